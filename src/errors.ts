@@ -1,0 +1,175 @@
+/** Why a lease ended before it was released. */
+export type LossReason =
+  | "expired"
+  | "replaced"
+  | "missing"
+  | "revoked"
+  | "session_ended"
+  | "max_hold";
+
+/** Whether a failed call may have taken effect in the store. */
+export type Outcome = "not_applied" | "unknown";
+
+export interface ErrorContext {
+  readonly cause?: unknown;
+  readonly lockName?: string | undefined;
+  readonly store?: string | undefined;
+}
+
+/** A brand, not a prototype: `instanceof` also holds across two installed copies of the package. */
+const BRAND = Symbol.for("holdfast.error");
+
+/** Every error of this package; `code` says which. */
+export class HoldfastError extends Error {
+  /** What `instanceof` compares; a class of your own needs its own. */
+  static readonly brand: string = "HoldfastError";
+  readonly code: string = "HF_ERROR";
+  readonly lockName: string | undefined;
+  readonly store: string | undefined;
+
+  constructor(message: string, context: ErrorContext = {}) {
+    super(message, "cause" in context ? { cause: context.cause } : undefined);
+    this.lockName = context.lockName;
+    this.store = context.store;
+    const brands: string[] = [];
+    for (let type = new.target; type.brand !== undefined; type = Object.getPrototypeOf(type)) {
+      brands.push(type.brand);
+    }
+    Object.defineProperty(this, BRAND, { value: brands });
+    this.name = new.target.brand;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (typeof value !== "object" || value === null) return false;
+    const brands = (value as { [BRAND]?: unknown })[BRAND];
+    return Array.isArray(brands) && brands.includes(this.brand);
+  }
+}
+
+/** An option or argument that cannot work, found before anything was sent. */
+export class InvalidOptionError extends HoldfastError {
+  static override readonly brand: string = "InvalidOptionError";
+  override readonly code = "HF_INVALID_OPTION";
+  readonly option: string;
+  readonly value: unknown;
+  readonly rule: string;
+
+  constructor(option: string, value: unknown, rule: string) {
+    super(`Invalid ${option}: ${show(value)}. It ${rule}.`);
+    this.option = option;
+    this.value = value;
+    this.rule = rule;
+  }
+}
+
+/** Who held the lock when the wait was over. */
+export interface BlockedBy {
+  readonly token: bigint;
+  readonly heldMs: number;
+  readonly meta: Readonly<Record<string, unknown>>;
+}
+
+/** The lock was not free within `waitMs`. */
+export class AcquireTimeoutError extends HoldfastError {
+  static override readonly brand: string = "AcquireTimeoutError";
+  override readonly code = "HF_ACQUIRE_TIMEOUT";
+  readonly waitMs: number;
+  /** The holder in the way, where the store told. */
+  readonly holder: BlockedBy | null;
+
+  constructor(waitMs: number, holder: BlockedBy | null, context: ErrorContext) {
+    const by = holder ? ` It is held by ${describe(holder)}.` : "";
+    super(
+      `Lock "${context.lockName}" was not acquired within ${Math.round(waitMs)} ms.${by} ` +
+        "Wait longer (waitMs), or treat it as busy (tryAcquire).",
+      context,
+    );
+    this.waitMs = waitMs;
+    this.holder = holder;
+  }
+}
+
+const LOSS: Record<LossReason, string> = {
+  expired: "it was not renewed before its deadline (store unreachable or event loop blocked?)",
+  replaced: "another owner holds the lock now",
+  missing: "the store no longer knows it (data lost, or deleted by hand?)",
+  revoked: "it was revoked",
+  session_ended: "its session with the store ended",
+  max_hold: "it reached maxHoldMs",
+};
+
+/** The lease ended before it was released: others may hold the lock, so the work must stop. */
+export class LeaseLostError extends HoldfastError {
+  static override readonly brand: string = "LeaseLostError";
+  override readonly code = "HF_LEASE_LOST";
+  readonly reason: LossReason;
+  readonly token: bigint | null;
+  /** What the body of `run` returned, when it ended after the loss. */
+  value: unknown = undefined;
+
+  constructor(
+    reason: LossReason,
+    { token = null, detail = "", ...context }: ErrorContext & { token?: bigint | null; detail?: string },
+  ) {
+    const more = detail === "" ? "" : ` (${detail})`;
+    super(
+      `The lease of lock "${context.lockName}" is lost: ${LOSS[reason]}${more}. ` +
+        "Stop the work it guards, and check its token wherever it writes.",
+      context,
+    );
+    this.reason = reason;
+    this.token = token;
+  }
+}
+
+/** The store failed or stayed silent. */
+export class StoreError extends HoldfastError {
+  static override readonly brand: string = "StoreError";
+  override readonly code: string = "HF_STORE";
+  /** `unknown`: the call may have taken effect. */
+  readonly outcome: Outcome;
+  /** Whether the same call may succeed later. */
+  readonly retryable: boolean;
+
+  constructor(
+    message: string,
+    { outcome, retryable = true, ...context }: ErrorContext & { outcome: Outcome; retryable?: boolean },
+  ) {
+    super(message, context);
+    this.outcome = outcome;
+    this.retryable = retryable;
+  }
+}
+
+/** The store cannot do this; the message says which can. */
+export class UnsupportedError extends HoldfastError {
+  static override readonly brand: string = "UnsupportedError";
+  override readonly code = "HF_UNSUPPORTED";
+}
+
+/** Something was asked of a Holdfast that is closed. */
+export class ClosedError extends HoldfastError {
+  static override readonly brand: string = "ClosedError";
+  override readonly code = "HF_CLOSED";
+
+  constructor(context: ErrorContext = {}) {
+    super("This Holdfast is closed: make a new one, or close it later.", context);
+  }
+}
+
+function describe({ meta, heldMs, token }: BlockedBy): string {
+  const { host, pid, label } = meta;
+  const who = [label, host && pid ? `${host} (pid ${pid})` : host, `token ${token}`];
+  return `${who.filter(Boolean).join(", ")} for ${Math.round(heldMs)} ms`;
+}
+
+function show(value: unknown): string {
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "number" || value === undefined) return String(value);
+  try {
+    const text = JSON.stringify(value) ?? String(value);
+    return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+  } catch {
+    return String(value);
+  }
+}

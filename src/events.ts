@@ -1,0 +1,71 @@
+import { type Channel, channel, type TracingChannel, tracingChannel } from "node:diagnostics_channel";
+import type { LossReason } from "./errors.js";
+import type { Space } from "./rules/name.js";
+
+/** What every event says. Never an owner id or a handle: events end up in logs. */
+export interface LeaseEvent {
+  readonly name: string;
+  readonly space: Space;
+  readonly store: string;
+  readonly token: bigint;
+}
+
+/** The context of `holdfast:acquire`, a tracing channel: filled in when the acquisition ends. */
+export interface AcquireEvent {
+  readonly name: string;
+  readonly space: Space;
+  readonly store: string;
+  readonly kind: "exclusive" | "shared";
+  outcome?: "granted" | "busy" | "timeout" | "aborted" | "error";
+  waitedMs?: number;
+  token?: bigint;
+}
+
+export interface RenewEvent extends LeaseEvent {
+  /** `failed`: no answer yet; it is tried again until the deadline. */
+  readonly outcome: "renewed" | "failed";
+  readonly remainingMs: number;
+}
+
+export interface ReleaseEvent extends LeaseEvent {
+  readonly heldMs: number;
+  /** `failed`: the store could not be told in time; the grant ends by its expiry. */
+  readonly outcome: "released" | "lost" | "failed";
+  readonly error?: unknown;
+}
+
+export interface LostEvent extends LeaseEvent {
+  readonly reason: LossReason;
+  readonly heldMs: number;
+}
+
+/** A turn passed on to the next waiter of this process, without asking the store. */
+export interface HandoffEvent extends LeaseEvent {
+  readonly turnsLeft: number;
+}
+
+export interface RevokedEvent extends LeaseEvent {
+  readonly reason: string;
+}
+
+/** Names of the channels on `node:diagnostics_channel`. */
+export const channels = {
+  acquire: "holdfast:acquire",
+  renew: "holdfast:renew",
+  release: "holdfast:release",
+  lost: "holdfast:lost",
+  handoff: "holdfast:handoff",
+  revoked: "holdfast:revoked",
+} as const;
+
+/** With no subscriber an event costs one look at `hasSubscribers`. */
+export const events: {
+  readonly acquire: TracingChannel<unknown, AcquireEvent>;
+} & Readonly<Record<"renew" | "release" | "lost" | "handoff" | "revoked", Channel>> = {
+  acquire: tracingChannel<unknown, AcquireEvent>(channels.acquire),
+  renew: channel(channels.renew),
+  release: channel(channels.release),
+  lost: channel(channels.lost),
+  handoff: channel(channels.handoff),
+  revoked: channel(channels.revoked),
+};

@@ -1,0 +1,167 @@
+import { InvalidOptionError, UnsupportedError } from "./errors.js";
+import { events } from "./events.js";
+import { Client } from "./lease/client.js";
+import type { Lease } from "./lease/lease.js";
+import { AllLock, type LeaseSet } from "./locks/all.js";
+import { Election } from "./locks/election.js";
+import { type Lock, StoreLock } from "./locks/lock.js";
+import { type OnceOptions, type OnceResult, once } from "./locks/once.js";
+import { type AcquireOptions, checkCount, type Options, resolveOptions } from "./options.js";
+import { type Mode, NO_LIMIT } from "./rules/fits.js";
+import { nameProblem, type Space } from "./rules/name.js";
+import type { LockView, Store } from "./store.js";
+
+/** Two locks on one name: many readers, or one writer. */
+export interface ReadWriteLock {
+  readonly name: string;
+  readonly read: Lock;
+  readonly write: Lock;
+}
+
+export interface RevokeOptions {
+  /** The token of the lease to end: a newer one is left alone. */
+  readonly token: bigint;
+  /** Shown to the holder and in logs. */
+  readonly reason: string;
+}
+
+/** Binds a store to defaults, and gives out locks. A store belongs to one Holdfast. */
+export class Holdfast implements AsyncDisposable {
+  readonly #client: Client;
+  readonly #defaults: Options;
+
+  constructor(store: Store, defaults: AcquireOptions = {}) {
+    this.#client = new Client(store);
+    this.#defaults = resolveOptions(defaults, store.traits);
+  }
+
+  /** One holder at a time. */
+  mutex(name: string, defaults?: AcquireOptions): Lock {
+    return this.#lock("lock", name, "exclusive", NO_LIMIT, defaults);
+  }
+
+  /** Many readers or one writer; a waiting writer stops new readers, so it is never starved. */
+  readWrite(name: string, defaults?: AcquireOptions): ReadWriteLock {
+    return {
+      name,
+      read: this.#lock("lock", name, "shared", NO_LIMIT, defaults),
+      write: this.#lock("lock", name, "exclusive", NO_LIMIT, defaults),
+    };
+  }
+
+  /** At most `limit` permits at a time. */
+  semaphore(name: string, limit: number, defaults?: AcquireOptions): Lock {
+    return this.#lock("lock", name, "shared", checkCount("limit", limit), defaults);
+  }
+
+  /** Several locks of this Holdfast, all or nothing. */
+  all(locks: readonly Lock<never>[]): Lock<LeaseSet> {
+    return new AllLock(this.#client, locks);
+  }
+
+  /** One leader among all who campaign. */
+  election(name: string, defaults?: AcquireOptions): Election {
+    const seat = this.#lock("election", name, "exclusive", NO_LIMIT, {
+      ...defaults,
+      fairness: "strict",
+    });
+    return new Election(this.#client, seat);
+  }
+
+  /** Runs `work` at least once, and not again for `keepMs` after a success. */
+  once<T>(
+    name: string,
+    work: (lease: Lease) => T | Promise<T>,
+    options: OnceOptions,
+  ): Promise<OnceResult<T>> {
+    checkName(name);
+    this.#demandTrait(this.#client.store.traits.marks, "once");
+    return once(this.#client, name, work, options, this.#defaults);
+  }
+
+  /** Who holds a lock and who waits for it, as the store sees it now. */
+  async inspect(name: string, space: Space = "lock"): Promise<LockView> {
+    checkName(name);
+    this.#client.assertOpen();
+    return this.#client.store.inspect(space, name);
+  }
+
+  /** All locks in use whose names begin with `prefix`. */
+  async *list({
+    prefix = "",
+    space = "lock",
+  }: {
+    prefix?: string;
+    space?: Space;
+  } = {}): AsyncGenerator<LockView, void> {
+    this.#client.assertOpen();
+    yield* this.#client.store.list(space, prefix);
+  }
+
+  /** Ends somebody's lease if it is still the one with this token; false when it is not. */
+  async revoke(name: string, options: RevokeOptions, space: Space = "lock"): Promise<boolean> {
+    checkName(name);
+    this.#client.assertOpen();
+    const { token, reason } = options ?? {};
+    if (typeof token !== "bigint") {
+      throw new InvalidOptionError("token", token, "must be the token (bigint) of the lease to end");
+    }
+    if (typeof reason !== "string" || reason === "") {
+      throw new InvalidOptionError("reason", reason, "must say why: the holder reads it");
+    }
+    const { store } = this.#client;
+    const isDone = await store.revoke(space, name, token, reason);
+    if (isDone) events.revoked.publish({ name, space, store: store.name, token, reason });
+    return isDone;
+  }
+
+  /** Continues a lease that another process handed over; null when it is over. */
+  async resume(handle: string, options?: AcquireOptions): Promise<Lease | null> {
+    this.#client.assertOpen();
+    const { traits } = this.#client.store;
+    this.#demandTrait(traits.transferable, "transferable leases");
+    return this.#client.resume(handle, resolveOptions(options, traits, this.#defaults));
+  }
+
+  /** The leases of this client, detached ones excepted. */
+  held(): Lease[] {
+    return this.#client.held();
+  }
+
+  /** Ends all waits, releases what is held, stops all timers. Calling it again waits for the first. */
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #lock(
+    space: Space,
+    name: string,
+    mode: Mode,
+    limit: number,
+    defaults: AcquireOptions | undefined,
+  ): StoreLock {
+    checkName(name);
+    const { traits } = this.#client.store;
+    this.#demandTrait(traits.modes.includes(mode), `${mode} locks`);
+    const options = resolveOptions(defaults, traits, this.#defaults);
+    return new StoreLock(this.#client, { space, name, mode, weight: 1, limit }, options);
+  }
+
+  #demandTrait(isThere: boolean, what: string): void {
+    if (isThere) return;
+    const { name } = this.#client.store;
+    throw new UnsupportedError(
+      `The ${name} store has no ${what}; memory, file, redis and etcd stores do.`,
+      { store: name },
+    );
+  }
+}
+
+function checkName(name: unknown): void {
+  const problem = nameProblem(name);
+  if (problem) throw new InvalidOptionError("name", name, problem);
+}

@@ -1,0 +1,50 @@
+export { connect } from "./connect.js";
+export type { BlockedBy, ErrorContext, LossReason, Outcome } from "./errors.js";
+export {
+  AcquireTimeoutError,
+  ClosedError,
+  HoldfastError,
+  InvalidOptionError,
+  LeaseLostError,
+  StoreError,
+  UnsupportedError,
+} from "./errors.js";
+export type {
+  AcquireEvent,
+  HandoffEvent,
+  LeaseEvent,
+  LostEvent,
+  ReleaseEvent,
+  RenewEvent,
+  RevokedEvent,
+} from "./events.js";
+export { channels } from "./events.js";
+export type { ReadWriteLock, RevokeOptions } from "./holdfast.js";
+export { Holdfast } from "./holdfast.js";
+export type { Lease } from "./lease/lease.js";
+export type { LeaseSet } from "./locks/all.js";
+export type { Election, Leader, ObserveOptions } from "./locks/election.js";
+export type { Lock } from "./locks/lock.js";
+export type { OnceOptions, OnceResult } from "./locks/once.js";
+export type { AcquireOptions } from "./options.js";
+export type { Mode } from "./rules/fits.js";
+export type { Space } from "./rules/name.js";
+export type {
+  Busy,
+  Claim,
+  GoneEvent,
+  Grant,
+  HolderView,
+  LockView,
+  MarkView,
+  Meta,
+  Renewal,
+  Store,
+  Traits,
+  Wait,
+  WaiterView,
+} from "./store.js";
+export type { Clock } from "./time/clock.js";
+export { localPort, networkPort, type Port } from "./time/port.js";
+export type { Random } from "./time/random.js";
+export type { Timer, Timers } from "./time/timers.js";

@@ -1,0 +1,188 @@
+/**
+ * Waiters of one process that take turns on one grant.
+ *
+ * One representative stands in the store's queue; its grant reserves a span of tokens, one for each
+ * turn. The span is a licence given by the store: this process can never take more turns in a row than
+ * it was granted while another one waits, whatever messages are lost. When the licence is used up, the
+ * lock is released and asked for again in the same call: if nobody else waits it comes straight back
+ * with a new span, otherwise it goes to whoever is next, and we stand behind.
+ * Turns share one hold, so they share its deadline: if it is lost, the turn under way is lost with it.
+ */
+import type { LossReason } from "../errors.js";
+import { events } from "../events.js";
+import type { Options } from "../options.js";
+import { Fifo, type Place } from "../rules/fifo.js";
+import type { Busy, Claim, Grant, HolderView, Store } from "../store.js";
+import type { Hold, Tenant } from "./hold.js";
+import type { Keeper } from "./keeper.js";
+import { HeldLease } from "./lease.js";
+import { WaitTime } from "./wait-time.js";
+
+interface Member {
+  readonly options: Options;
+  readonly wait: WaitTime | null;
+  readonly resolve: (outcome: HeldLease | Busy) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface CohortDuties {
+  readonly store: Store;
+  readonly keeper: Keeper;
+  claim(options: Options, span: number): Claim;
+  /** Releases a dropped hold in the store, within bounds. */
+  release(hold: Hold): Promise<boolean>;
+  /** Nobody holds or waits here any more. */
+  onIdle(): void;
+}
+
+export class Cohort implements Tenant {
+  readonly #duties: CohortDuties;
+  readonly #options: Options;
+  readonly #members = new Fifo<Member>();
+  #hold: Hold | null = null;
+  #lease: HeldLease | null = null;
+  #turnsLeft = 0;
+  #nextToken = 0n;
+  /** The representative's wait, while one is asking. */
+  #asking: WaitTime | null = null;
+
+  constructor(options: Options, duties: CohortDuties) {
+    this.#options = options;
+    this.#duties = duties;
+  }
+
+  /** Only equals share a hold: what one turn relies on must be true for all. */
+  takes(options: Options): boolean {
+    const { ttlMs, graceMs } = this.#options;
+    return options.ttlMs === ttlMs && options.graceMs === graceMs;
+  }
+
+  get lease(): HeldLease | null {
+    return this.#lease;
+  }
+
+  join(options: Options, wait: WaitTime | null): Promise<HeldLease | Busy> {
+    const isIdle = !this.#hold && !this.#asking;
+    if (!isIdle && !wait) return Promise.resolve(this.#busy());
+    return new Promise((resolve, reject) => {
+      const place = this.#members.push({ options, wait, resolve, reject });
+      wait?.onEnd(() => this.#leave(place));
+      if (isIdle) this.#ask();
+    });
+  }
+
+  onWarning(): void {
+    this.#lease?.onWarning();
+  }
+
+  onLost(reason: LossReason, detail: string): void {
+    const lease = this.#lease;
+    this.#hold = null;
+    this.#lease = null;
+    lease?.onLost(reason, detail);
+    this.#goOn();
+  }
+
+  #leave(place: Place<Member>): void {
+    const member = place.value;
+    this.#members.remove(place);
+    member.resolve(this.#busy());
+    if (this.#members.size === 0) this.#asking?.end("withdrawn");
+  }
+
+  #ask(): void {
+    const first = this.#members.first;
+    if (!first) return;
+    const { store, claim } = this.#duties;
+    const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined);
+    this.#asking = wait;
+    const span = Math.min(this.#members.size, first.options.cohortLimit);
+    store.acquire(claim(first.options, span), first.wait ? wait : null).then(
+      (outcome) => this.#onOutcome(first, outcome),
+      (error) => this.#onFailure(error),
+    );
+  }
+
+  #onOutcome(first: Member, outcome: Grant | Busy): void {
+    this.#asking = null;
+    if (outcome.type === "granted") {
+      this.#hold = this.#duties.keeper.keep(outcome, this, this.#options);
+      this.#nextToken = outcome.token;
+      this.#turnsLeft = outcome.span;
+      if (this.#members.size > 0) this.#startTurn(this.#hold);
+      else void this.#endHold(this.#hold);
+      return;
+    }
+    // Only who would not wait can be told busy here; all others have left when they gave up.
+    if (!first.wait && this.#members.first === first) {
+      this.#members.shift();
+      first.resolve(outcome);
+    }
+    this.#goOn();
+  }
+
+  /** The store is out of reach, and so it is for everybody who waits here. */
+  #onFailure(error: unknown): void {
+    this.#asking = null;
+    for (let member = this.#members.shift(); member; member = this.#members.shift()) {
+      member.wait?.settle();
+      member.reject(error);
+    }
+    this.#goOn();
+  }
+
+  #startTurn(hold: Hold): void {
+    const member = this.#members.shift();
+    if (!member) return;
+    member.wait?.settle();
+    const { keeper, store } = this.#duties;
+    const token = this.#nextToken++;
+    this.#turnsLeft -= 1;
+    const { clock } = store.port;
+    this.#lease = new HeldLease(hold, token, keeper, clock, () => this.#endTurn(hold));
+    member.resolve(this.#lease);
+  }
+
+  #endTurn(hold: Hold): Promise<boolean> {
+    this.#lease = null;
+    // A hold that is no longer renewed (its grace has begun) is no ground for another turn.
+    const isOver = this.#turnsLeft === 0 || this.#members.size === 0 || !hold.renews;
+    if (isOver) return this.#endHold(hold);
+    if (events.handoff.hasSubscribers) {
+      const { space, name } = hold.grant.claim;
+      const { name: store } = this.#duties.store;
+      const token = this.#nextToken;
+      events.handoff.publish({ name, space, store, token, turnsLeft: this.#turnsLeft });
+    }
+    this.#startTurn(hold);
+    return Promise.resolve(true);
+  }
+
+  /** The release and the next request of this process travel in one call. */
+  #endHold(hold: Hold): Promise<boolean> {
+    this.#hold = null;
+    this.#duties.keeper.drop(hold);
+    const released = this.#duties.release(hold);
+    this.#goOn();
+    return released;
+  }
+
+  #goOn(): void {
+    if (this.#members.size > 0) this.#ask();
+    else this.#duties.onIdle();
+  }
+
+  #busy(): Busy {
+    return { type: "busy", holder: this.#ownView() ?? this.#asking?.holder ?? null, mark: null };
+  }
+
+  /** The lock is held by this very process: no need to ask the store by whom. */
+  #ownView(): HolderView | null {
+    const lease = this.#lease;
+    if (!lease) return null;
+    const { mode, weight, meta } = lease.hold.grant.claim;
+    const heldMs = this.#duties.store.port.clock.nowMs() - lease.startMs;
+    const remainingMs = lease.remainingMs();
+    return { token: lease.token, mode, weight, limit: null, meta, heldMs, remainingMs };
+  }
+}

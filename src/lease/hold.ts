@@ -1,0 +1,76 @@
+import type { LossReason } from "../errors.js";
+import type { Grant } from "../store.js";
+import type { HeapItem } from "../time/heap.js";
+
+/** Whoever uses a hold: it is told when the hold is about to end, and when it has ended. */
+export interface Tenant {
+  /** `graceMs` are left; the hold will not be renewed any more. */
+  onWarning(): void;
+  onLost(reason: LossReason, detail: string): void;
+}
+
+/**
+ * A grant as this process keeps it: until when it may be believed, and what the keeper does for it. It
+ * outlives single leases where waiters of this process take turns on it.
+ */
+export class Hold implements HeapItem {
+  readonly grant: Grant;
+  readonly startMs: number;
+  /** Renewals go no further than this. */
+  readonly endMs: number;
+  readonly graceMs: number;
+  readonly tenant: Tenant;
+  renews: boolean;
+  ttlMs: number;
+  /** When the keeper has to look at it next. */
+  dueMs = 0;
+  /** When the next renewal is to be sent, unless an answer moves it. */
+  renewMs: number;
+  isLive = true;
+  heapIndex = -1;
+  #isWarned = false;
+
+  constructor(
+    grant: Grant,
+    tenant: Tenant,
+    nowMs: number,
+    options: { ttlMs: number; renew: boolean; graceMs: number; maxHoldMs: number },
+  ) {
+    this.grant = grant;
+    this.tenant = tenant;
+    this.startMs = nowMs;
+    this.endMs = nowMs + options.maxHoldMs;
+    this.graceMs = options.graceMs;
+    this.renews = options.renew;
+    this.ttlMs = options.ttlMs;
+    this.renewMs = nowMs + options.ttlMs / 3;
+    this.plan();
+  }
+
+  get deadlineMs(): number {
+    const { deadlineMs } = this.grant;
+    return deadlineMs < this.endMs ? deadlineMs : this.endMs;
+  }
+
+  get warningMs(): number {
+    return this.deadlineMs - this.graceMs;
+  }
+
+  /** Why it is over when nobody took it away. */
+  get endReason(): LossReason {
+    return this.endMs <= this.grant.deadlineMs ? "max_hold" : "expired";
+  }
+
+  plan(): void {
+    const endingMs = this.#isWarned ? this.deadlineMs : this.warningMs;
+    this.dueMs = this.renews && this.renewMs < endingMs ? this.renewMs : endingMs;
+  }
+
+  /** True the first time: from then on only the end is left. */
+  warn(): boolean {
+    if (this.#isWarned) return false;
+    this.#isWarned = true;
+    this.renews = false;
+    return true;
+  }
+}

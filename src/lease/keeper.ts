@@ -1,0 +1,179 @@
+/**
+ * Renews every held lease of a client, in batches, and ends those that cannot be renewed in time.
+ *
+ * One timer for all holds, in a heap by what is due next. Unknown is not lost: a renewal without an
+ * answer is sent again, and again, until the deadline; only the store's word that the grant is gone,
+ * or the deadline by our own clock, ends a hold. The clock is compared before every step, so a process
+ * that was stopped, blocked or asleep first ends what is over and never renews it.
+ */
+import type { LossReason } from "../errors.js";
+import { events } from "../events.js";
+import type { GoneEvent, Grant, Renewal, Store } from "../store.js";
+import { Heap } from "../time/heap.js";
+import type { Timer } from "../time/timers.js";
+import { Hold, type Tenant } from "./hold.js";
+
+/** One call for so many; the rest follows in the next turn, so that the event loop stays free. */
+const MAX_BATCH = 1_000;
+
+/** Parts of the ttl: what is due within this is renewed along; no answer for this long: once more. */
+const ALONG_PART = 30;
+const UNANSWERED_PART = 6;
+const FAILED_PART = 20;
+const LONGEST_PAUSE_MS = 1_000;
+
+export class Keeper {
+  readonly #store: Store;
+  readonly #holds = new Heap<Hold>((a, b) => a.dueMs < b.dueMs);
+  #timer: Timer | undefined;
+  #timerMs = Number.POSITIVE_INFINITY;
+
+  constructor(store: Store) {
+    this.#store = store;
+    store.onEvent((event) => this.#onGone(event));
+  }
+
+  *tenants(): Iterable<Tenant> {
+    for (const hold of this.#holds.values()) yield hold.tenant;
+  }
+
+  keep(
+    grant: Grant,
+    tenant: Tenant,
+    options: { ttlMs: number; renew: boolean; graceMs: number; maxHoldMs: number },
+  ): Hold {
+    const hold = new Hold(grant, tenant, this.#store.port.clock.nowMs(), options);
+    this.#holds.push(hold);
+    if (hold.dueMs < this.#timerMs) this.#arm();
+    return hold;
+  }
+
+  /** The tenant is done with it. */
+  drop(hold: Hold): void {
+    hold.isLive = false;
+    this.#holds.remove(hold);
+  }
+
+  /** Somebody else keeps it from now on. */
+  detach(hold: Hold): void {
+    this.#holds.remove(hold);
+  }
+
+  /** Ends the hold if its deadline has passed; true while it holds. */
+  check(hold: Hold): boolean {
+    if (hold.isLive && this.#store.port.clock.exactMs() >= hold.deadlineMs) {
+      this.#lose(hold, hold.endReason, "");
+    }
+    return hold.isLive;
+  }
+
+  /** Renews at once, for a longer or the same time. */
+  async renew(hold: Hold, ttlMs: number): Promise<Renewal> {
+    hold.ttlMs = ttlMs;
+    const [renewal] = await this.#send([hold]);
+    return renewal as Renewal;
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timerMs = Number.POSITIVE_INFINITY;
+  }
+
+  #arm(): void {
+    const next = this.#holds.peek();
+    if (!next) return;
+    const { clock, timers } = this.#store.port;
+    this.#timer?.cancel();
+    this.#timerMs = next.dueMs;
+    this.#timer = timers.after(Math.max(1, next.dueMs - clock.nowMs()), () => this.#tick());
+  }
+
+  #tick(): void {
+    this.#timerMs = Number.POSITIVE_INFINITY;
+    const nowMs = this.#store.port.clock.exactMs();
+    const batch: Hold[] = [];
+    for (let hold = this.#holds.peek(); hold; hold = this.#holds.peek()) {
+      if (hold.dueMs > nowMs && !isDueAlong(hold, nowMs)) break;
+      if (nowMs >= hold.deadlineMs) {
+        this.#lose(hold, hold.endReason, "");
+        continue;
+      }
+      if (nowMs >= hold.warningMs && hold.warn()) hold.tenant.onWarning();
+      if (hold.renews && isDueAlong(hold, nowMs)) {
+        if (batch.length === MAX_BATCH) break;
+        batch.push(hold);
+        hold.renewMs = nowMs + hold.ttlMs / UNANSWERED_PART;
+      }
+      this.#replan(hold);
+    }
+    if (batch.length > 0) void this.#send(batch);
+    this.#arm();
+  }
+
+  async #send(batch: readonly Hold[]): Promise<readonly Renewal[]> {
+    const { clock } = this.#store.port;
+    const sentMs = clock.nowMs();
+    let renewals: readonly Renewal[];
+    try {
+      renewals = await this.#store.renew(batch.map(({ grant, ttlMs }) => ({ grant, ttlMs })));
+    } catch (error) {
+      renewals = batch.map(() => ({ type: "unknown", error }));
+    }
+    batch.forEach((hold, index) => {
+      const renewal = renewals[index];
+      if (hold.isLive && renewal) this.#onRenewal(hold, renewal, sentMs);
+    });
+    return renewals;
+  }
+
+  #onRenewal(hold: Hold, renewal: Renewal, sentMs: number): void {
+    if (renewal.type === "gone") return this.#lose(hold, renewal.reason, renewal.detail);
+    const { clock } = this.#store.port;
+    const isRenewed = renewal.type === "renewed";
+    hold.renewMs = isRenewed
+      ? sentMs + hold.ttlMs / 3
+      : clock.nowMs() + Math.min(hold.ttlMs / FAILED_PART, LONGEST_PAUSE_MS);
+    this.#replan(hold);
+    if (hold.dueMs < this.#timerMs) this.#arm();
+    if (events.renew.hasSubscribers) {
+      const outcome = isRenewed ? "renewed" : "failed";
+      const remainingMs = hold.deadlineMs - clock.nowMs();
+      events.renew.publish({ ...this.#describe(hold), outcome, remainingMs });
+    }
+  }
+
+  #replan(hold: Hold): void {
+    hold.plan();
+    this.#holds.update(hold);
+  }
+
+  #onGone({ grant, reason, detail }: GoneEvent): void {
+    for (const hold of this.#holds.values()) {
+      if (hold.grant !== grant) continue;
+      this.#lose(hold, reason, detail);
+      return;
+    }
+  }
+
+  #lose(hold: Hold, reason: LossReason, detail: string): void {
+    this.drop(hold);
+    const { clock } = this.#store.port;
+    if (events.lost.hasSubscribers) {
+      const heldMs = clock.nowMs() - hold.startMs;
+      events.lost.publish({ ...this.#describe(hold), reason, heldMs });
+    }
+    hold.tenant.onLost(reason, detail);
+    // The store may still count it as held (a maximum, or a clock behind ours): the next may go on.
+    this.#store.release(hold.grant).catch(() => {});
+  }
+
+  #describe({ grant }: Hold): { name: string; space: string; store: string; token: bigint } {
+    const { space, name } = grant.claim;
+    return { name, space, store: this.#store.name, token: grant.token };
+  }
+}
+
+function isDueAlong(hold: Hold, nowMs: number): boolean {
+  return hold.renews && hold.renewMs <= nowMs + hold.ttlMs / ALONG_PART;
+}
+

@@ -1,0 +1,76 @@
+import type { HolderView, Wait } from "../store.js";
+import type { Port } from "../time/port.js";
+import type { Timer } from "../time/timers.js";
+
+export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
+
+/**
+ * The wait of one acquisition: over by time, by its caller's signal, or because the client closes. It
+ * sets no timer and hears no signal until somebody asks to be told.
+ */
+export class WaitTime implements Wait {
+  readonly untilMs: number;
+  readonly #port: Port;
+  readonly #signal: AbortSignal | undefined;
+  readonly #onAbort = (): void => this.end("signal");
+  #listener: (() => void) | undefined;
+  #timer: Timer | undefined;
+  #isArmed = false;
+  #endedBy: WaitEnd | null = null;
+  #holder: HolderView | null = null;
+
+  constructor(port: Port, waitMs: number, signal: AbortSignal | undefined) {
+    this.#port = port;
+    this.#signal = signal;
+    this.untilMs = waitMs === Number.POSITIVE_INFINITY ? waitMs : port.clock.nowMs() + waitMs;
+  }
+
+  get ended(): boolean {
+    return this.#endedBy !== null;
+  }
+
+  get endedBy(): WaitEnd | null {
+    return this.#endedBy;
+  }
+
+  /** The holder in the way, as last reported. */
+  get holder(): HolderView | null {
+    return this.#holder;
+  }
+
+  onEnd(listener: () => void): void {
+    this.#listener = listener;
+    if (this.#endedBy !== null) return listener();
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    if (this.#signal?.aborted) return this.end("signal");
+    this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
+    if (this.untilMs !== Number.POSITIVE_INFINITY) this.#sleep();
+  }
+
+  report(holder: HolderView | null): void {
+    this.#holder = holder;
+  }
+
+  end(by: WaitEnd): void {
+    if (this.#endedBy !== null) return;
+    this.#endedBy = by;
+    this.settle();
+    this.#listener?.();
+  }
+
+  /** Nobody waits any more: timer and signal are let go. */
+  settle(): void {
+    if (!this.#isArmed) return;
+    this.#timer?.cancel();
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+  }
+
+  #sleep(): void {
+    const { clock, timers } = this.#port;
+    const restMs = this.untilMs - clock.nowMs();
+    // Timers may fire early: the clock decides.
+    if (restMs <= 0) this.end("time");
+    else this.#timer = timers.after(restMs, () => this.#sleep(), true);
+  }
+}

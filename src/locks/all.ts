@@ -1,0 +1,153 @@
+/**
+ * Several locks at once: all or nothing. Members are taken one after the other in the order of the
+ * bytes of their names, which everybody keeps, so no two can wait for each other in a circle.
+ */
+import { AcquireTimeoutError, InvalidOptionError, type LeaseLostError } from "../errors.js";
+import type { Client } from "../lease/client.js";
+import type { HeldLease, Lease } from "../lease/lease.js";
+import { type AcquireOptions, checkDuration } from "../options.js";
+import { compareNames } from "../rules/name.js";
+import { type Lock, StoreLock } from "./lock.js";
+import { runUnder } from "./run-under.js";
+
+/** Leases that live and end together. Tokens are per name: there is no single one. */
+export interface LeaseSet extends AsyncDisposable {
+  readonly leases: readonly Lease[];
+  /** Aborts when the first of them is lost. */
+  readonly signal: AbortSignal;
+  readonly state: "held" | "released" | "lost";
+  /** The fencing token of one of the names. */
+  tokenOf(name: string): bigint;
+  /** Until the earliest of their deadlines. */
+  remainingMs(): number;
+  assertHeld(): void;
+  renew(ttlMs?: number): Promise<void>;
+  /** True when all of them were held until now. */
+  release(): Promise<boolean>;
+}
+
+class HeldSet implements LeaseSet {
+  readonly leases: readonly HeldLease[];
+  #signal: AbortSignal | undefined;
+
+  constructor(leases: readonly HeldLease[]) {
+    this.leases = leases;
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= AbortSignal.any(this.leases.map((lease) => lease.signal));
+    return this.#signal;
+  }
+
+  get state(): LeaseSet["state"] {
+    const states = this.leases.map((lease) => lease.state);
+    if (states.includes("lost")) return "lost";
+    return states.includes("released") ? "released" : "held";
+  }
+
+  get loss(): LeaseLostError | undefined {
+    for (const lease of this.leases) if (lease.loss) return lease.loss;
+    return undefined;
+  }
+
+  tokenOf(name: string): bigint {
+    const lease = this.leases.find((one) => one.name === name);
+    if (!lease) throw new InvalidOptionError("name", name, "must be one of the names held");
+    return lease.token;
+  }
+
+  remainingMs(): number {
+    return Math.min(...this.leases.map((lease) => lease.remainingMs()));
+  }
+
+  assertHeld(): void {
+    for (const lease of this.leases) lease.assertHeld();
+  }
+
+  async renew(ttlMs?: number): Promise<void> {
+    await Promise.all(this.leases.map((lease) => lease.renew(ttlMs)));
+  }
+
+  async release(): Promise<boolean> {
+    const released = await Promise.all(this.leases.map((lease) => lease.release()));
+    return !released.includes(false);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}
+
+export class AllLock implements Lock<LeaseSet> {
+  readonly name: string;
+  readonly members: readonly StoreLock[];
+
+  constructor(client: Client, locks: readonly Lock<never>[]) {
+    if (!Array.isArray(locks) || locks.length === 0) {
+      throw new InvalidOptionError("locks", locks, "must be a list of at least one lock");
+    }
+    const members = locks.flatMap((lock) => (lock instanceof AllLock ? lock.members : [lock]));
+    for (const member of members) {
+      if (!(member instanceof StoreLock) || member.client !== client) {
+        throw new InvalidOptionError("locks", String(member), "must hold locks of this Holdfast only");
+      }
+    }
+    this.members = (members as StoreLock[]).sort((a, b) => compareNames(a.name, b.name));
+    this.name = this.members.map((member) => member.name).join(" + ");
+    this.members.forEach((member, index) => {
+      if (member.name !== this.members[index + 1]?.name) return;
+      throw new InvalidOptionError("locks", member.name, "must not name the same lock twice");
+    });
+  }
+
+  async acquire(options: AcquireOptions = {}): Promise<LeaseSet> {
+    return this.#acquire(options);
+  }
+
+  async tryAcquire(options: AcquireOptions = {}): Promise<LeaseSet | null> {
+    return this.#gather((member) => member.tryAcquire(options));
+  }
+
+  async run<T>(
+    body: (leases: LeaseSet) => T | Promise<T>,
+    options: AcquireOptions = {},
+  ): Promise<T> {
+    return runUnder(await this.#acquire(options), body);
+  }
+
+  async #acquire(options: AcquireOptions): Promise<HeldSet> {
+    const { waitMs = Number.POSITIVE_INFINITY } = options;
+    checkDuration("waitMs", waitMs, 0);
+    const { clock } = (this.members[0] as StoreLock).client.store.port;
+    const untilMs = clock.nowMs() + waitMs;
+    for (;;) {
+      const set = await this.#gather((member) =>
+        member.acquire({ ...options, waitMs: Math.max(0, untilMs - clock.nowMs()) }),
+      );
+      if (set?.state === "held") return set;
+      // One was lost while we waited for the others: begin again, for as long as there is time.
+      await set?.release();
+      if (clock.nowMs() >= untilMs) {
+        throw new AcquireTimeoutError(waitMs, null, { lockName: this.name });
+      }
+    }
+  }
+
+  /** Takes the members in order; when one fails, nothing is kept. */
+  async #gather(take: (member: StoreLock) => Promise<Lease | null>): Promise<HeldSet | null> {
+    const leases: Lease[] = [];
+    try {
+      for (const member of this.members) {
+        const lease = await take(member);
+        if (lease) leases.push(lease);
+        else break;
+      }
+      if (leases.length === this.members.length) return new HeldSet(leases as HeldLease[]);
+    } catch (error) {
+      await Promise.all(leases.map((lease) => lease.release()));
+      throw error;
+    }
+    await Promise.all(leases.map((lease) => lease.release()));
+    return null;
+  }
+}

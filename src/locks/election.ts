@@ -1,0 +1,108 @@
+import { StoreError } from "../errors.js";
+import type { Client } from "../lease/client.js";
+import type { Lease } from "../lease/lease.js";
+import { type AcquireOptions, checkDuration } from "../options.js";
+import type { Meta } from "../store.js";
+import type { Lock } from "./lock.js";
+
+/** Who leads, as the store last said. */
+export interface Leader {
+  readonly token: bigint;
+  readonly meta: Meta;
+  readonly heldMs: number;
+}
+
+export interface ObserveOptions {
+  readonly signal?: AbortSignal;
+  /** How often to look. Default 1 000. */
+  readonly everyMs?: number;
+}
+
+/** One leader among all who campaign, first come first served. */
+export class Election {
+  readonly name: string;
+  readonly #client: Client;
+  readonly #seat: Lock;
+
+  constructor(client: Client, seat: Lock) {
+    this.name = seat.name;
+    this.#client = client;
+    this.#seat = seat;
+  }
+
+  /** Waits to be elected. The lease is the office: release it to resign. */
+  campaign(options?: AcquireOptions): Promise<Lease> {
+    return this.#seat.acquire(options);
+  }
+
+  /**
+   * Leads until `body` returns or throws: then it resigns and passes the outcome on. After a loss it
+   * waits for `body` to end, so that calls never overlap, and campaigns again.
+   */
+  async lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
+    for (;;) {
+      const lease = await this.#seat.acquire(options);
+      try {
+        const value = await body(lease);
+        if (await lease.release()) return value;
+      } catch (error) {
+        const wasLost = lease.state === "lost";
+        await lease.release();
+        if (!wasLost) throw error;
+      }
+      options?.signal?.throwIfAborted();
+    }
+  }
+
+  /** Who leads now; null when nobody does. */
+  async leader(): Promise<Leader | null> {
+    this.#client.assertOpen();
+    const { holders } = await this.#client.store.inspect("election", this.name);
+    const [holder] = holders;
+    return holder ? { token: holder.token, meta: holder.meta, heldMs: holder.heldMs } : null;
+  }
+
+  /** Yields the leader, or null, whenever that changes; never a leader with a lower token. */
+  async *observe(options: ObserveOptions = {}): AsyncGenerator<Leader | null, void> {
+    const { signal, everyMs = 1_000 } = options;
+    checkDuration("everyMs", everyMs, 1);
+    let highest = -1n;
+    let told: bigint | null | undefined;
+    while (!signal?.aborted) {
+      const leader = await this.leader().catch(ignoreTransient);
+      if (leader !== undefined && (leader?.token ?? highest) >= highest) {
+        const token = leader?.token ?? null;
+        if (token !== told) yield leader;
+        told = token;
+        highest = token ?? highest;
+      }
+      await this.#pause(everyMs, signal);
+    }
+  }
+
+  #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resume) => {
+      const onAbort = (): void => {
+        timer.cancel();
+        resume();
+      };
+      const timer = this.#client.store.port.timers.after(
+        delayMs,
+        () => {
+          signal?.removeEventListener("abort", onAbort);
+          resume();
+        },
+        true,
+      );
+      if (signal?.aborted) onAbort();
+      else signal?.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+}
+
+/** A store that does not answer now says nothing about the leader. */
+function ignoreTransient(error: unknown): undefined {
+  if (error instanceof StoreError && error.retryable) return undefined;
+  throw error;
+}
+

@@ -1,0 +1,145 @@
+import { AcquireTimeoutError, ClosedError, InvalidOptionError, StoreError } from "../errors.js";
+import { type AcquireEvent, events } from "../events.js";
+import type { Client, Target } from "../lease/client.js";
+import type { HeldLease, Lease } from "../lease/lease.js";
+import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
+import type { Busy } from "../store.js";
+import { joinScope, openScope } from "./reentry.js";
+import { runUnder } from "./run-under.js";
+
+/** Something that can be held. Every kind of lock has these three verbs. */
+export interface Lock<L = Lease> {
+  readonly name: string;
+  /** Waits for the lock. Throws `AcquireTimeoutError` after `waitMs`, or the reason of `signal`. */
+  acquire(options?: AcquireOptions): Promise<L>;
+  /** Takes the lock if it is free at this moment, else null. */
+  tryAcquire(options?: AcquireOptions): Promise<L | null>;
+  /**
+   * Runs `body` under the lock and always waits for it. Throws `LeaseLostError` when the lease was lost
+   * before `body` ended: with its `value`, or its error as `cause`.
+   */
+  run<T>(body: (lease: L) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
+}
+
+/** A lock that is one entry in a store: a mutex, one side of a read-write lock, a semaphore. */
+export class StoreLock implements Lock {
+  readonly #client: Client;
+  readonly #target: Target;
+  readonly #options: Options;
+
+  constructor(client: Client, target: Target, options: Options) {
+    this.#client = client;
+    this.#target = target;
+    this.#options = options;
+    this.#targetFor(options);
+  }
+
+  get name(): string {
+    return this.#target.name;
+  }
+
+  get client(): Client {
+    return this.#client;
+  }
+
+  async acquire(given?: AcquireOptions): Promise<Lease> {
+    const options = resolveOptions(given, this.#client.store.traits, this.#options);
+    const lease = joinScope(this.#client, this.#target, options) ?? (await this.#acquire(options));
+    return lease;
+  }
+
+  async tryAcquire(given?: AcquireOptions): Promise<Lease | null> {
+    const options = resolveOptions(given, this.#client.store.traits, this.#options);
+    const joined = joinScope(this.#client, this.#target, options);
+    if (joined) return joined;
+    const outcome = await this.#trace(options, () => this.#ask(options, false));
+    return outcome.type === "busy" ? null : outcome.lease;
+  }
+
+  async run<T>(body: (lease: Lease) => T | Promise<T>, given?: AcquireOptions): Promise<T> {
+    const options = resolveOptions(given, this.#client.store.traits, this.#options);
+    const joined = joinScope(this.#client, this.#target, options);
+    if (joined) return runUnder(joined, body);
+    const lease = await this.#acquire(options);
+    if (!options.reentrant) return runUnder(lease, body);
+    return openScope(this.#client, this.#target, lease, body);
+  }
+
+  async #acquire(options: Options): Promise<HeldLease> {
+    options.signal?.throwIfAborted();
+    const outcome = await this.#trace(options, () => this.#ask(options, options.waitMs > 0));
+    if (outcome.type === "granted") return outcome.lease;
+    options.signal?.throwIfAborted();
+    const context = { lockName: this.name, store: this.#client.store.name };
+    throw new AcquireTimeoutError(options.waitMs, outcome.holder, context);
+  }
+
+  async #ask(options: Options, mayWait: boolean): Promise<Outcome> {
+    const client = this.#client;
+    client.assertOpen();
+    const target = this.#targetFor(options);
+    const wait = mayWait ? client.startWait(options.waitMs, options.signal) : null;
+    try {
+      const outcome = await client.acquire(target, options, wait);
+      if ("type" in outcome) {
+        if (client.isClosed) throw new ClosedError({ lockName: this.name });
+        return outcome;
+      }
+      if (client.isClosed) {
+        await outcome.release();
+        throw new ClosedError({ lockName: this.name });
+      }
+      return { type: "granted", lease: outcome };
+    } catch (error) {
+      throw error instanceof StoreError ? named(error, this.name, client.store.name) : error;
+    } finally {
+      if (wait) client.endWait(wait);
+    }
+  }
+
+  /** The weight of a call is checked against the limit of the lock. */
+  #targetFor({ weight }: Options): Target {
+    const target = this.#target;
+    if (weight === target.weight) return target;
+    if (target.mode === "exclusive") {
+      throw new InvalidOptionError("weight", weight, "must be 1 for a lock that one holds alone");
+    }
+    if (weight > target.limit) {
+      const rule = `must be at most the limit of the semaphore (${target.limit})`;
+      throw new InvalidOptionError("weight", weight, rule);
+    }
+    return { ...target, weight };
+  }
+
+  async #trace(options: Options, ask: () => Promise<Outcome>): Promise<Outcome> {
+    if (!events.acquire.hasSubscribers) return ask();
+    const { store } = this.#client;
+    const { space, name, mode } = this.#target;
+    const event: AcquireEvent = { name, space, store: store.name, kind: mode };
+    const startMs = store.port.clock.nowMs();
+    return events.acquire.tracePromise(async () => {
+      try {
+        const outcome = await ask();
+        event.outcome = outcome.type;
+        if (outcome.type === "granted") event.token = outcome.lease.token;
+        else if (options.signal?.aborted) event.outcome = "aborted";
+        return outcome;
+      } catch (error) {
+        event.outcome = "error";
+        throw error;
+      } finally {
+        event.waitedMs = store.port.clock.nowMs() - startMs;
+      }
+    }, event);
+  }
+}
+
+type Outcome = { readonly type: "granted"; readonly lease: HeldLease } | Busy;
+
+/** The store does not know for whom it failed; the message should. */
+function named(error: StoreError, lockName: string, store: string): StoreError {
+  if (error.lockName !== undefined) return error;
+  const message = `Lock "${lockName}": ${error.message}`;
+  const { outcome, retryable, cause } = error;
+  return new StoreError(message, { outcome, retryable, lockName, store, cause: cause ?? error });
+}

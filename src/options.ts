@@ -1,0 +1,192 @@
+import { hostname } from "node:os";
+import { basename } from "node:path";
+import { InvalidOptionError, UnsupportedError } from "./errors.js";
+import type { Meta, Traits } from "./store.js";
+
+/** What an acquisition may be told. Every factory takes the same as defaults, as its last argument. */
+export interface AcquireOptions {
+  /** How long the store keeps the grant without a renewal. Default 30 000; least: the store's. */
+  readonly ttlMs?: number;
+  /**
+   * Keep the lease renewed (every third of `ttlMs`) until it is released. Default true. With false the
+   * lease is fixed: choose `ttlMs` above the longest run of the work.
+   */
+  readonly renew?: boolean;
+  /** The lease ends here whatever happens. Default: no end. */
+  readonly maxHoldMs?: number;
+  /**
+   * `signal` aborts this long before the deadline, so that work can wind down while the lease still
+   * holds. Default 0; below half of `ttlMs`.
+   */
+  readonly graceMs?: number;
+  /** How long `acquire` and `run` wait. Default `Infinity`. Over: `AcquireTimeoutError`. */
+  readonly waitMs?: number;
+  /** The longest silence of the store that an acquire endures before `StoreError`. Default 10 000. */
+  readonly storeTimeoutMs?: number;
+  /** Cancels the wait, never the hold; `acquire` rejects with its reason. */
+  readonly signal?: AbortSignal;
+  /** Permits of a semaphore to take. Default 1; at most its limit. */
+  readonly weight?: number;
+  /** A small JSON object for whoever looks at the lock. `host`, `pid` and `label` are filled in. */
+  readonly meta?: Meta;
+  /** A nested `run` or `acquire` of the same lock joins the outer `run`. Default false. */
+  readonly reentrant?: boolean;
+  /**
+   * `"bounded"` (default): waiters of one process may take turns on one grant, at most `cohortLimit` in
+   * a row while another process waits. `"strict"`: first come, first served, across all processes.
+   */
+  readonly fairness?: "bounded" | "strict";
+  /** See `fairness`. Default 32. */
+  readonly cohortLimit?: number;
+  /** The lease gets a `handle` by which another process may resume it. Default false. */
+  readonly transferable?: boolean;
+}
+
+/** All options with a value, checked against each other; frozen, and shared wherever nothing differs. */
+export interface Options {
+  readonly ttlMs: number;
+  readonly renew: boolean;
+  readonly maxHoldMs: number;
+  readonly graceMs: number;
+  readonly waitMs: number;
+  readonly storeTimeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly weight: number;
+  readonly meta: Meta;
+  readonly reentrant: boolean;
+  readonly fairness: "bounded" | "strict";
+  readonly cohortLimit: number;
+  readonly transferable: boolean;
+}
+
+const MAX_META_BYTES = 2_048;
+
+/** Who this process is, for whoever looks at its locks. */
+const identity: Meta = Object.freeze({
+  host: hostname(),
+  pid: process.pid,
+  label: basename(process.argv[1] ?? "node"),
+});
+
+const DEFAULTS: Options = Object.freeze({
+  ttlMs: 30_000,
+  renew: true,
+  maxHoldMs: Number.POSITIVE_INFINITY,
+  graceMs: 0,
+  waitMs: Number.POSITIVE_INFINITY,
+  storeTimeoutMs: 10_000,
+  signal: undefined,
+  weight: 1,
+  meta: identity,
+  reentrant: false,
+  fairness: "bounded",
+  cohortLimit: 32,
+  transferable: false,
+});
+
+/** Lays `given` over `base` and checks the whole; without `given` there is nothing to do. */
+export function resolveOptions(
+  given: AcquireOptions | undefined,
+  traits: Traits,
+  base: Options = DEFAULTS,
+): Options {
+  if (given === undefined && base !== DEFAULTS) return base;
+  if (given !== undefined && (typeof given !== "object" || given === null)) {
+    throw new InvalidOptionError("options", given, "must be an object");
+  }
+  const options = { ...base };
+  for (const [option, value] of Object.entries(given ?? {})) {
+    if (!(option in DEFAULTS)) {
+      throw new InvalidOptionError(option, value, `is no option (${Object.keys(DEFAULTS).join(", ")})`);
+    }
+    if (value !== undefined) Object.assign(options, { [option]: value });
+  }
+  if (options.meta !== base.meta) options.meta = checkedMeta(options.meta);
+  check(options, traits);
+  return Object.freeze(options);
+}
+
+function check(options: Options, traits: Traits): void {
+  const { ttlMs, maxHoldMs, graceMs, waitMs, storeTimeoutMs, weight, cohortLimit } = options;
+  demand(
+    Number.isFinite(ttlMs) && ttlMs >= traits.minTtlMs,
+    "ttlMs",
+    ttlMs,
+    `must be a number of milliseconds, at least ${traits.minTtlMs} on this store`,
+  );
+  demand(isAtLeast(maxHoldMs, 1), "maxHoldMs", maxHoldMs, "must be at least 1");
+  demand(
+    isAtLeast(graceMs, 0) && graceMs < ttlMs / 2,
+    "graceMs",
+    graceMs,
+    `must be from 0 to below half of ttlMs (${ttlMs / 2})`,
+  );
+  demand(isAtLeast(waitMs, 0), "waitMs", waitMs, "must be 0 or more; Infinity waits for ever");
+  demand(isAtLeast(storeTimeoutMs, 1), "storeTimeoutMs", storeTimeoutMs, "must be at least 1");
+  demand(isCount(weight), "weight", weight, "must be a whole number from 1");
+  demand(isCount(cohortLimit), "cohortLimit", cohortLimit, "must be a whole number from 1");
+  for (const option of ["renew", "reentrant", "transferable"] as const) {
+    demand(typeof options[option] === "boolean", option, options[option], "must be true or false");
+  }
+  demand(
+    options.fairness === "bounded" || options.fairness === "strict",
+    "fairness",
+    options.fairness,
+    'must be "bounded" or "strict"',
+  );
+  demand(
+    options.signal === undefined || options.signal instanceof AbortSignal,
+    "signal",
+    options.signal,
+    "must be an AbortSignal",
+  );
+  if (options.transferable && !traits.transferable) {
+    throw new UnsupportedError("This store has no transferable leases.");
+  }
+}
+
+/** Checks one number that is no option of `AcquireOptions`. */
+export function checkDuration(option: string, value: unknown, leastMs: number): number {
+  demand(isAtLeast(value, leastMs), option, value, `must be a number from ${leastMs}`);
+  return value as number;
+}
+
+export function checkCount(option: string, value: unknown): number {
+  demand(isCount(value), option, value, "must be a whole number from 1");
+  return value as number;
+}
+
+/** A copy of `meta` that is certain to survive the way to the store and back. */
+export function checkedMeta(meta: unknown): Meta {
+  demand(
+    typeof meta === "object" && meta !== null && !Array.isArray(meta),
+    "meta",
+    meta,
+    "must be an object",
+  );
+  let text: string;
+  try {
+    text = JSON.stringify({ ...identity, ...(meta as Meta) });
+  } catch {
+    throw new InvalidOptionError("meta", String(meta), "must be serialisable as JSON");
+  }
+  demand(
+    Buffer.byteLength(text) <= MAX_META_BYTES,
+    "meta",
+    meta,
+    `must have at most ${MAX_META_BYTES} bytes as JSON`,
+  );
+  return Object.freeze(JSON.parse(text) as Meta);
+}
+
+function isAtLeast(value: unknown, least: number): boolean {
+  return typeof value === "number" && value >= least;
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 1;
+}
+
+function demand(isMet: boolean, option: string, value: unknown, rule: string): void {
+  if (!isMet) throw new InvalidOptionError(option, value, rule);
+}

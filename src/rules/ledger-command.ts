@@ -1,0 +1,199 @@
+import type { Request } from "./fits.js";
+
+/** One instant of a store: the time its leases run by, and the wall clock its tokens follow. */
+export interface Instant {
+  readonly us: number;
+  readonly wallUs: number;
+}
+
+interface Addressed {
+  /** The name, as the store keeps it. */
+  readonly key: string;
+}
+
+export interface Acquire extends Addressed, Request {
+  readonly type: "acquire";
+  readonly owner: string;
+  readonly client: string;
+  readonly ttlUs: number;
+  /** How many tokens the grant reserves: one for each local turn it may serve. */
+  readonly span: number;
+  readonly meta: string;
+  /** Whether to stand in the queue when the name is taken. */
+  readonly enqueue: boolean;
+  /** How long a handed-off grant waits for its confirm. */
+  readonly claimUs: number;
+  /** How often the client promises to touch the name while it waits. */
+  readonly touchUs: number;
+  /** Store time beyond which nobody waits for the answer any more. */
+  readonly notAfterUs: number;
+  /** The highest token the client knows of: a store that forgot its own learns it again. */
+  readonly seenToken: number;
+}
+
+export interface Confirm extends Addressed {
+  readonly type: "confirm";
+  readonly owner: string;
+}
+
+export interface Renew extends Addressed {
+  readonly type: "renew";
+  readonly owner: string;
+  readonly ttlUs: number;
+  readonly notAfterUs: number;
+  readonly seenToken: number;
+}
+
+export interface Release extends Addressed {
+  readonly type: "release";
+  readonly owner: string;
+  /** Until when a late acquire of this owner is refused; 0 when none can be under way. */
+  readonly tombstoneUs: number;
+  /** Leaves the mark of a finished `once`. */
+  readonly keep: { readonly ttlUs: number; readonly meta: string } | null;
+}
+
+export interface Touch extends Addressed {
+  readonly type: "touch";
+  readonly client: string;
+}
+
+export interface Inspect extends Addressed {
+  readonly type: "inspect";
+}
+
+export interface Revoke extends Addressed {
+  readonly type: "revoke";
+  readonly token: number;
+  readonly reason: string;
+}
+
+export type Command = Acquire | Confirm | Renew | Release | Touch | Inspect | Revoke;
+
+export interface HolderEntry extends Request {
+  readonly token: number;
+  readonly span: number;
+  readonly meta: string;
+  readonly heldUs: number;
+  readonly remainingUs: number;
+}
+
+export interface WaiterEntry extends Request {
+  readonly meta: string;
+  readonly waitedUs: number;
+}
+
+export interface MarkEntry {
+  readonly token: number;
+  readonly meta: string;
+  readonly remainingUs: number;
+}
+
+/** The holder that expires first, if any, and the time until it does. */
+interface Blockage {
+  readonly holder: HolderEntry | null;
+  readonly dueUs: number;
+}
+
+/** A grant made by a handoff: in the claim window until its owner confirms it. */
+export interface PushedGrant {
+  readonly owner: string;
+  readonly token: number;
+  readonly span: number;
+  readonly grantedUs: number;
+  readonly expiryUs: number;
+}
+
+export type Granted = {
+  readonly type: "granted";
+  readonly token: number;
+  readonly span: number;
+  readonly remainingUs: number;
+};
+/** `ahead` is null where the place is the one it was told before. */
+export type Queued = { readonly type: "queued"; readonly ahead: number | null } & Blockage;
+export type Busy = { readonly type: "busy" } & Blockage;
+export type Marked = { readonly type: "marked" } & MarkEntry;
+/** `late`: after `notAfterUs`. `ended`: this owner was released or revoked before. */
+export type Stale = { readonly type: "stale"; readonly reason: "late" | "ended" };
+export type Renewed = {
+  readonly type: "renewed";
+  readonly remainingUs: number;
+  readonly waiting: boolean;
+  readonly token: number;
+  readonly span: number;
+};
+export type Gone = {
+  readonly type: "gone";
+  readonly reason: "missing" | "replaced" | "revoked";
+  readonly detail: string;
+};
+/** `claimUs`: the time until a grant handed off to the next waiter lapses unless confirmed; 0: none. */
+export type Released = {
+  readonly type: "released";
+  readonly held: boolean;
+  readonly claimUs: number;
+};
+export type Touched = {
+  readonly type: "touched";
+  readonly grants: readonly PushedGrant[];
+  readonly waiting: number;
+} & Blockage;
+export type View = {
+  readonly type: "view";
+  readonly holders: readonly HolderEntry[];
+  readonly waiters: readonly WaiterEntry[];
+  readonly mark: MarkEntry | null;
+};
+export type Revoked = { readonly type: "revoked"; readonly done: boolean };
+
+export type Reply =
+  | Granted
+  | Queued
+  | Busy
+  | Marked
+  | Stale
+  | Renewed
+  | Gone
+  | Released
+  | Touched
+  | View
+  | Revoked;
+
+/** The reply that belongs to a command. */
+export type ReplyTo<C extends Command> = C extends Acquire
+  ? Granted | Queued | Busy | Marked | Stale
+  : C extends Confirm
+    ? Renewed | Gone
+    : C extends Renew
+      ? Renewed | Gone | Stale
+      : C extends Release
+        ? Released
+        : C extends Touch
+          ? Touched
+          : C extends Inspect
+            ? View
+            : Revoked;
+
+/** What the store tells a client without being asked. */
+export type Push = {
+  readonly client: string;
+  readonly key: string;
+} & (
+  | { readonly type: "granted"; readonly grant: PushedGrant }
+  | {
+      readonly type: "marked";
+      readonly owner: string;
+      readonly token: number;
+      readonly meta: string;
+    }
+  | {
+      readonly type: "revoked";
+      readonly owner: string;
+      readonly token: number;
+      readonly reason: string;
+    }
+);
+
+/** Sends a push; false when it is certain that the client cannot be reached. */
+export type Emit = (push: Push) => boolean;

@@ -1,0 +1,337 @@
+/**
+ * One acquisition, from the first request to a grant or the end of the wait.
+ *
+ * It believes a grant in three cases only: its own request was answered with one (the deadline counts
+ * from the moment that very request was sent); a touch of its client was answered with one (likewise);
+ * or a push says so and the store's clock is known well enough to tell that the push is fresh. In the
+ * last two the grant lives for the claim window until its confirm is answered, and so does the belief.
+ * Whatever else happens, the owner is released in the end, with a tombstone where a copy of a request
+ * may still be under way: an owner that gave up never holds again.
+ */
+import { StoreError } from "../../errors.js";
+import type { Acquire, Confirm, PushedGrant } from "../../rules/ledger-command.js";
+import { marginMs } from "../../rules/margin.js";
+import type { Busy, Claim, Grant, HolderView, MarkView, Wait } from "../../store.js";
+import type { Port } from "../../time/port.js";
+import type { Timer } from "../../time/timers.js";
+import { ArbiterGrant } from "./arbiter-grant.js";
+import type { Answer, Channel } from "./channel.js";
+import { holderView, markView } from "./views.js";
+
+const FIRST_RETRY_MS = 20;
+const LONGEST_RETRY_MS = 1_000;
+
+/** A timer this late means that the whole process was stopped: the store gets its chance to answer. */
+const OVERSLEPT_MS = 250;
+
+/** What the store around it does for an acquisition. */
+export interface Surroundings {
+  readonly port: Port;
+  readonly channel: Channel;
+  readonly client: string;
+  readonly isLocal: boolean;
+  readonly believesPushes: boolean;
+  claimMs(ttlMs: number): number;
+  seenToken(): number;
+  /** It stands in the queue: keep its place, and ask again when the next holder is due. */
+  onQueued(acquisition: Acquisition, ahead: number | null, dueMs: number): void;
+  /** It ended, with a grant or without. */
+  onSettled(acquisition: Acquisition, grant: ArbiterGrant | null): void;
+  isLive(grant: ArbiterGrant): boolean;
+  /** Makes sure that an owner holds nothing and waits for nothing. */
+  withdraw(key: string, owner: string, tombstoneUs: number, ttlMs: number): void;
+  onLost(grant: ArbiterGrant, reason: "missing" | "replaced" | "revoked", detail: string): void;
+}
+
+/** This owner can never hold, through no fault of the caller: try again under another. */
+export interface Again {
+  readonly type: "again";
+  readonly reason: "revoked" | "late";
+}
+
+type Outcome = Grant | Busy | Again;
+
+export class Acquisition {
+  readonly key: string;
+  readonly #claim: Claim;
+  readonly #wait: Wait | null;
+  readonly #around: Surroundings;
+  readonly #meta: string;
+  #resolve!: (outcome: Outcome) => void;
+  #reject!: (error: unknown) => void;
+  #settled = false;
+  #holder: HolderView | null = null;
+  /** The store may know this owner: whatever happens, it has to be withdrawn. */
+  #entered = false;
+  /** The latest store time at which any request of this owner may still act. */
+  #notAfterUs = 0;
+  /** Requests without an answer; with any, or after a failed one, a copy may still arrive. */
+  #underWay = 0;
+  #unsure = false;
+  #failures = 0;
+  #lastError: unknown;
+  #heardMs: number;
+  #silence: Timer | undefined;
+  #retry: Timer | undefined;
+  /** The token whose confirm is under way. */
+  #confirming = 0;
+
+  constructor(key: string, claim: Claim, wait: Wait | null, around: Surroundings) {
+    this.key = key;
+    this.#claim = claim;
+    this.#wait = wait;
+    this.#around = around;
+    this.#meta = JSON.stringify(claim.meta);
+    this.#heardMs = around.port.clock.nowMs();
+  }
+
+  get owner(): string {
+    return this.#claim.owner;
+  }
+
+  get claimMs(): number {
+    return this.#around.claimMs(this.#claim.ttlMs);
+  }
+
+  run(): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#wait?.onEnd(() => this.giveUp());
+      if (this.#settled) return;
+      if (!this.#around.isLocal) this.#listenForSilence(this.#claim.storeTimeoutMs);
+      this.ask();
+    });
+  }
+
+  /** Sends the request, or repeats it: the store knows the owner, so both are the same. */
+  ask(): void {
+    this.#retry?.cancel();
+    const greeting = this.#around.channel.greet(this.key);
+    if (!greeting) return void this.#send();
+    greeting.then(
+      () => this.#send(),
+      (error) => this.#onFailure(error),
+    );
+  }
+
+  /** The store answered its client about this name, so it is not silent. */
+  heard(holder: HolderView | null): void {
+    this.#heardMs = this.#around.port.clock.nowMs();
+    this.#holder = holder;
+    this.#wait?.report(holder, null);
+  }
+
+  /** A push: the store granted, some time ago, by its own clock. */
+  onPush(pushed: PushedGrant): void {
+    if (this.#settled || this.#confirming === pushed.token) return;
+    const { channel, believesPushes, port } = this.#around;
+    const receivedMs = port.clock.nowMs();
+    const deadlineMs = channel.time(this.key).believe(pushed, receivedMs);
+    this.#claimGrant(pushed, believesPushes ? deadlineMs : null, receivedMs);
+  }
+
+  /** A touch was answered with a grant whose push was lost. */
+  onMissedGrant(pushed: PushedGrant, sentMs: number, nowUs: number): void {
+    if (this.#settled || this.#confirming === pushed.token) return;
+    const lengthMs = (pushed.expiryUs - pushed.grantedUs) / 1000;
+    const deadlineMs = sentMs + (pushed.expiryUs - nowUs) / 1000 - marginMs(lengthMs);
+    this.#claimGrant(pushed, this.#around.believesPushes ? deadlineMs : null, sentMs);
+  }
+
+  /** The work of a `once` is done. */
+  onMark(mark: MarkView): void {
+    this.#settle(null)?.({ type: "busy", holder: null, mark });
+  }
+
+  /** Nobody waits for it any more. */
+  giveUp(): void {
+    this.#settle(null)?.({ type: "busy", holder: this.#holder, mark: null });
+  }
+
+  async #send(): Promise<void> {
+    if (this.#settled) return;
+    const { channel, client, port, seenToken } = this.#around;
+    const claim = this.#claim;
+    const { owner, mode, weight, limit, span, ttlMs, storeTimeoutMs } = claim;
+    // An answer later than this is of no use: the lease would be over, or nobody listens any more.
+    const windowMs = Math.min(ttlMs, storeTimeoutMs);
+    const notAfterUs = channel.time(this.key).storeUs(port.clock.nowMs() + windowMs);
+    this.#notAfterUs = Math.max(this.#notAfterUs, notAfterUs);
+    const claimUs = toUs(this.claimMs);
+    this.#underWay += 1;
+    let answer: Answer<Acquire>;
+    try {
+      answer = await channel.send({
+        type: "acquire",
+        key: this.key,
+        owner,
+        client,
+        mode,
+        weight,
+        limit,
+        span,
+        ttlUs: toUs(ttlMs),
+        meta: this.#meta,
+        enqueue: this.#wait !== null,
+        claimUs,
+        touchUs: claimUs,
+        notAfterUs,
+        seenToken: seenToken(),
+      });
+    } catch (error) {
+      this.#unsure = true;
+      return this.#onFailure(error);
+    } finally {
+      this.#underWay -= 1;
+    }
+    if (answer.resent) this.#unsure = true;
+    // After the end of this acquisition, its withdrawal has seen to the rest.
+    if (!this.#settled) this.#onAnswer(answer);
+  }
+
+  #onAnswer({ reply, sentMs }: Answer<Acquire>): void {
+    this.#heardMs = this.#around.port.clock.nowMs();
+    switch (reply.type) {
+      case "granted":
+        this.#entered = true;
+        this.#accept(reply, sentMs + reply.remainingUs / 1000 - marginMs(this.#claim.ttlMs));
+        return;
+      case "queued":
+        this.#entered = true;
+        this.#failures = 0;
+        this.#holder = reply.holder && holderView(reply.holder);
+        this.#wait?.report(this.#holder, reply.ahead);
+        this.#around.onQueued(this, reply.ahead, reply.dueUs / 1000);
+        return;
+      case "busy": {
+        const holder = reply.holder && holderView(reply.holder);
+        this.#settle(null)?.({ type: "busy", holder, mark: null });
+        return;
+      }
+      case "marked":
+        this.onMark(markView(reply));
+        return;
+      case "stale":
+        if (reply.reason === "ended") this.#settle(null)?.({ type: "again", reason: "revoked" });
+        // The clocks stepped apart, and this very answer told how far: the next request knows.
+        else this.#askLater(this.#failures++ === 0 ? 0 : FIRST_RETRY_MS);
+    }
+  }
+
+  /** Confirms a handed-off grant: the confirm is on its way before anybody hears of the grant. */
+  #claimGrant(pushed: PushedGrant, deadlineMs: number | null, fromMs: number): void {
+    this.#confirming = pushed.token;
+    this.#entered = true;
+    const { channel } = this.#around;
+    const confirmed = channel.sendNow({ type: "confirm", key: this.key, owner: this.owner });
+    const grant = deadlineMs === null ? null : this.#accept(pushed, deadlineMs);
+    const lapseMs = fromMs + (pushed.expiryUs - pushed.grantedUs) / 1000;
+    void this.#followUp(pushed, confirmed, grant, grant?.deadlineMs ?? lapseMs);
+  }
+
+  /** Repeats the confirm until it is answered or the claim window is over. */
+  async #followUp(
+    pushed: PushedGrant,
+    first: Promise<Answer<Confirm>>,
+    believed: ArbiterGrant | null,
+    untilMs: number,
+  ): Promise<void> {
+    const { channel, port, isLive, onLost } = this.#around;
+    const confirm: Confirm = { type: "confirm", key: this.key, owner: this.owner };
+    let answer: Answer<Confirm> | null = null;
+    for (let next = first, pauseMs = FIRST_RETRY_MS; !answer; pauseMs *= 2) {
+      answer = await next.catch(() => null);
+      if (answer || port.clock.exactMs() + pauseMs >= untilMs) break;
+      await new Promise<void>((resume) => port.timers.after(pauseMs, resume));
+      if (believed ? !isLive(believed) : this.#settled) return;
+      next = channel.send(confirm);
+    }
+    if (answer?.reply.type === "renewed") {
+      const { remainingUs, token, span } = answer.reply;
+      const deadlineMs = answer.sentMs + remainingUs / 1000 - marginMs(this.#claim.ttlMs);
+      if (!believed && !this.#settled) this.#accept({ token, span }, deadlineMs);
+      else if (!believed) return;
+      else if (token === pushed.token) believed.extend(deadlineMs);
+      else onLost(believed, "replaced", "");
+    } else if (believed) {
+      if (answer) onLost(believed, answer.reply.reason, answer.reply.detail);
+    } else if (!this.#settled && this.#confirming === pushed.token) {
+      this.#confirming = 0;
+      this.ask();
+    }
+  }
+
+  /** Takes a grant, unless it is over already: then it is given back, never returned. */
+  #accept(granted: { token: number; span: number }, deadlineMs: number): ArbiterGrant | null {
+    if (this.#around.port.clock.exactMs() >= deadlineMs) {
+      this.#settle(null)?.({ type: "again", reason: "late" });
+      return null;
+    }
+    const { key } = this;
+    const grant = new ArbiterGrant(this.#claim, key, granted, deadlineMs, this.#tombstoneUs());
+    this.#settle(grant)?.(grant);
+    return grant;
+  }
+
+  #onFailure(error: unknown): void {
+    if (this.#settled) return;
+    if (error instanceof StoreError && !error.retryable) return this.#fail(error);
+    const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS);
+    this.#lastError = error;
+    this.#askLater(pauseMs);
+  }
+
+  #askLater(pauseMs: number): void {
+    const { timers, random } = this.#around.port;
+    this.#retry?.cancel();
+    this.#retry = timers.after(pauseMs * (0.5 + random.fraction() / 2), () => this.ask(), true);
+  }
+
+  #listenForSilence(delayMs: number): void {
+    const { clock, timers } = this.#around.port;
+    const dueMs = clock.nowMs() + delayMs;
+    const check = (): void => {
+      const nowMs = clock.nowMs();
+      const { storeTimeoutMs } = this.#claim;
+      const restMs = this.#heardMs + storeTimeoutMs - nowMs;
+      if (restMs > 0) return this.#listenForSilence(restMs);
+      if (nowMs > dueMs + OVERSLEPT_MS) {
+        return this.#listenForSilence(Math.min(OVERSLEPT_MS, storeTimeoutMs));
+      }
+      this.#fail(
+        new StoreError(`The store was silent for ${Math.round(storeTimeoutMs)} ms.`, {
+          outcome: "unknown",
+          cause: this.#lastError,
+        }),
+      );
+    };
+    this.#silence = timers.after(delayMs, check, true);
+  }
+
+  #fail(error: StoreError): void {
+    if (this.#settle(null)) this.#reject(error);
+  }
+
+  /** Returns the way to tell the outcome, once. */
+  #settle(grant: ArbiterGrant | null): ((outcome: Outcome) => void) | undefined {
+    if (this.#settled) return undefined;
+    this.#settled = true;
+    this.#silence?.cancel();
+    this.#retry?.cancel();
+    const { withdraw, onSettled } = this.#around;
+    onSettled(this, grant);
+    if (!grant && (this.#entered || this.#unsure || this.#underWay > 0)) {
+      withdraw(this.key, this.owner, this.#tombstoneUs(), this.#claim.ttlMs);
+    }
+    return this.#resolve;
+  }
+
+  #tombstoneUs(): number {
+    return this.#unsure || this.#underWay > 0 ? this.#notAfterUs : 0;
+  }
+}
+
+function toUs(durationMs: number): number {
+  return Math.ceil(durationMs * 1000);
+}

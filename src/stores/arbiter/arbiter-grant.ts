@@ -1,0 +1,37 @@
+import type { Claim, Grant } from "../../store.js";
+
+/** A grant of an arbiter, with what its release has to say. */
+export class ArbiterGrant implements Grant {
+  readonly type = "granted";
+  readonly session = null;
+  readonly claim: Claim;
+  readonly key: string;
+  readonly token: bigint;
+  readonly span: number;
+  /**
+   * Until when (store time) a copy of its acquire may still arrive: a release before that leaves a
+   * tombstone. 0 when the one reply to the one request was seen.
+   */
+  readonly tombstoneUs: number;
+  deadlineMs: number;
+
+  constructor(
+    claim: Claim,
+    key: string,
+    granted: { readonly token: number; readonly span: number },
+    deadlineMs: number,
+    tombstoneUs: number,
+  ) {
+    this.claim = claim;
+    this.key = key;
+    this.token = BigInt(granted.token);
+    this.span = granted.span;
+    this.deadlineMs = deadlineMs;
+    this.tombstoneUs = tombstoneUs;
+  }
+
+  /** Deadlines only move on: an answer that comes out of order tells nothing new. */
+  extend(deadlineMs: number): void {
+    if (deadlineMs > this.deadlineMs) this.deadlineMs = deadlineMs;
+  }
+}

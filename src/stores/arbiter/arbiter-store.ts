@@ -1,0 +1,352 @@
+/**
+ * The family's shared part: turns an arbiter (atomic commands, pushes) into a store.
+ *
+ * Who may believe what: an `ArbiterGrant` stands for a holder in the ledger. Its deadline is always
+ * counted from a request of this client that the store answered, or from a push proven fresh, and lies
+ * before the ledger's expiry; so this client stops believing before the ledger may grant to another.
+ * Only this client's release, a revoke or the expiry end a holder, and a renewal never makes one.
+ */
+import { ClosedError, StoreError } from "../../errors.js";
+import type { Push, Renew, Touch } from "../../rules/ledger-command.js";
+import { marginMs } from "../../rules/margin.js";
+import { keyOf, type Space } from "../../rules/name.js";
+import type {
+  Busy,
+  Claim,
+  GoneEvent,
+  Grant,
+  LockView,
+  Meta,
+  Renewal,
+  Store,
+  Traits,
+  Wait,
+} from "../../store.js";
+import type { Port } from "../../time/port.js";
+import type { Timer } from "../../time/timers.js";
+import { Acquisition, type Surroundings } from "./acquisition.js";
+import type { Arbiter } from "./arbiter.js";
+import { ArbiterGrant } from "./arbiter-grant.js";
+import { type Answer, Channel } from "./channel.js";
+import { Vigil } from "./vigil.js";
+import { lockView, markView } from "./views.js";
+
+export interface ArbiterOptions {
+  /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
+  readonly claimMs?: number;
+}
+
+const LEAST_CLAIM_MS = 2_000;
+/** So many answers in a row that came after the lease was over: the ttl is too short for this store. */
+const MOST_LATE_GRANTS = 3;
+const RETRY_MS = 50;
+const LONGEST_CLEANUP_MS = 30_000;
+const CLOSE_MS = 5_000;
+
+export class ArbiterStore implements Store {
+  readonly name: string;
+  readonly traits: Traits;
+  readonly port: Port;
+  readonly #arbiter: Arbiter;
+  readonly #channel: Channel;
+  readonly #client: string;
+  readonly #around: Surroundings;
+  readonly #acquisitions = new Map<string, Acquisition>();
+  readonly #grants = new Map<string, ArbiterGrant>();
+  readonly #vigils = new Map<string, Vigil>();
+  /** Names whose last handoff is to be checked once. */
+  readonly #checks = new Map<string, Timer>();
+  readonly #cleanups = new Set<Promise<unknown>>();
+  #seenToken = 0;
+  #isListening = false;
+  #isClosed = false;
+  #onGone: (event: GoneEvent) => void = () => {};
+
+  constructor(arbiter: Arbiter, { claimMs }: ArbiterOptions = {}) {
+    this.name = arbiter.name;
+    this.traits = arbiter.traits;
+    this.port = arbiter.port;
+    this.#arbiter = arbiter;
+    this.#channel = new Channel(arbiter);
+    this.#client = arbiter.port.random.id();
+    this.#around = {
+      port: arbiter.port,
+      channel: this.#channel,
+      client: this.#client,
+      isLocal: arbiter.isLocal,
+      believesPushes: arbiter.believesPushes,
+      claimMs: (ttlMs) => Math.min(ttlMs, claimMs ?? Math.max(LEAST_CLAIM_MS, ttlMs / 6)),
+      seenToken: () => this.#seenToken,
+      onQueued: (acquisition, ahead, dueMs) => {
+        this.#vigil(acquisition.key).add(acquisition, ahead, dueMs);
+      },
+      onSettled: (acquisition, grant) => this.#onSettled(acquisition, grant),
+      isLive: (grant) => this.#isLive(grant),
+      withdraw: (key, owner, tombstoneUs, ttlMs) => {
+        this.#cleanUp(key, owner, tombstoneUs, ttlMs);
+      },
+      onLost: (grant, reason, detail) => this.#lose(grant, reason, detail),
+    };
+  }
+
+  async acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy> {
+    if (this.#isClosed) throw new ClosedError({ store: this.name });
+    this.#listen();
+    const key = keyOf(claim.space, claim.name);
+    let late = 0;
+    for (let attempt = claim; ; attempt = { ...claim, owner: this.port.random.id() }) {
+      const acquisition = new Acquisition(key, attempt, wait, this.#around);
+      this.#acquisitions.set(attempt.owner, acquisition);
+      const outcome = await acquisition.run();
+      if (outcome.type !== "again") return outcome;
+      if (outcome.reason === "late") late += 1;
+      if (late === MOST_LATE_GRANTS || (late > 0 && !wait)) {
+        throw new StoreError(
+          `The store answers more slowly than a lease of ${claim.ttlMs} ms lasts: raise ttlMs.`,
+          { outcome: "not_applied", lockName: claim.name, store: this.name },
+        );
+      }
+    }
+  }
+
+  renew(
+    grants: readonly { readonly grant: Grant; readonly ttlMs: number }[],
+  ): Promise<readonly Renewal[]> {
+    return Promise.all(grants.map(({ grant, ttlMs }) => this.#renew(grant as ArbiterGrant, ttlMs)));
+  }
+
+  async resume(claim: Claim, token: bigint): Promise<Grant | null> {
+    const key = keyOf(claim.space, claim.name);
+    const untilMs = this.port.clock.nowMs() + claim.storeTimeoutMs;
+    const { reply, sentMs } = await this.#sendRenew(key, claim.owner, claim.ttlMs, untilMs);
+    if (reply.type !== "renewed" || BigInt(reply.token) !== token) return null;
+    const deadlineMs = sentMs + reply.remainingUs / 1000 - marginMs(claim.ttlMs);
+    const grant = new ArbiterGrant(claim, key, reply, deadlineMs, 0);
+    this.#grants.set(claim.owner, grant);
+    return grant;
+  }
+
+  async release(grant: Grant, keep?: { ttlMs: number; meta: Meta }): Promise<boolean> {
+    const { key, claim, tombstoneUs, deadlineMs } = grant as ArbiterGrant;
+    this.#grants.delete(claim.owner);
+    const mark = keep ? { ttlUs: keep.ttlMs * 1000, meta: JSON.stringify(keep.meta) } : null;
+    for (let failures = 0; ; failures += 1) {
+      try {
+        const { reply } = await this.#channel.send({
+          type: "release",
+          key,
+          owner: claim.owner,
+          tombstoneUs,
+          keep: mark,
+        });
+        if (reply.claimUs > 0) this.#checkLater(key, reply.claimUs / 1000);
+        // Absent after a try of unknown outcome: that try released it, for nobody else could yet.
+        return reply.held || failures > 0;
+      } catch (error) {
+        const pauseMs = RETRY_MS * (failures + 1);
+        const isOver = this.port.clock.exactMs() + pauseMs >= deadlineMs;
+        if (isOver || (error instanceof StoreError && !error.retryable)) throw error;
+        await this.#pause(pauseMs);
+      }
+    }
+  }
+
+  onEvent(listener: (event: GoneEvent) => void): void {
+    this.#onGone = listener;
+  }
+
+  async inspect(space: Space, name: string): Promise<LockView> {
+    const key = keyOf(space, name);
+    const { reply } = await this.#channel.send({ type: "inspect", key });
+    return lockView(key, reply);
+  }
+
+  async *list(space: Space, prefix: string): AsyncIterable<LockView> {
+    for await (const { key, view } of this.#arbiter.list(keyOf(space, prefix))) {
+      yield lockView(key, view);
+    }
+  }
+
+  async revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
+    const key = keyOf(space, name);
+    const { reply } = await this.#channel.send({
+      type: "revoke",
+      key,
+      token: Number(token),
+      reason,
+    });
+    return reply.done;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const acquisition of [...this.#acquisitions.values()]) acquisition.giveUp();
+    for (const timer of this.#checks.values()) timer.cancel();
+    const cleaned = Promise.allSettled([...this.#cleanups]);
+    await Promise.race([cleaned, this.#pause(CLOSE_MS)]);
+    await this.#arbiter.close();
+  }
+
+  async #renew(grant: ArbiterGrant, ttlMs: number): Promise<Renewal> {
+    // A renewal after the own deadline could revive what somebody else was promised.
+    if (this.port.clock.exactMs() >= grant.deadlineMs) {
+      return { type: "gone", reason: "expired", detail: "" };
+    }
+    let answer: Answer<Renew>;
+    try {
+      answer = await this.#sendRenew(grant.key, grant.claim.owner, ttlMs, grant.deadlineMs);
+    } catch (error) {
+      return { type: "unknown", error };
+    }
+    const { reply, sentMs } = answer;
+    switch (reply.type) {
+      case "renewed":
+        if (BigInt(reply.token) !== grant.token) {
+          return { type: "gone", reason: "replaced", detail: "" };
+        }
+        grant.extend(sentMs + reply.remainingUs / 1000 - marginMs(ttlMs));
+        return { type: "renewed", waiting: reply.waiting };
+      case "gone":
+        return reply;
+      case "stale":
+        return { type: "unknown", error: new StoreError("Too late.", { outcome: "not_applied" }) };
+    }
+  }
+
+  async #sendRenew(
+    key: string,
+    owner: string,
+    ttlMs: number,
+    untilMs: number,
+  ): Promise<Answer<Renew>> {
+    await this.#channel.greet(key);
+    return this.#channel.send({
+      type: "renew",
+      key,
+      owner,
+      ttlUs: Math.ceil(ttlMs * 1000),
+      notAfterUs: this.#channel.time(key).storeUs(untilMs),
+      seenToken: this.#seenToken,
+    });
+  }
+
+  #onSettled(acquisition: Acquisition, grant: ArbiterGrant | null): void {
+    const { key, owner } = acquisition;
+    this.#acquisitions.delete(owner);
+    const vigil = this.#vigils.get(key);
+    vigil?.remove(acquisition);
+    if (vigil?.isIdle) this.#vigils.delete(key);
+    if (!grant) return;
+    this.#grants.set(owner, grant);
+    this.#seenToken = Math.max(this.#seenToken, Number(grant.token) + grant.span - 1);
+  }
+
+  #listen(): void {
+    if (this.#isListening) return;
+    this.#isListening = true;
+    this.#arbiter.listen(
+      this.#client,
+      (push) => this.#onPush(push),
+      () => {
+        for (const vigil of this.#vigils.values()) void vigil.touch();
+      },
+    );
+  }
+
+  #onPush(push: Push): void {
+    if (push.type === "revoked") {
+      const grant = this.#grants.get(push.owner);
+      if (grant?.token === BigInt(push.token)) this.#lose(grant, "revoked", push.reason);
+      return;
+    }
+    if (push.type === "marked") {
+      const { owner, token, meta } = push;
+      // How long the mark stays is for those who ask; whoever waited only needs to know that it is.
+      this.#acquisitions.get(owner)?.onMark(markView({ token, meta, remainingUs: 0 }));
+      return;
+    }
+    const { owner, token } = push.grant;
+    const acquisition = this.#acquisitions.get(owner);
+    if (acquisition) acquisition.onPush(push.grant);
+    else this.#refuse(push.key, owner, token);
+  }
+
+  #onTouched(key: string, { reply, sentMs, nowUs }: Answer<Touch>): void {
+    for (const grant of reply.grants) {
+      const acquisition = this.#acquisitions.get(grant.owner);
+      if (acquisition) acquisition.onMissedGrant(grant, sentMs, nowUs);
+      else this.#refuse(key, grant.owner, grant.token);
+    }
+  }
+
+  /** A grant for somebody who is gone goes back at once; one that is held here is an echo. */
+  #refuse(key: string, owner: string, token: number): void {
+    if (this.#grants.get(owner)?.token !== BigInt(token)) this.#cleanUp(key, owner, 0, 0);
+  }
+
+  #vigil(key: string): Vigil {
+    let vigil = this.#vigils.get(key);
+    if (!vigil) {
+      vigil = new Vigil(key, {
+        port: this.port,
+        touch: (name) => this.#touch(name),
+        onTouched: (name, answer) => this.#onTouched(name, answer),
+      });
+      this.#vigils.set(key, vigil);
+    }
+    return vigil;
+  }
+
+  #touch(key: string): Promise<Answer<Touch>> {
+    return this.#channel.send({ type: "touch", key, client: this.#client });
+  }
+
+  /** A handoff may have gone to a process that died: whoever released looks once whether it took. */
+  #checkLater(key: string, delayMs: number): void {
+    if (this.#isClosed || this.#checks.has(key)) return;
+    const timer = this.port.timers.after(delayMs + 1, () => {
+      this.#checks.delete(key);
+      this.#touch(key).then(
+        (answer) => this.#onTouched(key, answer),
+        () => {},
+      );
+    });
+    this.#checks.set(key, timer);
+  }
+
+  #isLive(grant: ArbiterGrant): boolean {
+    return this.#grants.get(grant.claim.owner) === grant;
+  }
+
+  #lose(grant: ArbiterGrant, reason: GoneEvent["reason"], detail: string): void {
+    if (!this.#isLive(grant)) return;
+    this.#grants.delete(grant.claim.owner);
+    this.#onGone({ type: "gone", grant, reason, detail });
+  }
+
+  /** Repeats the release of an owner until it is answered, or until its grant would be over anyway. */
+  #cleanUp(key: string, owner: string, tombstoneUs: number, ttlMs: number): void {
+    const { clock } = this.port;
+    const untilMs = clock.nowMs() + Math.min(Math.max(ttlMs, CLOSE_MS), LONGEST_CLEANUP_MS);
+    const cleanup = (async () => {
+      for (let failures = 1; ; failures += 1) {
+        try {
+          const release = { type: "release", key, owner, tombstoneUs, keep: null } as const;
+          const { reply } = await this.#channel.send(release);
+          if (reply.claimUs > 0) this.#checkLater(key, reply.claimUs / 1000);
+          return;
+        } catch {
+          if (clock.nowMs() >= untilMs) return;
+          await this.#pause(RETRY_MS * failures);
+        }
+      }
+    })();
+    this.#cleanups.add(cleanup);
+    void cleanup.finally(() => this.#cleanups.delete(cleanup));
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resume) => this.port.timers.after(delayMs, resume));
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * Locks within one process, with nothing to install.
+ *
+ * Why it is safe: all commands run on the ledger itself, one after the other in this thread, by the
+ * very clock that the leases are judged by. A grant's deadline lies before its expiry, so a holder
+ * stops believing before the ledger may serve the next. Tokens follow the wall clock in microseconds
+ * and the last token given, so they rise within the process and across restarts, unless the wall
+ * clock was set back while no process ran.
+ */
+import type { Command, Instant, Push, View } from "../../rules/ledger-command.js";
+import type { Store, Traits } from "../../store.js";
+import { localPort, type Port } from "../../time/port.js";
+import type { Arbiter, Execution } from "../arbiter/arbiter.js";
+import { ArbiterStore } from "../arbiter/arbiter-store.js";
+import { MemoryLedger } from "./memory-ledger.js";
+
+const TRAITS: Traits = {
+  scope: "process",
+  modes: ["exclusive", "shared"],
+  fifo: true,
+  tokenSpan: true,
+  transferable: true,
+  marks: true,
+  minTtlMs: 10,
+};
+
+/** A space of locks in memory; stores made from one space exclude each other. */
+export class MemorySpace {
+  readonly #listeners = new Map<string, (push: Push) => void>();
+  readonly #ledger: MemoryLedger = new MemoryLedger((push) => this.#emit(push));
+  readonly #port: Port;
+  #pushes: Push[] = [];
+
+  constructor(port: Port = localPort) {
+    this.#port = port;
+  }
+
+  /** How many names are in use. */
+  get size(): number {
+    return this.#ledger.size;
+  }
+
+  listen(client: string, onPush: (push: Push) => void): void {
+    this.#listeners.set(client, onPush);
+  }
+
+  leave(client: string): void {
+    this.#listeners.delete(client);
+  }
+
+  execute(commands: readonly Command[]): Execution {
+    const at = this.#now();
+    const replies = commands.map((command) => this.#ledger.execute(command, at));
+    if (this.#pushes.length > 0) this.#port.timers.soon(() => this.#deliver());
+    return { nowUs: at.us, node: "", replies };
+  }
+
+  list(prefix: string): { key: string; view: View }[] {
+    return this.#ledger.list(prefix, this.#now());
+  }
+
+  #now(): Instant {
+    const { clock } = this.#port;
+    return { us: Math.floor(clock.nowMs() * 1000), wallUs: clock.wallUs() };
+  }
+
+  #emit(push: Push): boolean {
+    if (!this.#listeners.has(push.client)) return false;
+    this.#pushes.push(push);
+    return true;
+  }
+
+  #deliver(): void {
+    const pushes = this.#pushes;
+    this.#pushes = [];
+    for (const push of pushes) this.#listeners.get(push.client)?.(push);
+  }
+}
+
+class MemoryArbiter implements Arbiter {
+  readonly name = "memory";
+  readonly traits = TRAITS;
+  readonly isLocal = true;
+  readonly believesPushes = true;
+  readonly port: Port;
+  readonly #space: MemorySpace;
+  #client = "";
+
+  constructor(space: MemorySpace, port: Port) {
+    this.#space = space;
+    this.port = port;
+  }
+
+  shardOf(): string {
+    return "";
+  }
+
+  execute(_shard: string, commands: readonly Command[]): Execution {
+    return this.#space.execute(commands);
+  }
+
+  async *list(prefix: string): AsyncIterable<{ key: string; view: View }> {
+    yield* this.#space.list(prefix);
+  }
+
+  listen(client: string, onPush: (push: Push) => void): void {
+    this.#client = client;
+    this.#space.listen(client, onPush);
+  }
+
+  async close(): Promise<void> {
+    this.#space.leave(this.#client);
+  }
+}
+
+export interface MemoryStoreOptions {
+  /** Stores with the same space share their locks. Default: a space of its own. */
+  readonly space?: MemorySpace;
+  /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
+  readonly claimMs?: number;
+}
+
+/** Locks of one process: for tests, tools and programs that run once. */
+export function memoryStore({
+  space = new MemorySpace(),
+  claimMs,
+}: MemoryStoreOptions = {}): Store {
+  const arbiter = new MemoryArbiter(space, localPort);
+  return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
+}
+
+
+const named = new Map<string, MemorySpace>();
+
+/** `memory:` is a space of its own; `memory:name` is shared by all of this process who say that name. */
+export function openMemoryStore({ pathname }: URL): Store {
+  if (pathname === "") return memoryStore();
+  const space = named.get(pathname) ?? new MemorySpace();
+  named.set(pathname, space);
+  return memoryStore({ space });
+}

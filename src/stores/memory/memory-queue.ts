@@ -1,0 +1,118 @@
+import { Fifo, type Place } from "../../rules/fifo.js";
+import type { Client, Waiter } from "../../rules/ledger-state.js";
+import { Heap, type HeapItem } from "../../time/heap.js";
+
+interface Entry {
+  readonly waiter: Waiter;
+  readonly order: number;
+}
+
+/** The waiters of one client, first come first. */
+class Line implements Client, HeapItem {
+  readonly id: string;
+  readonly touchUs: number;
+  readonly entries = new Fifo<Entry>();
+  goneUs: number;
+  suspect = false;
+  heapIndex = -1;
+
+  constructor(id: string, { touchUs, goneUs }: { touchUs: number; goneUs: number }) {
+    this.id = id;
+    this.touchUs = touchUs;
+    this.goneUs = goneUs;
+  }
+
+  get waiting(): number {
+    return this.entries.size;
+  }
+
+  get order(): number {
+    return this.entries.first?.order ?? Number.POSITIVE_INFINITY;
+  }
+}
+
+/**
+ * The queue of one name: a line per client, and a heap of the lines by their first waiter. A suspect
+ * client leaves the heap with its whole line in one step, and comes back into its old place likewise.
+ */
+export class MemoryQueue {
+  readonly #places = new Map<string, Place<Entry>>();
+  readonly #lines = new Map<string, Line>();
+  readonly #ready = new Heap<Line>((a, b) => a.order < b.order);
+  #nextOrder = 0;
+  /** No client is silent before this: touches only move their times on. */
+  #nobodySilentBeforeUs = Number.POSITIVE_INFINITY;
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  head(): Waiter | undefined {
+    return this.#ready.peek()?.entries.first?.waiter;
+  }
+
+  get(owner: string): Waiter | undefined {
+    return this.#places.get(owner)?.value.waiter;
+  }
+
+  all(): Waiter[] {
+    const entries = [...this.#places.values()].map((place) => place.value);
+    return entries.sort((a, b) => a.order - b.order).map((entry) => entry.waiter);
+  }
+
+  client(id: string): Client | undefined {
+    return this.#lines.get(id);
+  }
+
+  add(waiter: Waiter, liveness: { touchUs: number; goneUs: number }): void {
+    let line = this.#lines.get(waiter.client);
+    if (!line) {
+      line = new Line(waiter.client, liveness);
+      this.#lines.set(line.id, line);
+      this.#nobodySilentBeforeUs = Math.min(this.#nobodySilentBeforeUs, line.goneUs);
+    }
+    this.#places.set(waiter.owner, line.entries.push({ waiter, order: this.#nextOrder++ }));
+    if (line.heapIndex < 0 && !line.suspect) this.#ready.push(line);
+  }
+
+  remove(waiter: Waiter): void {
+    const place = this.#places.get(waiter.owner);
+    const line = this.#lines.get(waiter.client);
+    if (!place || !line) return;
+    this.#places.delete(waiter.owner);
+    const wasFirst = line.entries.first === place.value;
+    line.entries.remove(place);
+    if (line.waiting === 0) this.#close(line);
+    else if (wasFirst && !line.suspect) this.#ready.update(line);
+  }
+
+  update(client: Client): void {
+    const line = this.#lines.get(client.id);
+    if (!line) return;
+    if (line.suspect) this.#ready.remove(line);
+    else if (line.heapIndex < 0) this.#ready.push(line);
+  }
+
+  silent(nowUs: number): Client | undefined {
+    if (nowUs < this.#nobodySilentBeforeUs) return undefined;
+    let soonestUs = Number.POSITIVE_INFINITY;
+    for (const line of this.#lines.values()) {
+      if (line.goneUs <= nowUs) return line;
+      soonestUs = Math.min(soonestUs, line.goneUs);
+    }
+    this.#nobodySilentBeforeUs = soonestUs;
+    return undefined;
+  }
+
+  drop(client: Client): void {
+    const line = this.#lines.get(client.id);
+    if (!line) return;
+    for (const { waiter } of line.entries) this.#places.delete(waiter.owner);
+    this.#close(line);
+  }
+
+  #close(line: Line): void {
+    this.#lines.delete(line.id);
+    this.#ready.remove(line);
+  }
+}

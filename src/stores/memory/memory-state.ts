@@ -1,0 +1,169 @@
+import { joined, type Occupancy, VACANT } from "../../rules/fits.js";
+import type {
+  Client,
+  Holder,
+  LedgerState,
+  Mark,
+  Tombstone,
+  Waiter,
+} from "../../rules/ledger-state.js";
+import { MemoryQueue } from "./memory-queue.js";
+import { SharedHolders } from "./shared-holders.js";
+
+/** The last token of a namespace, shared by the states of all its names. */
+export interface TokenCounter {
+  last: number;
+}
+
+/**
+ * The state of one name in memory. Each part is made when it is first needed: most names only ever
+ * have one exclusive holder, and that costs one object.
+ */
+export class MemoryState implements LedgerState {
+  readonly key: string;
+  readonly #tokens: TokenCounter;
+  #exclusive: Holder | undefined;
+  #shared: SharedHolders | undefined;
+  #queue: MemoryQueue | undefined;
+  #mark: Mark | undefined;
+  #tombstones: Map<string, Tombstone> | undefined;
+
+  constructor(key: string, tokens: TokenCounter) {
+    this.key = key;
+    this.#tokens = tokens;
+  }
+
+  /** Whether nothing is left to remember. */
+  get isEmpty(): boolean {
+    return (
+      !this.#exclusive &&
+      !this.#shared?.occupancy.count &&
+      !this.#queue?.size &&
+      !this.#mark &&
+      !this.#tombstones?.size
+    );
+  }
+
+  lastToken(): number {
+    return this.#tokens.last;
+  }
+
+  setLastToken(token: number): void {
+    this.#tokens.last = token;
+  }
+
+  occupancy(): Occupancy {
+    if (this.#exclusive) return joined(VACANT, this.#exclusive);
+    return this.#shared?.occupancy ?? VACANT;
+  }
+
+  holder(owner: string): Holder | undefined {
+    return this.#exclusive?.owner === owner ? this.#exclusive : this.#shared?.get(owner);
+  }
+
+  *holders(): Iterable<Holder> {
+    if (this.#exclusive) yield this.#exclusive;
+    if (this.#shared) yield* this.#shared.all();
+  }
+
+  *claims(client: string): Iterable<Holder> {
+    for (const holder of this.holders()) {
+      if (holder.client === client && !holder.confirmed) yield holder;
+    }
+  }
+
+  nextToExpire(): Holder | undefined {
+    return this.#exclusive ?? this.#shared?.nextToExpire();
+  }
+
+  expired(nowUs: number): Holder | undefined {
+    const next = this.nextToExpire();
+    return next && next.expiryUs <= nowUs ? next : undefined;
+  }
+
+  putHolder(holder: Holder): void {
+    if (holder.mode === "exclusive") this.#exclusive = holder;
+    else {
+      this.#shared ??= new SharedHolders();
+      this.#shared.add(holder);
+    }
+  }
+
+  updateHolder(holder: Holder): void {
+    this.#shared?.update(holder);
+  }
+
+  dropHolder(holder: Holder): void {
+    if (this.#exclusive === holder) this.#exclusive = undefined;
+    else this.#shared?.remove(holder);
+  }
+
+  waiting(): number {
+    return this.#queue?.size ?? 0;
+  }
+
+  waiter(owner: string): Waiter | undefined {
+    return this.#queue?.get(owner);
+  }
+
+  waiters(): Iterable<Waiter> {
+    return this.#queue?.all() ?? [];
+  }
+
+  head(): Waiter | undefined {
+    return this.#queue?.head();
+  }
+
+  enqueue(waiter: Waiter, liveness: { touchUs: number; goneUs: number }): void {
+    this.#queue ??= new MemoryQueue();
+    this.#queue.add(waiter, liveness);
+  }
+
+  dropWaiter(waiter: Waiter): void {
+    this.#queue?.remove(waiter);
+  }
+
+  client(id: string): Client | undefined {
+    return this.#queue?.client(id);
+  }
+
+  silent(nowUs: number): Client | undefined {
+    return this.#queue?.silent(nowUs);
+  }
+
+  updateClient(client: Client): void {
+    this.#queue?.update(client);
+  }
+
+  dropClient(client: Client): void {
+    this.#queue?.drop(client);
+  }
+
+  mark(): Mark | undefined {
+    return this.#mark;
+  }
+
+  putMark(mark: Mark): void {
+    this.#mark = mark;
+  }
+
+  dropMark(nowUs: number): void {
+    if (this.#mark && this.#mark.untilUs <= nowUs) this.#mark = undefined;
+  }
+
+  tombstone(owner: string): Tombstone | undefined {
+    return this.#tombstones?.get(owner);
+  }
+
+  putTombstone(tombstone: Tombstone): void {
+    this.#tombstones ??= new Map();
+    this.#tombstones.set(tombstone.owner, tombstone);
+  }
+
+  dropTombstones(nowUs: number): void {
+    if (!this.#tombstones?.size) return;
+    for (const { owner, untilUs } of this.#tombstones.values()) {
+      if (untilUs <= nowUs) this.#tombstones.delete(owner);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/** Something that will happen unless it is cancelled. */
+export interface Timer {
+  cancel(): void;
+}
+
+export interface Timers {
+  /**
+   * Runs `task` once, about `delayMs` from now: up to 1 ms early, any time late. Keeps the process
+   * alive only when asked to.
+   */
+  after(delayMs: number, task: () => void, keepAlive?: boolean): Timer;
+  /** Runs `task` when the current turn and its promises are done, before any I/O. */
+  soon(task: () => void): void;
+}
+
+/** `setTimeout` fires at once beyond this. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+class SystemTimer implements Timer {
+  #timeout: NodeJS.Timeout | undefined;
+
+  constructor(delayMs: number, task: () => void, keepAlive: boolean) {
+    this.#start(delayMs, task, keepAlive);
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timeout);
+    this.#timeout = undefined;
+  }
+
+  #start(delayMs: number, task: () => void, keepAlive: boolean): void {
+    const restMs = delayMs - LONGEST_MS;
+    this.#timeout =
+      restMs > 0
+        ? setTimeout(() => this.#start(restMs, task, keepAlive), LONGEST_MS)
+        : setTimeout(task, Math.max(0, delayMs));
+    if (!keepAlive) this.#timeout.unref();
+  }
+}
+
+export const systemTimers: Timers = {
+  after: (delayMs, task, keepAlive = false) => new SystemTimer(delayMs, task, keepAlive),
+  soon: (task) => process.nextTick(task),
+};
