@@ -126,7 +126,7 @@ export interface LockView {
 
 /**
  * Where locks live. A throw means "unknown", never "no". Every call must settle: within the wait, the
- * store time-out of its claim, or the life of its grant.
+ * store time-out of its claim, or the time it is given.
  */
 export interface Store {
   readonly name: string;
@@ -143,8 +143,15 @@ export interface Store {
   renew(
     grants: readonly { readonly grant: Grant; readonly ttlMs: number }[],
   ): Promise<readonly Renewal[]>;
-  /** True when the grant was there. With `keep`, leaves a mark in its place. */
-  release(grant: Grant, keep?: { readonly ttlMs: number; readonly meta: Meta }): Promise<boolean>;
+  /**
+   * True when the grant was there. With `keep`, leaves a mark in its place. Settles within `withinMs`,
+   * by a throw when the store could not be told: then the grant ends by its expiry.
+   */
+  release(
+    grant: Grant,
+    withinMs: number,
+    keep?: { readonly ttlMs: number; readonly meta: Meta },
+  ): Promise<boolean>;
   /** Continues a grant that another process made; null when it is gone. */
   resume(claim: Claim, token: bigint, session: string | null): Promise<Grant | null>;
   /** One listener, set by the client that owns this store. */

@@ -149,7 +149,7 @@ export class Client {
     const tenant = new SoleTenant();
     const hold = this.#keeper.keep(grant, tenant, options);
     const { clock } = this.store.port;
-    const lease = new HeldLease(hold, grant.token, this.#keeper, clock, (keep) => {
+    const lease = new HeldLease(hold, grant.token, hold.startMs, this.#keeper, clock, (keep) => {
       this.#keeper.drop(hold);
       return this.#release(hold, keep);
     });
@@ -180,23 +180,16 @@ export class Client {
 
   /** Never throws and never takes longer than the lease lives: what the store missed, expires. */
   async #release(hold: Hold, keep?: { ttlMs: number; meta: Meta }): Promise<boolean> {
-    const { clock, timers } = this.store.port;
-    const boundMs = Math.min(Math.max(0, hold.deadlineMs - clock.nowMs()), RELEASE_MS);
+    const { clock } = this.store.port;
+    const withinMs = Math.min(Math.max(0, hold.deadlineMs - clock.nowMs()), RELEASE_MS);
     let outcome: ReleaseEvent["outcome"];
     let error: unknown;
-    let cancel = (): void => {};
-    const tooLate = new Promise<never>((_, reject) => {
-      const timer = timers.after(boundMs, () => reject(new Error("The store is silent.")), true);
-      cancel = () => timer.cancel();
-    });
     try {
-      const wasHeld = await Promise.race([this.store.release(hold.grant, keep), tooLate]);
+      const wasHeld = await this.store.release(hold.grant, withinMs, keep);
       outcome = wasHeld ? "released" : "lost";
     } catch (reason) {
       outcome = "failed";
       error = reason;
-    } finally {
-      cancel();
     }
     if (events.release.hasSubscribers) {
       const { space, name } = hold.grant.claim;

@@ -109,7 +109,7 @@ export class Cohort implements Tenant {
       this.#hold = this.#duties.keeper.keep(outcome, this, this.#options);
       this.#nextToken = outcome.token;
       this.#turnsLeft = outcome.span;
-      if (this.#members.size > 0) this.#startTurn(this.#hold);
+      if (this.#members.size > 0) this.#startTurn(this.#hold, this.#hold.startMs);
       else void this.#endHold(this.#hold);
       return;
     }
@@ -131,15 +131,16 @@ export class Cohort implements Tenant {
     this.#goOn();
   }
 
-  #startTurn(hold: Hold): void {
+  #startTurn(hold: Hold, startMs: number): void {
     const member = this.#members.shift();
     if (!member) return;
     member.wait?.settle();
     const { keeper, store } = this.#duties;
+    const { clock } = store.port;
     const token = this.#nextToken++;
     this.#turnsLeft -= 1;
-    const { clock } = store.port;
-    this.#lease = new HeldLease(hold, token, keeper, clock, () => this.#endTurn(hold));
+    const end = (): Promise<boolean> => this.#endTurn(hold);
+    this.#lease = new HeldLease(hold, token, startMs, keeper, clock, end);
     member.resolve(this.#lease);
   }
 
@@ -154,7 +155,7 @@ export class Cohort implements Tenant {
       const token = this.#nextToken;
       events.handoff.publish({ name, space, store, token, turnsLeft: this.#turnsLeft });
     }
-    this.#startTurn(hold);
+    this.#startTurn(hold, this.#duties.store.port.clock.nowMs());
     return Promise.resolve(true);
   }
 

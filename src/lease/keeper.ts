@@ -21,6 +21,7 @@ const ALONG_PART = 30;
 const UNANSWERED_PART = 6;
 const FAILED_PART = 20;
 const LONGEST_PAUSE_MS = 1_000;
+const CLEANUP_MS = 5_000;
 
 export class Keeper {
   readonly #store: Store;
@@ -164,7 +165,7 @@ export class Keeper {
     }
     hold.tenant.onLost(reason, detail);
     // The store may still count it as held (a maximum, or a clock behind ours): the next may go on.
-    this.#store.release(hold.grant).catch(() => {});
+    this.#store.release(hold.grant, CLEANUP_MS).catch(() => {});
   }
 
   #describe({ grant }: Hold): { name: string; space: string; store: string; token: bigint } {

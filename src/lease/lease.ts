@@ -54,13 +54,14 @@ export class HeldLease implements Lease {
   constructor(
     hold: Hold,
     token: bigint,
+    startMs: number,
     keeper: Keeper,
     clock: Clock,
     giveBack: GiveBack,
   ) {
     this.name = hold.grant.claim.name;
     this.token = token;
-    this.startMs = clock.nowMs();
+    this.startMs = startMs;
     this.#hold = hold;
     this.#keeper = keeper;
     this.#clock = clock;

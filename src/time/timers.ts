@@ -42,3 +42,19 @@ export const systemTimers: Timers = {
   after: (delayMs, task, keepAlive = false) => new SystemTimer(delayMs, task, keepAlive),
   soon: (task) => process.nextTick(task),
 };
+
+/** The outcome of `work`, or a throw when it takes longer than `limitMs`. */
+export function within<T>(timers: Timers, limitMs: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = timers.after(limitMs, () => reject(new TimeLimitError(limitMs)), true);
+    work.finally(() => timer.cancel()).then(resolve, reject);
+  });
+}
+
+/** Something took longer than it was given. */
+export class TimeLimitError extends Error {
+  constructor(limitMs: number) {
+    super(`No answer within ${Math.round(limitMs)} ms.`);
+    this.name = "TimeLimitError";
+  }
+}

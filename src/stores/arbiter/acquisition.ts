@@ -11,7 +11,7 @@
 import { StoreError } from "../../errors.js";
 import type { Acquire, Confirm, PushedGrant } from "../../rules/ledger-command.js";
 import { marginMs } from "../../rules/margin.js";
-import type { Busy, Claim, Grant, HolderView, MarkView, Wait } from "../../store.js";
+import type { Busy, Claim, Grant, HolderView, MarkView, Meta, Wait } from "../../store.js";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import { ArbiterGrant } from "./arbiter-grant.js";
@@ -33,6 +33,7 @@ export interface Surroundings {
   readonly believesPushes: boolean;
   claimMs(ttlMs: number): number;
   seenToken(): number;
+  metaText(meta: Meta): string;
   /** It stands in the queue: keep its place, and ask again when the next holder is due. */
   onQueued(acquisition: Acquisition, ahead: number | null, dueMs: number): void;
   /** It ended, with a grant or without. */
@@ -70,7 +71,7 @@ export class Acquisition {
   #unsure = false;
   #failures = 0;
   #lastError: unknown;
-  #heardMs: number;
+  #heardMs = 0;
   #silence: Timer | undefined;
   #retry: Timer | undefined;
   /** The token whose confirm is under way. */
@@ -81,8 +82,7 @@ export class Acquisition {
     this.#claim = claim;
     this.#wait = wait;
     this.#around = around;
-    this.#meta = JSON.stringify(claim.meta);
-    this.#heardMs = around.port.clock.nowMs();
+    this.#meta = around.metaText(claim.meta);
   }
 
   get owner(): string {
@@ -99,7 +99,10 @@ export class Acquisition {
       this.#reject = reject;
       this.#wait?.onEnd(() => this.giveUp());
       if (this.#settled) return;
-      if (!this.#around.isLocal) this.#listenForSilence(this.#claim.storeTimeoutMs);
+      if (!this.#around.isLocal) {
+        this.#heardMs = this.#around.port.clock.nowMs();
+        this.#listenForSilence(this.#claim.storeTimeoutMs);
+      }
       this.ask();
     });
   }
@@ -108,7 +111,7 @@ export class Acquisition {
   ask(): void {
     this.#retry?.cancel();
     const greeting = this.#around.channel.greet(this.key);
-    if (!greeting) return void this.#send();
+    if (!greeting) return this.#send();
     greeting.then(
       () => this.#send(),
       (error) => this.#onFailure(error),
@@ -149,49 +152,58 @@ export class Acquisition {
     this.#settle(null)?.({ type: "busy", holder: this.#holder, mark: null });
   }
 
-  async #send(): Promise<void> {
+  #send(): void {
     if (this.#settled) return;
+    this.#underWay += 1;
+    const answer = this.#around.channel.send(this.#request());
+    if (answer instanceof Promise) {
+      answer.then(
+        (later) => this.#onReply(later),
+        (error) => {
+          this.#underWay -= 1;
+          this.#unsure = true;
+          this.#onFailure(error);
+        },
+      );
+    } else this.#onReply(answer);
+  }
+
+  #request(): Acquire {
     const { channel, client, port, seenToken } = this.#around;
-    const claim = this.#claim;
-    const { owner, mode, weight, limit, span, ttlMs, storeTimeoutMs } = claim;
+    const { owner, mode, weight, limit, span, ttlMs, storeTimeoutMs } = this.#claim;
     // An answer later than this is of no use: the lease would be over, or nobody listens any more.
     const windowMs = Math.min(ttlMs, storeTimeoutMs);
     const notAfterUs = channel.time(this.key).storeUs(port.clock.nowMs() + windowMs);
     this.#notAfterUs = Math.max(this.#notAfterUs, notAfterUs);
     const claimUs = toUs(this.claimMs);
-    this.#underWay += 1;
-    let answer: Answer<Acquire>;
-    try {
-      answer = await channel.send({
-        type: "acquire",
-        key: this.key,
-        owner,
-        client,
-        mode,
-        weight,
-        limit,
-        span,
-        ttlUs: toUs(ttlMs),
-        meta: this.#meta,
-        enqueue: this.#wait !== null,
-        claimUs,
-        touchUs: claimUs,
-        notAfterUs,
-        seenToken: seenToken(),
-      });
-    } catch (error) {
-      this.#unsure = true;
-      return this.#onFailure(error);
-    } finally {
-      this.#underWay -= 1;
-    }
+    return {
+      type: "acquire",
+      key: this.key,
+      owner,
+      client,
+      mode,
+      weight,
+      limit,
+      span,
+      ttlUs: toUs(ttlMs),
+      meta: this.#meta,
+      enqueue: this.#wait !== null,
+      claimUs,
+      touchUs: claimUs,
+      notAfterUs,
+      seenToken: seenToken(),
+    };
+  }
+
+  #onReply(answer: Answer<Acquire>): void {
+    this.#underWay -= 1;
     if (answer.resent) this.#unsure = true;
     // After the end of this acquisition, its withdrawal has seen to the rest.
     if (!this.#settled) this.#onAnswer(answer);
   }
 
   #onAnswer({ reply, sentMs }: Answer<Acquire>): void {
-    this.#heardMs = this.#around.port.clock.nowMs();
+    this.#heardMs = sentMs;
     switch (reply.type) {
       case "granted":
         this.#entered = true;
@@ -240,12 +252,13 @@ export class Acquisition {
     const { channel, port, isLive, onLost } = this.#around;
     const confirm: Confirm = { type: "confirm", key: this.key, owner: this.owner };
     let answer: Answer<Confirm> | null = null;
-    for (let next = first, pauseMs = FIRST_RETRY_MS; !answer; pauseMs *= 2) {
+    let next = first;
+    for (let pauseMs = FIRST_RETRY_MS; !answer; pauseMs *= 2) {
       answer = await next.catch(() => null);
       if (answer || port.clock.exactMs() + pauseMs >= untilMs) break;
       await new Promise<void>((resume) => port.timers.after(pauseMs, resume));
       if (believed ? !isLive(believed) : this.#settled) return;
-      next = channel.send(confirm);
+      next = channel.sendNow(confirm);
     }
     if (answer?.reply.type === "renewed") {
       const { remainingUs, token, span } = answer.reply;

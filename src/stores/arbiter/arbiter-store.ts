@@ -23,7 +23,7 @@ import type {
   Wait,
 } from "../../store.js";
 import type { Port } from "../../time/port.js";
-import type { Timer } from "../../time/timers.js";
+import { type Timer, within } from "../../time/timers.js";
 import { Acquisition, type Surroundings } from "./acquisition.js";
 import type { Arbiter } from "./arbiter.js";
 import { ArbiterGrant } from "./arbiter-grant.js";
@@ -58,6 +58,8 @@ export class ArbiterStore implements Store {
   readonly #checks = new Map<string, Timer>();
   readonly #cleanups = new Set<Promise<unknown>>();
   #seenToken = 0;
+  #lastMeta: Meta | undefined;
+  #lastMetaText = "";
   #isListening = false;
   #isClosed = false;
   #onGone: (event: GoneEvent) => void = () => {};
@@ -77,6 +79,7 @@ export class ArbiterStore implements Store {
       believesPushes: arbiter.believesPushes,
       claimMs: (ttlMs) => Math.min(ttlMs, claimMs ?? Math.max(LEAST_CLAIM_MS, ttlMs / 6)),
       seenToken: () => this.#seenToken,
+      metaText: (meta) => this.#metaText(meta),
       onQueued: (acquisition, ahead, dueMs) => {
         this.#vigil(acquisition.key).add(acquisition, ahead, dueMs);
       },
@@ -126,29 +129,13 @@ export class ArbiterStore implements Store {
     return grant;
   }
 
-  async release(grant: Grant, keep?: { ttlMs: number; meta: Meta }): Promise<boolean> {
-    const { key, claim, tombstoneUs, deadlineMs } = grant as ArbiterGrant;
-    this.#grants.delete(claim.owner);
-    const mark = keep ? { ttlUs: keep.ttlMs * 1000, meta: JSON.stringify(keep.meta) } : null;
-    for (let failures = 0; ; failures += 1) {
-      try {
-        const { reply } = await this.#channel.send({
-          type: "release",
-          key,
-          owner: claim.owner,
-          tombstoneUs,
-          keep: mark,
-        });
-        if (reply.claimUs > 0) this.#checkLater(key, reply.claimUs / 1000);
-        // Absent after a try of unknown outcome: that try released it, for nobody else could yet.
-        return reply.held || failures > 0;
-      } catch (error) {
-        const pauseMs = RETRY_MS * (failures + 1);
-        const isOver = this.port.clock.exactMs() + pauseMs >= deadlineMs;
-        if (isOver || (error instanceof StoreError && !error.retryable)) throw error;
-        await this.#pause(pauseMs);
-      }
-    }
+  release(
+    grant: Grant,
+    withinMs: number,
+    keep?: { ttlMs: number; meta: Meta },
+  ): Promise<boolean> {
+    const released = this.#release(grant as ArbiterGrant, withinMs, keep);
+    return this.#arbiter.isLocal ? released : within(this.port.timers, withinMs, released);
   }
 
   onEvent(listener: (event: GoneEvent) => void): void {
@@ -186,6 +173,33 @@ export class ArbiterStore implements Store {
     const cleaned = Promise.allSettled([...this.#cleanups]);
     await Promise.race([cleaned, this.#pause(CLOSE_MS)]);
     await this.#arbiter.close();
+  }
+
+  async #release(
+    { key, claim, tombstoneUs }: ArbiterGrant,
+    withinMs: number,
+    keep?: { ttlMs: number; meta: Meta },
+  ): Promise<boolean> {
+    const { owner } = claim;
+    this.#grants.delete(owner);
+    const mark = keep ? { ttlUs: keep.ttlMs * 1000, meta: JSON.stringify(keep.meta) } : null;
+    let untilMs = Number.NaN;
+    for (let failures = 0; ; failures += 1) {
+      try {
+        const release = { type: "release", key, owner, tombstoneUs, keep: mark } as const;
+        const { reply } = await this.#channel.send(release);
+        if (reply.claimUs > 0) this.#checkLater(key, reply.claimUs / 1000);
+        // Absent after a try of unknown outcome: that try released it, for nobody else could yet.
+        return reply.held || failures > 0;
+      } catch (error) {
+        const pauseMs = RETRY_MS * (failures + 1);
+        const nowMs = this.port.clock.nowMs();
+        untilMs ||= nowMs + withinMs;
+        const isOver = nowMs + pauseMs >= untilMs;
+        if (isOver || (error instanceof StoreError && !error.retryable)) throw error;
+        await this.#pause(pauseMs);
+      }
+    }
   }
 
   async #renew(grant: ArbiterGrant, ttlMs: number): Promise<Renewal> {
@@ -240,6 +254,15 @@ export class ArbiterStore implements Store {
     if (!grant) return;
     this.#grants.set(owner, grant);
     this.#seenToken = Math.max(this.#seenToken, Number(grant.token) + grant.span - 1);
+  }
+
+  /** Acquisitions of one lock share one frozen object: its text is made once. */
+  #metaText(meta: Meta): string {
+    if (meta !== this.#lastMeta) {
+      this.#lastMeta = meta;
+      this.#lastMetaText = JSON.stringify(meta);
+    }
+    return this.#lastMetaText;
   }
 
   #listen(): void {
@@ -298,19 +321,20 @@ export class ArbiterStore implements Store {
     return vigil;
   }
 
-  #touch(key: string): Promise<Answer<Touch>> {
+  #touch(key: string): Answer<Touch> | Promise<Answer<Touch>> {
     return this.#channel.send({ type: "touch", key, client: this.#client });
   }
 
   /** A handoff may have gone to a process that died: whoever released looks once whether it took. */
   #checkLater(key: string, delayMs: number): void {
     if (this.#isClosed || this.#checks.has(key)) return;
-    const timer = this.port.timers.after(delayMs + 1, () => {
+    const timer = this.port.timers.after(delayMs + 1, async () => {
       this.#checks.delete(key);
-      this.#touch(key).then(
-        (answer) => this.#onTouched(key, answer),
-        () => {},
-      );
+      try {
+        this.#onTouched(key, await this.#touch(key));
+      } catch {
+        // It was only a look: the waiters themselves ask again, too.
+      }
     });
     this.#checks.set(key, timer);
   }

@@ -1,4 +1,5 @@
 import { StoreError } from "../../errors.js";
+import { within } from "../../time/timers.js";
 import type { Command, ReplyTo } from "../../rules/ledger-command.js";
 import type { Arbiter, Execution } from "./arbiter.js";
 import { StoreTime } from "./store-time.js";
@@ -59,9 +60,9 @@ export class Channel {
     return greeting;
   }
 
-  /** Sends with whatever else is issued in this turn. */
-  send<C extends Command>(command: C): Promise<Answer<C>> {
-    if (this.#arbiter.isLocal) return this.sendNow(command);
+  /** Sends with whatever else is issued in this turn; a local arbiter answers at once. */
+  send<C extends Command>(command: C): Answer<C> | Promise<Answer<C>> {
+    if (this.#arbiter.isLocal) return this.#answerAtOnce(command);
     return new Promise((resolve, reject) => {
       this.#pending.push({ command, resolve: resolve as Entry["resolve"], reject });
       if (this.#pending.length === 1) this.#arbiter.port.timers.soon(() => this.#flush());
@@ -69,11 +70,19 @@ export class Channel {
   }
 
   /** Sends before this returns, past everything that is waiting to be sent. */
-  sendNow<C extends Command>(command: C): Promise<Answer<C>> {
+  async sendNow<C extends Command>(command: C): Promise<Answer<C>> {
+    if (this.#arbiter.isLocal) return this.#answerAtOnce(command);
     return new Promise((resolve, reject) => {
       const entry = { command, resolve: resolve as Entry["resolve"], reject };
       void this.#call(this.#arbiter.shardOf(command.key), [entry]);
     });
+  }
+
+  #answerAtOnce<C extends Command>(command: C): Answer<C> {
+    const sentMs = this.#arbiter.port.clock.nowMs();
+    const { nowUs, node, replies } = this.#arbiter.execute("", [command]) as Execution;
+    this.#timeOf("").learn(node, sentMs, nowUs, sentMs);
+    return { reply: replies[0] as ReplyTo<C>, sentMs, nowUs, resent: false };
   }
 
   #flush(): void {
@@ -98,10 +107,7 @@ export class Channel {
     const commands = entries.map((entry) => entry.command);
     const sentMs = clock.nowMs();
     try {
-      const execution = this.#arbiter.execute(shard, commands);
-      if (execution instanceof Promise) {
-        this.#deliver(shard, entries, sentMs, await this.#withTimeout(execution));
-      } else this.#deliver(shard, entries, sentMs, execution);
+      this.#deliver(shard, entries, sentMs, await this.#execute(shard, commands));
     } catch (error) {
       if (entries.length === 0) throw error;
       for (const entry of entries) entry.reject(error);
@@ -114,7 +120,7 @@ export class Channel {
     for (let index = 0; index < entries.length; index += 1) {
       const entry = entries[index] as Entry;
       const reply = replies[index];
-      if (reply === undefined || reply instanceof Error) entry.reject(reply ?? silence());
+      if (reply === undefined || reply instanceof Error) entry.reject(reply ?? noReply());
       else entry.resolve({ reply, sentMs, nowUs, resent });
     }
   }
@@ -128,15 +134,19 @@ export class Channel {
     return time;
   }
 
-  #withTimeout(execution: Promise<Execution>): Promise<Execution> {
-    return new Promise((resolve, reject) => {
-      const { timers } = this.#arbiter.port;
-      const timer = timers.after(CALL_TIMEOUT_MS, () => reject(silence()));
-      execution.finally(() => timer.cancel()).then(resolve, reject);
-    });
+  /** Whatever the client below throws, or when it says nothing at all: the outcome is unknown. */
+  async #execute(shard: string, commands: readonly Command[]): Promise<Execution> {
+    try {
+      const execution = Promise.resolve(this.#arbiter.execute(shard, commands));
+      return await within(this.#arbiter.port.timers, CALL_TIMEOUT_MS, execution);
+    } catch (cause) {
+      if (cause instanceof StoreError) throw cause;
+      const message = cause instanceof Error ? cause.message : String(cause);
+      throw new StoreError(`The store failed: ${message}`, { outcome: "unknown", cause });
+    }
   }
 }
 
-function silence(): StoreError {
-  return new StoreError("The store did not answer in time.", { outcome: "unknown" });
+function noReply(): StoreError {
+  return new StoreError("The store left a command without a reply.", { outcome: "unknown" });
 }

@@ -10,15 +10,13 @@ import type { PushedGrant } from "../../rules/ledger-command.js";
 
 const DRIFT = 0.001;
 
-interface Sample {
-  readonly atMs: number;
-  readonly offsetMs: number;
-}
-
 export class StoreTime {
   #node: string | null = null;
-  #low: Sample = { atMs: 0, offsetMs: Number.NEGATIVE_INFINITY };
-  #high: Sample = { atMs: 0, offsetMs: Number.POSITIVE_INFINITY };
+  /** The two best samples: the offset each bounds, and when it was taken. */
+  #lowMs = Number.NEGATIVE_INFINITY;
+  #lowAtMs = 0;
+  #highMs = Number.POSITIVE_INFINITY;
+  #highAtMs = 0;
 
   /** Whether any answer has been seen. */
   get isKnown(): boolean {
@@ -26,23 +24,24 @@ export class StoreTime {
   }
 
   learn(node: string, sentMs: number, storeUs: number, receivedMs: number): void {
-    const low = { atMs: sentMs, offsetMs: sentMs - storeUs / 1000 };
-    const high = { atMs: receivedMs, offsetMs: receivedMs - storeUs / 1000 };
-    const stepped =
-      high.offsetMs < this.#lowAt(receivedMs) || low.offsetMs > this.#highAt(sentMs);
-    if (stepped || node !== this.#node) {
-      this.#node = node;
-      this.#low = low;
-      this.#high = high;
-      return;
+    const lowMs = sentMs - storeUs / 1000;
+    const highMs = receivedMs - storeUs / 1000;
+    const hasStepped = highMs < this.#lowest(receivedMs) || lowMs > this.#highest(sentMs);
+    const isNew = hasStepped || node !== this.#node;
+    this.#node = node;
+    if (isNew || lowMs > this.#lowest(sentMs)) {
+      this.#lowMs = lowMs;
+      this.#lowAtMs = sentMs;
     }
-    if (low.offsetMs > this.#lowAt(sentMs)) this.#low = low;
-    if (high.offsetMs < this.#highAt(receivedMs)) this.#high = high;
+    if (isNew || highMs < this.#highest(receivedMs)) {
+      this.#highMs = highMs;
+      this.#highAtMs = receivedMs;
+    }
   }
 
   /** The store's time that has certainly not yet passed `localMs`: what is stale then is stale there. */
   storeUs(localMs: number): number {
-    return Math.floor((localMs - this.#highAt(localMs)) * 1000);
+    return Math.floor((localMs - this.#highest(localMs)) * 1000);
   }
 
   /**
@@ -50,18 +49,18 @@ export class StoreTime {
    * or the clock too uncertain, to tell: then the answer to the confirm decides.
    */
   believe(grant: PushedGrant, receivedMs: number): number | null {
-    const low = this.#lowAt(receivedMs);
+    const low = this.#lowest(receivedMs);
     const lagMs = receivedMs - grant.grantedUs / 1000 - low;
     const margin = marginMs((grant.expiryUs - grant.grantedUs) / 1000);
     if (!(lagMs >= 0 && lagMs <= margin)) return null;
     return low + grant.expiryUs / 1000 - 2 * margin;
   }
 
-  #lowAt(localMs: number): number {
-    return this.#low.offsetMs - DRIFT * (localMs - this.#low.atMs);
+  #lowest(localMs: number): number {
+    return this.#lowMs - DRIFT * (localMs - this.#lowAtMs);
   }
 
-  #highAt(localMs: number): number {
-    return this.#high.offsetMs + DRIFT * (localMs - this.#high.atMs);
+  #highest(localMs: number): number {
+    return this.#highMs + DRIFT * (localMs - this.#highAtMs);
   }
 }

@@ -14,7 +14,7 @@ const RETRY_PART = 4;
 /** What the store around it does for a vigil. */
 export interface VigilDuties {
   readonly port: Port;
-  touch(key: string): Promise<Answer<Touch>>;
+  touch(key: string): Answer<Touch> | Promise<Answer<Touch>>;
   onTouched(key: string, answer: Answer<Touch>): void;
 }
 
