@@ -21,10 +21,15 @@ function openStore(url: string): Promise<Store> {
   try {
     parsed = new URL(url);
   } catch {
-    throw new InvalidOptionError("url", "(hidden)", `must be a URL that begins with one of ${known}`);
+    throw new InvalidOptionError(
+      "url",
+      "(hidden)",
+      `must be a URL that begins with one of ${known}`,
+    );
   }
   const open = openers[parsed.protocol];
   // Only the scheme is shown: the rest may hold a password.
-  if (!open) throw new InvalidOptionError("url", parsed.protocol, `must begin with one of ${known}`);
+  if (!open)
+    throw new InvalidOptionError("url", parsed.protocol, `must begin with one of ${known}`);
   return open(parsed);
 }

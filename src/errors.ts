@@ -109,7 +109,11 @@ export class LeaseLostError extends HoldfastError {
 
   constructor(
     reason: LossReason,
-    { token = null, detail = "", ...context }: ErrorContext & { token?: bigint | null; detail?: string },
+    {
+      token = null,
+      detail = "",
+      ...context
+    }: ErrorContext & { token?: bigint | null; detail?: string },
   ) {
     const more = detail === "" ? "" : ` (${detail})`;
     super(
@@ -133,7 +137,11 @@ export class StoreError extends HoldfastError {
 
   constructor(
     message: string,
-    { outcome, retryable = true, ...context }: ErrorContext & { outcome: Outcome; retryable?: boolean },
+    {
+      outcome,
+      retryable = true,
+      ...context
+    }: ErrorContext & { outcome: Outcome; retryable?: boolean },
   ) {
     super(message, context);
     this.outcome = outcome;

@@ -1,4 +1,3 @@
-import { type Channel, channel, type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 import type { LossReason } from "./errors.js";
 import type { Space } from "./rules/name.js";
 
@@ -57,15 +56,3 @@ export const channels = {
   handoff: "holdfast:handoff",
   revoked: "holdfast:revoked",
 } as const;
-
-/** With no subscriber an event costs one look at `hasSubscribers`. */
-export const events: {
-  readonly acquire: TracingChannel<unknown, AcquireEvent>;
-} & Readonly<Record<"renew" | "release" | "lost" | "handoff" | "revoked", Channel>> = {
-  acquire: tracingChannel<unknown, AcquireEvent>(channels.acquire),
-  renew: channel(channels.renew),
-  release: channel(channels.release),
-  lost: channel(channels.lost),
-  handoff: channel(channels.handoff),
-  revoked: channel(channels.revoked),
-};

@@ -1,5 +1,4 @@
 import { InvalidOptionError, UnsupportedError } from "./errors.js";
-import { events } from "./events.js";
 import { Client } from "./lease/client.js";
 import type { Lease } from "./lease/lease.js";
 import { AllLock, type LeaseSet } from "./locks/all.js";
@@ -7,6 +6,7 @@ import { Election } from "./locks/election.js";
 import { type Lock, StoreLock } from "./locks/lock.js";
 import { type OnceOptions, type OnceResult, once } from "./locks/once.js";
 import { type AcquireOptions, checkCount, type Options, resolveOptions } from "./options.js";
+import { events } from "./publish.js";
 import { type Mode, NO_LIMIT } from "./rules/fits.js";
 import { nameProblem, type Space } from "./rules/name.js";
 import type { LockView, Store } from "./store.js";
@@ -104,7 +104,11 @@ export class Holdfast implements AsyncDisposable {
     this.#client.assertOpen();
     const { token, reason } = options ?? {};
     if (typeof token !== "bigint") {
-      throw new InvalidOptionError("token", token, "must be the token (bigint) of the lease to end");
+      throw new InvalidOptionError(
+        "token",
+        token,
+        "must be the token (bigint) of the lease to end",
+      );
     }
     if (typeof reason !== "string" || reason === "") {
       throw new InvalidOptionError("reason", reason, "must say why: the holder reads it");

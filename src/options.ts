@@ -97,7 +97,11 @@ export function resolveOptions(
   const options = { ...base };
   for (const [option, value] of Object.entries(given ?? {})) {
     if (!(option in DEFAULTS)) {
-      throw new InvalidOptionError(option, value, `is no option (${Object.keys(DEFAULTS).join(", ")})`);
+      throw new InvalidOptionError(
+        option,
+        value,
+        `is no option (${Object.keys(DEFAULTS).join(", ")})`,
+      );
     }
     if (value !== undefined) Object.assign(options, { [option]: value });
   }

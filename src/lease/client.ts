@@ -2,8 +2,9 @@
  * The life of leases in this process: acquires them, keeps them, gives them back. One client per store.
  */
 import { ClosedError, type LossReason } from "../errors.js";
-import { events, type ReleaseEvent } from "../events.js";
+import type { ReleaseEvent } from "../events.js";
 import type { Options } from "../options.js";
+import { events } from "../publish.js";
 import type { Request } from "../rules/fits.js";
 import { keyOf, type Space } from "../rules/name.js";
 import type { Busy, Claim, Grant, Meta, Store } from "../store.js";

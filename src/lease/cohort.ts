@@ -9,8 +9,8 @@
  * Turns share one hold, so they share its deadline: if it is lost, the turn under way is lost with it.
  */
 import type { LossReason } from "../errors.js";
-import { events } from "../events.js";
 import type { Options } from "../options.js";
+import { events } from "../publish.js";
 import { Fifo, type Place } from "../rules/fifo.js";
 import type { Busy, Claim, Grant, HolderView, Store } from "../store.js";
 import type { Hold, Tenant } from "./hold.js";

@@ -48,8 +48,7 @@ export class Hold implements HeapItem {
   }
 
   get deadlineMs(): number {
-    const { deadlineMs } = this.grant;
-    return deadlineMs < this.endMs ? deadlineMs : this.endMs;
+    return Math.min(this.grant.deadlineMs, this.endMs);
   }
 
   get warningMs(): number {

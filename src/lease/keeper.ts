@@ -7,7 +7,7 @@
  * that was stopped, blocked or asleep first ends what is over and never renews it.
  */
 import type { LossReason } from "../errors.js";
-import { events } from "../events.js";
+import { events } from "../publish.js";
 import type { GoneEvent, Grant, Renewal, Store } from "../store.js";
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
@@ -177,4 +177,3 @@ export class Keeper {
 function isDueAlong(hold: Hold, nowMs: number): boolean {
   return hold.renews && hold.renewMs <= nowMs + hold.ttlMs / ALONG_PART;
 }
-

@@ -89,7 +89,11 @@ export class AllLock implements Lock<LeaseSet> {
     const members = locks.flatMap((lock) => (lock instanceof AllLock ? lock.members : [lock]));
     for (const member of members) {
       if (!(member instanceof StoreLock) || member.client !== client) {
-        throw new InvalidOptionError("locks", String(member), "must hold locks of this Holdfast only");
+        throw new InvalidOptionError(
+          "locks",
+          String(member),
+          "must hold locks of this Holdfast only",
+        );
       }
     }
     this.members = (members as StoreLock[]).sort((a, b) => compareNames(a.name, b.name));

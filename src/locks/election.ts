@@ -105,4 +105,3 @@ function ignoreTransient(error: unknown): undefined {
   if (error instanceof StoreError && error.retryable) return undefined;
   throw error;
 }
-

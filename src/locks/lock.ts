@@ -1,8 +1,9 @@
 import { AcquireTimeoutError, ClosedError, InvalidOptionError, StoreError } from "../errors.js";
-import { type AcquireEvent, events } from "../events.js";
+import type { AcquireEvent } from "../events.js";
 import type { Client, Target } from "../lease/client.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
 import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
+import { events } from "../publish.js";
 import type { Busy } from "../store.js";
 import { joinScope, openScope } from "./reentry.js";
 import { runUnder } from "./run-under.js";

@@ -33,7 +33,8 @@ function lossAfter(
   { reason, lockName, store, token }: LeaseLostError,
   end: { value: unknown } | { cause: unknown },
 ): LeaseLostError {
-  const context = "cause" in end ? { lockName, store, token, cause: end.cause } : { lockName, store, token };
+  const context =
+    "cause" in end ? { lockName, store, token, cause: end.cause } : { lockName, store, token };
   const error = new LeaseLostError(reason, context);
   if ("value" in end) error.value = end.value;
   return error;

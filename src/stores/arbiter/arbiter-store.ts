@@ -28,8 +28,8 @@ import { Acquisition, type Surroundings } from "./acquisition.js";
 import type { Arbiter } from "./arbiter.js";
 import { ArbiterGrant } from "./arbiter-grant.js";
 import { type Answer, Channel } from "./channel.js";
-import { Vigil } from "./vigil.js";
 import { lockView, markView } from "./views.js";
+import { Vigil } from "./vigil.js";
 
 export interface ArbiterOptions {
   /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
@@ -129,11 +129,7 @@ export class ArbiterStore implements Store {
     return grant;
   }
 
-  release(
-    grant: Grant,
-    withinMs: number,
-    keep?: { ttlMs: number; meta: Meta },
-  ): Promise<boolean> {
+  release(grant: Grant, withinMs: number, keep?: { ttlMs: number; meta: Meta }): Promise<boolean> {
     const released = this.#release(grant as ArbiterGrant, withinMs, keep);
     return this.#arbiter.isLocal ? released : within(this.port.timers, withinMs, released);
   }

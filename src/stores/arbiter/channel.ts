@@ -1,6 +1,6 @@
 import { StoreError } from "../../errors.js";
-import { within } from "../../time/timers.js";
 import type { Command, ReplyTo } from "../../rules/ledger-command.js";
+import { within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "./arbiter.js";
 import { StoreTime } from "./store-time.js";
 

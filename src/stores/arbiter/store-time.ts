@@ -5,8 +5,9 @@
  * answer that contradicts the bounds means that the clock stepped, or that another server answers:
  * all that was known is forgotten.
  */
-import { marginMs } from "../../rules/margin.js";
+
 import type { PushedGrant } from "../../rules/ledger-command.js";
+import { marginMs } from "../../rules/margin.js";
 
 const DRIFT = 0.001;
 

@@ -129,7 +129,6 @@ export function memoryStore({
   return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
 }
 
-
 const named = new Map<string, MemorySpace>();
 
 /** `memory:` is a space of its own; `memory:name` is shared by all of this process who say that name. */

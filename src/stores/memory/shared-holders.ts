@@ -61,4 +61,3 @@ export class SharedHolders {
 function expiresBefore(a: Holder, b: Holder): boolean {
   return a.expiryUs < b.expiryUs || (a.expiryUs === b.expiryUs && a.token < b.token);
 }
-

@@ -1,0 +1,75 @@
+// The public API as text, a report for each entry point, so that every change shows in a diff.
+// `npm run api` writes the reports; without --write a difference is an error.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Extractor, ExtractorConfig, ExtractorLogLevel } from "@microsoft/api-extractor";
+import { root } from "./run.mjs";
+import { build, install } from "./setup.mjs";
+
+const write = process.argv.includes("--write");
+const quiet = { default: { logLevel: ExtractorLogLevel.None } };
+
+await install();
+await build();
+
+const { exports } = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
+const temporary = mkdtempSync(join(tmpdir(), "holdfast-api-"));
+process.on("exit", () => rmSync(temporary, { recursive: true, force: true }));
+mkdirSync(`${root}api`, { recursive: true });
+const changed = Object.entries(exports)
+  .filter(([, target]) => target.types)
+  .filter(([entry, target]) => !report(entry, target.types))
+  .map(([entry]) => entry);
+
+if (changed.length > 0 && !write) {
+  console.error(`The public API of ${changed.join(", ")} differs from its report in api/.`);
+  console.error("When that is intended: npm run api, then review and commit the difference.");
+  process.exitCode = 1;
+}
+
+/**
+ * Writes or compares the report of one entry point.
+ *
+ * @param {string} entry
+ * @param {string} types
+ * @returns {boolean} whether it is as it was
+ */
+function report(entry, types) {
+  const name = entry === "." ? "index" : entry.slice(2);
+  const config = ExtractorConfig.prepare({
+    packageJsonFullPath: `${root}package.json`,
+    configObjectFullPath: undefined,
+    configObject: {
+      projectFolder: root,
+      mainEntryPointFilePath: join(root, types),
+      newlineKind: "lf",
+      // api-extractor brings an older compiler: it reads the built declarations, not the sources.
+      compiler: {
+        overrideTsconfig: {
+          compilerOptions: {
+            target: "es2023",
+            lib: ["es2023", "esnext.disposable"],
+            module: "nodenext",
+            types: ["node"],
+            strict: true,
+          },
+          files: [join(root, types)],
+        },
+      },
+      apiReport: {
+        enabled: true,
+        reportFileName: `${name}.api.md`,
+        reportFolder: `${root}api`,
+        reportTempFolder: temporary,
+      },
+      messages: { extractorMessageReporting: quiet, tsdocMessageReporting: quiet },
+    },
+  });
+  return !Extractor.invoke(config, {
+    localBuild: write,
+    messageCallback: (message) => {
+      if (message.messageId.startsWith("console-")) message.handled = true;
+    },
+  }).apiReportChanged;
+}

@@ -1,0 +1,44 @@
+// What is checked without running the code: types, style, the packaging and the public API.
+import { availableParallelism } from "node:os";
+import { runTool, secondsSince } from "./run.mjs";
+
+/** The slow ones first, so that none of them runs alone at the end. */
+const CHECKS = /** @type {const} */ ([
+  [
+    "type resolution",
+    "@arethetypeswrong/cli/dist/index.js",
+    "--pack",
+    ".",
+    "--profile",
+    "esm-only",
+  ],
+  ["API report", "../scripts/api.mjs"],
+  ["unused code", "knip/bin/knip.js"],
+  ["types", "typescript/bin/tsc"],
+  ["types of scripts", "typescript/bin/tsc", "--project", "scripts"],
+  ["style", "@biomejs/biome/bin/biome", "check", "--error-on-warnings"],
+  ["packaging", "publint/src/cli.js", "--strict"],
+]);
+
+/**
+ * Runs all checks, as many at a time as there are cores, and shows the output of those that fail.
+ *
+ * @returns {Promise<number>} how many failed
+ */
+export async function check() {
+  const waiting = [...CHECKS];
+  let failed = 0;
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const [title, bin, ...args] = next;
+      const startedMs = performance.now();
+      const { code, output } = await runTool(bin, args, { quiet: true });
+      console.log(`  ${code === 0 ? "ok    " : "FAILED"} ${title} (${secondsSince(startedMs)})`);
+      if (code === 0) continue;
+      failed += 1;
+      console.log(output.trimEnd());
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), 4) }, work));
+  return failed;
+}

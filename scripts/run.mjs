@@ -1,0 +1,64 @@
+// Child processes for the other scripts.
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { fileURLToPath } from "node:url";
+
+/** The folder of the project, with a slash at its end. */
+export const root = fileURLToPath(new URL("..", import.meta.url));
+
+/**
+ * Runs a command to its end; with `quiet` its output is collected instead of shown. A signal that
+ * would end this process is passed on first, so that servers started by tests are stopped.
+ *
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {{ quiet?: boolean }} [options]
+ * @returns {Promise<{ code: number, output: string }>}
+ */
+export function run(command, args, { quiet = false } = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, {
+      cwd: root,
+      stdio: quiet ? ["ignore", "pipe", "pipe"] : "inherit",
+    });
+
+    /** @type {NodeJS.Signals | undefined} */
+    let ending;
+    const relay = (/** @type {NodeJS.Signals} */ signal) => {
+      ending = signal;
+      child.kill(signal);
+    };
+    for (const signal of ENDINGS) process.on(signal, relay);
+
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text) => {
+        output += text;
+      });
+    }
+    child.on("error", (error) => resolve({ code: 127, output: error.message }));
+    child.on("close", (code) => {
+      for (const signal of ENDINGS) process.off(signal, relay);
+      if (ending) process.exit(128 + constants.signals[ending]);
+      resolve({ code: code ?? 1, output });
+    });
+  });
+}
+
+const ENDINGS = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"]);
+
+/**
+ * Runs the command of an installed package.
+ *
+ * @param {string} bin path below node_modules
+ * @param {readonly string[]} args
+ * @param {{ quiet?: boolean }} [options]
+ */
+export function runTool(bin, args, options) {
+  return run(process.execPath, [`${root}node_modules/${bin}`, ...args], options);
+}
+
+/** @param {number} startedMs */
+export function secondsSince(startedMs) {
+  return `${((performance.now() - startedMs) / 1000).toFixed(1)} s`;
+}

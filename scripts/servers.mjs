@@ -1,0 +1,147 @@
+// Makes sure that the servers which the tests start are installed.
+// Alone: node scripts/servers.mjs redis etcd
+//
+// What is there is used. What is missing is installed from Debian's packages when we are root,
+// without starting the distribution's own services: the tests start theirs on free ports in
+// temporary folders. Without root it fails and says what to type.
+
+import { spawn } from "node:child_process";
+import { accessSync, constants, existsSync, readdirSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+/** For each server: what must be found, where, and the Debian package that brings it. */
+const needs = {
+  redis: [
+    { what: "redis-server", find: () => onPath("redis-server"), from: "redis-server" },
+    { what: "redis-cli", find: () => onPath("redis-cli"), from: "redis-tools" },
+  ],
+  etcd: [
+    { what: "etcd", find: () => onPath("etcd"), from: "etcd-server" },
+    { what: "etcdctl", find: () => onPath("etcdctl"), from: "etcd-client" },
+  ],
+  zookeeper: [
+    { what: "java", find: () => onPath("java"), from: "default-jre-headless" },
+    { what: "zookeeper.jar", find: () => jar("zookeeper.jar"), from: "zookeeper" },
+    { what: "slf4j-simple.jar", find: () => jar("slf4j-simple.jar"), from: "libslf4j-java" },
+  ],
+  postgres: [{ what: "postgres", find: findPostgres, from: "postgresql-15" }],
+};
+
+/** Servers that `ensureServers` knows. */
+export const knownServers = Object.keys(needs);
+
+/**
+ * Resolves when every named server is installed; says nothing when all are.
+ * Rejects with the command to type when one is missing and we may not install it.
+ */
+export async function ensureServers(names, log = (text) => process.stderr.write(text)) {
+  const missing = names.flatMap((name) => missingParts(name));
+  if (missing.length === 0) return;
+  if (process.getuid?.() !== 0 || !onPath("apt-get")) throw new Error(advice(names, missing));
+
+  await step(log, "updating the package lists", ["flock", installLock, "apt-get", "update", "-q"]);
+  for (const part of missing) {
+    // An earlier package may have brought it along.
+    if (part.find()) continue;
+    await step(log, `installing ${part.from}`, ["sh", "-c", installScript, "sh", part.from]);
+  }
+  const still = names.flatMap((name) => missingParts(name));
+  if (still.length > 0) throw new Error(advice(names, still));
+}
+
+function missingParts(name) {
+  const parts = needs[name];
+  if (!parts) throw new Error(`no server "${name}": choose from ${knownServers.join(", ")}`);
+  return parts.filter((part) => !part.find());
+}
+
+function advice(names, missing) {
+  const packages = [...new Set(missing.map((part) => part.from))].join(" ");
+  return [
+    `not found: ${missing.map((part) => part.what).join(", ")}. On Debian or Ubuntu, type one of`,
+    `  sudo node scripts/servers.mjs ${names.join(" ")}    (starts no services)`,
+    `  sudo apt-get update && sudo apt-get install --yes ${packages}`,
+    "elsewhere, put these programs on the PATH.",
+  ].join("\n");
+}
+
+const installLock = "/run/lock/holdfast-tests-install";
+
+// Debian asks policy-rc.d before a package starts its service; 101 means "not allowed". A policy
+// that was there before is put back, by the next run should this one be killed. The lock keeps two
+// runs from putting back each other's.
+const installScript = `
+set -e
+exec 9>${installLock}
+flock 9
+policy=/usr/sbin/policy-rc.d
+before=$policy.before-holdfast-tests
+restore() {
+  rm -f "$policy"
+  if [ -e "$before" ]; then mv "$before" "$policy"; fi
+}
+trap restore EXIT
+trap 'exit 130' HUP INT TERM
+if [ -e "$policy" ] && [ ! -e "$before" ] && ! grep -q holdfast-tests "$policy"; then
+  mv "$policy" "$before"
+fi
+printf '#!/bin/sh\\n# holdfast-tests: start no services\\nexit 101\\n' >"$policy"
+chmod 755 "$policy"
+DEBIAN_FRONTEND=noninteractive apt-get install --yes -q --no-install-recommends \\
+  -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$1" 9>&-
+`;
+
+/** Runs one command behind one line of progress; its output shows only when it fails. */
+async function step(log, title, [command, ...args]) {
+  const startedMs = performance.now();
+  log(`${title} … `);
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => {
+      output += text;
+    });
+  }
+  const code = await new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (exitCode, signal) => resolve(exitCode ?? signal));
+  });
+  log(code === 0 ? `${((performance.now() - startedMs) / 1000).toFixed(1)} s\n` : "failed\n");
+  if (code !== 0) throw new Error(`${title} ended with ${code}:\n${output.slice(-4000)}`);
+}
+
+function onPath(name) {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  return folders.some((folder) => folder !== "" && isExecutable(join(folder, name)));
+}
+
+function isExecutable(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function jar(name) {
+  return existsSync(join("/usr/share/java", name));
+}
+
+function findPostgres() {
+  const root = "/usr/lib/postgresql";
+  if (onPath("postgres")) return true;
+  if (!existsSync(root)) return false;
+  return readdirSync(root).some((version) => isExecutable(join(root, version, "bin/postgres")));
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const names = process.argv.slice(2);
+  try {
+    await ensureServers(names.length > 0 ? names : ["redis", "etcd"]);
+  } catch (error) {
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,107 @@
+// Installs and builds what is stale. Needs nothing but Node and npm: every script starts here.
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { root, run, runTool, secondsSince } from "./run.mjs";
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  process.stderr.write(`Holdfast needs Node 20.19 or newer; this is ${process.version}.\n`);
+  process.exit(1);
+}
+
+/** Installs the dependencies unless they match the lock file. */
+export async function install() {
+  const fresh = hash(["package-lock.json"]) + process.platform + process.arch;
+  await unlessStamped("node_modules/.holdfast-stamp", fresh, "node_modules", "dependencies", () => {
+    return run("npm", ["ci", "--include=dev", "--no-audit", "--no-fund"], { quiet: true });
+  });
+}
+
+/** Builds the package: src to dist. */
+export const build = () => compile("dist", "tsconfig.build.json", ["src"]);
+
+/** Builds what the simulation runs: src and simulation to build. */
+export const buildSimulation = () =>
+  compile("build", "tsconfig.simulation.json", ["src", "simulation"]);
+
+/**
+ * Compiles beside the old output and swaps at the end, so that a failed build leaves the old one
+ * and a program that starts meanwhile never sees half of a new one.
+ *
+ * @param {string} target
+ * @param {string} project
+ * @param {readonly string[]} sources
+ */
+async function compile(target, project, sources) {
+  const files = sources.flatMap(sourceFiles);
+  const fresh = hash(["tsconfig.json", project, "package-lock.json", ...files]);
+  await unlessStamped(`node_modules/.holdfast-${target}`, fresh, target, target, async () => {
+    const staging = join(root, `.${target}-${process.pid}`);
+    try {
+      const args = ["--project", project, "--outDir", staging, "--noEmitOnError"];
+      const result = await runTool("typescript/bin/tsc", args, { quiet: true });
+      if (result.code === 0) {
+        rmSync(join(root, target), { recursive: true, force: true });
+        renameSync(staging, join(root, target));
+      }
+      return result;
+    } finally {
+      rmSync(staging, { recursive: true, force: true });
+    }
+  });
+}
+
+/**
+ * Does the work unless its stamp, a file below node_modules, says it was done for this input.
+ *
+ * @param {string} stamp
+ * @param {string} fresh
+ * @param {string} product the file or folder that the work makes
+ * @param {string} title
+ * @param {() => Promise<{ code: number, output: string }>} work
+ */
+async function unlessStamped(stamp, fresh, product, title, work) {
+  const stampFile = join(root, stamp);
+  const done = existsSync(stampFile) && readFileSync(stampFile, "utf8") === fresh;
+  if (done && existsSync(join(root, product))) return;
+  const startedMs = performance.now();
+  process.stderr.write(`set-up: ${title} ...\n`);
+  const { code, output } = await work();
+  if (code !== 0) {
+    const lines = output.trimEnd().split("\n").slice(0, 40);
+    process.stderr.write(`${lines.join("\n")}\nset-up: ${title} failed with exit code ${code}\n`);
+    process.exit(1);
+  }
+  writeFileSync(stampFile, fresh);
+  process.stderr.write(`set-up: ${title} ready in ${secondsSince(startedMs)}\n`);
+}
+
+/** @param {string} folder */
+function sourceFiles(folder) {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.endsWith(".test.ts"))
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
+    .sort();
+}
+
+/** @param {readonly string[]} files */
+function hash(files) {
+  const sum = createHash("sha256");
+  for (const file of files) sum.update(`${file}\0`).update(readFileSync(join(root, file)));
+  return sum.digest("hex");
+}
+
+if (realpathSync(process.argv[1] ?? "") === import.meta.filename) {
+  await install();
+  await build();
+}

@@ -1,0 +1,155 @@
+import { spawnSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+
+const OUTSIDE = new Set([".git", "node_modules", "dist", "build", "coverage"]);
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+    if (OUTSIDE.has(entry.name) || /^\.(dist|build)-/.test(entry.name)) return [];
+    return entry.isDirectory() ? filesBelow(path) : [path];
+  });
+}
+
+const files = filesBelow("");
+const code = files.filter((file) => /\.(ts|mjs|lua|sql)$/.test(file) && !/generated/.test(file));
+
+/** Every line of the given files that the pattern matches, as `file:line`. */
+function linesWith(pattern: RegExp, among: readonly string[]): string[] {
+  return among.flatMap((file) =>
+    read(file)
+      .split("\n")
+      .flatMap((line, index) => (pattern.test(line) ? [`${file}:${index + 1}`] : [])),
+  );
+}
+
+describe("names", () => {
+  it("say what a file is about", () => {
+    const vague = /(^|\/)(utils?|helpers?|common|misc)(\.|\/|$)|(^|\/)(types|interfaces)\.ts$/;
+    expect(code.filter((file) => vague.test(file))).toEqual([]);
+  });
+
+  it("are in kebab-case", () => {
+    const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+)*$/;
+    expect(code.filter((file) => !file.split("/").every((part) => kebab.test(part)))).toEqual([]);
+  });
+});
+
+describe("lines", () => {
+  it("have at most 100 columns", () => {
+    expect(linesWith(/^.{101,}$/u, code)).toEqual([]);
+  });
+
+  it("leave nothing open and focus no test", () => {
+    expect(linesWith(/\b(TO[D]O|FIX[M]E)\b/, code)).toEqual([]);
+    expect(linesWith(/\b(it|test|describe)(\.\w+)*\.only\b/, code)).toEqual([]);
+  });
+
+  it("export public names one by one", () => {
+    expect(linesWith(/^\s*export \*/, code)).toEqual([]);
+  });
+
+  it("name no package host and no folder of one machine", () => {
+    const text = files.filter((file) => !/\.(png|jpg|gif|ico|db)$/.test(file));
+    expect(linesWith(/\bregistry\.\w+\.\w|\bdeb\.debian\b|\bnode[s]ource\b/, text)).toEqual([]);
+    expect(linesWith(/(?<![\w.$}])\/(home|root|Users|work|farm)\/\w/, text)).toEqual([]);
+    expect(linesWith(/"resolved": "http/, ["package-lock.json"])).toEqual([]);
+  });
+});
+
+describe("documentation", () => {
+  const exported = Object.keys(JSON.parse(read("package.json")).exports);
+  const stores = readdirSync(join(root, "src/stores")).filter((name) =>
+    existsSync(join(root, "src/stores", name, "index.ts")),
+  );
+
+  it.each(stores)("and exports know the store %s", (name) => {
+    expect(exported).toContain(`./${name}`);
+    expect(files).toContain(`docs/stores/${name}.md`);
+  });
+
+  it("has exactly the error codes of the source", () => {
+    const codes = (file: string): string[] =>
+      [...new Set(read(file).match(/\bHF_[A-Z_]+\b/g) ?? [])].sort();
+    expect(codes("docs/errors.md")).toEqual(codes("src/errors.ts"));
+  });
+
+  it("has every option", () => {
+    const options = [...read("src/options.ts").matchAll(/^ {2}(?:readonly )?(\w+)\?:/gm)];
+    const names = options.map(([, name]) => `\`${name}\``);
+    expect(names).not.toEqual([]);
+    expect(names.filter((name) => !read("docs/options.md").includes(name))).toEqual([]);
+  });
+});
+
+describe("imports", () => {
+  const LAYERS = [
+    { file: "src/connect.ts", down: ["./holdfast.js", "./stores/memory/index.js"], up: [] },
+    {
+      file: "src/locks/lock.ts",
+      down: ["../lease/lease.js", "../store.js", "../options.js"],
+      up: ["../holdfast.js", "../connect.js", "../stores/memory/index.js"],
+    },
+    {
+      file: "src/lease/lease.ts",
+      down: ["../store.js", "../options.js", "../events.js", "../time/clock.js"],
+      up: ["../holdfast.js", "../locks/lock.js", "../stores/memory/index.js"],
+    },
+    {
+      file: "src/store.ts",
+      down: ["./rules/fits.js", "./errors.js"],
+      up: ["./holdfast.js", "./locks/lock.js", "./lease/lease.js", "./stores/memory/index.js"],
+    },
+    {
+      file: "src/stores/memory/index.ts",
+      down: ["../../store.js", "../../errors.js", "../arbiter/batcher.js", "../../rules/fits.js"],
+      up: ["../../holdfast.js", "../../locks/lock.js", "../../lease/lease.js"],
+    },
+    {
+      file: "src/rules/fits.ts",
+      down: ["./token.js", "../time/clock.js"],
+      up: ["../store.js", "../stores/memory/index.js", "../lease/lease.js", "../holdfast.js"],
+    },
+    { file: "src/time/clock.ts", down: ["./timers.js"], up: ["../store.js", "../lease/lease.js"] },
+    { file: "src/lease/lease.test.ts", down: ["../stores/memory/index.js"], up: [] },
+  ];
+
+  it("go downward only, or the linter complains", () => {
+    const folder = mkdtempSync(join(tmpdir(), "holdfast-tidy-"));
+    try {
+      cpSync(join(root, "biome.json"), join(folder, "biome.json"));
+      for (const { file, down, up } of LAYERS) {
+        mkdirSync(dirname(join(folder, file)), { recursive: true });
+        const imports = [...down, ...up].map((path) => `import "${path}";\n`);
+        writeFileSync(join(folder, file), imports.join(""));
+      }
+      const biome = join(root, "node_modules/@biomejs/biome/bin/biome");
+      const options = ["--only=style/noRestrictedImports", "--reporter=github"];
+      const args = [biome, "lint", ...options, "--max-diagnostics=none"];
+      const { stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+
+      const complaints = [...stdout.matchAll(/file=[^,]*?(src\/[^,]+),line=(\d+),/g)];
+      const expected = LAYERS.flatMap(({ file, down, up }) =>
+        up.map((_, index) => `${file}:${down.length + index + 1}`),
+      );
+      expect(complaints.map(([, file, line]) => `${file}:${line}`).sort()).toEqual(expected.sort());
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});

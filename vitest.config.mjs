@@ -1,0 +1,24 @@
+import { defineConfig } from "vitest/config";
+import { parts } from "./scripts/parts.mjs";
+
+const MINUTE_MS = 60_000;
+
+// Servers, processes and storms share the machine: few files at a time, and patience.
+const heavy = { maxWorkers: 2, testTimeout: 2 * MINUTE_MS, hookTimeout: 3 * MINUTE_MS };
+const alone = { ...heavy, maxWorkers: 1 };
+
+const settings = {
+  unit: { maxWorkers: 2 },
+  package: alone,
+  stores: heavy,
+  storms: { ...alone, testTimeout: 10 * MINUTE_MS },
+  simulation: heavy,
+};
+
+export default defineConfig({
+  test: {
+    projects: Object.entries(settings).map(([name, setting], groupOrder) => ({
+      test: { name, include: [...(parts[name] ?? [])], sequence: { groupOrder }, ...setting },
+    })),
+  },
+});
