@@ -7,6 +7,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -23,6 +24,19 @@ export async function install() {
   const fresh = hash(["package-lock.json"]) + process.platform + process.arch;
   await unlessStamped("node_modules/.holdfast-stamp", fresh, "node_modules", "dependencies", () => {
     return run("npm", ["ci", "--include=dev", "--no-audit", "--no-fund"], { quiet: true });
+  });
+}
+
+/** Installs the peers that the benchmarks compare with, apart from everything else. */
+export async function installBench() {
+  const fresh = hash(["bench/package-lock.json"]) + process.platform + process.arch;
+  const product = "bench/node_modules";
+  await unlessStamped(`${product}/.holdfast-stamp`, fresh, product, "the peers", async () => {
+    const args = ["ci", "--prefix", "bench", "--no-audit", "--no-fund"];
+    const result = await run("npm", args, { quiet: true });
+    // The package under test is this one, and its entry in a lock file would age with every change.
+    if (result.code === 0) symlinkSync("../..", join(root, product, "holdfast"), "dir");
+    return result;
   });
 }
 

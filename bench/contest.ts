@@ -1,0 +1,119 @@
+/** What one round of one contestant gave: the figure that is compared, and what else was seen. */
+export interface Sample {
+  readonly value: number;
+  readonly more?: Readonly<Record<string, number>>;
+}
+
+export interface Contestant {
+  readonly name: string;
+  /** `floor`: the raw operations that no lock can do without. */
+  readonly role: "holdfast" | "peer" | "floor";
+  /** Runs one round; a throw, or a broken exclusion, takes the contestant out of the table. */
+  round(): Promise<Sample>;
+  close?(): Promise<void>;
+}
+
+/** One demand, answered by the figures of one run. */
+export interface Goal {
+  readonly text: string;
+  readonly value: number;
+  readonly isMet: boolean;
+}
+
+/** What is asked, of whom, and what would be a good answer. */
+export interface Question {
+  readonly store: string;
+  readonly name: string;
+  readonly title: string;
+  readonly unit: string;
+  readonly better: "lower" | "higher";
+  readonly rounds: number;
+  contestants(isQuick: boolean): Promise<readonly Contestant[]>;
+  goals(of: (name: string) => Standing): readonly Goal[];
+  close?(): Promise<void>;
+}
+
+/** A contestant after all rounds. */
+export interface Standing {
+  readonly name: string;
+  readonly role: Contestant["role"];
+  readonly samples: readonly Sample[];
+  readonly median: number;
+  /** Half of the middle half of all rounds, as a part of the median. */
+  readonly spread: number;
+  readonly more: Readonly<Record<string, number>>;
+  readonly failure: string | null;
+}
+
+/**
+ * Runs all contestants in turn, round by round, each round starting with another one: what disturbs the
+ * machine for a while disturbs all of them. The first round warms up and does not count.
+ */
+export async function contest(
+  question: Question,
+  isQuick: boolean,
+  onProgress: (text: string) => void,
+): Promise<readonly Standing[]> {
+  const contestants = await question.contestants(isQuick);
+  const samples = new Map<string, Sample[]>(contestants.map(({ name }) => [name, []]));
+  const failures = new Map<string, string>();
+  const rounds = isQuick ? Math.min(3, question.rounds) : question.rounds;
+  try {
+    for (let round = 0; round <= rounds; round += 1) {
+      for (let turn = 0; turn < contestants.length; turn += 1) {
+        const contestant = contestants[(round + turn) % contestants.length] as Contestant;
+        const { name } = contestant;
+        if (failures.has(name)) continue;
+        onProgress(round === 0 ? `warming up ${name}` : `round ${round} of ${rounds}: ${name}`);
+        try {
+          const sample = await contestant.round();
+          if (round > 0) samples.get(name)?.push(sample);
+        } catch (error) {
+          failures.set(name, error instanceof Error ? error.message : String(error));
+        }
+      }
+    }
+  } finally {
+    for (const contestant of contestants) await contestant.close?.().catch(() => {});
+    await question.close?.();
+  }
+  return contestants.map(({ name, role }) =>
+    standing(name, role, samples.get(name) ?? [], failures.get(name) ?? null),
+  );
+}
+
+function standing(
+  name: string,
+  role: Contestant["role"],
+  samples: readonly Sample[],
+  failure: string | null,
+): Standing {
+  const values = samples.map((sample) => sample.value);
+  const middle = median(values);
+  const more: Record<string, number> = {};
+  for (const key of Object.keys(samples[0]?.more ?? {})) {
+    more[key] = median(samples.map((sample) => sample.more?.[key] ?? Number.NaN));
+  }
+  const spread = (quantile(values, 0.75) - quantile(values, 0.25)) / 2 / middle;
+  return { name, role, samples, median: middle, spread, more, failure };
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+/** NaN when there is nothing to choose from. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const place = (sorted.length - 1) * part;
+  const low = sorted[Math.floor(place)] ?? Number.NaN;
+  const high = sorted[Math.ceil(place)] ?? low;
+  return low + (high - low) * (place - Math.floor(place));
+}
+
+/** The best contestant among the peers that finished. */
+export function bestPeer(question: Question, standings: readonly Standing[]): Standing | null {
+  const peers = standings.filter(({ role, failure }) => role === "peer" && failure === null);
+  const sign = question.better === "lower" ? 1 : -1;
+  return peers.sort((a, b) => sign * (a.median - b.median))[0] ?? null;
+}

@@ -1,0 +1,67 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus, release, totalmem } from "node:os";
+import { join } from "node:path";
+import type { Goal, Question, Standing } from "./contest.js";
+
+/** One answered question, as it is kept. */
+export interface Result {
+  readonly question: {
+    readonly store: string;
+    readonly name: string;
+    readonly title: string;
+    readonly unit: string;
+    readonly better: "lower" | "higher";
+  };
+  readonly standings: readonly Standing[];
+  readonly goals: readonly Goal[];
+  readonly isQuick: boolean;
+  readonly takenAt: string;
+  readonly machine: Readonly<Record<string, string | number>>;
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/** Writes one result beside the others; a quick run never replaces a full one. */
+export function writeResult(
+  folder: string,
+  question: Question,
+  standings: readonly Standing[],
+  goals: readonly Goal[],
+  isQuick: boolean,
+): string {
+  const { store, name, title, unit, better } = question;
+  const result: Result = {
+    question: { store, name, title, unit, better },
+    standings,
+    goals,
+    isQuick,
+    takenAt: new Date().toISOString(),
+    machine: machine(),
+    versions: versions(join(folder, "..")),
+  };
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `${store}-${name}${isQuick ? ".quick" : ""}.json`);
+  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
+  return file;
+}
+
+function machine(): Record<string, string | number> {
+  const [cpu] = cpus();
+  return {
+    cpu: cpu?.model.trim() ?? "unknown",
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    kernel: release(),
+    node: process.version,
+  };
+}
+
+function versions(bench: string): Record<string, string> {
+  const { packages } = JSON.parse(readFileSync(join(bench, "package-lock.json"), "utf8"));
+  const { dependencies } = JSON.parse(readFileSync(join(bench, "package.json"), "utf8"));
+  const own = JSON.parse(readFileSync(join(bench, "..", "package.json"), "utf8"));
+  const found: Record<string, string> = { holdfast: own.version };
+  for (const name of Object.keys(dependencies)) {
+    found[name] = packages[`node_modules/${name}`]?.version ?? "";
+  }
+  return found;
+}
