@@ -7,6 +7,7 @@
  * that was stopped, blocked or asleep first ends what is over and never renews it.
  */
 import type { LossReason } from "../errors.js";
+import { checkDuration } from "../options.js";
 import { events } from "../publish.js";
 import type { GoneEvent, Grant, Renewal, Store } from "../store.js";
 import { Heap } from "../time/heap.js";
@@ -70,7 +71,7 @@ export class Keeper {
 
   /** Renews at once, for a longer or the same time. */
   async renew(hold: Hold, ttlMs: number): Promise<Renewal> {
-    hold.ttlMs = ttlMs;
+    hold.ttlMs = checkDuration("ttlMs", ttlMs, this.#store.traits.minTtlMs);
     const [renewal] = await this.#send([hold]);
     return renewal as Renewal;
   }
@@ -163,9 +164,10 @@ export class Keeper {
       const heldMs = clock.nowMs() - hold.startMs;
       events.lost.publish({ ...this.#describe(hold), reason, heldMs });
     }
-    hold.tenant.onLost(reason, detail);
-    // The store may still count it as held (a maximum, or a clock behind ours): the next may go on.
+    // The store may still count it as held (a maximum, or a clock behind ours): the next may go on,
+    // before the tenant stands in line again.
     this.#store.release(hold.grant, CLEANUP_MS).catch(() => {});
+    hold.tenant.onLost(reason, detail);
   }
 
   #describe({ grant }: Hold): { name: string; space: string; store: string; token: bigint } {

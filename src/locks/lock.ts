@@ -53,7 +53,7 @@ export class StoreLock implements Lock {
     const options = resolveOptions(given, this.#client.store.traits, this.#options);
     const joined = joinScope(this.#client, this.#target, options);
     if (joined) return joined;
-    const outcome = await this.#trace(options, () => this.#ask(options, false));
+    const outcome = await this.#trace(options, false);
     return outcome.type === "busy" ? null : outcome.lease;
   }
 
@@ -68,7 +68,7 @@ export class StoreLock implements Lock {
 
   async #acquire(options: Options): Promise<HeldLease> {
     options.signal?.throwIfAborted();
-    const outcome = await this.#trace(options, () => this.#ask(options, options.waitMs > 0));
+    const outcome = await this.#trace(options, options.waitMs > 0);
     if (outcome.type === "granted") return outcome.lease;
     options.signal?.throwIfAborted();
     const context = { lockName: this.name, store: this.#client.store.name };
@@ -112,18 +112,19 @@ export class StoreLock implements Lock {
     return { ...target, weight };
   }
 
-  async #trace(options: Options, ask: () => Promise<Outcome>): Promise<Outcome> {
-    if (!events.acquire.hasSubscribers) return ask();
+  async #trace(options: Options, mayWait: boolean): Promise<Outcome> {
+    if (!events.acquire.hasSubscribers) return this.#ask(options, mayWait);
     const { store } = this.#client;
     const { space, name, mode } = this.#target;
     const event: AcquireEvent = { name, space, store: store.name, kind: mode };
     const startMs = store.port.clock.nowMs();
     return events.acquire.tracePromise(async () => {
       try {
-        const outcome = await ask();
+        const outcome = await this.#ask(options, mayWait);
         event.outcome = outcome.type;
         if (outcome.type === "granted") event.token = outcome.lease.token;
         else if (options.signal?.aborted) event.outcome = "aborted";
+        else if (mayWait) event.outcome = "timeout";
         return outcome;
       } catch (error) {
         event.outcome = "error";

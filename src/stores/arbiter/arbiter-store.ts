@@ -167,7 +167,7 @@ export class ArbiterStore implements Store {
     for (const acquisition of [...this.#acquisitions.values()]) acquisition.giveUp();
     for (const timer of this.#checks.values()) timer.cancel();
     const cleaned = Promise.allSettled([...this.#cleanups]);
-    await Promise.race([cleaned, this.#pause(CLOSE_MS)]);
+    await within(this.port.timers, CLOSE_MS, cleaned).catch(() => {});
     await this.#arbiter.close();
   }
 
