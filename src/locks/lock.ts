@@ -44,31 +44,38 @@ export class StoreLock implements Lock {
   }
 
   async acquire(given?: AcquireOptions): Promise<Lease> {
-    const options = resolveOptions(given, this.#client.store.traits, this.#options);
-    const lease = joinScope(this.#client, this.#target, options) ?? (await this.#acquire(options));
-    return lease;
+    const options = this.#resolve(given);
+    const joined = joinScope(this.#client, this.#target, options);
+    return joined ?? this.#granted(options, await this.#begin(options, options.waitMs > 0));
   }
 
   async tryAcquire(given?: AcquireOptions): Promise<Lease | null> {
-    const options = resolveOptions(given, this.#client.store.traits, this.#options);
+    const options = this.#resolve(given);
     const joined = joinScope(this.#client, this.#target, options);
     if (joined) return joined;
-    const outcome = await this.#trace(options, false);
-    return outcome.type === "busy" ? null : outcome.lease;
+    const outcome = await this.#begin(options, false);
+    return outcome.type === "granted" ? outcome.lease : null;
   }
 
   async run<T>(body: (lease: Lease) => T | Promise<T>, given?: AcquireOptions): Promise<T> {
-    const options = resolveOptions(given, this.#client.store.traits, this.#options);
+    const options = this.#resolve(given);
     const joined = joinScope(this.#client, this.#target, options);
     if (joined) return runUnder(joined, body);
-    const lease = await this.#acquire(options);
+    const lease = this.#granted(options, await this.#begin(options, options.waitMs > 0));
     if (!options.reentrant) return runUnder(lease, body);
     return openScope(this.#client, this.#target, lease, body);
   }
 
-  async #acquire(options: Options): Promise<HeldLease> {
-    options.signal?.throwIfAborted();
-    const outcome = await this.#trace(options, options.waitMs > 0);
+  #resolve(given: AcquireOptions | undefined): Options {
+    return resolveOptions(given, this.#client.store.traits, this.#options);
+  }
+
+  #begin(options: Options, mayWait: boolean): Promise<Outcome> {
+    const isTraced = events.acquire.hasSubscribers;
+    return isTraced ? this.#trace(options, mayWait) : this.#ask(options, mayWait);
+  }
+
+  #granted(options: Options, outcome: Outcome): HeldLease {
     if (outcome.type === "granted") return outcome.lease;
     options.signal?.throwIfAborted();
     const context = { lockName: this.name, store: this.#client.store.name };
@@ -78,6 +85,7 @@ export class StoreLock implements Lock {
   async #ask(options: Options, mayWait: boolean): Promise<Outcome> {
     const client = this.#client;
     client.assertOpen();
+    options.signal?.throwIfAborted();
     const target = this.#targetFor(options);
     const wait = mayWait ? client.startWait(options.waitMs, options.signal) : null;
     try {
@@ -112,8 +120,7 @@ export class StoreLock implements Lock {
     return { ...target, weight };
   }
 
-  async #trace(options: Options, mayWait: boolean): Promise<Outcome> {
-    if (!events.acquire.hasSubscribers) return this.#ask(options, mayWait);
+  #trace(options: Options, mayWait: boolean): Promise<Outcome> {
     const { store } = this.#client;
     const { space, name, mode } = this.#target;
     const event: AcquireEvent = { name, space, store: store.name, kind: mode };

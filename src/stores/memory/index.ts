@@ -9,6 +9,7 @@
  */
 import type { Command, Instant, Push, View } from "../../rules/ledger-command.js";
 import type { Store, Traits } from "../../store.js";
+import type { Clock } from "../../time/clock.js";
 import { localPort, type Port } from "../../time/port.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import { ArbiterStore } from "../arbiter/arbiter-store.js";
@@ -23,6 +24,21 @@ const TRAITS: Traits = {
   marks: true,
   minTtlMs: 10,
 };
+
+/** One instant; only a grant asks for the wall clock. */
+class Moment implements Instant {
+  readonly #clock: Clock;
+  readonly us: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.us = Math.floor(clock.nowMs() * 1000);
+  }
+
+  get wallUs(): number {
+    return this.#clock.wallUs();
+  }
+}
 
 /** A space of locks in memory; stores made from one space exclude each other. */
 export class MemorySpace {
@@ -60,8 +76,7 @@ export class MemorySpace {
   }
 
   #now(): Instant {
-    const { clock } = this.#port;
-    return { us: Math.floor(clock.nowMs() * 1000), wallUs: clock.wallUs() };
+    return new Moment(this.#port.clock);
   }
 
   #emit(push: Push): boolean {

@@ -1,0 +1,46 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ledgerStep } from "../../../test/fixtures/ledger-step.js";
+import { PlainState } from "../../../test/fixtures/plain-state.js";
+import { check } from "../../../test/fixtures/property.js";
+import { apply } from "../../rules/ledger.js";
+import type { Command, Instant, Push, Reply } from "../../rules/ledger-command.js";
+import type { LedgerState } from "../../rules/ledger-state.js";
+import { MemoryState } from "./memory-state.js";
+
+/** Everything that a state lets its ledger say. */
+function witness(state: LedgerState) {
+  return (command: Command, at: Instant, unreachable: string | null) => {
+    const pushes: Push[] = [];
+    const emit = (push: Push): boolean => {
+      pushes.push(push);
+      return push.client !== unreachable;
+    };
+    const reply = apply(state, command, at, emit);
+    const view: Reply = apply(state, { type: "inspect", key: state.key }, at, emit);
+    return { reply, view, pushes };
+  };
+}
+
+describe("MemoryState", () => {
+  it("answers every command as plain lists would", () => {
+    check(
+      fc.property(fc.array(ledgerStep, { minLength: 20, maxLength: 80 }), (steps) => {
+        const key = "l:x";
+        const fast = witness(new MemoryState(key, { last: 0 }));
+        const plain = witness(new PlainState(key));
+        const tokens: number[] = [];
+        const at = { us: 1_000, wallUs: 5_000_000 };
+        for (const { pauseUs, wallJumpUs, unreachable, command } of steps) {
+          at.us += pauseUs;
+          at.wallUs += pauseUs + wallJumpUs;
+          const sent = command(at.us, tokens);
+          const expected = plain(sent, at, unreachable);
+          expect(fast(sent, at, unreachable)).toEqual(expected);
+          if (expected.reply.type === "granted") tokens.push(expected.reply.token);
+        }
+      }),
+      400,
+    );
+  });
+});
