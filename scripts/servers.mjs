@@ -10,7 +10,13 @@ import { accessSync, constants, existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** For each server: what must be found, where, and the Debian package that brings it. */
+/**
+ * What must be found, how, and the Debian package that brings it.
+ *
+ * @typedef {{ what: string, find: () => boolean, from: string }} Part
+ */
+
+/** @type {Record<string, readonly Part[]>} */
 const needs = {
   redis: [
     { what: "redis-server", find: () => onPath("redis-server"), from: "redis-server" },
@@ -28,34 +34,40 @@ const needs = {
   postgres: [{ what: "postgres", find: findPostgres, from: "postgresql-15" }],
 };
 
-/** Servers that `ensureServers` knows. */
-export const knownServers = Object.keys(needs);
-
 /**
  * Resolves when every named server is installed; says nothing when all are.
  * Rejects with the command to type when one is missing and we may not install it.
+ *
+ * @param {readonly string[]} names of redis, etcd, zookeeper, postgres
  */
-export async function ensureServers(names, log = (text) => process.stderr.write(text)) {
+export async function ensureServers(names) {
   const missing = names.flatMap((name) => missingParts(name));
   if (missing.length === 0) return;
   if (process.getuid?.() !== 0 || !onPath("apt-get")) throw new Error(advice(names, missing));
 
-  await step(log, "updating the package lists", ["flock", installLock, "apt-get", "update", "-q"]);
+  await step("updating the package lists", ["flock", installLock, "apt-get", "update", "-q"]);
   for (const part of missing) {
     // An earlier package may have brought it along.
     if (part.find()) continue;
-    await step(log, `installing ${part.from}`, ["sh", "-c", installScript, "sh", part.from]);
+    await step(`installing ${part.from}`, ["sh", "-c", installScript, "sh", part.from]);
   }
   const still = names.flatMap((name) => missingParts(name));
   if (still.length > 0) throw new Error(advice(names, still));
 }
 
+/** @param {string} name */
 function missingParts(name) {
   const parts = needs[name];
-  if (!parts) throw new Error(`no server "${name}": choose from ${knownServers.join(", ")}`);
+  if (!parts) {
+    throw new Error(`no server "${name}": choose from ${Object.keys(needs).join(", ")}`);
+  }
   return parts.filter((part) => !part.find());
 }
 
+/**
+ * @param {readonly string[]} names
+ * @param {readonly Part[]} missing
+ */
 function advice(names, missing) {
   const packages = [...new Set(missing.map((part) => part.from))].join(" ");
   return [
@@ -92,10 +104,15 @@ DEBIAN_FRONTEND=noninteractive apt-get install --yes -q --no-install-recommends 
   -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$1" 9>&-
 `;
 
-/** Runs one command behind one line of progress; its output shows only when it fails. */
-async function step(log, title, [command, ...args]) {
+/**
+ * Runs one command behind one line of progress; its output shows only when it fails.
+ *
+ * @param {string} title
+ * @param {readonly [command: string, ...args: string[]]} command
+ */
+async function step(title, [command, ...args]) {
   const startedMs = performance.now();
-  log(`${title} … `);
+  process.stderr.write(`${title} … `);
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -107,15 +124,18 @@ async function step(log, title, [command, ...args]) {
     child.once("error", reject);
     child.once("close", (exitCode, signal) => resolve(exitCode ?? signal));
   });
-  log(code === 0 ? `${((performance.now() - startedMs) / 1000).toFixed(1)} s\n` : "failed\n");
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  process.stderr.write(code === 0 ? `${seconds} s\n` : "failed\n");
   if (code !== 0) throw new Error(`${title} ended with ${code}:\n${output.slice(-4000)}`);
 }
 
+/** @param {string} name */
 function onPath(name) {
   const folders = (process.env.PATH ?? "").split(delimiter);
   return folders.some((folder) => folder !== "" && isExecutable(join(folder, name)));
 }
 
+/** @param {string} path */
 function isExecutable(path) {
   try {
     accessSync(path, constants.X_OK);
@@ -125,6 +145,7 @@ function isExecutable(path) {
   }
 }
 
+/** @param {string} name */
 function jar(name) {
   return existsSync(join("/usr/share/java", name));
 }
@@ -141,7 +162,7 @@ if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) 
   try {
     await ensureServers(names.length > 0 ? names : ["redis", "etcd"]);
   } catch (error) {
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
     process.exitCode = 1;
   }
 }

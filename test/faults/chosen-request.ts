@@ -1,0 +1,23 @@
+import type { ProxiedRequest } from "./framing.js";
+
+/** Which request a fault strikes. */
+export interface Choice {
+  /**
+   * A command name, or a test of the request. Default: any. Names need a proxy with RESP framing;
+   * without it every chunk counts as a request with the command "".
+   */
+  readonly match?: string | ((request: ProxiedRequest) => boolean);
+  /** The how many-th that matches, from now. Default 1. */
+  readonly nth?: number;
+}
+
+/** Says yes once, to the request that is chosen. */
+export function chooser({ match, nth = 1 }: Choice): (request: ProxiedRequest) => boolean {
+  let matches = 0;
+  return (request) => {
+    if (typeof match === "string" && request.command !== match.toUpperCase()) return false;
+    if (typeof match === "function" && !match(request)) return false;
+    matches += 1;
+    return matches === nth;
+  };
+}

@@ -1,0 +1,163 @@
+import { randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { request } from "node:http";
+import { join } from "node:path";
+import { onFreePorts } from "./free-port.js";
+import type { Launch } from "./guarded-process.js";
+import { closeAll, ServerProcess, startAll } from "./server-process.js";
+import { waitUntil } from "./wait-until.js";
+
+export interface EtcdOptions {
+  /** Added to ours, and stronger. The timing is etcd's own, with its shortest lease of 2 s. */
+  readonly args?: readonly string[];
+}
+
+interface Member {
+  readonly name: string;
+  readonly port: number;
+  readonly peerPort: number;
+}
+
+/** One member of an etcd of our own. After `kill` or `stop`, `start` brings it back as it was. */
+export class EtcdServer extends ServerProcess {
+  readonly port: number;
+  readonly #member: Member;
+  readonly #args: readonly string[];
+
+  constructor(member: Member, cluster: readonly Member[], args: readonly string[]) {
+    super("etcd");
+    this.port = member.port;
+    this.#member = member;
+    const peers = cluster.map(({ name, peerPort }) => `${name}=http://127.0.0.1:${peerPort}`);
+    this.#args = ["--initial-cluster", peers.join(","), ...args];
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  protected launch(): Launch {
+    const { name, peerPort } = this.#member;
+    const peerUrl = `http://127.0.0.1:${peerPort}`;
+    const args = ["--name", name, "--data-dir", join(this.dir, "data"), "--logger", "zap"];
+    args.push("--listen-client-urls", this.url, "--advertise-client-urls", this.url);
+    args.push("--listen-peer-urls", peerUrl, "--initial-advertise-peer-urls", peerUrl);
+    // Variables that begin with ETCD_ would count as options; on ARM etcd insists on one of them.
+    const { PATH } = process.env;
+    const env = { PATH, ETCD_UNSUPPORTED_ARCH: process.arch === "arm64" ? "arm64" : "" };
+    return { command: "etcd", args: [...args, ...this.#args], env };
+  }
+
+  protected async isReady(): Promise<boolean> {
+    if (!(await this.isHealthy())) return false;
+    const { members } = (await this.post("/v3/cluster/member/list")) as { members: Member[] };
+    return members.some(({ name }) => name === this.#member.name);
+  }
+
+  /** Whether it has a leader and can write; rejects when it does not answer. */
+  async isHealthy(): Promise<boolean> {
+    const reply = (await call("GET", `${this.url}/health`)) as { health: string };
+    return reply.health === "true";
+  }
+
+  /** One call of the JSON gateway; keys and values travel as base64, numbers as strings. */
+  post(path: string, body: object = {}): Promise<unknown> {
+    return call("POST", `${this.url}${path}`, body);
+  }
+
+  /** Its own id and that of the leader it follows ("0": none). */
+  async view(): Promise<{ readonly id: string; readonly leader: string }> {
+    const status = await this.post("/v3/maintenance/status");
+    const { leader, header } = status as { leader: string; header: { member_id: string } };
+    return { id: header.member_id, leader };
+  }
+
+  /** Kills it and starts it again on the same port. A member of a cluster must keep its data. */
+  async restart({ keepData }: { readonly keepData: boolean }): Promise<void> {
+    await this.kill();
+    if (!keepData) await rm(join(this.dir, "data"), { recursive: true, force: true });
+    await this.start();
+  }
+}
+
+export class EtcdCluster implements AsyncDisposable {
+  readonly members: readonly EtcdServer[];
+
+  constructor(members: readonly EtcdServer[]) {
+    this.members = members;
+  }
+
+  get urls(): readonly string[] {
+    return this.members.map((member) => member.url);
+  }
+
+  /**
+   * The member that all of `among` (default: all that run) follow; waits for the election to end.
+   * A paused member does not answer: leave it out.
+   */
+  async leader(among?: readonly EtcdServer[]): Promise<EtcdServer> {
+    let leader: EtcdServer | undefined;
+    const ask = async () => {
+      const asked = among ?? this.members.filter((member) => member.running);
+      const views = await Promise.all(asked.map((member) => member.view()));
+      const index = views.findIndex(({ id }) => views.every((view) => view.leader === id));
+      leader = asked[index];
+      return leader !== undefined;
+    };
+    await waitUntil(ask, { what: "the etcd cluster has a leader", everyMs: 50 });
+    return leader as unknown as EtcdServer;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return closeAll(this.members);
+  }
+}
+
+export async function startEtcd(options: EtcdOptions = {}): Promise<EtcdServer> {
+  const [server] = await startMembers(1, options);
+  return server as EtcdServer;
+}
+
+export async function startEtcdCluster(count = 3, options: EtcdOptions = {}): Promise<EtcdCluster> {
+  return new EtcdCluster(await startMembers(count, options));
+}
+
+function startMembers(count: number, { args = [] }: EtcdOptions): Promise<EtcdServer[]> {
+  return onFreePorts(2 * count, (ports) => {
+    const cluster = Array.from({ length: count }, (_, index) => {
+      const [port = 0, peerPort = 0] = ports.slice(2 * index);
+      return { name: `member-${randomUUID()}`, port, peerPort };
+    });
+    return startAll(cluster.map((member) => startMember(new EtcdServer(member, cluster, args))));
+  });
+}
+
+async function startMember(server: EtcdServer): Promise<EtcdServer> {
+  try {
+    await server.start();
+    return server;
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+}
+
+// A connection of its own for each call: a kept one could belong to the server before a restart.
+function call(method: string, url: string, body?: object): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method, agent: false, timeout: 5000 }, (incoming) => {
+      let text = "";
+      incoming.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk;
+      });
+      incoming.on("error", reject);
+      incoming.on("end", () => {
+        if (incoming.statusCode === 200) resolve(JSON.parse(text));
+        else reject(new Error(`${method} ${url}: ${incoming.statusCode} ${text}`));
+      });
+    });
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`${method} ${url}: no answer`)));
+    outgoing.on("error", reject);
+    outgoing.end(body && JSON.stringify(body));
+  });
+}

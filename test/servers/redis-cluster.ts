@@ -1,0 +1,193 @@
+import { onFreePorts } from "./free-port.js";
+import { inStep, type RedisServer, startRedis } from "./redis.js";
+import { closeAll, startAll } from "./server-process.js";
+import { waitUntil } from "./wait-until.js";
+
+const slotCount = 16_384;
+
+export interface ClusterNode {
+  readonly server: RedisServer;
+  /** The id that the cluster knows it by. */
+  readonly id: string;
+}
+
+export interface ClusterOptions {
+  /** Default 3. */
+  readonly masters?: number;
+  /** Default 0. */
+  readonly replicasPerMaster?: number;
+  readonly args?: readonly string[];
+}
+
+/** A Redis Cluster of our own; the slots are dealt out evenly in the order of `masters`. */
+export class RedisCluster implements AsyncDisposable {
+  readonly masters: readonly ClusterNode[];
+  /** Replica r of master m is at `m + r * masters.length`. */
+  readonly replicas: readonly ClusterNode[];
+
+  constructor(masters: readonly ClusterNode[], replicas: readonly ClusterNode[]) {
+    this.masters = masters;
+    this.replicas = replicas;
+  }
+
+  get nodes(): readonly ClusterNode[] {
+    return [...this.masters, ...this.replicas];
+  }
+
+  get urls(): readonly string[] {
+    return this.nodes.map((node) => node.server.url);
+  }
+
+  async slotOf(key: string): Promise<number> {
+    return Number(await this.#anyNode().server.ask("CLUSTER", "KEYSLOT", key));
+  }
+
+  /** The node that owns the slot in the eyes of `observer` (default: of any that runs). */
+  async ownerOf(slot: number, observer: ClusterNode = this.#anyNode()): Promise<ClusterNode> {
+    // Each element: first slot, last slot, master [ip, port, id], replicas.
+    const ranges = (await observer.server.ask("CLUSTER", "SLOTS")) as SlotRange[];
+    const range = ranges.find(([first, last]) => first <= slot && slot <= last);
+    const owner = this.nodes.find((node) => node.id === range?.[2][2]);
+    if (!owner) throw new Error(`slot ${slot} has no owner`);
+    return owner;
+  }
+
+  /**
+   * Opens the move of a slot: until `finish`, the old owner answers ASK for keys it no longer has
+   * and the new one takes them only after ASKING. `moveKeys` carries the keys over.
+   */
+  async beginMove(slot: number, to: ClusterNode): Promise<SlotMove> {
+    const from = await this.ownerOf(slot);
+    await to.server.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", from.id);
+    await from.server.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id);
+    return {
+      moveKeys: () => moveKeys(slot, from, to),
+      finish: async () => {
+        // The new owner first: else a crash between the two would leave the slot without one.
+        const masters = [to, from, ...this.masters.filter((node) => node !== to && node !== from)];
+        for (const node of masters) {
+          if (node.server.running) await node.server.ask("CLUSTER", "SETSLOT", slot, "NODE", to.id);
+        }
+        await this.#agree(slot, to);
+      },
+    };
+  }
+
+  /** Moves a slot with its keys; resolves when every node agrees on the new owner. */
+  async moveSlot(slot: number, to: ClusterNode): Promise<void> {
+    const move = await this.beginMove(slot, to);
+    await move.moveKeys();
+    await move.finish();
+  }
+
+  /** Makes the replica the master of its slots, by agreement; resolves when every node sees it. */
+  async failover(replica: ClusterNode, slot: number): Promise<void> {
+    const old = await this.ownerOf(slot, replica);
+    await replica.server.ask("CLUSTER", "FAILOVER", ...(old.server.running ? [] : ["FORCE"]));
+    await this.#agree(slot, replica);
+  }
+
+  async #agree(slot: number, owner: ClusterNode): Promise<void> {
+    const observers = this.nodes.filter((node) => node.server.running);
+    await waitUntil(
+      async () => {
+        const owners = await Promise.all(observers.map((node) => this.ownerOf(slot, node)));
+        return owners.every((node) => node === owner);
+      },
+      { what: `all nodes see slot ${slot} on port ${owner.server.port}` },
+    );
+  }
+
+  #anyNode(): ClusterNode {
+    const node = this.nodes.find(({ server }) => server.running);
+    if (!node) throw new Error("no node of the cluster runs");
+    return node;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return closeAll(this.nodes.map((node) => node.server));
+  }
+}
+
+type SlotRange = [first: number, last: number, master: [ip: string, port: number, id: string]];
+
+export interface SlotMove {
+  moveKeys(): Promise<void>;
+  finish(): Promise<void>;
+}
+
+async function moveKeys(slot: number, from: ClusterNode, to: ClusterNode): Promise<void> {
+  for (;;) {
+    const keys = (await from.server.ask("CLUSTER", "GETKEYSINSLOT", slot, 100)) as string[];
+    if (keys.length === 0) return;
+    const { port } = to.server;
+    await from.server.ask("MIGRATE", "127.0.0.1", port, "", 0, 5000, "REPLACE", "KEYS", ...keys);
+  }
+}
+
+export async function startRedisCluster({
+  masters: masterCount = 3,
+  replicasPerMaster = 0,
+  args = [],
+}: ClusterOptions = {}): Promise<RedisCluster> {
+  const count = masterCount * (1 + replicasPerMaster);
+  const starts = Array.from({ length: count }, () => startNode(args));
+  const servers = await startAll(starts);
+  try {
+    const nodes = await Promise.all(
+      servers.map(async (server) => ({ server, id: String(await server.ask("CLUSTER", "MYID")) })),
+    );
+    const cluster = new RedisCluster(nodes.slice(0, masterCount), nodes.slice(masterCount));
+    await form(cluster);
+    return cluster;
+  } catch (error) {
+    await closeAll(servers);
+    throw error;
+  }
+}
+
+function startNode(args: readonly string[]): Promise<RedisServer> {
+  return onFreePorts(1, ([busPort = 0]) => {
+    const cluster = ["--cluster-enabled", "yes", "--cluster-port", `${busPort}`];
+    // A dead master is noticed after a second instead of fifteen; replicas stay where they are.
+    cluster.push("--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no");
+    return startRedis({ args: [...cluster, ...args] });
+  });
+}
+
+async function form(cluster: RedisCluster): Promise<void> {
+  const { masters, replicas, nodes } = cluster;
+  for (const [index, { server }] of nodes.entries()) {
+    // Equal epochs would have to be settled by election first.
+    await server.ask("CLUSTER", "SET-CONFIG-EPOCH", index + 1);
+    if (index >= masters.length) continue;
+    const [first, next] = [index, index + 1].map((n) =>
+      Math.floor((n * slotCount) / masters.length),
+    );
+    await server.ask("CLUSTER", "ADDSLOTSRANGE", first ?? 0, (next ?? slotCount) - 1);
+  }
+  for (const { server } of nodes.slice(1)) {
+    const busPort = String(((await server.ask("CONFIG", "GET", "cluster-port")) as string[])[1]);
+    await nodes[0]?.server.ask("CLUSTER", "MEET", "127.0.0.1", server.port, busPort);
+  }
+  await waitUntil(
+    async () => {
+      const known = await Promise.all(nodes.map(({ server }) => server.ask("CLUSTER", "NODES")));
+      return known.every((list) => nodes.every(({ id }) => String(list).includes(id)));
+    },
+    { what: "the nodes of the cluster know each other" },
+  );
+  for (const [index, { server }] of replicas.entries()) {
+    const master = masters[index % masters.length];
+    if (!master) continue;
+    await server.ask("CLUSTER", "REPLICATE", master.id);
+    await inStep(master.server, server);
+  }
+  await waitUntil(
+    async () => {
+      const states = await Promise.all(nodes.map(({ server }) => server.ask("CLUSTER", "INFO")));
+      return states.every((state) => String(state).includes("cluster_state:ok"));
+    },
+    { what: "the cluster is ok on all nodes" },
+  );
+}

@@ -1,0 +1,144 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { onFreePorts } from "./free-port.js";
+import type { Launch } from "./guarded-process.js";
+import { ask, type Reply, RespClient } from "./resp.js";
+import { closeAll, ServerProcess, startAll } from "./server-process.js";
+import { waitUntil } from "./wait-until.js";
+
+export interface RedisOptions {
+  /** Added to ours, and stronger: `["--appendonly", "yes"]`. */
+  readonly args?: readonly string[];
+}
+
+/** A Redis of our own, without persistence unless `args` say otherwise. */
+export class RedisServer extends ServerProcess {
+  readonly port: number;
+  readonly #args: readonly string[];
+
+  constructor(port: number, args: readonly string[]) {
+    super("redis");
+    this.port = port;
+    this.#args = args;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  protected launch(): Launch {
+    const args = ["--port", `${this.port}`, "--bind", "127.0.0.1", "--dir", this.dir];
+    args.push("--save", "", "--appendonly", "no", "--enable-debug-command", "local");
+    // A replica would otherwise wait five seconds for others to share its first copy with.
+    args.push("--repl-diskless-sync-delay", "0");
+    return { command: "redis-server", args: [...args, ...this.#args] };
+  }
+
+  protected async isReady(): Promise<boolean> {
+    const client = await this.client();
+    try {
+      if ((await client.send("PING")) !== "PONG") return false;
+      return (await info(client, "server")).process_id === `${this.pid}`;
+    } finally {
+      await client.close();
+    }
+  }
+
+  /** One command on a connection of its own; an error reply rejects with RespError. */
+  ask(...args: readonly (string | number)[]): Promise<Reply> {
+    return ask(this.port, ...args);
+  }
+
+  client(): Promise<RespClient> {
+    return RespClient.connect(this.port);
+  }
+
+  /** The fields of one section of INFO. */
+  async info(section: string): Promise<Readonly<Record<string, string>>> {
+    await using client = await this.client();
+    return await info(client, section);
+  }
+
+  /**
+   * Starts it again on the same port. `keepData`: with what it held (written to disk first, if it
+   * runs; else what it had written by itself), or empty, as a crash without persistence leaves it.
+   */
+  async restart({ keepData }: { readonly keepData: boolean }): Promise<void> {
+    if (this.running && keepData) await this.ask("SAVE");
+    await this.kill();
+    if (!keepData) {
+      await rm(join(this.dir, "dump.rdb"), { force: true });
+      await rm(join(this.dir, "appendonlydir"), { force: true, recursive: true });
+    }
+    await this.start();
+  }
+}
+
+export async function startRedis({ args = [] }: RedisOptions = {}): Promise<RedisServer> {
+  return await onFreePorts(1, async ([port = 0]) => {
+    const server = new RedisServer(port, args);
+    try {
+      await server.start();
+      return server;
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
+  });
+}
+
+/** Starts a replica; resolves when it is in step with the master and the master counts it. */
+export async function startReplica(
+  master: RedisServer,
+  { args = [] }: RedisOptions = {},
+): Promise<RedisServer> {
+  const replicaOf = ["--replicaof", "127.0.0.1", `${master.port}`];
+  const replica = await startRedis({ args: [...replicaOf, ...args] });
+  try {
+    await inStep(master, replica);
+    return replica;
+  } catch (error) {
+    await replica.close();
+    throw error;
+  }
+}
+
+export async function inStep(master: RedisServer, replica: RedisServer): Promise<void> {
+  const listed = new RegExp(`port=${replica.port},state=online`);
+  await waitUntil(
+    async () => {
+      const there = await replica.info("replication");
+      if (there.master_link_status !== "up") return false;
+      return Object.values(await master.info("replication")).some((line) => listed.test(line));
+    },
+    { what: `replica ${replica.port} in step with ${master.port}` },
+  );
+}
+
+export interface Replication extends AsyncDisposable {
+  readonly master: RedisServer;
+  readonly replicas: readonly RedisServer[];
+}
+
+export async function startReplication({
+  replicas: count = 2,
+  args = [],
+}: RedisOptions & { readonly replicas?: number } = {}): Promise<Replication> {
+  const master = await startRedis({ args });
+  try {
+    const starts = Array.from({ length: count }, () => startReplica(master, { args }));
+    const replicas = await startAll(starts);
+    const close = () => closeAll([master, ...replicas]);
+    return { master, replicas, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await master.close();
+    throw error;
+  }
+}
+
+async function info(client: RespClient, section: string): Promise<Record<string, string>> {
+  const lines = String(await client.send("INFO", section)).split("\r\n");
+  return Object.fromEntries(
+    lines.filter((line) => line.includes(":")).map((line) => line.split(/:(.*)/s, 2)),
+  );
+}
