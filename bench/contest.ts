@@ -29,7 +29,7 @@ export interface Question {
   readonly better: "lower" | "higher";
   readonly rounds: number;
   contestants(isQuick: boolean): Promise<readonly Contestant[]>;
-  goals(of: (name: string) => Standing): readonly Goal[];
+  goals(of: (name: string) => Standing, standings: readonly Standing[]): readonly Goal[];
   close?(): Promise<void>;
 }
 
@@ -111,9 +111,14 @@ export function quantile(values: readonly number[], part: number): number {
   return low + (high - low) * (place - Math.floor(place));
 }
 
-/** The best contestant among the peers that finished. */
-export function bestPeer(question: Question, standings: readonly Standing[]): Standing | null {
-  const peers = standings.filter(({ role, failure }) => role === "peer" && failure === null);
-  const sign = question.better === "lower" ? 1 : -1;
-  return peers.sort((a, b) => sign * (a.median - b.median))[0] ?? null;
+/** The best contestant of a role among those that finished; of NaN when there is none. */
+export function bestOf(
+  role: Contestant["role"],
+  better: "lower" | "higher",
+  standings: readonly Standing[],
+): Standing {
+  const sign = better === "lower" ? 1 : -1;
+  const finished = standings.filter((one) => one.role === role && one.failure === null);
+  const [best] = finished.sort((a, b) => sign * (a.median - b.median));
+  return best ?? standing("none", role, [], null);
 }

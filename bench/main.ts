@@ -1,13 +1,12 @@
 /** `npm run bench -- [STORE] [QUESTION] [--quick]` */
 import { join } from "node:path";
 import { contest, type Question, type Standing } from "./contest.js";
-import { heldLeases } from "./questions/memory-held-leases.js";
-import { uncontended } from "./questions/memory-uncontended.js";
-import { waiters } from "./questions/memory-waiters.js";
+import { questions as memory } from "./memory/questions.js";
+import { questions as redis } from "./redis/questions.js";
 import { writeResult } from "./results.js";
 import { goalLines, table } from "./table.js";
 
-const questions: readonly Question[] = [uncontended, waiters, heldLeases];
+const questions: readonly Question[] = [...memory, ...redis];
 
 const words = process.argv.slice(2);
 const isQuick = words.includes("--quick");
@@ -34,7 +33,7 @@ for (const question of questions) {
     if (!found) throw new Error(`no contestant ${contestant}`);
     return found;
   };
-  const goals = question.goals(of);
+  const goals = question.goals(of, standings);
   process.stdout.write(`${table(question, standings)}\n${goalLines(goals)}\n`);
   writeResult(folder, question, standings, goals, isQuick);
 }

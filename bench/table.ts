@@ -1,9 +1,9 @@
-import { bestPeer, type Goal, type Question, type Standing } from "./contest.js";
+import { bestOf, type Goal, type Question, type Standing } from "./contest.js";
 
 /** The standings as text: median, spread, and how many times better than floor and best peer. */
 export function table(question: Question, standings: readonly Standing[]): string {
   const floor = standings.find(({ role }) => role === "floor") ?? null;
-  const peer = bestPeer(question, standings);
+  const peer = bestOf("peer", question.better, standings);
   const extra = [...new Set(standings.flatMap(({ more }) => Object.keys(more)))];
   const head = ["", question.unit, "±", "× floor", "× best peer", ...extra];
   const rows = standings.map((one) => {
@@ -13,7 +13,7 @@ export function table(question: Question, standings: readonly Standing[]): strin
       figure(one.median),
       `${Math.round(one.spread * 100)} %`,
       floor ? figure(one.median / floor.median) : "",
-      peer ? figure(one.median / peer.median) : "",
+      figure(one.median / peer.median),
       ...extra.map((key) => figure(one.more[key])),
     ];
   });
@@ -21,7 +21,9 @@ export function table(question: Question, standings: readonly Standing[]): strin
     Math.max(...[head, ...rows].map((row) => (row.length > 2 ? (row[column] ?? "").length : 0))),
   );
   const line = (row: readonly string[]): string =>
-    row.map((cell, column) => cell[column === 0 ? "padEnd" : "padStart"](widths[column] ?? 0)).join("  ");
+    row
+      .map((cell, column) => cell[column === 0 ? "padEnd" : "padStart"](widths[column] ?? 0))
+      .join("  ");
   return [head, ...rows].map(line).join("\n");
 }
 

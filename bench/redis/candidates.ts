@@ -1,0 +1,211 @@
+/** Everybody who can lock on one Redis, behind one face: with their own defaults but for retries. */
+import { randomUUID } from "node:crypto";
+import { Redlock as SesamecareRedlock } from "@sesamecare-oss/redlock";
+import { Holdfast } from "holdfast";
+import { redisStore } from "holdfast/redis";
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { Mutex as SemaphoreMutex } from "redis-semaphore";
+import { createLock, IoredisAdapter } from "redlock-universal";
+import Redlock4 from "redlock4";
+import Redlock5 from "redlock5";
+
+/** A process that takes locks; `acquire` resolves with the release. */
+export interface Locker {
+  acquire(name: string): Promise<() => Promise<unknown>>;
+  close(): Promise<void>;
+}
+
+export interface Candidate {
+  readonly name: string;
+  readonly role: "holdfast" | "peer" | "floor";
+  open(port: number): Promise<Locker>;
+}
+
+const TTL_MS = 30_000;
+/** Peers poll. This is far more often than their defaults, in their favour. */
+const RETRY_MS = 10;
+const TRIES = 1_000_000;
+
+const COMPARE_AND_DELETE =
+  'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0';
+
+function holdfast(name: string, fairness: "bounded" | "strict"): Candidate {
+  return {
+    name,
+    role: "holdfast",
+    open: async (port) => {
+      const client = new Redis(port);
+      const locks = new Holdfast(redisStore({ client }), { ttlMs: TTL_MS, fairness });
+      return {
+        acquire: async (lock) => {
+          const lease = await locks.mutex(lock).acquire();
+          return () => lease.release();
+        },
+        close: async () => {
+          await locks.close();
+          client.disconnect();
+        },
+      };
+    },
+  };
+}
+
+/** The two commands that no lock can do without; it does not wait. */
+const raw: Candidate = {
+  name: "raw SET NX PX + script",
+  role: "floor",
+  open: async (port) => {
+    const client = new Redis(port, {
+      scripts: { cad: { lua: COMPARE_AND_DELETE, numberOfKeys: 1 } },
+    });
+    const { cad } = client as unknown as { cad(key: string, value: string): Promise<number> };
+    return {
+      acquire: async (lock) => {
+        const value = randomUUID();
+        const reply = await client.set(lock, value, "PX", TTL_MS, "NX");
+        if (reply !== "OK") throw new Error("the raw pair met contention");
+        return () => cad.call(client, lock, value);
+      },
+      close: async () => client.disconnect(),
+    };
+  },
+};
+
+const nodeRedis: Candidate = {
+  name: "holdfast on node-redis",
+  role: "holdfast",
+  open: async (port) => {
+    const client = createClient({ url: `redis://127.0.0.1:${port}` });
+    await client.connect();
+    const locks = new Holdfast(redisStore({ client }), { ttlMs: TTL_MS });
+    return {
+      acquire: async (lock) => {
+        const lease = await locks.mutex(lock).acquire();
+        return () => lease.release();
+      },
+      close: async () => {
+        await locks.close();
+        client.destroy();
+      },
+    };
+  },
+};
+
+const redlock4: Candidate = {
+  name: "redlock 4",
+  role: "peer",
+  open: async (port) => {
+    const client = new Redis(port);
+    const redlock = new Redlock4([client], { retryCount: TRIES, retryDelay: RETRY_MS });
+    return {
+      acquire: async (lock) => {
+        const held = await redlock.lock(lock, TTL_MS);
+        return () => Promise.resolve(held.unlock());
+      },
+      close: async () => client.disconnect(),
+    };
+  },
+};
+
+const redlock5: Candidate = {
+  name: "redlock 5 beta",
+  role: "peer",
+  open: async (port) => {
+    const client = new Redis(port);
+    // Its declaration files describe a CommonJS module; the constructor is what arrives.
+    const Redlock = ((Redlock5 as { default?: unknown }).default ?? Redlock5) as new (
+      clients: unknown[],
+      settings: object,
+    ) => { acquire(names: string[], ttlMs: number): Promise<{ release(): Promise<unknown> }> };
+    const redlock = new Redlock([client], { retryCount: -1, retryDelay: RETRY_MS });
+    return {
+      acquire: async (lock) => {
+        const held = await redlock.acquire([lock], TTL_MS);
+        return () => held.release();
+      },
+      close: async () => client.disconnect(),
+    };
+  },
+};
+
+const sesamecare: Candidate = {
+  name: "@sesamecare-oss/redlock",
+  role: "peer",
+  open: async (port) => {
+    const client = new Redis(port);
+    const redlock = new SesamecareRedlock([client as never], {
+      retryCount: -1,
+      retryDelay: RETRY_MS,
+    });
+    return {
+      acquire: async (lock) => {
+        const held = await redlock.acquire([lock], TTL_MS);
+        return () => held.release();
+      },
+      close: async () => client.disconnect(),
+    };
+  },
+};
+
+const redisSemaphore: Candidate = {
+  name: "redis-semaphore",
+  role: "peer",
+  open: async (port) => {
+    const client = new Redis(port);
+    return {
+      acquire: async (lock) => {
+        const mutex = new SemaphoreMutex(client as never, lock, {
+          lockTimeout: TTL_MS,
+          acquireTimeout: 600_000,
+          retryInterval: RETRY_MS,
+        });
+        await mutex.acquire();
+        return () => mutex.release();
+      },
+      close: async () => client.disconnect(),
+    };
+  },
+};
+
+const redlockUniversal: Candidate = {
+  name: "redlock-universal",
+  role: "peer",
+  open: async (port) => {
+    const client = new Redis(port);
+    const adapter = new IoredisAdapter(client as never);
+    return {
+      acquire: async (lock) => {
+        const one = createLock({
+          adapter,
+          key: lock,
+          ttl: TTL_MS,
+          retryAttempts: TRIES,
+          retryDelay: RETRY_MS,
+          performance: "lean",
+        });
+        const held = await one.acquire();
+        return () => one.release(held);
+      },
+      close: async () => client.disconnect(),
+    };
+  },
+};
+
+export const candidates: readonly Candidate[] = [
+  holdfast("holdfast", "bounded"),
+  holdfast("holdfast strict", "strict"),
+  nodeRedis,
+  raw,
+  redlock4,
+  redlock5,
+  sesamecare,
+  redisSemaphore,
+  redlockUniversal,
+];
+
+export function candidate(name: string): Candidate {
+  const found = candidates.find((one) => one.name === name);
+  if (!found) throw new Error(`no candidate ${name}`);
+  return found;
+}

@@ -1,0 +1,67 @@
+import { bestOf, type Contestant, type Question } from "../contest.js";
+import { candidates } from "./candidates.js";
+import { contend, inOrder, jain } from "./contention.js";
+import { BenchRedis } from "./server.js";
+
+const redis = new BenchRedis();
+const PROCESSES = 2;
+const WORKERS = 10;
+
+/** Everybody wants the same lock, and nobody keeps it: the price of contention, and its fairness. */
+export const oneName: Question = {
+  store: "redis",
+  name: "one-name",
+  title: "2 processes with 10 workers each on one name, no work inside",
+  unit: "grants/s",
+  better: "higher",
+  rounds: 5,
+  async contestants(isQuick) {
+    const forMs = isQuick ? 700 : 3_000;
+    const port = await redis.start();
+    return candidates
+      .filter(({ role }) => role !== "floor")
+      .map(
+        ({ name, role }): Contestant => ({
+          name,
+          role,
+          round: async () => {
+            const order = { candidate: name, port, lock: name, workers: WORKERS, forMs, holdMs: 0 };
+            const holds = await contend(order, PROCESSES);
+            const all = inOrder(holds);
+            const spanMs = (all.at(-1)?.[1] ?? 0) - (all[0]?.[1] ?? 0);
+            return {
+              value: (all.length * 1000) / spanMs,
+              more: {
+                "longest wait ms": Math.max(...all.map(([askedMs, heldMs]) => heldMs - askedMs)),
+                "Jain index": jain(holds.map((own) => own.length)),
+              },
+            };
+          },
+        }),
+      );
+  },
+  goals(of, standings) {
+    const best = bestOf("peer", "higher", standings).median;
+    const bounded = of("holdfast");
+    const strict = of("holdfast strict");
+    const waitMs = bounded.more["longest wait ms"] ?? Number.NaN;
+    const share = strict.more["Jain index"] ?? Number.NaN;
+    const boundedRatio = bounded.median / best;
+    const strictRatio = strict.median / best;
+    return [
+      {
+        text: "bounded: at least 10 × the best peer",
+        value: boundedRatio,
+        isMet: boundedRatio >= 10,
+      },
+      { text: "bounded: longest wait under 100 ms", value: waitMs, isMet: waitMs < 100 },
+      {
+        text: "strict: at least the best peer's rate",
+        value: strictRatio,
+        isMet: strictRatio >= 1,
+      },
+      { text: "strict: Jain index at least 0.99", value: share, isMet: share >= 0.99 },
+    ];
+  },
+  close: () => redis.stop(),
+};

@@ -1,0 +1,34 @@
+/** Publishes to another process and reports how long each message took to get there. */
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { Redis } from "ioredis";
+
+const { port, forMs, isListener } = JSON.parse(process.argv[2] ?? "{}");
+
+function nowMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+if (isListener) {
+  const client = new Redis(port);
+  client.on("message", (_channel, sentMs) => process.send?.(nowMs() - Number(sentMs)));
+  await client.subscribe("raw");
+  process.send?.("ready");
+} else {
+  const file = fileURLToPath(import.meta.url);
+  const listener = fork(file, [JSON.stringify({ port, isListener: true })]);
+  const client = new Redis(port);
+  const lags: number[] = [];
+  const untilMs = nowMs() + forMs;
+  listener.on("message", async (message) => {
+    if (typeof message === "number") lags.push(message);
+    if (nowMs() >= untilMs) {
+      listener.kill("SIGKILL");
+      process.send?.(lags, () => process.exit(0));
+      return;
+    }
+    // As long as a holder keeps the lock in the contest: both processes are as cold as there.
+    await new Promise((resume) => setTimeout(resume, 3));
+    await client.publish("raw", String(nowMs()));
+  });
+}

@@ -1,0 +1,18 @@
+import type { Question } from "../contest.js";
+import { commands } from "./commands.js";
+import { handoff } from "./handoff.js";
+import { heldLeases } from "./held-leases.js";
+import { manyNames } from "./many-names.js";
+import { oneName } from "./one-name.js";
+import { uncontended } from "./uncontended.js";
+import { waiters } from "./waiters.js";
+
+export const questions: readonly Question[] = [
+  uncontended,
+  manyNames,
+  handoff,
+  oneName,
+  commands,
+  waiters,
+  heldLeases,
+];

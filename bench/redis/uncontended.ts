@@ -1,0 +1,36 @@
+import type { Question } from "../contest.js";
+import { candidates } from "./candidates.js";
+import { BenchRedis, connected } from "./server.js";
+
+const redis = new BenchRedis();
+
+/** One task, one name: what a lock costs when nobody is in the way. */
+export const uncontended: Question = {
+  store: "redis",
+  name: "uncontended",
+  title: "acquire and release, one at a time, nobody in the way",
+  unit: "µs/pair",
+  better: "lower",
+  rounds: 21,
+  async contestants(isQuick) {
+    const pairs = isQuick ? 300 : 1_000;
+    const port = await redis.start();
+    return Promise.all(
+      candidates.map((candidate) =>
+        connected(candidate, port, async (locker) => {
+          const startMs = performance.now();
+          for (let pair = 0; pair < pairs; pair += 1) {
+            const release = await locker.acquire(candidate.name);
+            await release();
+          }
+          return { value: ((performance.now() - startMs) * 1000) / pairs };
+        }),
+      ),
+    );
+  },
+  goals(of) {
+    const value = of("holdfast").median / of("raw SET NX PX + script").median;
+    return [{ text: "at most 1.20 × the raw pair's time", value, isMet: value <= 1.2 }];
+  },
+  close: () => redis.stop(),
+};

@@ -1,0 +1,79 @@
+import { Holdfast } from "holdfast";
+import { redisStore } from "holdfast/redis";
+import { Redis } from "ioredis";
+import type { Contestant, Question } from "../contest.js";
+import { BenchRedis } from "./server.js";
+
+const redis = new BenchRedis();
+const HANDOFFS = 500;
+
+/** The cost of one handoff must not grow with the number of those who wait. */
+export const waiters: Question = {
+  store: "redis",
+  name: "waiters",
+  title: "one handoff, with few and with many in the queue",
+  unit: "µs/handoff",
+  better: "lower",
+  rounds: 7,
+  async contestants(isQuick) {
+    const many = isQuick ? 2_000 : 10_000;
+    const port = await redis.start();
+    return [contestant("strict, 10 wait", port, 10), contestant("strict, 10,000 wait", port, many)];
+  },
+  goals(of) {
+    const value = of("strict, 10,000 wait").median / of("strict, 10 wait").median;
+    return [{ text: "at most 1.5 × the cost with 10", value, isMet: value <= 1.5 }];
+  },
+  close: () => redis.stop(),
+};
+
+function contestant(name: string, port: number, waiting: number): Contestant {
+  return {
+    name,
+    role: "holdfast",
+    round: async () => {
+      const client = new Redis(port);
+      const locks = new Holdfast(redisStore({ client }), { fairness: "strict" });
+      let totalMs = 0;
+      const step = Math.min(waiting, HANDOFFS);
+      for (let done = 0; done < HANDOFFS; done += step) {
+        totalMs += await timeHandoffs(locks, `${name}:${done}`, waiting, step);
+      }
+      await locks.close();
+      client.disconnect();
+      return { value: (totalMs * 1000) / HANDOFFS };
+    },
+  };
+}
+
+async function timeHandoffs(
+  locks: Holdfast,
+  name: string,
+  waiting: number,
+  handoffs: number,
+): Promise<number> {
+  const lock = locks.mutex(name);
+  const first = await lock.acquire();
+  const leave = new AbortController();
+  let turns = 0;
+  let endMs = 0;
+  const tasks = Array.from({ length: waiting }, async () => {
+    try {
+      const lease = await lock.acquire({ signal: leave.signal });
+      turns += 1;
+      if (turns === handoffs) endMs = performance.now();
+      if (turns >= handoffs) leave.abort();
+      await lease.release();
+    } catch {
+      // The rest of the queue is not needed any more.
+    }
+  });
+  while ((await locks.inspect(name)).waiters.length < waiting) {
+    await new Promise((resume) => setTimeout(resume, 20));
+  }
+  globalThis.gc?.();
+  const startMs = performance.now();
+  await first.release();
+  await Promise.all(tasks);
+  return endMs - startMs;
+}
