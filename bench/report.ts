@@ -1,0 +1,111 @@
+/** `npm run bench:report`: docs/benchmarks.md and its pictures, from the results and nothing else. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { chart } from "./chart.js";
+import { bestOf } from "./contest.js";
+import type { Result } from "./results.js";
+import { figure } from "./table.js";
+
+const bench = join(import.meta.dirname, "..", "..");
+const docs = join(bench, "..", "docs");
+
+const results: Result[] = readdirSync(join(bench, "results"))
+  .filter((file) => file.endsWith(".json") && !file.endsWith(".quick.json"))
+  .sort()
+  .map((file) => JSON.parse(readFileSync(join(bench, "results", file), "utf8")));
+
+const pictures = join(docs, "benchmarks");
+mkdirSync(pictures, { recursive: true });
+for (const result of results) writeFileSync(join(pictures, pictureOf(result)), chart(result));
+writeFileSync(join(docs, "benchmarks.md"), page(results));
+process.stdout.write(`docs/benchmarks.md: ${results.length} questions\n`);
+
+function page(all: readonly Result[]): string {
+  const stores = [...new Set(all.map(({ question }) => question.store))];
+  const missed = all.flatMap((result) =>
+    result.goals
+      .filter(({ isMet }) => !isMet)
+      .map((goal) => `- ${nameOf(result)}: ${goal.text}; measured ${figure(goal.value)}.`),
+  );
+  return `# Benchmarks
+
+Every figure here was written by \`npm run bench:report\` from one run of \`npm run bench\`; none is typed in.
+Run both to get your own. All contestants of a question run in one process of one run, in turn, in
+interleaved rounds, on servers that the run starts for itself; the first round warms up and does not
+count. What counts is the ratio within a run, not the figure: machines differ, and this one is shared.
+
+- \`npm run bench\` runs everything, \`npm run bench -- redis handoff\` a part, \`--quick\` a first look.
+- × floor: relative to the raw commands that no lock can do without, on the same client.
+- × best peer: relative to the best of the other packages in that run.
+
+## Goals missed
+
+${missed.length > 0 ? missed.join("\n") : "None in this run."}
+
+${stores.map((store) => section(store, all)).join("\n")}
+## The machine and the versions
+
+${all[0] ? machine(all[0]) : ""}
+`;
+}
+
+function section(store: string, all: readonly Result[]): string {
+  const own = all.filter(({ question }) => question.store === store);
+  return `## ${store}\n\n${own.map(part).join("\n")}`;
+}
+
+function part(result: Result): string {
+  const { question, goals } = result;
+  const lines = goals.map(
+    ({ text, value, isMet }) => `- ${isMet ? "met" : "**missed**"}: ${text} (${figure(value)})`,
+  );
+  return `### ${question.title}
+
+![${question.store}: ${question.title}](benchmarks/${pictureOf(result)})
+
+${rows(result)}
+
+${lines.join("\n")}
+`;
+}
+
+function rows({ question, standings }: Result): string {
+  const floor = bestOf("floor", question.better, standings);
+  const peer = bestOf("peer", question.better, standings);
+  const extra = [...new Set(standings.flatMap(({ more }) => Object.keys(more)))];
+  const head = ["contestant", question.unit, "spread", "× floor", "× best peer", ...extra];
+  const body = standings.map((one) =>
+    one.failure !== null
+      ? [one.name, `failed: ${one.failure}`, "", "", "", ...extra.map(() => "")]
+      : [
+          one.name,
+          figure(one.median),
+          `${Math.round(one.spread * 100)} %`,
+          figure(one.median / floor.median),
+          figure(one.median / peer.median),
+          ...extra.map((key) => figure(one.more[key])),
+        ],
+  );
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  return [
+    line(head),
+    line(head.map((_, index) => (index === 0 ? "---" : "---:"))),
+    ...body.map(line),
+  ].join("\n");
+}
+
+function machine({ machine: facts, versions }: Result): string {
+  const list = (items: Readonly<Record<string, string | number>>): string =>
+    Object.entries(items)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(", ");
+  return `${list(facts)}.\n\nPackages: ${list(versions)}.`;
+}
+
+function pictureOf({ question }: Result): string {
+  return `${question.store}-${question.name}.svg`;
+}
+
+function nameOf({ question }: Result): string {
+  return `${question.store}, ${question.title}`;
+}
