@@ -5,8 +5,11 @@ import type { Store } from "./store.js";
 
 type Opener = (url: URL) => Promise<Store>;
 
-/** One line per store: what its URLs begin with, and how it is loaded, not before it is asked for. */
+/**
+ * One line per store: what its URLs begin with, and how it is loaded, not before it is asked for.
+ */
 const openers: Readonly<Record<string, Opener>> = {
+  "file:": async (url) => (await import("./stores/file/index.js")).openFileStore(url),
   "memory:": async (url) => (await import("./stores/memory/index.js")).openMemoryStore(url),
 };
 

@@ -104,26 +104,29 @@ export class LeaseLostError extends HoldfastError {
   override readonly code = "HF_LEASE_LOST";
   readonly reason: LossReason;
   readonly token: bigint | null;
+  /** What the store or whoever revoked it had to say. */
+  readonly detail: string;
   /** What the body of `run` returned, when it ended after the loss. */
   value: unknown = undefined;
 
-  constructor(
-    reason: LossReason,
-    {
-      token = null,
-      detail = "",
-      ...context
-    }: ErrorContext & { token?: bigint | null; detail?: string },
-  ) {
-    const more = detail === "" ? "" : ` (${detail})`;
+  constructor(reason: LossReason, context: ErrorContext & LossContext) {
+    const { token = null, detail = "", why = LOSS[reason] } = context;
     super(
-      `The lease of lock "${context.lockName}" is lost: ${LOSS[reason]}${more}. ` +
+      `The lease of lock "${context.lockName}" is lost: ${why}${detail && ` (${detail})`}. ` +
         "Stop the work it guards, and check its token wherever it writes.",
       context,
     );
     this.reason = reason;
     this.token = token;
+    this.detail = detail;
   }
+}
+
+export interface LossContext {
+  readonly token?: bigint | null;
+  readonly detail?: string;
+  /** Says it better than the reason alone. */
+  readonly why?: string;
 }
 
 /** The store failed or stayed silent. */
@@ -146,6 +149,17 @@ export class StoreError extends HoldfastError {
     super(message, context);
     this.outcome = outcome;
     this.retryable = retryable;
+  }
+
+  /** The same with the lock it was about: who failed below did not know. */
+  about(lockName: string, store: string): this {
+    if (this.lockName !== undefined) return this;
+    const copy: this = Object.create(this, {
+      lockName: { value: lockName, enumerable: true },
+      store: { value: store, enumerable: true },
+      message: { value: `Lock "${lockName}": ${this.message}` },
+    });
+    return copy;
   }
 }
 

@@ -38,9 +38,10 @@ export interface LostEvent extends LeaseEvent {
   readonly heldMs: number;
 }
 
-/** A turn passed on to the next waiter of this process, without asking the store. */
+/** The lock went straight to the next waiter: within this process, or here from another one. */
 export interface HandoffEvent extends LeaseEvent {
-  readonly turnsLeft: number;
+  /** Passed on within this process, without asking the store. */
+  readonly isLocal: boolean;
 }
 
 export interface RevokedEvent extends LeaseEvent {

@@ -55,8 +55,8 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /** Several locks of this Holdfast, all or nothing. */
-  all(locks: readonly Lock<never>[]): Lock<LeaseSet> {
-    return new AllLock(this.#client, locks);
+  all(locks: readonly Lock<unknown>[], defaults: AcquireOptions = {}): Lock<LeaseSet> {
+    return new AllLock(this.#client, locks, defaults, this.#defaults);
   }
 
   /** One leader among all who campaign. */
@@ -69,7 +69,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /** Runs `work` at least once, and not again for `keepMs` after a success. */
-  once<T>(
+  async once<T>(
     name: string,
     work: (lease: Lease) => T | Promise<T>,
     options: OnceOptions,
@@ -132,7 +132,9 @@ export class Holdfast implements AsyncDisposable {
     return this.#client.held();
   }
 
-  /** Ends all waits, releases what is held, stops all timers. Calling it again waits for the first. */
+  /**
+   * Ends all waits, releases what is held, stops all timers. Calling it again waits for the first.
+   */
   close(): Promise<void> {
     return this.#client.close();
   }

@@ -3,13 +3,15 @@ import { basename } from "node:path";
 import { InvalidOptionError, UnsupportedError } from "./errors.js";
 import type { Meta, Traits } from "./store.js";
 
-/** What an acquisition may be told. Every factory takes the same as defaults, as its last argument. */
+/**
+ * What an acquisition may be told. Every factory takes the same as defaults, as its last argument.
+ */
 export interface AcquireOptions {
   /** How long the store keeps the grant without a renewal. Default 30 000; least: the store's. */
   readonly ttlMs?: number;
   /**
-   * Keep the lease renewed (every third of `ttlMs`) until it is released. Default true. With false the
-   * lease is fixed: choose `ttlMs` above the longest run of the work.
+   * Keep the lease renewed (every third of `ttlMs`) until it is released. Default true. With false
+   * the lease is fixed: choose `ttlMs` above the longest run of the work.
    */
   readonly renew?: boolean;
   /** The lease ends here whatever happens. Default: no end. */
@@ -21,7 +23,9 @@ export interface AcquireOptions {
   readonly graceMs?: number;
   /** How long `acquire` and `run` wait. Default `Infinity`. Over: `AcquireTimeoutError`. */
   readonly waitMs?: number;
-  /** The longest silence of the store that an acquire endures before `StoreError`. Default 10 000. */
+  /**
+   * The longest silence of the store that an acquire endures before `StoreError`. Default 10 000.
+   */
   readonly storeTimeoutMs?: number;
   /** Cancels the wait, never the hold; `acquire` rejects with its reason. */
   readonly signal?: AbortSignal;
@@ -32,8 +36,9 @@ export interface AcquireOptions {
   /** A nested `run` or `acquire` of the same lock joins the outer `run`. Default false. */
   readonly reentrant?: boolean;
   /**
-   * `"bounded"` (default): waiters of one process may take turns on one grant, at most `cohortLimit` in
-   * a row while another process waits. `"strict"`: first come, first served, across all processes.
+   * `"bounded"` (default): waiters of one process may take turns on one grant, at most
+   * `cohortLimit` in a row while another process waits. `"strict"`: first come, first served,
+   * across all processes.
    */
   readonly fairness?: "bounded" | "strict";
   /** See `fairness`. Default 32. */
@@ -42,7 +47,10 @@ export interface AcquireOptions {
   readonly transferable?: boolean;
 }
 
-/** All options with a value, checked against each other; frozen, and shared wherever nothing differs. */
+/**
+ * All options with a value, checked against each other; frozen, and shared wherever nothing
+ * differs.
+ */
 export interface Options {
   readonly ttlMs: number;
   readonly renew: boolean;
@@ -96,7 +104,7 @@ export function resolveOptions(
   }
   const options = { ...base };
   for (const [option, value] of Object.entries(given ?? {})) {
-    if (!(option in DEFAULTS)) {
+    if (!Object.hasOwn(DEFAULTS, option)) {
       throw new InvalidOptionError(
         option,
         value,
@@ -112,12 +120,7 @@ export function resolveOptions(
 
 function check(options: Options, traits: Traits): void {
   const { ttlMs, maxHoldMs, graceMs, waitMs, storeTimeoutMs, weight, cohortLimit } = options;
-  demand(
-    Number.isFinite(ttlMs) && ttlMs >= traits.minTtlMs,
-    "ttlMs",
-    ttlMs,
-    `must be a number of milliseconds, at least ${traits.minTtlMs} on this store`,
-  );
+  checkDuration("ttlMs", ttlMs, traits.minTtlMs);
   demand(isAtLeast(maxHoldMs, 1), "maxHoldMs", maxHoldMs, "must be at least 1");
   demand(
     isAtLeast(graceMs, 0) && graceMs < ttlMs / 2,
@@ -149,9 +152,10 @@ function check(options: Options, traits: Traits): void {
   }
 }
 
-/** Checks one number that is no option of `AcquireOptions`. */
+/** A time that a store has to count: it ends. */
 export function checkDuration(option: string, value: unknown, leastMs: number): number {
-  demand(isAtLeast(value, leastMs), option, value, `must be a number from ${leastMs}`);
+  const isMet = isAtLeast(value, leastMs) && value !== Number.POSITIVE_INFINITY;
+  demand(isMet, option, value, `must be a number of milliseconds, at least ${leastMs}`);
   return value as number;
 }
 

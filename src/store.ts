@@ -125,8 +125,8 @@ export interface LockView {
 }
 
 /**
- * Where locks live. A throw means "unknown", never "no". Every call must settle: within the wait, the
- * store time-out of its claim, or the time it is given.
+ * Where locks live. A throw means "unknown", never "no". Every call must settle: within the wait,
+ * the store time-out of its claim, or the time it is given.
  */
 export interface Store {
   readonly name: string;
@@ -144,8 +144,8 @@ export interface Store {
     grants: readonly { readonly grant: Grant; readonly ttlMs: number }[],
   ): Promise<readonly Renewal[]>;
   /**
-   * True when the grant was there. With `keep`, leaves a mark in its place. Settles within `withinMs`,
-   * by a throw when the store could not be told: then the grant ends by its expiry.
+   * True when the grant was there. With `keep`, leaves a mark in its place. Settles within
+   * `withinMs`, by a throw when the store could not be told: then the grant ends by its expiry.
    */
   release(
     grant: Grant,

@@ -1,18 +1,20 @@
 /**
- * The life of leases in this process: acquires them, keeps them, gives them back. One client per store.
+ * The life of leases in this process: acquires them, keeps them, gives them back. One client per
+ * store.
  */
-import { ClosedError, type LossReason } from "../errors.js";
+import { ClosedError, InvalidOptionError, type LossReason, StoreError } from "../errors.js";
 import type { ReleaseEvent } from "../events.js";
 import type { Options } from "../options.js";
 import { events } from "../publish.js";
 import type { Request } from "../rules/fits.js";
 import { keyOf, type Space } from "../rules/name.js";
-import type { Busy, Claim, Grant, Meta, Store } from "../store.js";
+import type { Busy, Claim, Grant, Store } from "../store.js";
 import { Cohort } from "./cohort.js";
 import { decodeHandle } from "./handle.js";
-import type { Hold, Tenant } from "./hold.js";
+import type { Tenant } from "./hold.js";
 import { Keeper } from "./keeper.js";
-import { HeldLease, type Lease } from "./lease.js";
+import { HeldLease, type Keep, type Lease } from "./lease.js";
+import { traced } from "./traced.js";
 import { WaitTime } from "./wait-time.js";
 
 /** Which lock is meant, and how. */
@@ -37,6 +39,12 @@ class SoleTenant implements Tenant {
   }
 }
 
+/** What came of asking for a lock. */
+export type Outcome = { readonly type: "granted"; readonly lease: HeldLease } | Busy;
+
+/** A store tells one listener what becomes of its grants, so it has one client. */
+const taken = new WeakSet<Store>();
+
 export class Client {
   readonly store: Store;
   readonly #keeper: Keeper;
@@ -45,38 +53,24 @@ export class Client {
   #closing: Promise<void> | undefined;
 
   constructor(store: Store) {
+    if (taken.has(store)) {
+      const rule = "must not belong to another Holdfast: make one store for each";
+      throw new InvalidOptionError("store", store.name, rule);
+    }
+    taken.add(store);
     this.store = store;
     this.#keeper = new Keeper(store);
-  }
-
-  get isClosed(): boolean {
-    return this.#closing !== undefined;
   }
 
   assertOpen(): void {
     if (this.#closing) throw new ClosedError({ store: this.store.name });
   }
 
-  /** A wait that ends with the client. The caller settles it by `endWait`. */
-  startWait(waitMs: number, signal: AbortSignal | undefined): WaitTime {
-    const wait = new WaitTime(this.store.port, waitMs, signal);
-    this.#waits.add(wait);
-    return wait;
-  }
-
-  endWait(wait: WaitTime): void {
-    wait.settle();
-    this.#waits.delete(wait);
-  }
-
-  /** `wait` null: not to wait at all. */
-  acquire(target: Target, options: Options, wait: WaitTime | null): Promise<HeldLease | Busy> {
-    if (this.#takesTurns(target, options)) {
-      const key = keyOf(target.space, target.name);
-      const cohort = this.#cohorts.get(key) ?? this.#openCohort(key, target, options);
-      if (cohort.takes(options)) return cohort.join(options, wait);
-    }
-    return this.#acquireAlone(target, options, wait);
+  /** Asks for a lock, and tells about it. Throws when the caller's signal or the client ends. */
+  request(target: Target, options: Options, mayWait: boolean): Promise<Outcome> {
+    const ask = (): Promise<Outcome> => this.#ask(target, options, mayWait);
+    if (!events.acquire.hasSubscribers) return ask();
+    return traced(this.store, target, options.signal, mayWait, ask);
   }
 
   /** Continues a lease that another process handed over; null when it is gone. */
@@ -89,12 +83,7 @@ export class Client {
   }
 
   held(): Lease[] {
-    const leases: Lease[] = [];
-    for (const tenant of this.#keeper.tenants()) {
-      const { lease } = tenant as Cohort | SoleTenant;
-      if (lease) leases.push(lease);
-    }
-    return leases;
+    return this.#leases();
   }
 
   close(): Promise<void> {
@@ -105,11 +94,63 @@ export class Client {
   async #close(): Promise<void> {
     for (const wait of [...this.#waits]) wait.end("closed");
     // A cohort may only learn of its grant while we release: what comes in late goes back, too.
-    for (let leases = this.held(); leases.length > 0; leases = this.held()) {
-      await Promise.all(leases.map((lease) => lease.release()));
+    for (let leases = this.#leases(); leases.length > 0; leases = this.#leases()) {
+      await Promise.all(leases.map((lease) => lease.close()));
     }
     this.#keeper.stop();
     await this.store.close();
+  }
+
+  async #ask(target: Target, options: Options, mayWait: boolean): Promise<Outcome> {
+    this.assertOpen();
+    options.signal?.throwIfAborted();
+    const { name } = target;
+    const wait = mayWait ? this.#startWait(options) : null;
+    try {
+      const outcome = await this.#acquire(target, options, wait);
+      const isLease = !("type" in outcome);
+      if (this.#closing) {
+        if (isLease) await outcome.release();
+        throw new ClosedError({ lockName: name, store: this.store.name });
+      }
+      if (isLease) return { type: "granted", lease: outcome };
+      options.signal?.throwIfAborted();
+      return { ...outcome, holder: outcome.holder ?? wait?.holder ?? null };
+    } catch (error) {
+      throw error instanceof StoreError ? error.about(name, this.store.name) : error;
+    } finally {
+      if (wait) this.#endWait(wait);
+    }
+  }
+
+  /** A wait that ends with the client. */
+  #startWait({ waitMs, signal }: Options): WaitTime {
+    const wait = new WaitTime(this.store.port, waitMs, signal);
+    this.#waits.add(wait);
+    return wait;
+  }
+
+  #endWait(wait: WaitTime): void {
+    wait.settle();
+    this.#waits.delete(wait);
+  }
+
+  #acquire(target: Target, options: Options, wait: WaitTime | null): Promise<HeldLease | Busy> {
+    if (this.#takesTurns(target, options)) {
+      const key = keyOf(target.space, target.name);
+      const cohort = this.#cohorts.get(key) ?? this.#openCohort(key, target, options);
+      if (cohort.takes(options)) return cohort.join(options, wait);
+    }
+    return this.#acquireAlone(target, options, wait);
+  }
+
+  #leases(): HeldLease[] {
+    const leases: HeldLease[] = [];
+    for (const tenant of this.#keeper.tenants()) {
+      const { lease } = tenant as Cohort | SoleTenant;
+      if (lease) leases.push(lease);
+    }
+    return leases;
   }
 
   #takesTurns(target: Target, options: Options): boolean {
@@ -152,7 +193,7 @@ export class Client {
     const { clock } = this.store.port;
     const lease = new HeldLease(hold, grant.token, hold.startMs, this.#keeper, clock, (keep) => {
       this.#keeper.drop(hold);
-      return this.#release(hold, keep);
+      return this.#release(lease, keep);
     });
     tenant.lease = lease;
     return lease;
@@ -180,7 +221,8 @@ export class Client {
   }
 
   /** Never throws and never takes longer than the lease lives: what the store missed, expires. */
-  async #release(hold: Hold, keep?: { ttlMs: number; meta: Meta }): Promise<boolean> {
+  async #release(lease: HeldLease, keep?: Keep): Promise<boolean> {
+    const { hold } = lease;
     const { clock } = this.store.port;
     const withinMs = Math.min(Math.max(0, hold.deadlineMs - clock.nowMs()), RELEASE_MS);
     let outcome: ReleaseEvent["outcome"];
@@ -192,12 +234,8 @@ export class Client {
       outcome = "failed";
       error = reason;
     }
-    if (events.release.hasSubscribers) {
-      const { space, name } = hold.grant.claim;
-      const heldMs = clock.nowMs() - hold.startMs;
-      const about = { name, space, store: this.store.name, token: hold.grant.token };
-      events.release.publish({ ...about, heldMs, outcome, error });
-    }
+    if (outcome === "lost") lease.onMissing();
+    lease.publishRelease(outcome, error);
     return outcome !== "lost";
   }
 }

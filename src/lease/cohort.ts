@@ -2,13 +2,14 @@
  * Waiters of one process that take turns on one grant.
  *
  * One representative stands in the store's queue; its grant reserves a span of tokens, one for each
- * turn. The span is a licence given by the store: this process can never take more turns in a row than
- * it was granted while another one waits, whatever messages are lost. When the licence is used up, the
- * lock is released and asked for again in the same call: if nobody else waits it comes straight back
- * with a new span, otherwise it goes to whoever is next, and we stand behind.
- * Turns share one hold, so they share its deadline: if it is lost, the turn under way is lost with it.
+ * turn. The span is a licence given by the store: this process can never take more turns in a row
+ * than it was granted while another one waits, whatever messages are lost. When the licence is used
+ * up, the lock is released and asked for again in the same call: if nobody else waits it comes
+ * straight back with a new span, otherwise it goes to whoever is next, and we stand behind. Turns
+ * share one hold, so they share its deadline: if it is lost, the turn under way is lost with it.
  */
 import type { LossReason } from "../errors.js";
+import type { HandoffEvent } from "../events.js";
 import type { Options } from "../options.js";
 import { events } from "../publish.js";
 import { Fifo, type Place } from "../rules/fifo.js";
@@ -29,8 +30,8 @@ export interface CohortDuties {
   readonly store: Store;
   readonly keeper: Keeper;
   claim(options: Options, span: number): Claim;
-  /** Releases a dropped hold in the store, within bounds. */
-  release(hold: Hold): Promise<boolean>;
+  /** Releases the hold of the last turn in the store, within bounds. */
+  release(last: HeldLease): Promise<boolean>;
   /** Nobody holds or waits here any more. */
   onIdle(): void;
 }
@@ -109,8 +110,7 @@ export class Cohort implements Tenant {
       this.#hold = this.#duties.keeper.keep(outcome, this, this.#options);
       this.#nextToken = outcome.token;
       this.#turnsLeft = outcome.span;
-      if (this.#members.size > 0) this.#startTurn(this.#hold, this.#hold.startMs);
-      else void this.#endHold(this.#hold);
+      this.#startTurn(this.#hold, this.#hold.startMs);
       return;
     }
     // Only who would not wait can be told busy here; all others have left when they gave up.
@@ -131,39 +131,42 @@ export class Cohort implements Tenant {
     this.#goOn();
   }
 
+  /** Nobody may be left to take it: then it is over at once. */
   #startTurn(hold: Hold, startMs: number): void {
     const member = this.#members.shift();
-    if (!member) return;
-    member.wait?.settle();
+    member?.wait?.settle();
     const { keeper, store } = this.#duties;
-    const { clock } = store.port;
     const token = this.#nextToken++;
     this.#turnsLeft -= 1;
-    const end = (): Promise<boolean> => this.#endTurn(hold);
-    this.#lease = new HeldLease(hold, token, startMs, keeper, clock, end);
-    member.resolve(this.#lease);
+    const lease = new HeldLease(hold, token, startMs, keeper, store.port.clock, () =>
+      this.#endTurn(lease),
+    );
+    this.#lease = lease;
+    if (member) member.resolve(lease);
+    else void lease.release();
   }
 
-  #endTurn(hold: Hold): Promise<boolean> {
+  #endTurn(lease: HeldLease): Promise<boolean> {
+    const { hold } = lease;
     this.#lease = null;
     // A hold that is no longer renewed (its grace has begun) is no ground for another turn.
     const isOver = this.#turnsLeft === 0 || this.#members.size === 0 || !hold.renews;
-    if (isOver) return this.#endHold(hold);
+    if (isOver) return this.#endHold(lease);
+    lease.publishRelease("released", undefined);
     if (events.handoff.hasSubscribers) {
       const { space, name } = hold.grant.claim;
-      const { name: store } = this.#duties.store;
-      const token = this.#nextToken;
-      events.handoff.publish({ name, space, store, token, turnsLeft: this.#turnsLeft });
+      const about = { name, space, store: this.#duties.store.name, token: this.#nextToken };
+      events.handoff.publish({ ...about, isLocal: true } satisfies HandoffEvent);
     }
     this.#startTurn(hold, this.#duties.store.port.clock.nowMs());
     return Promise.resolve(true);
   }
 
   /** The release and the next request of this process travel in one call. */
-  #endHold(hold: Hold): Promise<boolean> {
+  #endHold(last: HeldLease): Promise<boolean> {
     this.#hold = null;
-    this.#duties.keeper.drop(hold);
-    const released = this.#duties.release(hold);
+    this.#duties.keeper.drop(last.hold);
+    const released = this.#duties.release(last);
     this.#goOn();
     return released;
   }

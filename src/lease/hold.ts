@@ -10,8 +10,8 @@ export interface Tenant {
 }
 
 /**
- * A grant as this process keeps it: until when it may be believed, and what the keeper does for it. It
- * outlives single leases where waiters of this process take turns on it.
+ * A grant as this process keeps it: until when it may be believed, and what the keeper does for it.
+ * It outlives single leases where waiters of this process take turns on it.
  */
 export class Hold implements HeapItem {
   readonly grant: Grant;
@@ -29,6 +29,10 @@ export class Hold implements HeapItem {
   isLive = true;
   heapIndex = -1;
   #isWarned = false;
+  /**
+   * The first deadline, where it leaves no room for the grace: that of a claim, not yet confirmed.
+   */
+  readonly #claimedMs: number;
 
   constructor(
     grant: Grant,
@@ -44,6 +48,7 @@ export class Hold implements HeapItem {
     this.renews = options.renew;
     this.ttlMs = options.ttlMs;
     this.renewMs = nowMs + options.ttlMs / 3;
+    this.#claimedMs = grant.deadlineMs - options.graceMs <= nowMs ? grant.deadlineMs : Number.NaN;
     this.plan();
   }
 
@@ -52,6 +57,8 @@ export class Hold implements HeapItem {
   }
 
   get warningMs(): number {
+    // A warning now would end what the answer to the confirm is about to extend.
+    if (this.grant.deadlineMs === this.#claimedMs) return this.deadlineMs;
     return this.deadlineMs - this.graceMs;
   }
 

@@ -2,9 +2,9 @@
  * Renews every held lease of a client, in batches, and ends those that cannot be renewed in time.
  *
  * One timer for all holds, in a heap by what is due next. Unknown is not lost: a renewal without an
- * answer is sent again, and again, until the deadline; only the store's word that the grant is gone,
- * or the deadline by our own clock, ends a hold. The clock is compared before every step, so a process
- * that was stopped, blocked or asleep first ends what is over and never renews it.
+ * answer is sent again, and again, until the deadline; only the store's word that the grant is
+ * gone, or the deadline by our own clock, ends a hold. The clock is compared before every step, so
+ * a process that was stopped, blocked or asleep first ends what is over and never renews it.
  */
 import type { LossReason } from "../errors.js";
 import { checkDuration } from "../options.js";
@@ -17,7 +17,9 @@ import { Hold, type Tenant } from "./hold.js";
 /** One call for so many; the rest follows in the next turn, so that the event loop stays free. */
 const MAX_BATCH = 1_000;
 
-/** Parts of the ttl: what is due within this is renewed along; no answer for this long: once more. */
+/**
+ * Parts of the ttl: what is due within this is renewed along; no answer for this long: once more.
+ */
 const ALONG_PART = 30;
 const UNANSWERED_PART = 6;
 const FAILED_PART = 20;
@@ -33,6 +35,10 @@ export class Keeper {
   constructor(store: Store) {
     this.#store = store;
     store.onEvent((event) => this.#onGone(event));
+  }
+
+  get storeName(): string {
+    return this.#store.name;
   }
 
   *tenants(): Iterable<Tenant> {
@@ -159,11 +165,6 @@ export class Keeper {
 
   #lose(hold: Hold, reason: LossReason, detail: string): void {
     this.drop(hold);
-    const { clock } = this.#store.port;
-    if (events.lost.hasSubscribers) {
-      const heldMs = clock.nowMs() - hold.startMs;
-      events.lost.publish({ ...this.#describe(hold), reason, heldMs });
-    }
     // The store may still count it as held (a maximum, or a clock behind ours): the next may go on,
     // before the tenant stands in line again.
     this.#store.release(hold.grant, CLEANUP_MS).catch(() => {});

@@ -1,5 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { LeaseLostError, type LossReason, StoreError, UnsupportedError } from "../errors.js";
+import type { LeaseEvent, LostEvent, ReleaseEvent } from "../events.js";
+import { events } from "../publish.js";
 import type { Meta } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { encodeHandle } from "./handle.js";
@@ -15,7 +17,9 @@ export interface Lease extends AsyncDisposable {
   readonly signal: AbortSignal;
   /** By the clock, not by a flag: right even in the first statement after a blocked event loop. */
   readonly state: "held" | "released" | "lost";
-  /** A secret by which `resume` continues this lease in another process; null unless transferable. */
+  /**
+   * A secret by which `resume` continues this lease in another process; null unless transferable.
+   */
   readonly handle: string | null;
   /** Stops renewing here and exempts the lease from `close`; returns the handle. */
   detach(): string;
@@ -23,14 +27,16 @@ export interface Lease extends AsyncDisposable {
   remainingMs(): number;
   /** Throws `LeaseLostError` unless the lease is held at this moment. */
   assertHeld(): void;
-  /** Renews now, for `ttlMs` or for the same time again. Throws `LeaseLostError` or `StoreError`. */
+  /**
+   * Renews now, for `ttlMs` or for the same time again. Throws `LeaseLostError` or `StoreError`.
+   */
   renew(ttlMs?: number): Promise<void>;
   /** True when it was held until now; false when it had been lost. Never throws, never hangs. */
   release(): Promise<boolean>;
 }
 
 /** The mark that the release of a finished `once` leaves. */
-interface Keep {
+export interface Keep {
   readonly ttlMs: number;
   readonly meta: Meta;
 }
@@ -47,6 +53,8 @@ export class HeldLease implements Lease {
   readonly #giveBack: GiveBack;
   #released: Promise<boolean> | undefined;
   #loss: LeaseLostError | undefined;
+  /** Why work under it has to stop although it was given back in order. */
+  #closed: LeaseLostError | undefined;
   #isDetached = false;
   #controller: AbortController | undefined;
   #isWarned = false;
@@ -108,8 +116,8 @@ export class HeldLease implements Lease {
   }
 
   assertHeld(): void {
-    if (this.#released && !this.#loss) throw this.#lossBy("missing", "it was released");
-    if (!this.#isHeld()) throw this.#loss ?? this.#lossBy("expired", "");
+    if (this.#isHeld()) return;
+    throw this.#loss ?? this.#closed ?? this.#lossBy("missing", { why: "it was released before" });
   }
 
   async renew(ttlMs: number = this.#hold.ttlMs): Promise<void> {
@@ -135,10 +143,22 @@ export class HeldLease implements Lease {
     await this.release();
   }
 
-  /** The loss, when the lease was lost before it was released. */
+  /** The client closes: whoever still works under this lease is told, then it is given back. */
+  close(): Promise<boolean> {
+    this.#closed = this.#lossBy("session_ended", { detail: "the Holdfast was closed" });
+    this.#abort();
+    return this.release();
+  }
+
+  /** Why the work under it may not count: lost, or taken away by `close`. */
   get loss(): LeaseLostError | undefined {
     if (!this.#released) this.#isHeld();
-    return this.#loss;
+    return this.#loss ?? this.#closed;
+  }
+
+  publishRelease(outcome: ReleaseEvent["outcome"], error: unknown): void {
+    if (!events.release.hasSubscribers) return;
+    events.release.publish({ ...this.#about(), outcome, error } satisfies ReleaseEvent);
   }
 
   onWarning(): void {
@@ -148,7 +168,16 @@ export class HeldLease implements Lease {
 
   onLost(reason: LossReason, detail: string): void {
     if (this.#released) return;
-    this.#loss = this.#lossBy(reason, detail);
+    this.#loss = this.#lossBy(reason, { detail });
+    if (events.lost.hasSubscribers) {
+      events.lost.publish({ ...this.#about(), reason } satisfies LostEvent);
+    }
+    this.#abort();
+  }
+
+  /** The release found nothing: it was gone before, and nobody had noticed. */
+  onMissing(): void {
+    this.#loss = this.#lossBy("missing", {});
     this.#abort();
   }
 
@@ -161,11 +190,23 @@ export class HeldLease implements Lease {
 
   #abort(): void {
     if (!this.#controller) return;
-    const reason = this.#loss ?? (this.#isWarned ? this.#lossBy("expired", "") : undefined);
+    const reason = this.#loss ?? this.#closed ?? (this.#isWarned ? this.#warning() : undefined);
     if (reason) this.#controller.abort(reason);
   }
 
-  #lossBy(reason: LossReason, detail: string): LeaseLostError {
-    return new LeaseLostError(reason, { lockName: this.name, token: this.token, detail });
+  #warning(): LeaseLostError {
+    const restMs = Math.max(0, Math.round(this.#hold.deadlineMs - this.#clock.nowMs()));
+    return this.#lossBy(this.#hold.endReason, { why: `it ends in ${restMs} ms; wind down now` });
+  }
+
+  #lossBy(reason: LossReason, more: { detail?: string; why?: string }): LeaseLostError {
+    const store = this.#keeper.storeName;
+    return new LeaseLostError(reason, { lockName: this.name, store, token: this.token, ...more });
+  }
+
+  #about(): LeaseEvent & { heldMs: number } {
+    const { space, name } = this.#hold.grant.claim;
+    const heldMs = this.#clock.nowMs() - this.startMs;
+    return { name, space, store: this.#keeper.storeName, token: this.token, heldMs };
   }
 }

@@ -5,8 +5,8 @@ import type { Timer } from "../time/timers.js";
 export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
 
 /**
- * The wait of one acquisition: over by time, by its caller's signal, or because the client closes. It
- * sets no timer and hears no signal until somebody asks to be told.
+ * The wait of one acquisition: over by time, by its caller's signal, or because the client closes.
+ * It sets no timer and hears no signal until somebody asks to be told.
  */
 export class WaitTime implements Wait {
   readonly untilMs: number;
@@ -18,6 +18,7 @@ export class WaitTime implements Wait {
   #isArmed = false;
   #endedBy: WaitEnd | null = null;
   #holder: HolderView | null = null;
+  #reportedMs = 0;
 
   constructor(port: Port, waitMs: number, signal: AbortSignal | undefined) {
     this.#port = port;
@@ -33,9 +34,13 @@ export class WaitTime implements Wait {
     return this.#endedBy;
   }
 
-  /** The holder in the way, as last reported. */
+  /** The holder in the way, as last reported, and older by the time since. */
   get holder(): HolderView | null {
-    return this.#holder;
+    const holder = this.#holder;
+    if (!holder) return null;
+    const sinceMs = this.#port.clock.nowMs() - this.#reportedMs;
+    const remainingMs = Math.max(0, holder.remainingMs - sinceMs);
+    return { ...holder, heldMs: holder.heldMs + sinceMs, remainingMs };
   }
 
   onEnd(listener: () => void): void {
@@ -50,17 +55,20 @@ export class WaitTime implements Wait {
 
   report(holder: HolderView | null): void {
     this.#holder = holder;
+    this.#reportedMs = this.#port.clock.nowMs();
   }
 
   end(by: WaitEnd): void {
     if (this.#endedBy !== null) return;
     this.#endedBy = by;
+    const listener = this.#listener;
     this.settle();
-    this.#listener?.();
+    listener?.();
   }
 
-  /** Nobody waits any more: timer and signal are let go. */
+  /** Nobody waits any more: timer and signal are let go, and nobody is told. */
   settle(): void {
+    this.#listener = undefined;
     if (!this.#isArmed) return;
     this.#timer?.cancel();
     this.#signal?.removeEventListener("abort", this.#onAbort);

@@ -5,7 +5,7 @@
 import { AcquireTimeoutError, InvalidOptionError, type LeaseLostError } from "../errors.js";
 import type { Client } from "../lease/client.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
-import { type AcquireOptions, checkDuration } from "../options.js";
+import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
 import { compareNames } from "../rules/name.js";
 import { type Lock, StoreLock } from "./lock.js";
 import { runUnder } from "./run-under.js";
@@ -81,8 +81,20 @@ class HeldSet implements LeaseSet {
 export class AllLock implements Lock<LeaseSet> {
   readonly name: string;
   readonly members: readonly StoreLock[];
+  readonly #client: Client;
+  readonly #defaults: AcquireOptions;
+  readonly #base: Options;
 
-  constructor(client: Client, locks: readonly Lock<never>[]) {
+  /** `defaults` go to every member, over its own; `base` says how long to wait where nobody did. */
+  constructor(
+    client: Client,
+    locks: readonly Lock<unknown>[],
+    defaults: AcquireOptions,
+    base: Options,
+  ) {
+    this.#client = client;
+    this.#defaults = defaults;
+    this.#base = base;
     if (!Array.isArray(locks) || locks.length === 0) {
       throw new InvalidOptionError("locks", locks, "must be a list of at least one lock");
     }
@@ -109,7 +121,8 @@ export class AllLock implements Lock<LeaseSet> {
   }
 
   async tryAcquire(options: AcquireOptions = {}): Promise<LeaseSet | null> {
-    return this.#gather((member) => member.tryAcquire(options));
+    const merged = { ...this.#defaults, ...options };
+    return this.#gather((member) => member.tryAcquire(merged));
   }
 
   async run<T>(
@@ -119,10 +132,12 @@ export class AllLock implements Lock<LeaseSet> {
     return runUnder(await this.#acquire(options), body);
   }
 
-  async #acquire(options: AcquireOptions): Promise<HeldSet> {
-    const { waitMs = Number.POSITIVE_INFINITY } = options;
-    checkDuration("waitMs", waitMs, 0);
-    const { clock } = (this.members[0] as StoreLock).client.store.port;
+  async #acquire(given: AcquireOptions): Promise<HeldSet> {
+    const { port, traits } = this.#client.store;
+    const { clock } = port;
+    const options = { ...this.#defaults, ...given };
+    const { waitMs = this.#base.waitMs } = options;
+    resolveOptions({ waitMs }, traits, this.#base);
     const untilMs = clock.nowMs() + waitMs;
     for (;;) {
       const set = await this.#gather((member) =>

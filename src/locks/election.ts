@@ -36,8 +36,8 @@ export class Election {
   }
 
   /**
-   * Leads until `body` returns or throws: then it resigns and passes the outcome on. After a loss it
-   * waits for `body` to end, so that calls never overlap, and campaigns again.
+   * Leads until `body` returns or throws: then it resigns and passes the outcome on. After a loss
+   * it waits for `body` to end, so that calls never overlap, and campaigns again.
    */
   async lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
     for (;;) {

@@ -1,10 +1,7 @@
-import { AcquireTimeoutError, ClosedError, InvalidOptionError, StoreError } from "../errors.js";
-import type { AcquireEvent } from "../events.js";
-import type { Client, Target } from "../lease/client.js";
+import { AcquireTimeoutError, InvalidOptionError } from "../errors.js";
+import type { Client, Outcome, Target } from "../lease/client.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
 import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
-import { events } from "../publish.js";
-import type { Busy } from "../store.js";
 import { joinScope, openScope } from "./reentry.js";
 import { runUnder } from "./run-under.js";
 
@@ -16,8 +13,8 @@ export interface Lock<L = Lease> {
   /** Takes the lock if it is free at this moment, else null. */
   tryAcquire(options?: AcquireOptions): Promise<L | null>;
   /**
-   * Runs `body` under the lock and always waits for it. Throws `LeaseLostError` when the lease was lost
-   * before `body` ended: with its `value`, or its error as `cause`.
+   * Runs `body` under the lock and always waits for it. Throws `LeaseLostError` when the lease was
+   * lost before `body` ended: with its `value`, or its error as `cause`.
    */
   run<T>(body: (lease: L) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 }
@@ -71,39 +68,13 @@ export class StoreLock implements Lock {
   }
 
   #begin(options: Options, mayWait: boolean): Promise<Outcome> {
-    const isTraced = events.acquire.hasSubscribers;
-    return isTraced ? this.#trace(options, mayWait) : this.#ask(options, mayWait);
+    return this.#client.request(this.#targetFor(options), options, mayWait);
   }
 
   #granted(options: Options, outcome: Outcome): HeldLease {
     if (outcome.type === "granted") return outcome.lease;
-    options.signal?.throwIfAborted();
     const context = { lockName: this.name, store: this.#client.store.name };
     throw new AcquireTimeoutError(options.waitMs, outcome.holder, context);
-  }
-
-  async #ask(options: Options, mayWait: boolean): Promise<Outcome> {
-    const client = this.#client;
-    client.assertOpen();
-    options.signal?.throwIfAborted();
-    const target = this.#targetFor(options);
-    const wait = mayWait ? client.startWait(options.waitMs, options.signal) : null;
-    try {
-      const outcome = await client.acquire(target, options, wait);
-      if ("type" in outcome) {
-        if (client.isClosed) throw new ClosedError({ lockName: this.name });
-        return outcome;
-      }
-      if (client.isClosed) {
-        await outcome.release();
-        throw new ClosedError({ lockName: this.name });
-      }
-      return { type: "granted", lease: outcome };
-    } catch (error) {
-      throw error instanceof StoreError ? named(error, this.name, client.store.name) : error;
-    } finally {
-      if (wait) client.endWait(wait);
-    }
   }
 
   /** The weight of a call is checked against the limit of the lock. */
@@ -119,36 +90,4 @@ export class StoreLock implements Lock {
     }
     return { ...target, weight };
   }
-
-  #trace(options: Options, mayWait: boolean): Promise<Outcome> {
-    const { store } = this.#client;
-    const { space, name, mode } = this.#target;
-    const event: AcquireEvent = { name, space, store: store.name, kind: mode };
-    const startMs = store.port.clock.nowMs();
-    return events.acquire.tracePromise(async () => {
-      try {
-        const outcome = await this.#ask(options, mayWait);
-        event.outcome = outcome.type;
-        if (outcome.type === "granted") event.token = outcome.lease.token;
-        else if (options.signal?.aborted) event.outcome = "aborted";
-        else if (mayWait) event.outcome = "timeout";
-        return outcome;
-      } catch (error) {
-        event.outcome = "error";
-        throw error;
-      } finally {
-        event.waitedMs = store.port.clock.nowMs() - startMs;
-      }
-    }, event);
-  }
-}
-
-type Outcome = { readonly type: "granted"; readonly lease: HeldLease } | Busy;
-
-/** The store does not know for whom it failed; the message should. */
-function named(error: StoreError, lockName: string, store: string): StoreError {
-  if (error.lockName !== undefined) return error;
-  const message = `Lock "${lockName}": ${error.message}`;
-  const { outcome, retryable, cause } = error;
-  return new StoreError(message, { outcome, retryable, lockName, store, cause: cause ?? error });
 }

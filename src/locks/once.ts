@@ -1,6 +1,5 @@
-import { ClosedError } from "../errors.js";
 import type { Client } from "../lease/client.js";
-import type { HeldLease, Lease } from "../lease/lease.js";
+import type { Lease } from "../lease/lease.js";
 import { type AcquireOptions, checkDuration, type Options, resolveOptions } from "../options.js";
 import { NO_LIMIT } from "../rules/fits.js";
 import type { Busy, Meta } from "../store.js";
@@ -32,21 +31,16 @@ export async function once<T>(
   client: Client,
   name: string,
   work: (lease: Lease) => T | Promise<T>,
-  { keepMs, ...given }: OnceOptions,
+  onceOptions: OnceOptions,
   defaults: Options,
 ): Promise<OnceResult<T>> {
+  const { keepMs, ...given } = onceOptions ?? {};
   checkDuration("keepMs", keepMs, 1);
-  client.assertOpen();
   const options = resolveOptions({ waitMs: 0, ...given }, client.store.traits, defaults);
-  const { waitMs, signal, meta } = options;
-  signal?.throwIfAborted();
-  const outcome = await contend(client, name, options);
-  if ("type" in outcome) {
-    if (client.isClosed) throw new ClosedError({ lockName: name });
-    if (waitMs > 0) signal?.throwIfAborted();
-    return outdone(outcome);
-  }
-  const lease = outcome;
+  const target = { space: "once", name, mode: "exclusive", weight: 1, limit: NO_LIMIT } as const;
+  const outcome = await client.request(target, options, options.waitMs > 0);
+  if (outcome.type === "busy") return outdone(outcome);
+  const { lease } = outcome;
   let isDone = false;
   const value = await runUnder(
     {
@@ -54,7 +48,7 @@ export async function once<T>(
         return lease.loss;
       },
       // The mark takes the place of the lease in one step, so nobody can slip in between.
-      release: () => lease.release(isDone ? { ttlMs: keepMs, meta } : undefined),
+      release: () => lease.release(isDone ? { ttlMs: keepMs, meta: options.meta } : undefined),
     },
     async () => {
       const result = await work(lease);
@@ -63,17 +57,6 @@ export async function once<T>(
     },
   );
   return { ran: true, value, token: lease.token };
-}
-
-async function contend(client: Client, name: string, options: Options): Promise<HeldLease | Busy> {
-  const target = { space: "once", name, mode: "exclusive", weight: 1, limit: NO_LIMIT } as const;
-  if (options.waitMs === 0) return client.acquire(target, options, null);
-  const wait = client.startWait(options.waitMs, options.signal);
-  try {
-    return await client.acquire(target, options, wait);
-  } finally {
-    client.endWait(wait);
-  }
 }
 
 function outdone({ holder, mark }: Busy): OnceResult<never> {

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type LeaseLostError, UnsupportedError } from "../errors.js";
+import { LeaseLostError, UnsupportedError } from "../errors.js";
 import type { Client, Target } from "../lease/client.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
 import type { Options } from "../options.js";
@@ -70,19 +70,25 @@ class JoinedLease implements Lease {
   }
 
   detach(): string {
+    this.assertHeld();
     return this.#lease.detach();
   }
 
   remainingMs(): number {
-    return this.#lease.remainingMs();
+    return this.#released ? 0 : this.#lease.remainingMs();
   }
 
+  /** Whoever has left may not go by what the others still hold. */
   assertHeld(): void {
     this.#lease.assertHeld();
+    if (!this.#released) return;
+    const { name, token } = this.#lease;
+    throw new LeaseLostError("missing", { lockName: name, token, why: "it was released before" });
   }
 
-  renew(ttlMs?: number): Promise<void> {
-    return this.#lease.renew(ttlMs);
+  async renew(ttlMs?: number): Promise<void> {
+    this.assertHeld();
+    await this.#lease.renew(ttlMs);
   }
 
   release(): Promise<boolean> {
@@ -118,12 +124,13 @@ export function openScope<T>(
   );
 }
 
-/** The lease of the open `run` around this call, if the call may join it. */
+/** The lease of the open `run` around this call, if the call may join it. Throws if it was lost. */
 export function joinScope(client: Client, target: Target, options: Options): JoinedLease | null {
   if (!options.reentrant || !scopes) return null;
   for (let scope = scopes.getStore(); scope; scope = scope.outer) {
     const { space, name, mode } = scope.target;
-    if (!scope.isOpen || scope.client !== client) continue;
+    // What was given back before the end of its run protects nobody: whoever asks gets a new one.
+    if (!scope.isOpen || scope.client !== client || scope.lease.state === "released") continue;
     if (space !== target.space || name !== target.name) continue;
     if (mode === "shared" && target.mode === "exclusive") {
       throw new UnsupportedError(
@@ -132,6 +139,7 @@ export function joinScope(client: Client, target: Target, options: Options): Joi
         { lockName: name, store: client.store.name },
       );
     }
+    scope.lease.assertHeld();
     return scope.join();
   }
   return null;

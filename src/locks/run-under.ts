@@ -2,7 +2,7 @@ import { LeaseLostError } from "../errors.js";
 
 /** What `run` needs of a lease, single or several. */
 export interface Releasable {
-  /** The loss, by the clock of this moment. */
+  /** Why the work may not count, if so. */
   readonly loss: LeaseLostError | undefined;
   release(): Promise<boolean>;
 }
@@ -16,26 +16,26 @@ export async function runUnder<L extends Releasable, T>(
   try {
     value = await body(lease);
   } catch (error) {
-    const { loss } = lease;
     await lease.release();
+    const { loss } = lease;
     if (!loss || error === loss) throw error;
     throw lossAfter(loss, { cause: error });
   }
+  // Asked after the release: it compares the clock first, and the store may say that it was gone
+  // before, so that somebody else may have worked at the same time.
+  await lease.release();
   const { loss } = lease;
-  const wasHeld = await lease.release();
   if (loss) throw lossAfter(loss, { value });
-  // The store says that it was gone before: somebody else may have worked at the same time.
-  if (!wasHeld) throw lossAfter(lease.loss ?? new LeaseLostError("missing", {}), { value });
   return value;
 }
 
 function lossAfter(
-  { reason, lockName, store, token }: LeaseLostError,
+  loss: LeaseLostError,
   end: { value: unknown } | { cause: unknown },
 ): LeaseLostError {
-  const context =
-    "cause" in end ? { lockName, store, token, cause: end.cause } : { lockName, store, token };
-  const error = new LeaseLostError(reason, context);
+  const { reason, lockName, store, token, detail } = loss;
+  const cause = "cause" in end ? { cause: end.cause } : {};
+  const error = new LeaseLostError(reason, { lockName, store, token, detail, ...cause });
   if ("value" in end) error.value = end.value;
   return error;
 }

@@ -22,8 +22,8 @@ export interface Occupancy {
 export const VACANT: Occupancy = { count: 0, exclusive: false, weight: 0, limit: NO_LIMIT };
 
 /**
- * Whether a request may join the holders: one exclusive alone, or all shared with the sum of weights
- * within the least of all their limits, the newcomer's and the holders'.
+ * Whether a request may join the holders: one exclusive alone, or all shared with the sum of
+ * weights within the least of all their limits, the newcomer's and the holders'.
  */
 export function fits(held: Occupancy, request: Request): boolean {
   if (held.count === 0) return request.weight <= request.limit;

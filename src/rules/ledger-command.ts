@@ -128,7 +128,9 @@ export type Gone = {
   readonly reason: "missing" | "replaced" | "revoked";
   readonly detail: string;
 };
-/** `claimUs`: the time until a grant handed off to the next waiter lapses unless confirmed; 0: none. */
+/**
+ * `claimUs`: the time until a grant handed off to the next waiter lapses unless confirmed; 0: none.
+ */
 export type Released = {
   readonly type: "released";
   readonly held: boolean;

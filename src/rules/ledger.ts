@@ -4,10 +4,11 @@
  * carry the same rules natively and are compared with it command by command.
  *
  * Why no two incompatible owners hold a name: the holders only change here, one command at a time;
- * a grant is made only where `fits` allows it; a holder leaves by its own release, by a revoke, or when
- * the store's time has reached its expiry, which its client's deadline always precedes.
- * Why nothing late does harm: a command carries `notAfterUs` and is refused beyond it; an owner that
- * ended with a command possibly still under way leaves a tombstone for as long as that one could act.
+ * a grant is made only where `fits` allows it; a holder leaves by its own release, by a revoke, or
+ * when the store's time has reached its expiry, which its client's deadline always precedes. Why
+ * nothing late does harm: a command carries `notAfterUs` and is refused beyond it; an owner that
+ * ended with a command possibly still under way leaves a tombstone for as long as that one could
+ * act.
  */
 import { fits } from "./fits.js";
 import type {
@@ -64,7 +65,9 @@ function expire(state: LedgerState, at: Instant): void {
   }
 }
 
-/** Serves the queue from its head for as long as the head fits: nobody overtakes, nobody starves. */
+/**
+ * Serves the queue from its head for as long as the head fits: nobody overtakes, nobody starves.
+ */
 function serve(state: LedgerState, at: Instant, emit: Emit): void {
   if (state.waiting() === 0) return;
   if (state.mark()) return endWaiters(state, emit);
@@ -74,7 +77,9 @@ function serve(state: LedgerState, at: Instant, emit: Emit): void {
   }
 }
 
-/** Gives the name to a waiter for the claim window; a waiter that cannot be reached is passed over. */
+/**
+ * Gives the name to a waiter for the claim window; a waiter that cannot be reached is passed over.
+ */
 function handOff(state: LedgerState, waiter: Waiter, at: Instant, emit: Emit): void {
   const token = nextToken(state.lastToken(), at.wallUs);
   const expiryUs = at.us + waiter.claimUs;
@@ -205,7 +210,9 @@ function release(state: LedgerState, command: Release, at: Instant, emit: Emit):
   return { type: "released", held: holder !== undefined, claimUs };
 }
 
-/** Nothing that is still under way for this owner may act until then. A revocation keeps its reason. */
+/**
+ * Nothing that is still under way for this owner may act until then. A revocation keeps its reason.
+ */
 function bury(state: LedgerState, owner: string, untilUs: number, reason?: string): void {
   const before = state.tombstone(owner);
   state.putTombstone({

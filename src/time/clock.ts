@@ -3,17 +3,27 @@ import { performance } from "node:perf_hooks";
 
 /** Local time. Leases are judged by it alone, so it never steps and never runs backwards. */
 export interface Clock {
-  /** Milliseconds since an arbitrary start; cheap, and blind to a suspend that nobody noticed yet. */
+  /**
+   * Milliseconds since an arbitrary start; cheap, and blind to a suspend that nobody noticed yet.
+   */
   nowMs(): number;
-  /** The same time with every suspend of the machine counted; asks the system, for answers that matter. */
+  /**
+   * The same time with every suspend of the machine counted; asks the system, for answers that
+   * matter.
+   */
   exactMs(): number;
-  /** The wall clock in whole microseconds: a floor for tokens and a date for people, never a deadline. */
+  /**
+   * The wall clock in whole microseconds: a floor for tokens and a date for people, never a
+   * deadline.
+   */
   wallUs(): number;
 }
 
 const monotonicMs = (): number => performance.now();
 
-/** Monotonic time alone: right for stores whose leases are kept by this very clock (memory, file). */
+/**
+ * Monotonic time alone: right for stores whose leases are kept by this very clock (memory, file).
+ */
 export const monotonicClock: Clock = {
   nowMs: monotonicMs,
   exactMs: monotonicMs,
@@ -25,8 +35,8 @@ const UPTIME_STEP_MS = 10;
 
 /**
  * Monotonic time stops while the machine sleeps, a lease in a store across the network does not.
- * `uptimeMs` counts the sleep: what it gained on the monotonic clock since the start is added, rounded
- * up, so that a lease ends early rather than late.
+ * `uptimeMs` counts the sleep: what it gained on the monotonic clock since the start is added,
+ * rounded up, so that a lease ends early rather than late.
  */
 export function suspendAware(
   monotonic: Clock = monotonicClock,

@@ -1,4 +1,6 @@
-/** What a heap holds: it remembers its own place, so that it can be moved or removed in O(log n). */
+/**
+ * What a heap holds: it remembers its own place, so that it can be moved or removed in O(log n).
+ */
 export interface HeapItem {
   /** Managed by the heap; -1 outside of one. */
   heapIndex: number;
@@ -36,8 +38,9 @@ export class Heap<T extends HeapItem> {
     this.#sink(last, last.heapIndex);
   }
 
-  /** Puts an item whose rank has changed into its right place. */
+  /** Puts an item whose rank has changed into its right place; nothing outside of this heap. */
   update(item: T): void {
+    if (item.heapIndex < 0) return;
     this.#rise(item, item.heapIndex);
     this.#sink(item, item.heapIndex);
   }

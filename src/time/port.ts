@@ -2,7 +2,10 @@ import { type Clock, monotonicClock, suspendAware } from "./clock.js";
 import { type Random, systemRandom } from "./random.js";
 import { systemTimers, type Timers } from "./timers.js";
 
-/** The one way to time and chance. The simulation has a twin of it, so nothing else may ask the system. */
+/**
+ * The one way to time and chance. The simulation has a twin of it, so nothing else may ask the
+ * system.
+ */
 export interface Port {
   readonly clock: Clock;
   readonly timers: Timers;

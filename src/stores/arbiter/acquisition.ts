@@ -1,12 +1,12 @@
 /**
  * One acquisition, from the first request to a grant or the end of the wait.
  *
- * It believes a grant in three cases only: its own request was answered with one (the deadline counts
- * from the moment that very request was sent); a touch of its client was answered with one (likewise);
- * or a push says so and the store's clock is known well enough to tell that the push is fresh. In the
- * last two the grant lives for the claim window until its confirm is answered, and so does the belief.
- * Whatever else happens, the owner is released in the end, with a tombstone where a copy of a request
- * may still be under way: an owner that gave up never holds again.
+ * It believes a grant in three cases only: its own request was answered with one (the deadline
+ * counts from the moment that very request was sent); a touch of its client was answered with one
+ * (likewise); or a push says so and the store's clock is known well enough to tell that the push is
+ * fresh. In the last two the grant lives for the claim window until its confirm is answered, and so
+ * does the belief. Whatever else happens, the owner is released in the end, with a tombstone where
+ * a copy of a request may still be under way: an owner that gave up never holds again.
  */
 import { StoreError } from "../../errors.js";
 import type { Acquire, Confirm, PushedGrant } from "../../rules/ledger-command.js";
@@ -21,7 +21,12 @@ import { holderView, markView } from "./views.js";
 const FIRST_RETRY_MS = 20;
 const LONGEST_RETRY_MS = 1_000;
 
-/** A timer this late means that the whole process was stopped: the store gets its chance to answer. */
+/** So many requests in a row that came too late: the store is too far away for this ttl. */
+const MOST_STALE = 3;
+
+/**
+ * A timer this late means that the whole process was stopped: the store gets its chance to answer.
+ */
 const OVERSLEPT_MS = 250;
 
 /** What the store around it does for an acquisition. */
@@ -39,6 +44,7 @@ export interface Surroundings {
   /** It ended, with a grant or without. */
   onSettled(acquisition: Acquisition, grant: ArbiterGrant | null): void;
   isLive(grant: ArbiterGrant): boolean;
+  onHandoff(claim: Claim, token: number): void;
   /** Makes sure that an owner holds nothing and waits for nothing. */
   withdraw(key: string, owner: string, tombstoneUs: number, ttlMs: number): void;
   onLost(grant: ArbiterGrant, reason: "missing" | "replaced" | "revoked", detail: string): void;
@@ -61,7 +67,6 @@ export class Acquisition {
   #resolve!: (outcome: Outcome) => void;
   #reject!: (error: unknown) => void;
   #settled = false;
-  #holder: HolderView | null = null;
   /** The store may know this owner: whatever happens, it has to be withdrawn. */
   #entered = false;
   /** The latest store time at which any request of this owner may still act. */
@@ -70,10 +75,12 @@ export class Acquisition {
   #underWay = 0;
   #unsure = false;
   #failures = 0;
+  #stale = 0;
   #lastError: unknown;
   #heardMs = 0;
   #silence: Timer | undefined;
   #retry: Timer | undefined;
+  #grant: ArbiterGrant | null = null;
   /** The token whose confirm is under way. */
   #confirming = 0;
 
@@ -89,8 +96,12 @@ export class Acquisition {
     return this.#claim.owner;
   }
 
-  get claimMs(): number {
-    return this.#around.claimMs(this.#claim.ttlMs);
+  /**
+   * How often to touch the name while this waits: within what the store was promised, and so often
+   * that a store which lost one touch or its answer is not yet taken to be silent.
+   */
+  get touchMs(): number {
+    return Math.min(this.#claimMs, this.#claim.storeTimeoutMs / 3);
   }
 
   run(): Promise<Outcome> {
@@ -121,7 +132,6 @@ export class Acquisition {
   /** The store answered its client about this name, so it is not silent. */
   heard(holder: HolderView | null): void {
     this.#heardMs = this.#around.port.clock.nowMs();
-    this.#holder = holder;
     this.#wait?.report(holder, null);
   }
 
@@ -149,7 +159,11 @@ export class Acquisition {
 
   /** Nobody waits for it any more. */
   giveUp(): void {
-    this.#settle(null)?.({ type: "busy", holder: this.#holder, mark: null });
+    this.#settle(null)?.({ type: "busy", holder: null, mark: null });
+  }
+
+  get #claimMs(): number {
+    return this.#around.claimMs(this.#claim.ttlMs);
   }
 
   #send(): void {
@@ -175,7 +189,7 @@ export class Acquisition {
     const windowMs = Math.min(ttlMs, storeTimeoutMs);
     const notAfterUs = channel.time(this.key).storeUs(port.clock.nowMs() + windowMs);
     this.#notAfterUs = Math.max(this.#notAfterUs, notAfterUs);
-    const claimUs = toUs(this.claimMs);
+    const claimUs = toUs(this.#claimMs);
     return {
       type: "acquire",
       key: this.key,
@@ -198,6 +212,8 @@ export class Acquisition {
   #onReply(answer: Answer<Acquire>): void {
     this.#underWay -= 1;
     if (answer.resent) this.#unsure = true;
+    // A push may overtake the reply: with the last of them, nothing of this owner is under way.
+    if (this.#grant) this.#grant.tombstoneUs = this.#tombstoneUs();
     // After the end of this acquisition, its withdrawal has seen to the rest.
     if (!this.#settled) this.#onAnswer(answer);
   }
@@ -212,8 +228,8 @@ export class Acquisition {
       case "queued":
         this.#entered = true;
         this.#failures = 0;
-        this.#holder = reply.holder && holderView(reply.holder);
-        this.#wait?.report(this.#holder, reply.ahead);
+        this.#stale = 0;
+        this.#wait?.report(reply.holder && holderView(reply.holder), reply.ahead);
         this.#around.onQueued(this, reply.ahead, reply.dueUs / 1000);
         return;
       case "busy": {
@@ -226,9 +242,15 @@ export class Acquisition {
         return;
       case "stale":
         if (reply.reason === "ended") this.#settle(null)?.({ type: "again", reason: "revoked" });
-        // The clocks stepped apart, and this very answer told how far: the next request knows.
-        else this.#askLater(this.#failures++ === 0 ? 0 : FIRST_RETRY_MS);
+        else this.#onStale();
     }
+  }
+
+  /** The clocks stepped apart, and this very answer told how far: the next request knows. */
+  #onStale(): void {
+    this.#stale += 1;
+    if (this.#stale < MOST_STALE) this.#askLater(this.#stale === 1 ? 0 : FIRST_RETRY_MS);
+    else this.#settle(null)?.({ type: "again", reason: "late" });
   }
 
   /** Confirms a handed-off grant: the confirm is on its way before anybody hears of the grant. */
@@ -237,6 +259,7 @@ export class Acquisition {
     this.#entered = true;
     const { channel } = this.#around;
     const confirmed = channel.sendNow({ type: "confirm", key: this.key, owner: this.owner });
+    this.#around.onHandoff(this.#claim, pushed.token);
     const grant = deadlineMs === null ? null : this.#accept(pushed, deadlineMs);
     const lapseMs = fromMs + (pushed.expiryUs - pushed.grantedUs) / 1000;
     void this.#followUp(pushed, confirmed, grant, grant?.deadlineMs ?? lapseMs);
@@ -283,6 +306,7 @@ export class Acquisition {
     }
     const { key } = this;
     const grant = new ArbiterGrant(this.#claim, key, granted, deadlineMs, this.#tombstoneUs());
+    this.#grant = grant;
     this.#settle(grant)?.(grant);
     return grant;
   }
@@ -313,13 +337,17 @@ export class Acquisition {
         return this.#listenForSilence(Math.min(OVERSLEPT_MS, storeTimeoutMs));
       }
       this.#fail(
-        new StoreError(`The store was silent for ${Math.round(storeTimeoutMs)} ms.`, {
+        new StoreError(`The store was silent for ${Math.round(storeTimeoutMs)} ms.${this.#why()}`, {
           outcome: "unknown",
           cause: this.#lastError,
         }),
       );
     };
     this.#silence = timers.after(delayMs, check, true);
+  }
+
+  #why(): string {
+    return this.#lastError instanceof Error ? ` ${this.#lastError.message}` : "";
   }
 
   #fail(error: StoreError): void {
@@ -340,8 +368,9 @@ export class Acquisition {
     return this.#resolve;
   }
 
+  /** A copy may act up to and with `notAfterUs`: the tombstone stands for longer. */
   #tombstoneUs(): number {
-    return this.#unsure || this.#underWay > 0 ? this.#notAfterUs : 0;
+    return this.#unsure || this.#underWay > 0 ? this.#notAfterUs + 1 : 0;
   }
 }
 

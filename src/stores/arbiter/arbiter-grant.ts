@@ -10,9 +10,9 @@ export class ArbiterGrant implements Grant {
   readonly span: number;
   /**
    * Until when (store time) a copy of its acquire may still arrive: a release before that leaves a
-   * tombstone. 0 when the one reply to the one request was seen.
+   * tombstone. 0 when the one reply to the one request was seen, before the grant or after it.
    */
-  readonly tombstoneUs: number;
+  tombstoneUs: number;
   deadlineMs: number;
 
   constructor(

@@ -2,11 +2,14 @@
  * The family's shared part: turns an arbiter (atomic commands, pushes) into a store.
  *
  * Who may believe what: an `ArbiterGrant` stands for a holder in the ledger. Its deadline is always
- * counted from a request of this client that the store answered, or from a push proven fresh, and lies
- * before the ledger's expiry; so this client stops believing before the ledger may grant to another.
- * Only this client's release, a revoke or the expiry end a holder, and a renewal never makes one.
+ * counted from a request of this client that the store answered, or from a push proven fresh, and
+ * lies before the ledger's expiry; so this client stops believing before the ledger may grant to
+ * another. Only this client's release, a revoke or the expiry end a holder, and a renewal never
+ * makes one.
  */
 import { ClosedError, StoreError } from "../../errors.js";
+import type { HandoffEvent } from "../../events.js";
+import { events } from "../../publish.js";
 import type { Push, Renew, Touch } from "../../rules/ledger-command.js";
 import { marginMs } from "../../rules/margin.js";
 import { keyOf, type Space } from "../../rules/name.js";
@@ -37,7 +40,9 @@ export interface ArbiterOptions {
 }
 
 const LEAST_CLAIM_MS = 2_000;
-/** So many answers in a row that came after the lease was over: the ttl is too short for this store. */
+/**
+ * So many answers in a row that came after the lease was over: the ttl is too short for this store.
+ */
 const MOST_LATE_GRANTS = 3;
 const RETRY_MS = 50;
 const LONGEST_CLEANUP_MS = 30_000;
@@ -57,6 +62,8 @@ export class ArbiterStore implements Store {
   /** Names whose last handoff is to be checked once. */
   readonly #checks = new Map<string, Timer>();
   readonly #cleanups = new Set<Promise<unknown>>();
+  /** The tombstones of withdrawals that were not answered yet, by owner. */
+  readonly #leaving = new Map<string, number>();
   #seenToken = 0;
   #lastMeta: Meta | undefined;
   #lastMetaText = "";
@@ -85,6 +92,11 @@ export class ArbiterStore implements Store {
       },
       onSettled: (acquisition, grant) => this.#onSettled(acquisition, grant),
       isLive: (grant) => this.#isLive(grant),
+      onHandoff: ({ space, name }, token) => {
+        if (!events.handoff.hasSubscribers) return;
+        const about = { name, space, store: this.name, token: BigInt(token) };
+        events.handoff.publish({ ...about, isLocal: false } satisfies HandoffEvent);
+      },
       withdraw: (key, owner, tombstoneUs, ttlMs) => {
         this.#cleanUp(key, owner, tombstoneUs, ttlMs);
       },
@@ -123,7 +135,7 @@ export class ArbiterStore implements Store {
     const untilMs = this.port.clock.nowMs() + claim.storeTimeoutMs;
     const { reply, sentMs } = await this.#sendRenew(key, claim.owner, claim.ttlMs, untilMs);
     if (reply.type !== "renewed" || BigInt(reply.token) !== token) return null;
-    const deadlineMs = sentMs + reply.remainingUs / 1000 - marginMs(claim.ttlMs);
+    const deadlineMs = deadlineOf(sentMs, reply.remainingUs, claim.ttlMs);
     const grant = new ArbiterGrant(claim, key, reply, deadlineMs, 0);
     this.#grants.set(claim.owner, grant);
     return grant;
@@ -215,7 +227,7 @@ export class ArbiterStore implements Store {
         if (BigInt(reply.token) !== grant.token) {
           return { type: "gone", reason: "replaced", detail: "" };
         }
-        grant.extend(sentMs + reply.remainingUs / 1000 - marginMs(ttlMs));
+        grant.extend(deadlineOf(sentMs, reply.remainingUs, ttlMs));
         return { type: "renewed", waiting: reply.waiting };
       case "gone":
         return reply;
@@ -285,23 +297,27 @@ export class ArbiterStore implements Store {
       this.#acquisitions.get(owner)?.onMark(markView({ token, meta, remainingUs: 0 }));
       return;
     }
-    const { owner, token } = push.grant;
+    const { owner } = push.grant;
     const acquisition = this.#acquisitions.get(owner);
     if (acquisition) acquisition.onPush(push.grant);
-    else this.#refuse(push.key, owner, token);
+    else this.#refuse(push.key, owner);
   }
 
   #onTouched(key: string, { reply, sentMs, nowUs }: Answer<Touch>): void {
     for (const grant of reply.grants) {
       const acquisition = this.#acquisitions.get(grant.owner);
       if (acquisition) acquisition.onMissedGrant(grant, sentMs, nowUs);
-      else this.#refuse(key, grant.owner, grant.token);
+      else this.#refuse(key, grant.owner);
     }
   }
 
-  /** A grant for somebody who is gone goes back at once; one that is held here is an echo. */
-  #refuse(key: string, owner: string, token: number): void {
-    if (this.#grants.get(owner)?.token !== BigInt(token)) this.#cleanUp(key, owner, 0, 0);
+  /**
+   * A grant for somebody who is gone goes back at once. An owner that holds here does so by this
+   * very grant or by a later one, after the claim had lapsed: then the push is late, and nothing
+   * goes back.
+   */
+  #refuse(key: string, owner: string): void {
+    if (!this.#grants.has(owner)) this.#cleanUp(key, owner, this.#leaving.get(owner) ?? 0, 0);
   }
 
   #vigil(key: string): Vigil {
@@ -321,7 +337,9 @@ export class ArbiterStore implements Store {
     return this.#channel.send({ type: "touch", key, client: this.#client });
   }
 
-  /** A handoff may have gone to a process that died: whoever released looks once whether it took. */
+  /**
+   * A handoff may have gone to a process that died: whoever released looks once whether it took.
+   */
   #checkLater(key: string, delayMs: number): void {
     if (this.#isClosed || this.#checks.has(key)) return;
     const timer = this.port.timers.after(delayMs + 1, async () => {
@@ -345,7 +363,9 @@ export class ArbiterStore implements Store {
     this.#onGone({ type: "gone", grant, reason, detail });
   }
 
-  /** Repeats the release of an owner until it is answered, or until its grant would be over anyway. */
+  /**
+   * Repeats the release of an owner until it is answered, or until its grant would be over anyway.
+   */
   #cleanUp(key: string, owner: string, tombstoneUs: number, ttlMs: number): void {
     const { clock } = this.port;
     const untilMs = clock.nowMs() + Math.min(Math.max(ttlMs, CLOSE_MS), LONGEST_CLEANUP_MS);
@@ -363,10 +383,22 @@ export class ArbiterStore implements Store {
       }
     })();
     this.#cleanups.add(cleanup);
-    void cleanup.finally(() => this.#cleanups.delete(cleanup));
+    if (tombstoneUs > 0) this.#leaving.set(owner, tombstoneUs);
+    void cleanup.finally(() => {
+      this.#cleanups.delete(cleanup);
+      this.#leaving.delete(owner);
+    });
   }
 
   #pause(delayMs: number): Promise<void> {
     return new Promise((resume) => this.port.timers.after(delayMs, resume));
   }
+}
+
+/**
+ * A renewal never shortens: more may be left than was asked for, and so may the clocks drift apart.
+ */
+function deadlineOf(sentMs: number, remainingUs: number, ttlMs: number): number {
+  const remainingMs = remainingUs / 1000;
+  return sentMs + remainingMs - marginMs(Math.max(ttlMs, remainingMs));
 }

@@ -1,9 +1,9 @@
 /**
- * What this client may conclude about a store's clock from its answers. Each answer is a sample: sent
- * at a, stamped s by the store, received at r, so the true offset (local minus store) lies between
- * a − s and r − s. Offsets drift, by assumption at most 0.1 %, so a bound loosens with its age. An
- * answer that contradicts the bounds means that the clock stepped, or that another server answers:
- * all that was known is forgotten.
+ * What this client may conclude about a store's clock from its answers. Each answer is a sample:
+ * sent at a, stamped s by the store, received at r, so the true offset (local minus store) lies
+ * between a − s and r − s. Offsets drift, by assumption at most 0.1 %, so a bound loosens with its
+ * age. An answer that contradicts the bounds means that the clock stepped, or that another server
+ * answers: all that was known is forgotten.
  */
 
 import type { PushedGrant } from "../../rules/ledger-command.js";
@@ -40,14 +40,17 @@ export class StoreTime {
     }
   }
 
-  /** The store's time that has certainly not yet passed `localMs`: what is stale then is stale there. */
+  /**
+   * The store's time that has certainly not yet passed `localMs`: what is stale then is stale
+   * there.
+   */
   storeUs(localMs: number): number {
     return Math.floor((localMs - this.#highest(localMs)) * 1000);
   }
 
   /**
-   * The deadline up to which a pushed grant may be believed at once; null when its push was too slow,
-   * or the clock too uncertain, to tell: then the answer to the confirm decides.
+   * The deadline up to which a pushed grant may be believed at once; null when its push was too
+   * slow, or the clock too uncertain, to tell: then the answer to the confirm decides.
    */
   believe(grant: PushedGrant, receivedMs: number): number | null {
     const low = this.#lowest(receivedMs);

@@ -19,9 +19,9 @@ export interface VigilDuties {
 }
 
 /**
- * The watch of this client at one name while any of its acquisitions waits there. It tells the store
- * that the client lives, finds grants whose push was lost, and asks again when the holder in front is
- * due: so no wait depends on a message alone.
+ * The watch of this client at one name while any of its acquisitions waits there. It tells the
+ * store that the client lives, finds grants whose push was lost, and asks again when the holder in
+ * front is due: so no wait depends on a message alone.
  */
 export class Vigil {
   readonly #key: string;
@@ -46,7 +46,7 @@ export class Vigil {
   add(acquisition: Acquisition, ahead: number | null, dueMs: number): void {
     if (!this.#waiting.has(acquisition)) this.#changes += 1;
     this.#waiting.add(acquisition);
-    this.#periodMs = Math.min(this.#periodMs, acquisition.claimMs);
+    this.#periodMs = Math.min(this.#periodMs, acquisition.touchMs);
     if (this.#waiting.size === 1) {
       this.#staggerMs = Math.min((ahead ?? 0) * STAGGER_MS, LONGEST_STAGGER_MS);
     }
@@ -79,7 +79,8 @@ export class Vigil {
     const isSameSet = changes === this.#changes;
     this.#duties.onTouched(this.#key, answer);
     this.#hear(reply);
-    // The store lost some of our places (restart, or we were silent for too long): ask for all anew.
+    // The store lost some of our places (restart, or we were silent for too long): ask for all
+    // anew.
     if (isSameSet && reply.waiting + reply.grants.length < this.#waiting.size) {
       for (const acquisition of this.#waiting) acquisition.ask();
     }

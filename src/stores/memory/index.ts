@@ -3,9 +3,9 @@
  *
  * Why it is safe: all commands run on the ledger itself, one after the other in this thread, by the
  * very clock that the leases are judged by. A grant's deadline lies before its expiry, so a holder
- * stops believing before the ledger may serve the next. Tokens follow the wall clock in microseconds
- * and the last token given, so they rise within the process and across restarts, unless the wall
- * clock was set back while no process ran.
+ * stops believing before the ledger may serve the next. Tokens follow the wall clock in
+ * microseconds and the last token given, so they rise within the process and across restarts,
+ * unless the wall clock was set back while no process ran.
  */
 import type { Command, Instant, Push, View } from "../../rules/ledger-command.js";
 import type { Store, Traits } from "../../store.js";
@@ -44,11 +44,12 @@ class Moment implements Instant {
 export class MemorySpace {
   readonly #listeners = new Map<string, (push: Push) => void>();
   readonly #ledger: MemoryLedger = new MemoryLedger((push) => this.#emit(push));
-  readonly #port: Port;
+  /** The clock its leases run by. */
+  readonly port: Port;
   #pushes: Push[] = [];
 
   constructor(port: Port = localPort) {
-    this.#port = port;
+    this.port = port;
   }
 
   /** How many names are in use. */
@@ -67,7 +68,7 @@ export class MemorySpace {
   execute(commands: readonly Command[]): Execution {
     const at = this.#now();
     const replies = commands.map((command) => this.#ledger.execute(command, at));
-    if (this.#pushes.length > 0) this.#port.timers.soon(() => this.#deliver());
+    if (this.#pushes.length > 0) this.port.timers.soon(() => this.#deliver());
     return { nowUs: at.us, node: "", replies };
   }
 
@@ -76,7 +77,7 @@ export class MemorySpace {
   }
 
   #now(): Instant {
-    return new Moment(this.#port.clock);
+    return new Moment(this.port.clock);
   }
 
   #emit(push: Push): boolean {
@@ -97,13 +98,15 @@ class MemoryArbiter implements Arbiter {
   readonly traits = TRAITS;
   readonly isLocal = true;
   readonly believesPushes = true;
-  readonly port: Port;
   readonly #space: MemorySpace;
   #client = "";
 
-  constructor(space: MemorySpace, port: Port) {
+  constructor(space: MemorySpace) {
     this.#space = space;
-    this.port = port;
+  }
+
+  get port(): Port {
+    return this.#space.port;
   }
 
   shardOf(): string {
@@ -140,13 +143,16 @@ export function memoryStore({
   space = new MemorySpace(),
   claimMs,
 }: MemoryStoreOptions = {}): Store {
-  const arbiter = new MemoryArbiter(space, localPort);
+  const arbiter = new MemoryArbiter(space);
   return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
 }
 
 const named = new Map<string, MemorySpace>();
 
-/** `memory:` is a space of its own; `memory:name` is shared by all of this process who say that name. */
+/**
+ * `memory:` is a space of its own; `memory:name` is shared by all of this process who say that
+ * name.
+ */
 export function openMemoryStore({ pathname }: URL): Store {
   if (pathname === "") return memoryStore();
   const space = named.get(pathname) ?? new MemorySpace();

@@ -1,12 +1,17 @@
 import { apply } from "../../rules/ledger.js";
 import type { Command, Emit, Instant, ReplyTo, View } from "../../rules/ledger-command.js";
+import { compareNames } from "../../rules/name.js";
 import { MemoryState, type TokenCounter } from "./memory-state.js";
+
+const LEAST_SWEEP = 1_000;
 
 /** All names of one namespace in memory. A name that is at rest takes no room. */
 export class MemoryLedger {
   readonly #states = new Map<string, MemoryState>();
   readonly #tokens: TokenCounter = { last: 0 };
   readonly #emit: Emit;
+  /** How many names there may be until those nobody asks for any more are looked for. */
+  #sweepAt = LEAST_SWEEP;
 
   constructor(emit: Emit) {
     this.#emit = emit;
@@ -22,16 +27,29 @@ export class MemoryLedger {
     const reply = apply(state, command, at, this.#emit);
     if (state.isEmpty) {
       if (known) this.#states.delete(command.key);
-    } else if (!known) this.#states.set(command.key, state);
+    } else if (!known) {
+      this.#states.set(command.key, state);
+      if (this.#states.size >= this.#sweepAt) this.#sweep(at);
+    }
     return reply as ReplyTo<C>;
   }
 
   /** The names that begin with a prefix and are in use, in the order of their bytes. */
   list(prefix: string, at: Instant): { key: string; view: View }[] {
-    const keys = [...this.#states.keys()].filter((key) => key.startsWith(prefix)).sort();
+    const keys = [...this.#states.keys()].filter((key) => key.startsWith(prefix));
     return keys
+      .sort(compareNames)
       .map((key) => ({ key, view: this.execute({ type: "inspect", key }, at) }))
       .filter(({ view }) => view.holders.length + view.waiters.length > 0 || view.mark !== null);
+  }
+
+  /**
+   * What expired leaves when its name is asked for; a mark of a name used once is asked for by
+   * nobody.
+   */
+  #sweep(at: Instant): void {
+    for (const key of [...this.#states.keys()]) this.execute({ type: "inspect", key }, at);
+    this.#sweepAt = Math.max(LEAST_SWEEP, 2 * this.#states.size);
   }
 
   /** Forgets everything, as a server that restarts without its data. */

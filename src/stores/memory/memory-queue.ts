@@ -32,8 +32,9 @@ class Line implements Client, HeapItem {
 }
 
 /**
- * The queue of one name: a line per client, and a heap of the lines by their first waiter. A suspect
- * client leaves the heap with its whole line in one step, and comes back into its old place likewise.
+ * The queue of one name: a line per client, and a heap of the lines by their first waiter. A
+ * suspect client leaves the heap with its whole line in one step, and comes back into its old place
+ * likewise.
  */
 export class MemoryQueue {
   readonly #places = new Map<string, Place<Entry>>();

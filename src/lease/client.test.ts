@@ -1,0 +1,97 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { CohortTrial } from "../../test/fixtures/cohort-trial.js";
+import { settled } from "../../test/fixtures/manual-port.js";
+import { watch } from "../../test/fixtures/outcome.js";
+
+let trial: CohortTrial;
+
+beforeEach(() => {
+  trial = new CohortTrial();
+});
+
+describe("held", () => {
+  it("has the leases of this moment, one for each lock", async () => {
+    const mine = await trial.holdWith(10n);
+    const asked = watch(trial.locks.readWrite("r").read.acquire());
+    await settled();
+    await trial.grant(20n);
+    expect(new Set(trial.locks.held())).toEqual(new Set([mine.lease, asked.value]));
+    await mine.lease.release();
+    expect(trial.locks.held()).toEqual([asked.value]);
+  });
+});
+
+describe("release", () => {
+  it("may take as long as the lease lives, and 5 s at most", async () => {
+    const long = await trial.holdWith(10n);
+    await long.lease.release();
+    const short = await trial.holdWith(20n, { ttlMs: 900 });
+    await trial.port.advance(200);
+    await short.lease.release();
+    expect(trial.store.released.map(({ withinMs }) => withinMs)).toEqual([5_000, 700]);
+  });
+
+  it("that fails is no throw, and counts as released: the grant ends by itself", async () => {
+    trial.store.onRelease = () => Promise.reject(new Error("down"));
+    const { lease } = await trial.holdWith(10n);
+    expect(await lease.release()).toBe(true);
+    expect(lease.state).toBe("released");
+  });
+
+  it("that finds it gone is false, and the lease was lost", async () => {
+    trial.store.onRelease = async () => false;
+    const { lease } = await trial.holdWith(10n);
+    expect(await lease.release()).toBe(false);
+    expect(lease.state).toBe("lost");
+  });
+});
+
+describe("close", () => {
+  it("releases what is held, ends all waits and all timers, and closes the store", async () => {
+    const first = await trial.holdWith(10n);
+    const [second, third] = [trial.join(), trial.join()];
+    await settled();
+    await trial.locks.close();
+    expect(first.lease.state).toBe("released");
+    expect([second.error, third.error]).toMatchObject([
+      { code: "HF_CLOSED" },
+      { code: "HF_CLOSED" },
+    ]);
+    expect(trial.locks.held()).toEqual([]);
+    expect(trial.store.isClosed).toBe(true);
+    await settled();
+    expect(trial.port.alarms).toBe(0);
+  });
+
+  it("leaves nothing held when a turn was passed on in the same moment", async () => {
+    const first = await trial.holdWith(10n);
+    const members = [trial.join(), trial.join(), trial.join()];
+    await settled();
+    await first.lease.release();
+    const grant = await trial.grant(20n);
+    void members[0]?.lease.release();
+    const closed = watch(trial.locks.close());
+    await settled();
+    expect(closed.state).toBe("resolved");
+    expect(members.map(({ state }) => state)).toEqual(["resolved", "rejected", "rejected"]);
+    expect(trial.store.released.map((release) => release.grant)).toContain(grant);
+  });
+
+  it("gives back what is granted only now", async () => {
+    const asked = trial.join();
+    await settled();
+    const grant = trial.store.latest.grant(10n);
+    const closed = watch(trial.locks.close());
+    await settled();
+    expect(asked.error).toMatchObject({ code: "HF_CLOSED" });
+    expect(closed.state).toBe("resolved");
+    expect(trial.store.released.map((release) => release.grant)).toEqual([grant]);
+  });
+});
+
+describe("a store", () => {
+  it("has one Holdfast: it tells one listener what becomes of its grants", async () => {
+    const { Holdfast } = await import("../holdfast.js");
+    expect(() => new Holdfast(trial.store)).toThrow("another Holdfast");
+  });
+});

@@ -1,0 +1,237 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { CohortTrial, type Member } from "../../test/fixtures/cohort-trial.js";
+import { settled } from "../../test/fixtures/manual-port.js";
+import type { ScriptedStore } from "../../test/fixtures/scripted-store.js";
+import type { AcquireOptions } from "../options.js";
+
+let trial: CohortTrial;
+let store: ScriptedStore;
+
+const join = (given?: AcquireOptions): Member => trial.join(given);
+
+beforeEach(() => {
+  trial = new CohortTrial();
+  store = trial.store;
+});
+
+describe("turns", () => {
+  it("are taken on one grant, first come first, each with the next token", async () => {
+    const first = await trial.holdWith(10n);
+    const members = [join(), join(), join()];
+    await settled();
+    expect(store.asked).toHaveLength(1);
+    await first.lease.release();
+    expect(store.asked).toHaveLength(2);
+    expect(store.latest.claim.span).toBe(3);
+    await trial.grant(20n);
+    const tokens: bigint[] = [];
+    for (const member of members) {
+      await settled();
+      tokens.push(member.lease.token);
+      expect(await member.lease.release()).toBe(true);
+    }
+    expect(tokens).toEqual([20n, 21n, 22n]);
+    expect(store.asked).toHaveLength(2);
+    expect(store.released).toHaveLength(2);
+  });
+
+  it("are no more than the store licensed", async () => {
+    const first = await trial.holdWith(10n);
+    const members = Array.from({ length: 12 }, () => join({ cohortLimit: 5 }));
+    await settled();
+    await first.lease.release();
+    for (const [round, span] of [5, 5, 2].entries()) {
+      expect(store.latest.claim.span).toBe(span);
+      await trial.grant(BigInt(100 * (round + 1)));
+      for (const member of members.splice(0, span)) {
+        await settled();
+        await member.lease.release();
+      }
+      expect(store.released).toHaveLength(round + 2);
+    }
+    expect(store.asked).toHaveLength(4);
+  });
+
+  it("are no more than that whoever joins meanwhile, nor where less was granted", async () => {
+    const first = await trial.holdWith(10n);
+    const [second, third] = [join(), join()];
+    await settled();
+    await first.lease.release();
+    await trial.grant(20n, 1);
+    const fourth = join();
+    await second.lease.release();
+    await settled();
+    expect([third.state, fourth.state]).toEqual(["pending", "pending"]);
+    expect(store.asked).toHaveLength(3);
+    expect(store.latest.claim.span).toBe(2);
+  });
+
+  it("release and ask again at once, in that order, when the licence is used up", async () => {
+    const order: string[] = [];
+    store.onRelease = async () => {
+      order.push(`release, ${store.asked.length} asked`);
+      return true;
+    };
+    const first = await trial.holdWith(10n);
+    join();
+    await settled();
+    void first.lease.release();
+    expect(order).toEqual(["release, 1 asked"]);
+    expect(store.asked).toHaveLength(2);
+  });
+
+  it("join only with equals: other times and wishes mean a claim of their own", async () => {
+    await trial.holdWith(10n);
+    const others: AcquireOptions[] = [
+      { ttlMs: 5_000 },
+      { graceMs: 100 },
+      { renew: false },
+      { maxHoldMs: 60_000 },
+      { transferable: true },
+      { fairness: "strict" },
+      { cohortLimit: 1 },
+    ];
+    for (const given of others) join(given);
+    await settled();
+    expect(store.asked).toHaveLength(1 + others.length);
+    expect(new Set(store.asked.map(({ claim }) => claim.span))).toEqual(new Set([1]));
+  });
+
+  it("are for mutexes alone", async () => {
+    const { read } = trial.locks.readWrite("r");
+    const first = read.acquire();
+    void read.acquire();
+    void trial.locks.election("e").campaign();
+    void trial.locks.election("e").campaign();
+    await settled();
+    expect(store.asked).toHaveLength(4);
+    store.asked[0]?.grant(1n);
+    await (await first).release();
+    expect(store.asked).toHaveLength(4);
+  });
+
+  it("do not begin on a hold whose grace has begun", async () => {
+    const given = { graceMs: 1_000 };
+    const first = await trial.holdWith(10n, given);
+    const [second, third] = [join(given), join(given)];
+    await settled();
+    await first.lease.release();
+    await trial.grant(20n);
+    store.onRenew = () => Promise.reject(new Error("down"));
+    await trial.port.advance(29_500);
+    await second.lease.release();
+    expect(third.state).toBe("pending");
+    expect(store.asked).toHaveLength(3);
+  });
+});
+
+describe("whoever would not wait", () => {
+  it("is told at once that this very process holds it", async () => {
+    await trial.holdWith(10n);
+    await trial.port.advance(50);
+    expect(await trial.locks.mutex("x").tryAcquire()).toBeNull();
+    const other = join({ waitMs: 0 });
+    await settled();
+    expect(other.error).toMatchObject({ holder: { token: 10n, heldMs: 50 } });
+    expect(store.asked).toHaveLength(1);
+  });
+
+  it("asks the store when nobody else of this process does", async () => {
+    const only = join({ waitMs: 0 });
+    await settled();
+    expect(store.latest.wait).toBeNull();
+    const waiting = join();
+    await settled();
+    store.latest.busy();
+    await settled();
+    expect(only.error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
+    expect(store.asked).toHaveLength(2);
+    await trial.grant(10n);
+    expect(waiting.lease.token).toBe(10n);
+  });
+});
+
+describe("whoever gives up", () => {
+  it("leaves the others alone", async () => {
+    const first = await trial.holdWith(10n);
+    const controller = new AbortController();
+    const [second, third] = [join({ signal: controller.signal }), join({ waitMs: 500 })];
+    const fourth = join();
+    await settled();
+    controller.abort(new Error("enough"));
+    await trial.port.advance(500);
+    expect(second.error).toMatchObject({ message: "enough" });
+    expect(third.error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT", holder: { token: 10n } });
+    await first.lease.release();
+    expect(store.latest.claim.span).toBe(1);
+    await trial.grant(20n);
+    expect(fourth.lease.token).toBe(20n);
+  });
+
+  it("as the last one withdraws the representative", async () => {
+    const controller = new AbortController();
+    const only = join({ signal: controller.signal });
+    await settled();
+    const { wait } = store.latest;
+    controller.abort();
+    await settled();
+    expect(wait?.ended).toBe(true);
+    expect(only.state).toBe("rejected");
+    const next = await trial.holdWith(10n);
+    expect(next.lease.token).toBe(10n);
+  });
+
+  it("while the grant was under way: it goes back", async () => {
+    const controller = new AbortController();
+    join({ signal: controller.signal });
+    await settled();
+    const grant = store.latest.grant(10n);
+    controller.abort();
+    await settled();
+    expect(store.released.map((release) => release.grant)).toEqual([grant]);
+    expect(trial.locks.held()).toEqual([]);
+  });
+});
+
+describe("a store that fails", () => {
+  it("fails everybody who waits here, and the next one asks anew", async () => {
+    const members = [join(), join(), join()];
+    await settled();
+    store.latest.fail(new Error("down"));
+    await settled();
+    expect(members.map(({ error }) => (error as Error).message)).toEqual(["down", "down", "down"]);
+    const next = await trial.holdWith(10n);
+    expect(next.lease.token).toBe(10n);
+  });
+});
+
+describe("a hold that is lost", () => {
+  it("ends the turn under way, and whoever waits asks anew", async () => {
+    const first = join();
+    await settled();
+    const grant = await trial.grant(10n);
+    const [second, third] = [join(), join()];
+    await settled();
+    store.tell(grant, "revoked", "stuck");
+    expect(first.lease.state).toBe("lost");
+    expect(second.state).toBe("pending");
+    expect(store.latest.claim.span).toBe(2);
+    await trial.grant(20n);
+    expect([second.lease.token, second.lease.state]).toEqual([20n, "held"]);
+    expect(third.state).toBe("pending");
+    expect(await first.lease.release()).toBe(false);
+    expect(second.lease.state).toBe("held");
+  });
+
+  it("is told to its current turn alone: an earlier one was released in time", async () => {
+    const first = await trial.holdWith(10n);
+    const [second, third] = [join(), join()];
+    await settled();
+    await first.lease.release();
+    const grant = await trial.grant(20n);
+    await second.lease.release();
+    await settled();
+    store.tell(grant, "replaced");
+    expect([second.lease.state, third.lease.state]).toEqual(["released", "lost"]);
+  });
+});

@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { claimOf } from "../../test/fixtures/ledger-server.js";
+import { InvalidOptionError } from "../errors.js";
+import type { Grant } from "../store.js";
+import { decodeHandle, encodeHandle } from "./handle.js";
+
+const grant: Grant = {
+  type: "granted",
+  claim: claimOf("5ecret-0wner", { name: 'a "name" \u{1f512}', transferable: true }),
+  token: 2n ** 60n + 1n,
+  span: 1,
+  deadlineMs: 1,
+  session: "s/1",
+};
+
+const encode = (value: unknown): string =>
+  `hf1.${Buffer.from(JSON.stringify(value)).toString("base64url")}`;
+
+describe("a handle", () => {
+  it("carries all it takes to go on, and nothing about who made it", () => {
+    const { claim, token, session } = decodeHandle(encodeHandle(grant));
+    expect(claim).toEqual({ ...grant.claim, meta: {} });
+    expect(token).toBe(grant.token);
+    expect(session).toBe("s/1");
+  });
+
+  it("is one word, fit for an environment variable or a header", () => {
+    expect(encodeHandle(grant)).toMatch(/^hf1\.[\w-]+$/);
+  });
+
+  it.each([
+    ["no string", 42],
+    ["nothing", undefined],
+    ["another version", encodeHandle(grant).replace("hf1.", "hf9.")],
+    ["a cut one", encodeHandle(grant).slice(0, 40)],
+    ["no JSON", `hf1.${Buffer.from("{claim").toString("base64url")}`],
+    ["no object", encode(7)],
+    ["no claim", encode({ token: "1" })],
+    ["no owner", encode({ claim: { name: "a" }, token: "1" })],
+    ["no token", encode({ claim: grant.claim })],
+    ["an odd token", encode({ claim: grant.claim, token: "12x" })],
+  ])("that is %s is refused", (_, handle) => {
+    expect(() => decodeHandle(handle)).toThrow(InvalidOptionError);
+  });
+
+  it("is a secret: neither it nor a part of it is in the message", () => {
+    const spoilt = `${encodeHandle(grant).slice(0, -9)}"`;
+    const error = catchError(() => decodeHandle(spoilt));
+    expect(error).toMatchObject({ option: "handle", value: "(hidden)" });
+    expect(JSON.stringify(error) + String(error) + error.stack).not.toContain(spoilt.slice(4, 20));
+    expect(error.cause).toBeUndefined();
+  });
+});
+
+function catchError(call: () => unknown): Error {
+  try {
+    call();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error("it did not throw");
+}

@@ -1,0 +1,236 @@
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { claimOf } from "../../test/fixtures/ledger-server.js";
+import { ManualPort } from "../../test/fixtures/manual-port.js";
+import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
+import type { Claim, Grant } from "../store.js";
+import type { Hold } from "./hold.js";
+import { Keeper } from "./keeper.js";
+
+const NEVER = new Promise<never>(() => {});
+let port: ManualPort;
+let store: ScriptedStore;
+let keeper: Keeper;
+let tokens: bigint;
+
+interface Kept {
+  readonly grant: Grant;
+  readonly hold: Hold;
+  readonly onWarning: ReturnType<typeof vi.fn<() => void>>;
+  readonly onLost: ReturnType<typeof vi.fn<(reason: string, detail: string) => void>>;
+}
+
+function keep(
+  given: Partial<Parameters<Keeper["keep"]>[2]> = {},
+  claim: Partial<Claim> = {},
+): Kept {
+  const options = {
+    ttlMs: 30_000,
+    renew: true,
+    graceMs: 0,
+    maxHoldMs: Number.POSITIVE_INFINITY,
+    ...given,
+  };
+  tokens += 1n;
+  const grant = store.grantFor(claimOf("o", { ttlMs: options.ttlMs, ...claim }), tokens);
+  const tenant = { onWarning: vi.fn(), onLost: vi.fn() };
+  return { grant, hold: keeper.keep(grant, tenant, options), ...tenant };
+}
+
+beforeEach(() => {
+  port = new ManualPort();
+  store = new ScriptedStore(port);
+  keeper = new Keeper(store);
+  tokens = 0n;
+});
+
+describe("renewals", () => {
+  it("come every third of the ttl, for as long as it is held", async () => {
+    const { onLost, hold } = keep();
+    await port.advance(9_999);
+    expect(store.renewed).toHaveLength(0);
+    await port.advance(290_001);
+    expect(store.renewed).toHaveLength(30);
+    expect(onLost).not.toHaveBeenCalled();
+    keeper.drop(hold);
+    await port.advance(60_000);
+    expect(store.renewed).toHaveLength(30);
+  });
+
+  it("of all that is due travel together, at most 1,000 at a time", async () => {
+    for (let index = 0; index < 2_500; index += 1) keep();
+    await port.advance(10_010);
+    expect(store.renewed.map((batch) => batch.length)).toEqual([1_000, 1_000, 500]);
+    expect(new Set(store.renewed.flat()).size).toBe(2_500);
+  });
+
+  it("take along what is due soon after", async () => {
+    keep();
+    await port.advance(900);
+    keep();
+    await port.advance(5_000);
+    keep();
+    await port.advance(4_100);
+    expect(store.renewed.map((batch) => batch.length)).toEqual([2]);
+  });
+
+  it("are not sent for a fixed lease", async () => {
+    const { onLost } = keep({ renew: false });
+    await port.advance(29_999);
+    expect(store.renewed).toEqual([]);
+    await port.advance(1);
+    expect(onLost).toHaveBeenCalledWith("expired", "");
+  });
+
+  it("keep no process alive", async () => {
+    keep();
+    await port.advance(15_000);
+    expect(port.alarms).toBeGreaterThan(0);
+    expect(port.keepsAlive).toBe(false);
+  });
+});
+
+describe("a renewal that fails", () => {
+  it("is tried again until the deadline, and the lease is not lost before", async () => {
+    const { onLost, grant } = keep();
+    store.onRenew = () => Promise.reject(new Error("down"));
+    await port.advance(29_999);
+    expect(store.renewed.length).toBeGreaterThan(10);
+    expect(onLost).not.toHaveBeenCalled();
+    store.onRenew = async (grants) => grants.map((one) => store.extend(one));
+    grant.deadlineMs += 1_000;
+    await port.advance(20_000);
+    expect(onLost).not.toHaveBeenCalled();
+  });
+
+  it("ends the lease at its deadline, and nothing is sent after it", async () => {
+    const { onLost } = keep();
+    store.onRenew = () => Promise.reject(new Error("down"));
+    await port.advance(30_000);
+    expect(onLost).toHaveBeenCalledExactlyOnceWith("expired", "");
+    const tries = store.renewed.length;
+    await port.advance(60_000);
+    expect(store.renewed).toHaveLength(tries);
+    expect(store.released).toHaveLength(1);
+  });
+
+  it("by silence is repeated while the first is still under way", async () => {
+    keep();
+    store.onRenew = () => NEVER;
+    await port.advance(29_999);
+    expect(store.renewed.length).toBeGreaterThanOrEqual(4);
+  });
+
+  it("for one is a success for the others of its batch", async () => {
+    const [bad, good] = [keep(), keep()];
+    store.onRenew = async (grants) =>
+      grants.map((one) =>
+        one === bad.grant ? { type: "unknown", error: new Error("odd") } : store.extend(one),
+      );
+    await port.advance(31_000);
+    expect(bad.onLost).toHaveBeenCalled();
+    expect(good.onLost).not.toHaveBeenCalled();
+  });
+
+  it("because the grant is gone ends the lease at once, with the store's word", async () => {
+    const { onLost } = keep();
+    store.onRenew = async () => [{ type: "gone", reason: "revoked", detail: "stuck" }];
+    await port.advance(10_000);
+    expect(onLost).toHaveBeenCalledExactlyOnceWith("revoked", "stuck");
+  });
+});
+
+describe("a process that did not run", () => {
+  it.each(["block", "sleep"] as const)(
+    "ends what is over after a %s, and renews the rest",
+    async (how) => {
+      const over = keep({ ttlMs: 1_000 });
+      const alive = keep({ ttlMs: 60_000 });
+      port[how](30_000);
+      await port.advance(400);
+      expect(over.onLost).toHaveBeenCalledWith("expired", "");
+      expect(store.renewed.flat()).not.toContain(over.grant);
+      expect(alive.onLost).not.toHaveBeenCalled();
+      await port.advance(100);
+      expect(store.renewed.flat()).toContain(alive.grant);
+    },
+  );
+
+  it("is told the truth by the first check, before any timer", () => {
+    const { hold, onLost } = keep({ ttlMs: 1_000 });
+    expect(keeper.check(hold)).toBe(true);
+    port.block(1_000);
+    expect(keeper.check(hold)).toBe(false);
+    expect(onLost).toHaveBeenCalledExactlyOnceWith("expired", "");
+  });
+});
+
+describe("what the store says", () => {
+  it("ends a lease at once, and no other", () => {
+    const [one, other] = [keep(), keep()];
+    store.tell(one.grant, "revoked", "stuck");
+    expect(one.onLost).toHaveBeenCalledExactlyOnceWith("revoked", "stuck");
+    expect(other.onLost).not.toHaveBeenCalled();
+    store.tell(one.grant, "revoked", "again");
+    expect(one.onLost).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("maxHoldMs", () => {
+  it("ends the lease, whatever the renewals say, and gives it back", async () => {
+    const { onLost, grant } = keep({ maxHoldMs: 45_000 });
+    await port.advance(44_999);
+    expect(onLost).not.toHaveBeenCalled();
+    await port.advance(1);
+    expect(onLost).toHaveBeenCalledExactlyOnceWith("max_hold", "");
+    expect(store.released.map((release) => release.grant)).toEqual([grant]);
+  });
+});
+
+describe("graceMs", () => {
+  it("warns that long before the deadline, and renews no more", async () => {
+    const { onLost, onWarning } = keep({ renew: false, graceMs: 5_000 });
+    await port.advance(24_999);
+    expect(onWarning).not.toHaveBeenCalled();
+    await port.advance(1);
+    expect(onWarning).toHaveBeenCalledTimes(1);
+    await port.advance(4_999);
+    expect(onLost).not.toHaveBeenCalled();
+    await port.advance(1);
+    expect(onLost).toHaveBeenCalledExactlyOnceWith("expired", "");
+    expect(onWarning).toHaveBeenCalledTimes(1);
+  });
+
+  it("warns before maxHoldMs, too", async () => {
+    const { onWarning } = keep({ graceMs: 5_000, maxHoldMs: 60_000 });
+    await port.advance(54_999);
+    expect(onWarning).not.toHaveBeenCalled();
+    await port.advance(1);
+    expect(onWarning).toHaveBeenCalledTimes(1);
+  });
+
+  it("does not warn while renewals succeed", async () => {
+    const { onWarning } = keep({ graceMs: 14_000 });
+    await port.advance(600_000);
+    expect(onWarning).not.toHaveBeenCalled();
+  });
+});
+
+describe("a detached hold", () => {
+  it("is neither renewed nor ended here, also when a renewal was under way", async () => {
+    const [detached, ...others] = [keep(), keep(), keep()];
+    let answer: () => void = () => {};
+    store.onRenew = (grants) =>
+      new Promise((resolve) => {
+        answer = () => resolve(grants.map((one) => store.extend(one)));
+      });
+    await port.advance(10_000);
+    if (detached) keeper.detach(detached.hold);
+    answer();
+    store.onRenew = async (grants) => grants.map((one) => store.extend(one));
+    await port.advance(120_000);
+    for (const { onLost } of others) expect(onLost).not.toHaveBeenCalled();
+    expect(detached?.onLost).not.toHaveBeenCalled();
+    expect(store.renewed.slice(1).flat()).not.toContain(detached?.grant);
+    expect([...keeper.tenants()]).toHaveLength(2);
+  });
+});

@@ -1,0 +1,110 @@
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { ManualPort } from "../../test/fixtures/manual-port.js";
+import type { Port } from "../time/port.js";
+import type { Timer } from "../time/timers.js";
+import { WaitTime } from "./wait-time.js";
+
+let port: ManualPort;
+
+beforeEach(() => {
+  port = new ManualPort();
+});
+
+describe("a wait", () => {
+  it("sets no timer and hears no signal until somebody asks to be told", () => {
+    const controller = new AbortController();
+    const listen = vi.spyOn(controller.signal, "addEventListener");
+    new WaitTime(port, 1_000, controller.signal);
+    expect(port.alarms).toBe(0);
+    expect(listen).not.toHaveBeenCalled();
+  });
+
+  it("is over by time, which counts from its start", async () => {
+    const wait = new WaitTime(port, 1_000, undefined);
+    port.block(400);
+    const ended = vi.fn();
+    wait.onEnd(ended);
+    expect(port.keepsAlive).toBe(true);
+    await port.advance(599);
+    expect(ended).not.toHaveBeenCalled();
+    await port.advance(1);
+    expect(ended).toHaveBeenCalledTimes(1);
+    expect(wait.endedBy).toBe("time");
+  });
+
+  it("believes the clock, not the timer", () => {
+    const tasks: (() => void)[] = [];
+    const after = (_: number, task: () => void): Timer => {
+      tasks.push(task);
+      return { cancel() {} };
+    };
+    const { clock, random, timers } = port;
+    const early: Port = { clock, random, timers: { ...timers, after } };
+    const wait = new WaitTime(early, 1_000, undefined);
+    const ended = vi.fn();
+    wait.onEnd(ended);
+    port.block(999.5);
+    tasks.shift()?.();
+    expect(ended).not.toHaveBeenCalled();
+    port.block(0.5);
+    tasks.shift()?.();
+    expect(ended).toHaveBeenCalledTimes(1);
+  });
+
+  it("is over by its signal, also by one that had aborted before", () => {
+    const controller = new AbortController();
+    const wait = new WaitTime(port, 1_000, controller.signal);
+    const ended = vi.fn();
+    wait.onEnd(ended);
+    controller.abort();
+    expect(ended).toHaveBeenCalledTimes(1);
+    expect(wait.endedBy).toBe("signal");
+    expect(port.alarms).toBe(0);
+    const late = new WaitTime(port, 1_000, controller.signal);
+    late.onEnd(ended);
+    expect(late.endedBy).toBe("signal");
+    expect(ended).toHaveBeenCalledTimes(2);
+  });
+
+  it("ends once, and tells who asks later at once", () => {
+    const wait = new WaitTime(port, 1_000, undefined);
+    wait.end("closed");
+    wait.end("signal");
+    expect(wait.endedBy).toBe("closed");
+    const ended = vi.fn();
+    wait.onEnd(ended);
+    expect(ended).toHaveBeenCalledTimes(1);
+  });
+
+  it("tells the last who asked: it passes on from one attempt to the next", () => {
+    const wait = new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
+    const [first, second] = [vi.fn(), vi.fn()];
+    wait.onEnd(first);
+    wait.onEnd(second);
+    wait.end("signal");
+    expect(first).not.toHaveBeenCalled();
+    expect(second).toHaveBeenCalledTimes(1);
+  });
+
+  it("that is settled lets timer and signal go, and tells nobody any more", async () => {
+    const controller = new AbortController();
+    const unlisten = vi.spyOn(controller.signal, "removeEventListener");
+    const wait = new WaitTime(port, 1_000, controller.signal);
+    const ended = vi.fn();
+    wait.onEnd(ended);
+    wait.settle();
+    expect(port.alarms).toBe(0);
+    expect(unlisten).toHaveBeenCalled();
+    controller.abort();
+    await port.advance(2_000);
+    wait.end("closed");
+    expect(ended).not.toHaveBeenCalled();
+  });
+
+  it("without an end sets no timer", () => {
+    const wait = new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
+    wait.onEnd(() => {});
+    expect(wait.untilMs).toBe(Number.POSITIVE_INFINITY);
+    expect(port.alarms).toBe(0);
+  });
+});

@@ -1,0 +1,141 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { LockTrial } from "../../test/fixtures/lock-trial.js";
+import { watch } from "../../test/fixtures/outcome.js";
+import { AcquireTimeoutError, InvalidOptionError, StoreError } from "../errors.js";
+
+let trial: LockTrial;
+
+beforeEach(() => {
+  trial = new LockTrial();
+});
+
+describe("acquire", () => {
+  it("waits for ever by default, and is served when the lock is free", async () => {
+    const held = await trial.others.mutex("x").acquire();
+    const asked = watch(trial.locks.mutex("x").acquire());
+    await trial.port.advance(3_600_000);
+    expect(asked.state).toBe("pending");
+    await held.release();
+    await trial.port.advance(0);
+    expect(asked.value?.token).toBeGreaterThan(held.token);
+  });
+
+  it("throws after waitMs, and names the holder", async () => {
+    const held = await trial.others.mutex("x").acquire({ meta: { label: "backup" } });
+    const asked = watch(trial.locks.mutex("x").acquire({ waitMs: 1_000 }));
+    await trial.port.advance(999);
+    expect(asked.state).toBe("pending");
+    await trial.port.advance(1);
+    expect(asked.error).toBeInstanceOf(AcquireTimeoutError);
+    expect(asked.error).toMatchObject({ lockName: "x", store: "ledger", waitMs: 1_000 });
+    expect(asked.error).toMatchObject({ holder: { token: held.token, meta: { label: "backup" } } });
+    expect((asked.error as Error).message).toContain("backup");
+    expect((await trial.others.inspect("x")).waiters).toEqual([]);
+  });
+
+  it("with waitMs 0 does not wait at all, and still throws", async () => {
+    await trial.others.mutex("x").acquire();
+    const asked = watch(trial.locks.mutex("x").acquire({ waitMs: 0 }));
+    await trial.port.advance(0);
+    expect(asked.error).toBeInstanceOf(AcquireTimeoutError);
+  });
+
+  it("rejects with the reason of its signal, before or while it waits", async () => {
+    await trial.others.mutex("x").acquire();
+    const reason = new Error("shutting down");
+    const controller = new AbortController();
+    const asked = watch(trial.locks.mutex("x").acquire({ signal: controller.signal }));
+    await trial.port.advance(100);
+    controller.abort(reason);
+    await trial.port.advance(0);
+    expect(asked.error).toBe(reason);
+    expect((await trial.others.inspect("x")).waiters).toEqual([]);
+    const sent = trial.arbiter.sent.length;
+    await expect(trial.locks.mutex("x").acquire({ signal: controller.signal })).rejects.toBe(
+      reason,
+    );
+    expect(trial.arbiter.sent).toHaveLength(sent);
+  });
+
+  it("is not ended by its signal once it holds", async () => {
+    const controller = new AbortController();
+    const lease = await trial.locks.mutex("x").acquire({ signal: controller.signal });
+    controller.abort();
+    await trial.port.advance(120_000);
+    expect(lease.state).toBe("held");
+  });
+
+  it("tells which lock the store failed", async () => {
+    await trial.locks.inspect("x");
+    trial.arbiter.fate = "request broken";
+    const asked = watch(trial.locks.mutex("job:7").acquire({ storeTimeoutMs: 1_000 }));
+    await trial.port.advance(1_000);
+    expect(asked.error).toBeInstanceOf(StoreError);
+    expect(asked.error).toMatchObject({ lockName: "job:7", store: "ledger", outcome: "unknown" });
+    expect((asked.error as Error).message).toContain('"job:7"');
+  });
+});
+
+describe("tryAcquire", () => {
+  it("is a lease or null, at once", async () => {
+    const lease = await trial.locks.mutex("x").tryAcquire();
+    expect(lease?.state).toBe("held");
+    expect(await trial.others.mutex("x").tryAcquire()).toBeNull();
+    expect(await trial.locks.mutex("x").tryAcquire()).toBeNull();
+    await lease?.release();
+    expect(await trial.others.mutex("x").tryAcquire()).not.toBeNull();
+  });
+});
+
+describe("a read-write lock", () => {
+  it("has many readers or one writer, and a mutex is its write side", async () => {
+    const { read, write } = trial.locks.readWrite("x");
+    const readers = [await read.acquire(), await trial.others.readWrite("x").read.acquire()];
+    expect(await write.tryAcquire()).toBeNull();
+    expect(await trial.others.mutex("x").tryAcquire()).toBeNull();
+    for (const reader of readers) await reader.release();
+    await write.acquire();
+    expect(await read.tryAcquire()).toBeNull();
+  });
+});
+
+describe("a semaphore", () => {
+  it("gives out its permits by weight, and no more", async () => {
+    const semaphore = trial.locks.semaphore("x", 5);
+    const heavy = await semaphore.acquire({ weight: 3 });
+    const light = await trial.others.semaphore("x", 5).acquire({ weight: 2 });
+    expect(await semaphore.tryAcquire()).toBeNull();
+    await light.release();
+    expect(await semaphore.tryAcquire({ weight: 3 })).toBeNull();
+    expect(await semaphore.tryAcquire({ weight: 2 })).not.toBeNull();
+    await heavy.release();
+  });
+
+  it("with a smaller limit elsewhere holds everybody to that one", async () => {
+    await trial.others.semaphore("x", 2).acquire();
+    await trial.locks.semaphore("x", 9).acquire();
+    expect(await trial.locks.semaphore("x", 9).tryAcquire()).toBeNull();
+  });
+
+  it("can take a weight as its default, within its limit", async () => {
+    const all = await trial.locks.semaphore("x", 4, { weight: 4 }).acquire();
+    expect(await trial.others.semaphore("x", 4).tryAcquire()).toBeNull();
+    await all.release();
+    expect(() => trial.locks.semaphore("x", 4, { weight: 5 })).toThrow(InvalidOptionError);
+    const asked = trial.locks.semaphore("x", 4).acquire({ weight: 5 });
+    await expect(asked).rejects.toMatchObject({ option: "weight", value: 5 });
+  });
+
+  it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "3"])(
+    "has no limit of %s",
+    (limit) => {
+      expect(() => trial.locks.semaphore("x", limit as number)).toThrow(InvalidOptionError);
+    },
+  );
+
+  it("is the only lock with weights", async () => {
+    const asked = trial.locks.mutex("x").acquire({ weight: 2 });
+    await expect(asked).rejects.toMatchObject({ code: "HF_INVALID_OPTION", option: "weight" });
+    expect(() => trial.locks.readWrite("x", { weight: 2 })).toThrow(InvalidOptionError);
+  });
+});

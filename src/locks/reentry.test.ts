@@ -1,0 +1,207 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { LockTrial } from "../../test/fixtures/lock-trial.js";
+import { settled } from "../../test/fixtures/manual-port.js";
+import { watch } from "../../test/fixtures/outcome.js";
+import { LeaseLostError, UnsupportedError } from "../errors.js";
+import type { Lease } from "../lease/lease.js";
+import type { Lock } from "./lock.js";
+
+const reentrant = true;
+let trial: LockTrial;
+let mutex: Lock;
+
+const isHeld = async (): Promise<boolean> => (await trial.others.inspect("x")).holders.length > 0;
+
+beforeEach(() => {
+  trial = new LockTrial();
+  mutex = trial.locks.mutex("x", { reentrant });
+});
+
+describe("a nested call", () => {
+  it("of run joins the run around it: same token, same signal, released with the outer one", async () => {
+    await mutex.run(async (outer) => {
+      const inner = await mutex.run(async (lease) => {
+        expect([lease.token, lease.signal]).toEqual([outer.token, outer.signal]);
+        return "inner";
+      });
+      expect(inner).toBe("inner");
+      expect(outer.state).toBe("held");
+      expect(await isHeld()).toBe(true);
+    });
+    expect(await isHeld()).toBe(false);
+    expect(trial.arbiter.sentOf("acquire")).toHaveLength(1);
+    expect(trial.arbiter.sentOf("release")).toHaveLength(1);
+  });
+
+  it("of acquire and tryAcquire joins, too, and their release only counts down", async () => {
+    await mutex.run(async (outer) => {
+      const [one, two] = [await mutex.acquire(), await mutex.tryAcquire()];
+      expect(one.token).toBe(outer.token);
+      expect(two?.token).toBe(outer.token);
+      expect(await one.release()).toBe(true);
+      expect(await one.release()).toBe(true);
+      await two?.release();
+      expect([one.state, outer.state]).toEqual(["released", "held"]);
+      expect(await isHeld()).toBe(true);
+    });
+    expect(await isHeld()).toBe(false);
+  });
+
+  it("through another object of the same lock joins; of another name, or another Holdfast, not", async () => {
+    await mutex.run(async (outer) => {
+      const again = await trial.locks.mutex("x", { reentrant }).tryAcquire();
+      expect(again?.token).toBe(outer.token);
+      const other = await trial.locks.mutex("y", { reentrant }).acquire();
+      expect(other.token).not.toBe(outer.token);
+      await other.release();
+      expect(await trial.others.mutex("x", { reentrant }).tryAcquire()).toBeNull();
+    });
+  });
+
+  it("of the outermost lock joins through others in between", async () => {
+    await mutex.run(async (outer) => {
+      await trial.locks.mutex("y", { reentrant }).run(async () => {
+        await mutex.run(async (inner) => {
+          expect(inner.token).toBe(outer.token);
+        });
+      });
+    });
+  });
+
+  it("that did not ask to join waits like anybody else", async () => {
+    await mutex.run(async () => {
+      expect(await trial.locks.mutex("x").tryAcquire()).toBeNull();
+    });
+    await trial.locks.mutex("x").run(async () => {
+      expect(await mutex.tryAcquire()).toBeNull();
+    });
+  });
+
+  it("keeps the lock when it outlives the run around it, until it is released", async () => {
+    let inner: Lease | undefined;
+    await mutex.run(async () => {
+      inner = await mutex.acquire();
+    });
+    expect(inner?.state).toBe("held");
+    expect(await isHeld()).toBe(true);
+    await inner?.release();
+    expect(await isHeld()).toBe(false);
+  });
+});
+
+describe("only run opens a context", () => {
+  it("acquire does not", async () => {
+    const lease = await mutex.acquire();
+    expect(await mutex.tryAcquire()).toBeNull();
+    await lease.release();
+  });
+
+  it("and a call that outlives it acquires anew", async () => {
+    let goOn: () => void = () => {};
+    let late: Promise<Lease> | undefined;
+    let token = 0n;
+    await mutex.run(async (lease) => {
+      token = lease.token;
+      late = new Promise<void>((resume) => {
+        goOn = resume;
+      }).then(() => mutex.acquire());
+    });
+    goOn();
+    const lease = await late;
+    expect(lease?.token).toBeGreaterThan(token);
+    expect(lease?.state).toBe("held");
+  });
+
+  it("each of two at the same time has its own", async () => {
+    const tokens = await Promise.all(
+      [1, 2].map(() =>
+        mutex.run(async (outer) => {
+          await settled();
+          return mutex.run((inner) => [outer.token, inner.token]);
+        }),
+      ),
+    );
+    for (const [outer, inner] of tokens) expect(inner).toBe(outer);
+    expect(tokens[0]?.[0]).not.toBe(tokens[1]?.[0]);
+  });
+});
+
+describe("a read-write lock", () => {
+  it("lets a read inside a write join", async () => {
+    const { read, write } = trial.locks.readWrite("x", { reentrant });
+    await write.run(async (outer) => {
+      await read.run((inner) => expect(inner.token).toBe(outer.token));
+      await write.run((inner) => expect(inner.token).toBe(outer.token));
+    });
+  });
+
+  it("refuses a write inside a read at once: it would wait for itself", async () => {
+    const { read, write } = trial.locks.readWrite("x", { reentrant });
+    await read.run(async () => {
+      await expect(write.run(() => {})).rejects.toBeInstanceOf(UnsupportedError);
+      await expect(write.acquire()).rejects.toMatchObject({ lockName: "x" });
+      await expect(write.tryAcquire()).rejects.toBeInstanceOf(UnsupportedError);
+      await read.run(() => {});
+    });
+  });
+});
+
+describe("a run whose lease is no more", () => {
+  it("because it was released early is not joined: the next call acquires anew", async () => {
+    await mutex.run(async (outer) => {
+      await outer.release();
+      const stolen = await trial.others.mutex("x").acquire();
+      expect(await mutex.tryAcquire()).toBeNull();
+      await stolen.release();
+      const anew = await mutex.acquire();
+      expect(anew.token).toBeGreaterThan(outer.token);
+      await anew.release();
+    });
+  });
+
+  it("because it was lost is not joined either: whoever tries is told", async () => {
+    const run = watch(
+      mutex.run(async () => {
+        await trial.loseTouch();
+        let hasBegun = false;
+        const inner = mutex.run(() => {
+          hasBegun = true;
+        });
+        await expect(inner).rejects.toBeInstanceOf(LeaseLostError);
+        expect(hasBegun).toBe(false);
+        return "outer";
+      }),
+    );
+    await trial.port.advance(31_000);
+    await settled();
+    expect(run.error).toMatchObject({ code: "HF_LEASE_LOST", value: "outer" });
+  });
+});
+
+describe("a joined lease", () => {
+  it("is lost with the one it joined", async () => {
+    const run = watch(
+      mutex.run(async () => {
+        const inner = await mutex.acquire();
+        trial.port.block(31_000);
+        expect(inner.state).toBe("lost");
+        expect(() => inner.assertHeld()).toThrow(LeaseLostError);
+        expect(await inner.release()).toBe(false);
+      }),
+    );
+    await settled();
+    expect(run.error).toBeInstanceOf(LeaseLostError);
+  });
+
+  it("that was released is held no more, though the outer one is", async () => {
+    await mutex.run(async (outer) => {
+      const inner = await mutex.acquire();
+      await inner.release();
+      expect(inner.state).toBe("released");
+      expect(inner.remainingMs()).toBe(0);
+      expect(() => inner.assertHeld()).toThrow(LeaseLostError);
+      await expect(inner.renew()).rejects.toBeInstanceOf(LeaseLostError);
+      expect(() => outer.assertHeld()).not.toThrow();
+    });
+  });
+});

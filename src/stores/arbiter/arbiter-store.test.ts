@@ -1,0 +1,208 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { claimOf, type LedgerArbiter, LedgerServer } from "../../../test/fixtures/ledger-server.js";
+import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { watch } from "../../../test/fixtures/outcome.js";
+import { ClosedError, StoreError } from "../../errors.js";
+import { WaitTime } from "../../lease/wait-time.js";
+import { marginMs } from "../../rules/margin.js";
+import type { Claim, GoneEvent, Grant } from "../../store.js";
+import { ArbiterStore } from "./arbiter-store.js";
+
+const KEY = "l:x";
+let port: ManualPort;
+let server: LedgerServer;
+let arbiter: LedgerArbiter;
+let store: ArbiterStore;
+let gone: GoneEvent[];
+
+const forever = (): WaitTime => new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
+
+async function take(given: Partial<Claim> = {}, from = store): Promise<Grant> {
+  const grant = await from.acquire(claimOf("a", given), null);
+  if (grant.type !== "granted") throw new Error("not granted");
+  return grant;
+}
+
+beforeEach(() => {
+  port = new ManualPort();
+  server = new LedgerServer(port);
+  arbiter = server.connect();
+  store = new ArbiterStore(arbiter);
+  gone = [];
+  store.onEvent((event) => gone.push(event));
+});
+
+describe("renew", () => {
+  it("moves the deadline on, counted from when it was sent", async () => {
+    const grant = await take();
+    await port.advance(10_000);
+    arbiter.latencyMs = 100;
+    const sentMs = port.nowMs;
+    const renewals = watch(store.renew([{ grant, ttlMs: 30_000 }]));
+    await port.advance(200);
+    expect(renewals.value).toEqual([{ type: "renewed", waiting: false }]);
+    expect(grant.deadlineMs).toBe(sentMs + 30_000 - marginMs(30_000));
+  });
+
+  it("of many grants travels as one call", async () => {
+    const grants = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => take({ owner: `o${n}`, name: `n${n}` })),
+    );
+    const before = arbiter.calls.length;
+    const renewals = await store.renew(grants.map((grant) => ({ grant, ttlMs: 30_000 })));
+    expect(renewals.every(({ type }) => type === "renewed")).toBe(true);
+    expect(arbiter.calls.length - before).toBe(1);
+  });
+
+  it("keeps its distance from the expiry, also when asked for less than there is", async () => {
+    const grant = await take({ ttlMs: 60_000 });
+    const before = grant.deadlineMs;
+    await store.renew([{ grant, ttlMs: 100 }]);
+    expect(grant.deadlineMs).toBe(before);
+  });
+
+  it("tells that others wait", async () => {
+    const grant = await take();
+    void store.acquire(claimOf("b"), forever());
+    await port.advance(0);
+    expect(await store.renew([{ grant, ttlMs: 30_000 }])).toMatchObject([{ waiting: true }]);
+  });
+
+  it("is never sent after the own deadline, and never valid beyond it", async () => {
+    const grant = await take();
+    await store.renew([{ grant, ttlMs: 30_000 }]);
+    const [sent] = arbiter.sentOf("renew");
+    const storeMs = (sent?.notAfterUs ?? Number.NaN) / 1000 - server.aheadMs;
+    expect(storeMs).toBeLessThanOrEqual(grant.deadlineMs);
+    port.block(40_000);
+    const [late] = await store.renew([{ grant, ttlMs: 30_000 }]);
+    expect(late).toEqual({ type: "gone", reason: "expired", detail: "" });
+    expect(arbiter.sentOf("renew")).toHaveLength(1);
+  });
+
+  it("without an answer is unknown, for that one alone where only that one failed", async () => {
+    const [a, b] = [await take({ name: "a" }), await take({ name: "b", owner: "b" })];
+    const error = new StoreError("Odd", { outcome: "unknown" });
+    arbiter.impostor = (commands) =>
+      commands.map((one) => (one.key === "l:a" ? error : server.do(one)));
+    const renewals = await store.renew([
+      { grant: a, ttlMs: 30_000 },
+      { grant: b, ttlMs: 30_000 },
+    ]);
+    expect(renewals).toEqual([
+      { type: "unknown", error },
+      { type: "renewed", waiting: false },
+    ]);
+  });
+
+  it("tells gone, with the store's reason", async () => {
+    const grant = await take();
+    server.do({ type: "revoke", key: KEY, token: Number(grant.token), reason: "stuck" });
+    const [renewal] = await store.renew([{ grant, ttlMs: 30_000 }]);
+    expect(renewal).toEqual({ type: "gone", reason: "revoked", detail: "stuck" });
+  });
+});
+
+describe("release", () => {
+  it("says whether the grant was still there", async () => {
+    const grant = await take();
+    expect(await store.release(grant, 1_000)).toBe(true);
+    expect(await store.release(grant, 1_000)).toBe(false);
+  });
+
+  it("that had to be repeated counts as done", async () => {
+    const grant = await take();
+    arbiter.next("release", "reply broken");
+    const released = watch(store.release(grant, 1_000));
+    await port.advance(200);
+    expect(released.value).toBe(true);
+    expect(arbiter.sentOf("release")).toHaveLength(2);
+  });
+
+  it.each(["request lost", "request broken"] as const)("ends in time with a %s", async (fate) => {
+    const grant = await take();
+    arbiter.fate = fate;
+    const released = watch(store.release(grant, 1_000));
+    await port.advance(1_000);
+    expect(released.state).toBe("rejected");
+  });
+
+  it("leaves a mark in its place when asked to", async () => {
+    const grant = await take({ space: "once" });
+    const waiter = watch(store.acquire(claimOf("w", { space: "once" }), forever()));
+    await port.advance(0);
+    await store.release(grant, 1_000, { ttlMs: 60_000, meta: { by: "a" } });
+    await port.advance(0);
+    const mark = { token: grant.token, meta: { by: "a" } };
+    expect(waiter.value).toMatchObject({ type: "busy", holder: null, mark });
+    expect(await store.acquire(claimOf("b", { space: "once" }), null)).toMatchObject({ mark });
+  });
+});
+
+describe("resume", () => {
+  it("goes on with the same grant, from another client", async () => {
+    const grant = await take({ transferable: true });
+    const other = new ArbiterStore(server.connect());
+    const resumed = await other.resume(grant.claim, grant.token);
+    expect(resumed).toMatchObject({ token: grant.token, span: 1 });
+    expect(resumed?.deadlineMs).toBe(port.nowMs + 30_000 - marginMs(30_000));
+    if (resumed) expect(await other.release(resumed, 1_000)).toBe(true);
+    expect(server.ledger.size).toBe(0);
+  });
+
+  it("is null where the grant is gone, or not that one", async () => {
+    const grant = await take({ transferable: true });
+    expect(await store.resume(grant.claim, grant.token + 1n)).toBeNull();
+    await store.release(grant, 1_000);
+    expect(await store.resume(grant.claim, grant.token)).toBeNull();
+  });
+});
+
+describe("a revoked grant", () => {
+  it("is told to its holder at once", async () => {
+    const grant = await take();
+    const other = new ArbiterStore(server.connect());
+    expect(await other.revoke("lock", "x", grant.token, "stuck deploy")).toBe(true);
+    await port.advance(0);
+    expect(gone).toEqual([{ type: "gone", grant, reason: "revoked", detail: "stuck deploy" }]);
+    expect(await other.revoke("lock", "x", grant.token, "again")).toBe(false);
+  });
+});
+
+describe("the highest token seen", () => {
+  it("travels with every acquire and renew, spans included", async () => {
+    const grant = await take({ span: 5 });
+    await store.renew([{ grant, ttlMs: 30_000 }]);
+    await take({ name: "y", owner: "b" });
+    const seen = Number(grant.token) + 4;
+    expect(arbiter.sentOf("renew")[0]?.seenToken).toBe(seen);
+    expect(arbiter.sentOf("acquire").at(-1)?.seenToken).toBe(seen);
+  });
+});
+
+describe("close", () => {
+  it("ends all waits, withdraws them, closes the arbiter, and refuses what comes later", async () => {
+    await take({}, new ArbiterStore(server.connect()));
+    const asked = watch(store.acquire(claimOf("b"), forever()));
+    await port.advance(0);
+    const closed = watch(store.close());
+    await port.advance(0);
+    expect(asked.value).toMatchObject({ type: "busy" });
+    expect(closed.state).toBe("resolved");
+    expect(arbiter.isClosed).toBe(true);
+    expect(server.view(KEY).waiters).toEqual([]);
+    await expect(store.acquire(claimOf("c"), null)).rejects.toBeInstanceOf(ClosedError);
+    await store.close();
+    expect(port.alarms).toBe(0);
+  });
+
+  it("does not wait for ever for a store that is silent", async () => {
+    await take();
+    void store.acquire(claimOf("b"), forever());
+    await port.advance(0);
+    arbiter.fate = "request lost";
+    const closed = watch(store.close());
+    await port.advance(5_000);
+    expect(closed.state).toBe("resolved");
+  });
+});

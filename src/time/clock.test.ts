@@ -1,0 +1,92 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { check } from "../../test/fixtures/property.js";
+import { type Clock, monotonicClock, suspendAware } from "./clock.js";
+
+/** A machine that can sleep: monotonic time stops, uptime goes on in steps of 10 ms. */
+function machine(startMs = 5_000, uptimeMs = 86_400_003) {
+  let monotonicMs = startMs;
+  let bootMs = uptimeMs;
+  const monotonic: Clock = {
+    nowMs: () => monotonicMs,
+    exactMs: () => monotonicMs,
+    wallUs: () => 42,
+  };
+  return {
+    clock: suspendAware(monotonic, () => Math.floor(bootMs / 10) * 10),
+    trueMs: () => bootMs - uptimeMs + startMs,
+    run(durationMs: number) {
+      monotonicMs += durationMs;
+      bootMs += durationMs;
+    },
+    sleep(durationMs: number) {
+      bootMs += durationMs;
+    },
+  };
+}
+
+describe("suspendAware", () => {
+  it("is the monotonic clock while the machine is awake", () => {
+    const { clock, run } = machine();
+    for (let step = 0; step < 1_000; step += 1) {
+      run(7.3);
+      expect(clock.exactMs()).toBe(clock.nowMs());
+    }
+    expect(clock.nowMs()).toBeCloseTo(5_000 + 7_300, 6);
+  });
+
+  it("counts a suspend from the first exact look on", () => {
+    const { clock, run, sleep } = machine();
+    run(100);
+    sleep(60_000);
+    expect(clock.nowMs()).toBe(5_100);
+    expect(clock.exactMs()).toBeGreaterThanOrEqual(65_100);
+    expect(clock.exactMs()).toBeLessThanOrEqual(65_120);
+    expect(clock.nowMs()).toBe(clock.exactMs());
+  });
+
+  it("adds up several suspends", () => {
+    const { clock, run, sleep, trueMs } = machine();
+    for (let night = 0; night < 50; night += 1) {
+      run(1_000);
+      sleep(8_000);
+      clock.exactMs();
+    }
+    expect(clock.exactMs() - trueMs()).toBeGreaterThanOrEqual(0);
+    expect(clock.exactMs() - trueMs()).toBeLessThanOrEqual(30);
+  });
+
+  it("never runs backwards, never stays more than 30 ms behind, never runs ahead by more", () => {
+    const step = fc.record({
+      awakeMs: fc.nat(500),
+      asleepMs: fc.constantFrom(0, 0, 4, 15, 40, 9_000),
+    });
+    check(
+      fc.property(fc.array(step, { maxLength: 40 }), fc.nat(9), (steps, phaseMs) => {
+        const { clock, run, sleep, trueMs } = machine(5_000, 86_400_000 + phaseMs);
+        let last = clock.exactMs();
+        for (const { awakeMs, asleepMs } of steps) {
+          run(awakeMs);
+          sleep(asleepMs);
+          expect(clock.nowMs()).toBeGreaterThanOrEqual(last);
+          last = clock.exactMs();
+          expect(Math.abs(last - trueMs())).toBeLessThanOrEqual(30);
+          expect(clock.nowMs()).toBe(last);
+        }
+      }),
+    );
+  });
+
+  it("passes the wall clock through", () => {
+    expect(machine().clock.wallUs()).toBe(42);
+  });
+});
+
+describe("monotonicClock", () => {
+  it("does not step back, and tells the date in whole microseconds", () => {
+    const first = monotonicClock.nowMs();
+    expect(monotonicClock.exactMs()).toBeGreaterThanOrEqual(first);
+    expect(Number.isSafeInteger(monotonicClock.wallUs())).toBe(true);
+    expect(Math.abs(monotonicClock.wallUs() / 1000 - Date.now())).toBeLessThan(1_000);
+  });
+});

@@ -1,0 +1,166 @@
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, posix } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+
+const documents = [".", "docs", "docs/stores", "examples"].flatMap((folder) =>
+  readdirSync(join(root, folder))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => posix.join(folder, name)),
+);
+
+interface Block {
+  /** Document and line, as a file name. */
+  readonly name: string;
+  readonly code: string;
+  /** A whole program that needs nothing but the memory store; all others are fragments. */
+  readonly isProgram: boolean;
+}
+
+/** The blocks marked `ts`; one marked `ts sketch` shows a shape and is not meant to compile. */
+const blocks: readonly Block[] = documents.flatMap((document) =>
+  [...read(document).matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(({ index, 1: code = "" }) => {
+    const line = read(document).slice(0, index).split("\n").length;
+    const imports = [...code.matchAll(/^import .* from "(.*)";$/gm)].map(([, from]) => from);
+    const isAtHand = (from = ""): boolean => /^(node:.*|holdfast|holdfast\/memory)$/.test(from);
+    return {
+      name: `${document.replace(/\.md$/, "").replaceAll("/", "-").toLowerCase()}-${line}`,
+      code,
+      isProgram: imports.length > 0 && imports.every(isAtHand),
+    };
+  }),
+);
+
+/** What fragments take as given. */
+const GIVEN = `
+import type { Holdfast, Lease } from "holdfast";
+declare global {
+  const locks: Holdfast;
+  const lease: Lease;
+  const stop: AbortController;
+  const rows: readonly string[];
+  const script: string;
+  const redis: { eval(script: string, keys: number, ...rest: string[]): Promise<unknown> };
+  function sql(text: TemplateStringsArray, ...values: unknown[]): Promise<{ count: number }>;
+  function importRow(row: string): Promise<void>;
+  function saveProgress(row: string): Promise<void>;
+  function save(data: unknown): Promise<void>;
+  function store(token: bigint): Promise<void>;
+  function work(signal: AbortSignal): Promise<void>;
+  function render(): Promise<string>;
+  function rebuild(token: bigint): Promise<void>;
+  function sendMail(): Promise<void>;
+  function sendNewsletter(): Promise<void>;
+  function sendReport(token: bigint): Promise<string>;
+  function indexBatch(token: bigint): Promise<void>;
+  function transfer(from: bigint, to: bigint): Promise<void>;
+}
+`;
+
+/**
+ * A folder like a user's project with the built package, and like a store's folder in the sources:
+ * what is written for either compiles there.
+ */
+const project = mkdtempSync(join(tmpdir(), "holdfast-docs-"));
+const folder = join(project, "src/stores/docs");
+
+beforeAll(() => {
+  mkdirSync(folder, { recursive: true });
+  mkdirSync(join(project, "node_modules"));
+  symlinkSync(root, join(project, "node_modules/holdfast"));
+  for (const name of readdirSync(join(root, "src"))) {
+    if (name !== "stores") symlinkSync(join(root, "src", name), join(project, "src", name));
+  }
+  for (const name of readdirSync(join(root, "src/stores"))) {
+    symlinkSync(join(root, "src/stores", name), join(folder, "..", name));
+  }
+  writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module" }));
+  writeFileSync(join(folder, "given.d.ts"), GIVEN);
+  for (const { name, code } of blocks) {
+    writeFileSync(join(folder, `${name}.ts`), `${code}\nexport {};\n`);
+  }
+});
+
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+function compile(some: readonly Block[], options: Record<string, unknown>): void {
+  const compilerOptions = {
+    target: "es2022",
+    lib: ["es2023", "esnext.disposable"],
+    module: "nodenext",
+    types: ["node"],
+    typeRoots: [join(root, "node_modules/@types")],
+    strict: true,
+    skipLibCheck: true,
+    ...options,
+  };
+  const files = ["given.d.ts", ...some.map(({ name }) => `${name}.ts`)];
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
+  run(join(root, "node_modules/typescript/bin/tsc"), ["--pretty", "false"]);
+}
+
+function run(program: string, args: readonly string[] = []): void {
+  try {
+    const options = { cwd: folder, encoding: "utf8", stdio: "pipe", timeout: 60_000 } as const;
+    execFileSync(process.execPath, [program, ...args], options);
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`${program} failed:\n${stdout}${stderr}`, { cause: error });
+  }
+}
+
+describe("code in the documentation", () => {
+  const programs = blocks.filter(({ isProgram }) => isProgram);
+
+  it("compiles", () => {
+    expect(programs).not.toEqual([]);
+    compile(blocks, { noEmit: true });
+  });
+
+  it("runs where it is whole", () => {
+    compile(programs, { rootDir: ".", outDir: "out" });
+    for (const { name } of programs) run(`out/${name}.js`);
+  });
+});
+
+describe("links in the documentation", () => {
+  it.each(documents)("of %s lead somewhere", (document) => {
+    // What stands in code is no link.
+    const text = read(document)
+      .replace(/^```[\s\S]*?^```$/gm, "")
+      .replace(/`[^`\n]*`/g, "");
+    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
+    const local = links.filter((link) => !/^https?:/.test(link));
+    expect(local.filter((link) => !leadsSomewhere(document, link))).toEqual([]);
+  });
+});
+
+/** Whether the file is there, and the heading in it. */
+function leadsSomewhere(from: string, link: string): boolean {
+  const [path = "", anchor] = link.split("#");
+  const file = path === "" ? from : posix.join(dirname(from), path);
+  if (!existsSync(join(root, file))) return false;
+  if (anchor === undefined) return true;
+  const headings = [...read(file).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
+  return headings.map(anchorOf).includes(anchor);
+}
+
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+}

@@ -1,0 +1,73 @@
+import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+const run = promisify(execFile);
+
+/** What each example prints. The addresses are spelt out, so that unused files are still found. */
+const EXAMPLES: ReadonlyMap<URL, readonly string[]> = new Map([
+  [
+    new URL("../../examples/cron-once.mjs", import.meta.url),
+    ["north: failed, the mail server is down", "east: sent in run 2", "south: done by east"],
+  ],
+  [
+    new URL("../../examples/fencing.mjs", import.meta.url),
+    [
+      "the later token is higher: true",
+      "quick writes 2: accepted",
+      "slow writes 1: refused",
+      "the slow lease is lost, the total is 2",
+    ],
+  ],
+  [
+    new URL("../../examples/leader.mjs", import.meta.url),
+    [
+      "north leads",
+      "south leads",
+      "north ends: revoked",
+      "south ends: told to",
+      "seen: north, south",
+    ],
+  ],
+  [
+    new URL("../../examples/metrics.mjs", import.meta.url),
+    [
+      "released: false",
+      "acquire busy: 1",
+      "acquire granted: 2",
+      "lost revoked: 1",
+      "release released: 1",
+    ],
+  ],
+  [
+    new URL("../../examples/own-store.mjs", import.meta.url),
+    ["it locks", "the kit had enough to do", "it behaves"],
+  ],
+  [new URL("../../examples/transfer.mjs", import.meta.url), ["anna 90, ben 110, together 200"]],
+  [
+    new URL("../../examples/worker-pool.mjs", import.meta.url),
+    ["started: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9", "never more than 5 connections, 0 left open"],
+  ],
+]);
+
+const nameOf = (file: URL): string => file.pathname.slice(file.pathname.lastIndexOf("/") + 1);
+
+it("knows every example", () => {
+  const folder = new URL("../../examples/", import.meta.url);
+  const programs = readdirSync(folder).filter((name) => name.endsWith(".mjs"));
+  expect([...EXAMPLES.keys()].map(nameOf)).toEqual(programs.sort());
+});
+
+it.each([...EXAMPLES].map(([file, lines]) => ({ name: nameOf(file), file, lines })))(
+  "runs $name to its end",
+  async ({ file, lines }) => {
+    // A failing exit code rejects, and so does a program that has to be killed.
+    const { stdout, stderr } = await run(process.execPath, [fileURLToPath(file)], {
+      timeout: 60_000,
+    });
+    expect(stderr).toBe("");
+    expect(stdout.trimEnd().split("\n")).toEqual(lines);
+  },
+);
