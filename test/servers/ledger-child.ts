@@ -1,0 +1,13 @@
+// Opens a store on the ledger server in a child process of the conformance kit.
+import type { Store } from "../../src/store.js";
+import { ArbiterStore } from "../../src/stores/arbiter/arbiter-store.js";
+import { LedgerArbiter } from "./ledger-arbiter.js";
+
+export interface LedgerAddress {
+  readonly port: number;
+  readonly namespace: string;
+}
+
+export function openStore({ port, namespace }: LedgerAddress): Store {
+  return new ArbiterStore(new LedgerArbiter(port, namespace));
+}

@@ -1,0 +1,54 @@
+// What the ledger server and its clients say to each other, one JSON object a line.
+import type { Socket } from "node:net";
+import type { Command, Push, View } from "../../src/rules/ledger-command.js";
+import type { Execution } from "../../src/stores/arbiter/arbiter.js";
+
+/** A fault that strikes once, on the connection of the client with this label. */
+export interface LedgerFault {
+  /**
+   * loseReply: the command takes effect, then the connection breaks. keepBack: the connection breaks
+   * first, and the command takes effect when it is delivered. dropPush: a push is lost.
+   */
+  readonly kind: "loseReply" | "keepBack" | "dropPush";
+  readonly label: string;
+  readonly command?: Command["type"];
+}
+
+export type LedgerRequest =
+  /** Who speaks on this connection: a label for faults, and whose pushes it takes. */
+  | { readonly type: "hello"; readonly label: string; readonly client: string | null }
+  | { readonly type: "execute"; readonly namespace: string; readonly commands: readonly Command[] }
+  | { readonly type: "list"; readonly namespace: string; readonly prefix: string }
+  /** Forgets all locks of a namespace. */
+  | { readonly type: "wipe"; readonly namespace: string }
+  /** How many names a namespace remembers. */
+  | { readonly type: "size"; readonly namespace: string }
+  /** Answered when the fault has struck. */
+  | { readonly type: "fault"; readonly fault: LedgerFault }
+  /** Executes what was kept back. */
+  | { readonly type: "deliver"; readonly label: string };
+
+export interface LedgerReplies {
+  readonly hello: { readonly pid: number };
+  readonly execute: Execution;
+  readonly list: readonly { readonly key: string; readonly view: View }[];
+  readonly wipe: null;
+  readonly size: number;
+  readonly fault: null;
+  readonly deliver: null;
+}
+
+/** From a client; the reply carries the same id. */
+export type ClientLine = LedgerRequest & { readonly id: number };
+
+export type ServerLine = { readonly id: number; readonly value: unknown } | { readonly push: Push };
+
+/** Calls back for each line that a socket brings. */
+export function readLines(socket: Socket, onLine: (line: string) => void): void {
+  let rest = "";
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) onLine(line);
+  });
+}

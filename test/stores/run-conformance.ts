@@ -1,0 +1,21 @@
+import { describe, test, vi } from "vitest";
+import { type ConformanceCase, conformance, type Harness } from "../../src/conformance/index.js";
+
+/** So many cases at a time: most of them wait most of the time. */
+const CONCURRENCY = 8;
+
+/** Runs the kit on vitest. A store's test file says no more than how to open it. */
+export function runConformance(harness: Harness): void {
+  vi.setConfig({ maxConcurrency: CONCURRENCY });
+  const cases = conformance(harness);
+  describe.concurrent("conformance", () => {
+    for (const one of cases) if (!one.alone) register(one);
+  });
+  describe("conformance, one at a time", () => {
+    for (const one of cases) if (one.alone) register(one);
+  });
+}
+
+function register({ title, skip, run }: ConformanceCase): void {
+  test(title, (context) => (skip === null ? run() : context.skip(skip)));
+}
