@@ -9,8 +9,14 @@ type Opener = (url: URL) => Promise<Store>;
  * One line per store: what its URLs begin with, and how it is loaded, not before it is asked for.
  */
 const openers: Readonly<Record<string, Opener>> = {
+  "etcd:": async (url) => (await import("./stores/etcd/index.js")).openEtcdStore(url),
+  "etcds:": async (url) => (await import("./stores/etcd/index.js")).openEtcdStore(url),
   "file:": async (url) => (await import("./stores/file/index.js")).openFileStore(url),
   "memory:": async (url) => (await import("./stores/memory/index.js")).openMemoryStore(url),
+  "redis:": async (url) => (await import("./stores/redis/index.js")).openRedisStore(url),
+  "rediss:": async (url) => (await import("./stores/redis/index.js")).openRedisStore(url),
+  "redis+sentinel:": async (url) => (await import("./stores/redis/index.js")).openRedisStore(url),
+  "redis+cluster:": async (url) => (await import("./stores/redis/index.js")).openRedisStore(url),
 };
 
 /** Opens the store that a URL names, with defaults for all locks; `close` closes it again. */
@@ -22,7 +28,7 @@ function openStore(url: string): Promise<Store> {
   const known = Object.keys(openers).join(", ");
   let parsed: URL;
   try {
-    parsed = new URL(url);
+    parsed = parseUrl(url);
   } catch {
     throw new InvalidOptionError(
       "url",
@@ -35,4 +41,14 @@ function openStore(url: string): Promise<Store> {
   if (!open)
     throw new InvalidOptionError("url", parsed.protocol, `must begin with one of ${known}`);
   return open(parsed);
+}
+
+/** A URL has room for one host: those that follow it after a comma become `host` parameters. */
+function parseUrl(url: string): URL {
+  const [, before = "", first = "", others = "", rest = ""] =
+    /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#,]*)((?:,[^/?#,]*)*)(.*)$/s.exec(url) ?? [];
+  if (others === "") return new URL(url);
+  const parsed = new URL(before + first + rest);
+  for (const host of others.slice(1).split(",")) parsed.searchParams.append("host", host);
+  return parsed;
 }

@@ -163,6 +163,28 @@ export class StoreError extends HoldfastError {
   }
 }
 
+/** Too few replicas had a grant in time: it does not count, and was given back. */
+export class ReplicationError extends StoreError {
+  static override readonly brand: string = "ReplicationError";
+  override readonly code = "HF_STORE_REPLICATION";
+  /** How many replicas had to have it. */
+  readonly asked: number;
+  /** How many said so within `timeoutMs`. */
+  readonly acknowledged: number;
+  readonly timeoutMs: number;
+
+  constructor(asked: number, acknowledged: number, timeoutMs: number, context: ErrorContext = {}) {
+    super(
+      `Only ${acknowledged} of ${asked} replicas had the grant within ${timeoutMs} ms: ` +
+        "check the replicas, or ask for fewer (replicas), or give them more time.",
+      { ...context, outcome: "unknown", retryable: false },
+    );
+    this.asked = asked;
+    this.acknowledged = acknowledged;
+    this.timeoutMs = timeoutMs;
+  }
+}
+
 /** The store cannot do this; the message says which can. */
 export class UnsupportedError extends HoldfastError {
   static override readonly brand: string = "UnsupportedError";

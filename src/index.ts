@@ -6,6 +6,7 @@ export {
   HoldfastError,
   InvalidOptionError,
   LeaseLostError,
+  ReplicationError,
   StoreError,
   UnsupportedError,
 } from "./errors.js";

@@ -41,6 +41,11 @@ export interface Claim {
   readonly alone: boolean;
   /** The longest silence of the store to endure. */
   readonly storeTimeoutMs: number;
+  /**
+   * A grant that can be relied on for no longer than this at first is of no use yet: the store makes
+   * sure of more before it returns it. Default 0.
+   */
+  readonly leastMs?: number;
 }
 
 /** What the store granted. */

@@ -201,7 +201,7 @@ export class Client {
 
   #claim(target: Target, options: Options, span: number): Claim {
     const { space, name, mode, weight, limit } = target;
-    const { ttlMs, meta, transferable, renew, maxHoldMs, storeTimeoutMs } = options;
+    const { ttlMs, meta, transferable, renew, maxHoldMs, graceMs, storeTimeoutMs } = options;
     const alone = transferable || !renew || maxHoldMs !== Number.POSITIVE_INFINITY;
     const owner = this.store.port.random.id();
     return {
@@ -217,6 +217,8 @@ export class Client {
       transferable,
       alone,
       storeTimeoutMs,
+      // With less, its signal would abort at once.
+      leastMs: graceMs,
     };
   }
 

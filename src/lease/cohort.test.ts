@@ -110,6 +110,21 @@ describe("turns", () => {
     expect(store.asked).toHaveLength(4);
   });
 
+  it("are renewed for the time asked for, whatever the turn before renewed for", async () => {
+    const first = await trial.holdWith(10n);
+    const [second, third] = [join(), join()];
+    await settled();
+    await first.lease.release();
+    await trial.grant(20n);
+    await second.lease.renew(300);
+    await second.lease.release();
+    await settled();
+    const renewals = store.renewed.length;
+    await trial.port.advance(9_000);
+    expect(store.renewed.length - renewals).toBeLessThan(3);
+    expect(third.lease.state).toBe("held");
+  });
+
   it("do not begin on a hold whose grace has begun", async () => {
     const given = { graceMs: 1_000 };
     const first = await trial.holdWith(10n, given);

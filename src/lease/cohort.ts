@@ -138,6 +138,8 @@ export class Cohort implements Tenant {
     const { keeper, store } = this.#duties;
     const token = this.#nextToken++;
     this.#turnsLeft -= 1;
+    // What the turn before renewed for was its own business.
+    hold.ttlMs = this.#options.ttlMs;
     const lease = new HeldLease(hold, token, startMs, keeper, store.port.clock, () =>
       this.#endTurn(lease),
     );

@@ -29,10 +29,6 @@ export class Hold implements HeapItem {
   isLive = true;
   heapIndex = -1;
   #isWarned = false;
-  /**
-   * The first deadline, where it leaves no room for the grace: that of a claim, not yet confirmed.
-   */
-  readonly #claimedMs: number;
 
   constructor(
     grant: Grant,
@@ -48,7 +44,6 @@ export class Hold implements HeapItem {
     this.renews = options.renew;
     this.ttlMs = options.ttlMs;
     this.renewMs = nowMs + options.ttlMs / 3;
-    this.#claimedMs = grant.deadlineMs - options.graceMs <= nowMs ? grant.deadlineMs : Number.NaN;
     this.plan();
   }
 
@@ -57,8 +52,6 @@ export class Hold implements HeapItem {
   }
 
   get warningMs(): number {
-    // A warning now would end what the answer to the confirm is about to extend.
-    if (this.grant.deadlineMs === this.#claimedMs) return this.deadlineMs;
     return this.deadlineMs - this.graceMs;
   }
 

@@ -141,7 +141,9 @@ export class AllLock implements Lock<LeaseSet> {
     const untilMs = clock.nowMs() + waitMs;
     for (;;) {
       const set = await this.#gather((member) =>
-        member.acquire({ ...options, waitMs: Math.max(0, untilMs - clock.nowMs()) }),
+        member
+          .acquire({ ...options, waitMs: Math.max(0, untilMs - clock.nowMs()) })
+          .catch((error) => inTotal(waitMs, error)),
       );
       if (set?.state === "held") return set;
       // One was lost while we waited for the others: begin again, for as long as there is time.
@@ -169,4 +171,11 @@ export class AllLock implements Lock<LeaseSet> {
     await Promise.all(leases.map((lease) => lease.release()));
     return null;
   }
+}
+
+/** Which member was in the way, and how long all of them were waited for. */
+function inTotal(waitMs: number, error: unknown): never {
+  if (!(error instanceof AcquireTimeoutError)) throw error;
+  const { holder, lockName, store } = error;
+  throw new AcquireTimeoutError(waitMs, holder, { lockName, store });
 }

@@ -36,7 +36,8 @@ export async function once<T>(
 ): Promise<OnceResult<T>> {
   const { keepMs, ...given } = onceOptions ?? {};
   checkDuration("keepMs", keepMs, 1);
-  const options = resolveOptions({ waitMs: 0, ...given }, client.store.traits, defaults);
+  const patience = { ...given, waitMs: given.waitMs ?? 0 };
+  const options = resolveOptions(patience, client.store.traits, defaults);
   const target = { space: "once", name, mode: "exclusive", weight: 1, limit: NO_LIMIT } as const;
   const outcome = await client.request(target, options, options.waitMs > 0);
   if (outcome.type === "busy") return outdone(outcome);

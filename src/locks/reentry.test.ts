@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 
 describe("a nested call", () => {
-  it("of run joins the run around it: same token, same signal, released with the outer one", async () => {
+  it("of run joins the run around it: same token, same signal, one release", async () => {
     await mutex.run(async (outer) => {
       const inner = await mutex.run(async (lease) => {
         expect([lease.token, lease.signal]).toEqual([outer.token, outer.signal]);
@@ -47,7 +47,7 @@ describe("a nested call", () => {
     expect(await isHeld()).toBe(false);
   });
 
-  it("through another object of the same lock joins; of another name, or another Holdfast, not", async () => {
+  it("through another object of the same lock joins; another name or Holdfast not", async () => {
     await mutex.run(async (outer) => {
       const again = await trial.locks.mutex("x", { reentrant }).tryAcquire();
       expect(again?.token).toBe(outer.token);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { commandOf, type LedgerStep, ledgerStep } from "../../test/fixtures/ledger-step.js";
@@ -45,7 +46,7 @@ function play(history: readonly LedgerStep[], look: (moment: Moment) => void): v
   }
 }
 
-describe("in every history", () => {
+describe("in every history", { timeout: 30_000 }, () => {
   it("the holders are compatible", () => {
     check(
       fc.property(steps, (history) => {
@@ -86,8 +87,8 @@ describe("in every history", () => {
           if (reply.type === "queued") expect(again).toEqual({ ...reply, ahead: null });
           else if (command.type === "release") expect(again).toMatchObject({ held: false });
           else if (command.type === "revoke") expect(again).toMatchObject({ done: false });
-          else expect(again).toEqual(reply);
-          expect(after).toEqual(view);
+          else if (!isDeepStrictEqual(again, reply)) expect(again).toEqual(reply);
+          if (!isDeepStrictEqual(after, view)) expect(after).toEqual(view);
         });
       }),
     );
@@ -129,7 +130,7 @@ describe("in every history", () => {
   });
 });
 
-describe("where everybody answers", () => {
+describe("where everybody answers", { timeout: 30_000 }, () => {
   const calm = steps.map((history) =>
     history.map((step) => ({ ...step, pauseUs: 0, unreachable: null })),
   );
@@ -162,7 +163,7 @@ describe("where everybody answers", () => {
   });
 });
 
-describe("in the end", () => {
+describe("in the end", { timeout: 30_000 }, () => {
   it("nothing is left of any history", () => {
     check(
       fc.property(steps, (history) => {

@@ -86,7 +86,7 @@ describe("nobody overtakes", () => {
 });
 
 describe("a client that does not answer", () => {
-  it("is passed over when a claim lapses, keeps its places, and is served after its next touch", () => {
+  it("is passed over when a claim lapses, keeps its places, and is served after a touch", () => {
     trial.take("h");
     trial.acquire("d1");
     trial.acquire("d2");

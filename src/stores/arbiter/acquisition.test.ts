@@ -150,7 +150,7 @@ describe("a failure", () => {
     expect(arbiter.sentOf("acquire")).toHaveLength(1);
   });
 
-  it("is told after storeTimeoutMs of silence, with what the store said last as its cause", async () => {
+  it("is told after storeTimeoutMs of silence, with the last failure as its cause", async () => {
     arbiter.fate = "request broken";
     const asked = watch(store.acquire(claimOf("a", { storeTimeoutMs: 3_000 }), forever()));
     await port.advance(2_999);

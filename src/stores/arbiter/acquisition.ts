@@ -257,10 +257,12 @@ export class Acquisition {
   #claimGrant(pushed: PushedGrant, deadlineMs: number | null, fromMs: number): void {
     this.#confirming = pushed.token;
     this.#entered = true;
-    const { channel } = this.#around;
+    const { channel, port } = this.#around;
     const confirmed = channel.sendNow({ type: "confirm", key: this.key, owner: this.owner });
     this.#around.onHandoff(this.#claim, pushed.token);
-    const grant = deadlineMs === null ? null : this.#accept(pushed, deadlineMs);
+    const leastMs = this.#claim.leastMs ?? 0;
+    const isBelieved = deadlineMs !== null && deadlineMs - port.clock.nowMs() > leastMs;
+    const grant = isBelieved ? this.#accept(pushed, deadlineMs) : null;
     const lapseMs = fromMs + (pushed.expiryUs - pushed.grantedUs) / 1000;
     void this.#followUp(pushed, confirmed, grant, grant?.deadlineMs ?? lapseMs);
   }

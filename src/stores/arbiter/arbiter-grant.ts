@@ -14,6 +14,8 @@ export class ArbiterGrant implements Grant {
    */
   tombstoneUs: number;
   deadlineMs: number;
+  /** Its release is under way: nobody relies on it, and no other release may overtake that one. */
+  isGivenBack = false;
 
   constructor(
     claim: Claim,

@@ -127,6 +127,26 @@ describe("release", () => {
     expect(released.state).toBe("rejected");
   });
 
+  it("is not overtaken by an answer to a late echo of its grant", async () => {
+    const other = new ArbiterStore(server.connect());
+    const held = await take({ space: "once", owner: "h" }, other);
+    const asked = watch(store.acquire(claimOf("a", { space: "once" }), forever()));
+    await port.advance(0);
+    arbiter.pushes = "kept";
+    await other.release(held, 1_000);
+    for (const push of arbiter.kept) arbiter.onPush(push);
+    await port.advance(0);
+    arbiter.next("release", "request broken");
+    const released = watch(
+      store.release(asked.value as Grant, 1_000, { ttlMs: 60_000, meta: { by: "a" } }),
+    );
+    for (const push of arbiter.kept) arbiter.onPush(push);
+    await port.advance(200);
+    expect(released.value).toBe(true);
+    expect(server.view("o:x").mark).not.toBeNull();
+    expect(arbiter.sentOf("release").every(({ keep }) => keep !== null)).toBe(true);
+  });
+
   it("leaves a mark in its place when asked to", async () => {
     const grant = await take({ space: "once" });
     const waiter = watch(store.acquire(claimOf("w", { space: "once" }), forever()));
@@ -169,6 +189,29 @@ describe("a revoked grant", () => {
   });
 });
 
+describe("after the subscription was renewed", () => {
+  it("a revocation that went unheard is found", async () => {
+    const grant = await take();
+    arbiter.pushes = "kept";
+    server.do({ type: "revoke", key: KEY, token: Number(grant.token), reason: "stuck" });
+    await port.advance(100);
+    expect(gone).toEqual([]);
+    arbiter.onReset();
+    await port.advance(0);
+    expect(gone).toMatchObject([{ grant, reason: "revoked", detail: "stuck" }]);
+  });
+
+  it("a grant that is still there is left as it is", async () => {
+    const grant = await take();
+    const { deadlineMs } = grant;
+    await port.advance(1_000);
+    arbiter.onReset();
+    await port.advance(0);
+    expect(gone).toEqual([]);
+    expect(grant.deadlineMs).toBe(deadlineMs);
+  });
+});
+
 describe("the highest token seen", () => {
   it("travels with every acquire and renew, spans included", async () => {
     const grant = await take({ span: 5 });
@@ -181,7 +224,7 @@ describe("the highest token seen", () => {
 });
 
 describe("close", () => {
-  it("ends all waits, withdraws them, closes the arbiter, and refuses what comes later", async () => {
+  it("ends all waits, withdraws them, and refuses what comes later", async () => {
     await take({}, new ArbiterStore(server.connect()));
     const asked = watch(store.acquire(claimOf("b"), forever()));
     await port.advance(0);

@@ -184,21 +184,34 @@ export class ArbiterStore implements Store {
   }
 
   async #release(
+    grant: ArbiterGrant,
+    withinMs: number,
+    keep?: { ttlMs: number; meta: Meta },
+  ): Promise<boolean> {
+    grant.isGivenBack = true;
+    try {
+      return await this.#sendRelease(grant, withinMs, keep);
+    } finally {
+      const { owner } = grant.claim;
+      if (this.#grants.get(owner) === grant) this.#grants.delete(owner);
+    }
+  }
+
+  async #sendRelease(
     { key, claim, tombstoneUs }: ArbiterGrant,
     withinMs: number,
     keep?: { ttlMs: number; meta: Meta },
   ): Promise<boolean> {
     const { owner } = claim;
-    this.#grants.delete(owner);
     const mark = keep ? { ttlUs: keep.ttlMs * 1000, meta: JSON.stringify(keep.meta) } : null;
     let untilMs = Number.NaN;
     for (let failures = 0; ; failures += 1) {
       try {
         const release = { type: "release", key, owner, tombstoneUs, keep: mark } as const;
-        const { reply } = await this.#channel.send(release);
+        const { reply, resent } = await this.#channel.send(release);
         if (reply.claimUs > 0) this.#checkLater(key, reply.claimUs / 1000);
         // Absent after a try of unknown outcome: that try released it, for nobody else could yet.
-        return reply.held || failures > 0;
+        return reply.held || resent || failures > 0;
       } catch (error) {
         const pauseMs = RETRY_MS * (failures + 1);
         const nowMs = this.port.clock.nowMs();
@@ -281,8 +294,20 @@ export class ArbiterStore implements Store {
       (push) => this.#onPush(push),
       () => {
         for (const vigil of this.#vigils.values()) void vigil.touch();
+        for (const grant of this.#grants.values()) void this.#lookAfter(grant);
       },
     );
+  }
+
+  /** A revocation may have gone unheard; to confirm once more changes nothing, but tells. */
+  async #lookAfter(grant: ArbiterGrant): Promise<void> {
+    try {
+      const confirm = { type: "confirm", key: grant.key, owner: grant.claim.owner } as const;
+      const { reply } = await this.#channel.send(confirm);
+      if (reply.type === "gone") this.#lose(grant, reply.reason, reply.detail);
+    } catch {
+      // It was only a look: renewals ask again, too.
+    }
   }
 
   #onPush(push: Push): void {
@@ -354,7 +379,7 @@ export class ArbiterStore implements Store {
   }
 
   #isLive(grant: ArbiterGrant): boolean {
-    return this.#grants.get(grant.claim.owner) === grant;
+    return !grant.isGivenBack && this.#grants.get(grant.claim.owner) === grant;
   }
 
   #lose(grant: ArbiterGrant, reason: GoneEvent["reason"], detail: string): void {
@@ -376,8 +401,9 @@ export class ArbiterStore implements Store {
           const { reply } = await this.#channel.send(release);
           if (reply.claimUs > 0) this.#checkLater(key, reply.claimUs / 1000);
           return;
-        } catch {
-          if (clock.nowMs() >= untilMs) return;
+        } catch (error) {
+          const isFinal = error instanceof StoreError && !error.retryable;
+          if (isFinal || clock.nowMs() >= untilMs) return;
           await this.#pause(RETRY_MS * failures);
         }
       }

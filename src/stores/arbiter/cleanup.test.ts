@@ -90,6 +90,18 @@ describe("whoever gives up", () => {
   });
 });
 
+describe("a withdrawal", () => {
+  it("that the store will never take is not repeated", async () => {
+    await occupy();
+    const asked = watch(store.acquire(claimOf("a"), waitFor(1_000)));
+    await port.advance(900);
+    arbiter.fate = new StoreError("Not allowed", { outcome: "not_applied", retryable: false });
+    await port.advance(10_000);
+    expect(asked.state).toBe("resolved");
+    expect(arbiter.sentOf("release")).toHaveLength(1);
+  });
+});
+
 describe("whoever fails", () => {
   it.each(["request lost", "reply lost"] as const)(
     "by a %s is withdrawn, and buried",

@@ -83,6 +83,18 @@ describe("a pushed grant", () => {
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 
+  it("is believed only when confirmed, where its claim is too short to be of use", async () => {
+    arbiter.latencyMs = 10;
+    const claim = claimOf("w", { leastMs: CLAIM_MS });
+    const asked = watch(store.acquire(claim, forever()));
+    await port.advance(20);
+    await handOver();
+    await port.advance(29);
+    expect(asked.state).toBe("pending");
+    await port.advance(1);
+    expect((asked.value as Grant).deadlineMs).toBeGreaterThan(port.nowMs + 25_000);
+  });
+
   it("wins over the answer to its own request", async () => {
     arbiter.next("acquire", "reply lost");
     const asked = await queueUp();

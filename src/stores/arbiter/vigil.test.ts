@@ -55,7 +55,7 @@ describe("while somebody waits", () => {
     expect(arbiter.sentOf("touch")).toHaveLength(touches);
   });
 
-  it("a touch that failed is repeated soon: three silent periods would cost the place", async () => {
+  it("a touch that failed is repeated soon: three silent periods cost the place", async () => {
     const asked = watch(store.acquire(patient("a"), forever()));
     await port.advance(PERIOD_MS - 1);
     arbiter.fate = "request broken";

@@ -151,11 +151,12 @@ const named = new Map<string, MemorySpace>();
 
 /**
  * `memory:` is a space of its own; `memory:name` is shared by all of this process who say that
- * name.
+ * name, with slashes before it or without.
  */
-export function openMemoryStore({ pathname }: URL): Store {
-  if (pathname === "") return memoryStore();
-  const space = named.get(pathname) ?? new MemorySpace();
-  named.set(pathname, space);
+export function openMemoryStore({ host, pathname }: URL): Store {
+  const name = host + pathname;
+  if (name === "") return memoryStore();
+  const space = named.get(name) ?? new MemorySpace();
+  named.set(name, space);
   return memoryStore({ space });
 }

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { connect } from "./connect.js";
+import { InvalidOptionError } from "./errors.js";
+import { Holdfast } from "./holdfast.js";
+
+describe("connect", () => {
+  it("opens the store that a URL names, with defaults", async () => {
+    await using locks = await connect("memory:", { waitMs: 0 });
+    expect(locks).toBeInstanceOf(Holdfast);
+    await locks.mutex("x").run(async () => {
+      await expect(locks.mutex("x").acquire()).rejects.toMatchObject({ waitMs: 0 });
+    });
+  });
+
+  it("opens a memory of its own, unless it has a name that others say, too", async () => {
+    await using alone = await connect("memory:");
+    await using other = await connect("memory:");
+    await using shared = await connect("memory:connect-test");
+    await using sharing = await connect("memory:connect-test");
+    for (const locks of [alone, other, shared]) {
+      expect(await locks.mutex("x").tryAcquire()).not.toBeNull();
+    }
+    expect(await sharing.mutex("x").tryAcquire()).toBeNull();
+  });
+
+  it("refuses a scheme that it does not know, and hides the rest of the URL", async () => {
+    const error = await problem("mysql://admin:hunter2@db.internal/locks?key=hunter2");
+    expect(error).toMatchObject({ option: "url", value: "mysql:" });
+    expect(error.rule).toContain("memory:");
+    for (const secret of ["hunter2", "admin", "db.internal"]) {
+      expect(error.message).not.toContain(secret);
+    }
+  });
+
+  it.each(["", "hunter2", "//admin:hunter2@host", "not a url", "http//hunter2"])(
+    "refuses what is no URL, and does not show it: %s",
+    async (url) => {
+      const error = await problem(url);
+      expect(error).toMatchObject({ option: "url", value: "(hidden)" });
+      expect(error.message).not.toContain("hunter2");
+      expect(error.cause).toBeUndefined();
+    },
+  );
+
+  it("does not take a name of an object for a scheme", async () => {
+    for (const url of ["constructor:x", "__proto__:x", "toString:x"]) {
+      expect(await problem(url)).toBeInstanceOf(InvalidOptionError);
+    }
+  });
+
+  it("checks the defaults", async () => {
+    await expect(connect("memory:", { ttlMs: -1 })).rejects.toMatchObject({ option: "ttlMs" });
+  });
+});
+
+async function problem(url: string): Promise<InvalidOptionError> {
+  const outcome = await connect(url).catch((error) => error);
+  if (!(outcome instanceof InvalidOptionError)) throw new Error("it was taken");
+  return outcome;
+}

@@ -1,0 +1,206 @@
+import { subscribe, tracingChannel, unsubscribe } from "node:diagnostics_channel";
+import { inspect } from "node:util";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { LockTrial } from "../test/fixtures/lock-trial.js";
+import { settled } from "../test/fixtures/manual-port.js";
+import { watch } from "../test/fixtures/outcome.js";
+import { type AcquireEvent, channels } from "./events.js";
+import { events } from "./publish.js";
+
+let trial: LockTrial;
+let heard: { channel: string; event: Record<string, unknown> }[];
+let traces: { step: string; event: AcquireEvent }[];
+
+const onEvent = (event: unknown, channel: string | symbol): void => {
+  heard.push({ channel: String(channel), event: event as Record<string, unknown> });
+};
+const trace = (step: string) => (event: unknown) =>
+  void traces.push({ step, event: event as AcquireEvent });
+const tracers = {
+  start: trace("start"),
+  end: trace("end"),
+  asyncStart: trace("asyncStart"),
+  asyncEnd: trace("asyncEnd"),
+  error: trace("error"),
+};
+const plain = [channels.renew, channels.release, channels.lost, channels.handoff, channels.revoked];
+
+const heardOn = (channel: string): Record<string, unknown>[] =>
+  heard.filter((one) => one.channel === channel).map(({ event }) => event);
+const outcomes = (): (string | undefined)[] =>
+  traces.filter(({ step }) => step === "asyncEnd").map(({ event }) => event.outcome);
+
+beforeEach(() => {
+  trial = new LockTrial();
+  heard = [];
+  traces = [];
+  for (const channel of plain) subscribe(channel, onEvent);
+  tracingChannel<unknown, AcquireEvent>(channels.acquire).subscribe(tracers);
+});
+
+afterEach(() => {
+  for (const channel of plain) unsubscribe(channel, onEvent);
+  tracingChannel<unknown, AcquireEvent>(channels.acquire).unsubscribe(tracers);
+});
+
+describe("holdfast:acquire", () => {
+  it("traces an acquisition from its start to a grant", async () => {
+    const held = await trial.others.mutex("x").acquire();
+    traces = [];
+    const asked = watch(trial.locks.mutex("x").acquire());
+    await trial.port.advance(700);
+    expect(traces.map(({ step }) => step)).toEqual(["start", "end"]);
+    expect(traces[0]?.event).toMatchObject({ name: "x", space: "lock", store: "ledger" });
+    await held.release();
+    await trial.port.advance(0);
+    const token = asked.value?.token;
+    const { step, event } = traces.at(-1) ?? {};
+    expect(step).toBe("asyncEnd");
+    expect(event).toMatchObject({ kind: "exclusive", outcome: "granted", waitedMs: 700, token });
+  });
+
+  it("tells every other end: busy, timeout, aborted, error", async () => {
+    await trial.others.readWrite("x").read.acquire();
+    traces = [];
+    const mutex = trial.locks.mutex("x");
+    await mutex.tryAcquire();
+    void watch(mutex.acquire({ waitMs: 10 }));
+    await trial.port.advance(10);
+    const controller = new AbortController();
+    void watch(mutex.acquire({ signal: controller.signal }));
+    await settled();
+    controller.abort();
+    await settled();
+    trial.arbiter.fate = "request broken";
+    void watch(trial.locks.semaphore("s", 2).acquire({ storeTimeoutMs: 100 }));
+    await trial.port.advance(100);
+    expect(outcomes()).toEqual(["busy", "timeout", "aborted", "error"]);
+    expect(traces.at(-1)?.event).toMatchObject({ name: "s", kind: "shared" });
+    expect(traces.filter(({ step }) => step === "error").length).toBeGreaterThan(0);
+  });
+
+  it("tells of once and elections, too", async () => {
+    await trial.locks.once("o", () => {}, { keepMs: 1_000 });
+    await trial.locks.once("o", () => {}, { keepMs: 1_000 });
+    await trial.locks.election("e").lead(() => {});
+    const ends = traces.filter(({ step }) => step === "asyncEnd").map(({ event }) => event);
+    expect(ends.map(({ space, outcome }) => [space, outcome])).toEqual([
+      ["once", "granted"],
+      ["once", "busy"],
+      ["election", "granted"],
+    ]);
+  });
+});
+
+describe("the life of a lease", () => {
+  it("is told by renewals and its release", async () => {
+    const { token, release } = await hold("x");
+    await trial.port.advance(10_000);
+    trial.arbiter.next("renew", "request broken");
+    await trial.port.advance(10_000);
+    await release();
+    const about = { name: "x", space: "lock", store: "ledger", token };
+    expect(heardOn("holdfast:renew").slice(0, 2)).toEqual([
+      { ...about, outcome: "renewed", remainingMs: expect.any(Number) },
+      { ...about, outcome: "failed", remainingMs: expect.any(Number) },
+    ]);
+    expect(heardOn("holdfast:release")).toMatchObject([
+      { ...about, outcome: "released", heldMs: 20_000 },
+    ]);
+    expect(heardOn("holdfast:lost")).toEqual([]);
+  });
+
+  it("is told by its loss, once, with the reason", async () => {
+    const { token } = await hold("x");
+    await trial.loseTouch();
+    expect(heardOn("holdfast:lost")).toMatchObject([{ name: "x", token, reason: "expired" }]);
+  });
+
+  it("is told by a release that failed, with the error, or came too late", async () => {
+    const failing = await hold("x");
+    const late = await hold("y");
+    trial.server.ledger.forget();
+    await late.release();
+    trial.arbiter.fate = "request broken";
+    const released = watch(failing.release());
+    await trial.port.advance(5_000);
+    expect(released.value).toBe(true);
+    const events = heardOn("holdfast:release");
+    expect(events).toMatchObject([{ outcome: "lost" }, { outcome: "failed" }]);
+    expect(events[1]?.error).toBeInstanceOf(Error);
+  });
+
+  it("is told by a revocation: to the holder as lost, to who revoked as done", async () => {
+    const { token } = await hold("x");
+    await trial.others.revoke("x", { token, reason: "stuck" });
+    await trial.port.advance(0);
+    expect(heardOn("holdfast:revoked")).toEqual([
+      { name: "x", space: "lock", store: "ledger", token, reason: "stuck" },
+    ]);
+    expect(heardOn("holdfast:lost")).toMatchObject([{ token, reason: "revoked" }]);
+    await trial.others.revoke("x", { token, reason: "again" });
+    expect(heardOn("holdfast:revoked")).toHaveLength(1);
+  });
+
+  it("is told by handoffs, within a process and between two, turn by turn", async () => {
+    const first = await trial.others.mutex("x").acquire();
+    const turns = [1, 2].map(() => watch(trial.locks.mutex("x").acquire()));
+    await settled();
+    await first.release();
+    await trial.port.advance(0);
+    const outcome = turns[0]?.value?.token;
+    expect(heardOn("holdfast:handoff")).toMatchObject([{ token: outcome, isLocal: false }]);
+    await turns[0]?.value?.release();
+    await trial.port.advance(0);
+    await turns[1]?.value?.release();
+    const released = heardOn("holdfast:release").map(({ token }) => token);
+    expect(released).toEqual([first.token, ...turns.map(({ value }) => value?.token)]);
+  });
+});
+
+describe("no event", () => {
+  it("has an owner, a client or a handle in it", async () => {
+    const lease = await trial.locks.mutex("x").acquire({ transferable: true });
+    const waiting = watch(trial.others.mutex("x").acquire());
+    await trial.port.advance(10_000);
+    await trial.others.revoke("x", { token: lease.token, reason: "stuck" });
+    await trial.port.advance(0);
+    await waiting.value?.release();
+    const text = inspect([heard, traces], { depth: 20, showHidden: true });
+    const secrets = new Set(
+      trial.arbiter.sentOf("acquire").flatMap((one) => [one.owner, one.client]),
+    );
+    expect(secrets.size).toBe(2);
+    for (const secret of secrets) expect(text).not.toContain(`'${secret}'`);
+    expect(text).not.toContain(lease.handle ?? "hf1.");
+    expect(text).not.toContain("hf1.");
+  });
+
+  it("is made while nobody listens", async () => {
+    for (const channel of plain) unsubscribe(channel, onEvent);
+    tracingChannel<unknown, AcquireEvent>(channels.acquire).unsubscribe(tracers);
+    const spies = [
+      vi.spyOn(events.acquire, "tracePromise"),
+      vi.spyOn(events.renew, "publish"),
+      vi.spyOn(events.release, "publish"),
+      vi.spyOn(events.lost, "publish"),
+      vi.spyOn(events.handoff, "publish"),
+    ];
+    const { release } = await hold("x");
+    await trial.port.advance(10_000);
+    await release();
+    await hold("y");
+    await trial.loseTouch();
+    for (const spy of spies) {
+      expect(spy).not.toHaveBeenCalled();
+      spy.mockRestore();
+    }
+    for (const channel of plain) subscribe(channel, onEvent);
+    tracingChannel<unknown, AcquireEvent>(channels.acquire).subscribe(tracers);
+  });
+});
+
+async function hold(name: string): Promise<{ token: bigint; release(): Promise<boolean> }> {
+  const lease = await trial.locks.mutex(name).acquire();
+  return { token: lease.token, release: () => lease.release() };
+}

@@ -1,0 +1,153 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { LockTrial } from "../../test/fixtures/lock-trial.js";
+import { settled } from "../../test/fixtures/manual-port.js";
+import { watch } from "../../test/fixtures/outcome.js";
+import { InvalidOptionError, LeaseLostError } from "../errors.js";
+
+const keepMs = 60_000;
+let trial: LockTrial;
+
+/** Work that another process does until the test ends it. */
+function begin() {
+  let end: (value: string) => void = () => {};
+  let fail: (error: unknown) => void = () => {};
+  const meta = { label: "worker" };
+  const done = watch(
+    trial.others.once(
+      "job",
+      () =>
+        new Promise<string>((resolve, reject) => {
+          end = resolve;
+          fail = reject;
+        }),
+      { keepMs, meta },
+    ),
+  );
+  return { done, end: (value: string) => end(value), fail: (error: unknown) => fail(error) };
+}
+
+beforeEach(() => {
+  trial = new LockTrial();
+});
+
+describe("whoever comes first", () => {
+  it("runs the work, and gets its value and token", async () => {
+    const result = await trial.locks.once("job", (lease) => lease.token, { keepMs });
+    expect(result).toEqual({ ran: true, value: expect.any(BigInt), token: expect.any(BigInt) });
+    if (result.ran) expect(result.value).toBe(result.token);
+  });
+
+  it("leaves a mark for keepMs by success", async () => {
+    const first = await trial.locks.once("job", () => 1, { keepMs, meta: { label: "first" } });
+    const again = await trial.others.once("job", () => 2, { keepMs });
+    expect(again).toMatchObject({ ran: false, state: "done", by: { label: "first" } });
+    expect(again.token).toBe(first.token);
+    await trial.port.advance(keepMs);
+    expect(await trial.others.once("job", () => 3, { keepMs })).toMatchObject({ ran: true });
+  });
+
+  it("leaves none by failure: it throws, and the next one runs", async () => {
+    const error = new Error("work");
+    const failed = trial.locks.once("job", () => Promise.reject(error), { keepMs });
+    await expect(failed).rejects.toBe(error);
+    expect(await trial.others.once("job", () => 2, { keepMs })).toMatchObject({ ran: true });
+  });
+
+  it("leaves none when the lease was lost: it throws that, and the next one runs", async () => {
+    const lost = watch(
+      trial.locks.once(
+        "job",
+        () => {
+          trial.port.block(40_000);
+          return "too late";
+        },
+        { keepMs },
+      ),
+    );
+    await settled();
+    expect(lost.error).toBeInstanceOf(LeaseLostError);
+    expect(lost.error).toMatchObject({ value: "too late", lockName: "job" });
+    expect(await trial.others.once("job", () => 2, { keepMs })).toMatchObject({ ran: true });
+  });
+});
+
+describe("whoever comes second", () => {
+  it("returns at once, and is told who is at it", async () => {
+    const { done, end } = begin();
+    await settled();
+    const result = await trial.locks.once("job", () => "mine", { keepMs });
+    expect(result).toMatchObject({ ran: false, state: "running", by: { label: "worker" } });
+    end("theirs");
+    await settled();
+    expect(done.value).toMatchObject({ ran: true, value: "theirs", token: result.token });
+  });
+
+  it("returns at once also where waitMs is given as undefined", async () => {
+    begin();
+    await settled();
+    const waitMs = undefined as unknown as number;
+    const asked = watch(trial.locks.once("job", () => "mine", { keepMs, waitMs }));
+    await settled();
+    expect(asked.value).toMatchObject({ ran: false, state: "running" });
+  });
+
+  it("with waitMs waits for the outcome", async () => {
+    const { end } = begin();
+    await settled();
+    const asked = watch(trial.locks.once("job", () => "mine", { keepMs, waitMs: 10_000 }));
+    await trial.port.advance(5_000);
+    expect(asked.state).toBe("pending");
+    end("theirs");
+    await trial.port.advance(0);
+    expect(asked.value).toMatchObject({ ran: false, state: "done", by: { label: "worker" } });
+  });
+
+  it("with waitMs takes over when the first one failed", async () => {
+    const { done, fail } = begin();
+    await settled();
+    const asked = watch(trial.locks.once("job", () => "mine", { keepMs, waitMs: 10_000 }));
+    await trial.port.advance(1_000);
+    fail(new Error("work"));
+    await trial.port.advance(0);
+    expect(done.state).toBe("rejected");
+    expect(asked.value).toMatchObject({ ran: true, value: "mine" });
+  });
+
+  it("with waitMs is told that it still runs when the wait is over", async () => {
+    begin();
+    await settled();
+    const asked = watch(trial.locks.once("job", () => "mine", { keepMs, waitMs: 1_000 }));
+    await trial.port.advance(1_000);
+    expect(asked.value).toMatchObject({ ran: false, state: "running", by: { label: "worker" } });
+  });
+
+  it("can be cancelled while it waits", async () => {
+    begin();
+    await settled();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const asked = watch(trial.locks.once("job", () => 1, { keepMs, waitMs: 9_000, signal }));
+    await settled();
+    const reason = new Error("enough");
+    controller.abort(reason);
+    await settled();
+    expect(asked.error).toBe(reason);
+  });
+});
+
+describe("a once", () => {
+  it("has a key space of its own", async () => {
+    await trial.others.mutex("job").acquire();
+    expect(await trial.locks.once("job", () => 1, { keepMs })).toMatchObject({ ran: true });
+    expect((await trial.locks.inspect("job", "once")).mark).toMatchObject({ remainingMs: keepMs });
+  });
+
+  it.each([undefined, 0, -1, Number.NaN, Number.POSITIVE_INFINITY, "60000"])(
+    "needs to know how long to remember: %s",
+    async (odd) => {
+      const asked = trial.locks.once("job", () => 1, { keepMs: odd as number });
+      await expect(asked).rejects.toBeInstanceOf(InvalidOptionError);
+      await expect(asked).rejects.toMatchObject({ option: "keepMs" });
+    },
+  );
+});
