@@ -11,6 +11,7 @@ const settings = {
   unit: { maxWorkers: 2 },
   package: alone,
   stores: heavy,
+  cli: heavy,
   storms: { ...alone, testTimeout: 10 * MINUTE_MS },
   simulation: heavy,
 };

@@ -5,6 +5,7 @@ export const parts = {
   unit: ["src/**/*.test.ts", "test/tidy.test.ts"],
   package: ["test/package/**/*.test.ts"],
   stores: ["test/servers/**/*.test.ts", "test/faults/**/*.test.ts", "test/stores/**/*.test.ts"],
+  cli: ["test/cli/**/*.test.ts"],
   storms: ["test/storms/**/*.test.ts"],
   simulation: ["simulation/**/*.test.ts"],
 };

@@ -1,0 +1,23 @@
+export const SLOTS = 16_384;
+
+/** The checksum that Redis Cluster deals keys to slots by (CRC-16/XMODEM). */
+export function crc16(text: string): number {
+  let sum = 0;
+  for (const byte of Buffer.from(text)) sum = ((sum << 8) ^ tableAt((sum >> 8) ^ byte)) & 0xffff;
+  return sum;
+}
+
+const table = new Uint16Array(256).map((_, byte) => {
+  let value = byte << 8;
+  for (let bit = 0; bit < 8; bit += 1) value = value & 0x8000 ? (value << 1) ^ 0x1021 : value << 1;
+  return value;
+});
+
+function tableAt(index: number): number {
+  return table[index & 0xff] ?? 0;
+}
+
+/** The slot of a key: that of its tag in braces, where it has one. */
+export function slotOf(key: string): number {
+  return crc16(/\{([^}]+)\}/.exec(key)?.[1] ?? key) % SLOTS;
+}

@@ -1,0 +1,75 @@
+/**
+ * Locks in Redis or Valkey: one server, Sentinel, or Cluster.
+ *
+ * Why it is safe: a script runs alone in its server, by that server's clock, and follows the rules of
+ * the ledger; a grant is made only where the holders allow it. A holder's own deadline counts from the
+ * moment its request was sent and lies before the expiry in Redis, so it stops believing before Redis
+ * may grant to another, unless the server's clock jumps or its data is lost. What a restart without
+ * data, an eviction or a failover forgets, others may take: there the tokens decide, which follow the
+ * clock in microseconds and the highest that any client saw, so the later grant has the higher one.
+ * With `replicas`, a grant counts only when so many replicas have it: a failover to one of them keeps it.
+ */
+import { InvalidOptionError } from "../../errors.js";
+import type { Store } from "../../store.js";
+import { ArbiterStore } from "../arbiter/arbiter-store.js";
+import { driverOf } from "./driver.js";
+import type { Ioredis } from "./ioredis.js";
+import type { NodeRedis } from "./node-redis.js";
+import { openClient } from "./open-client.js";
+import { RedisArbiter } from "./redis-arbiter.js";
+
+export interface RedisStoreOptions {
+  /**
+   * A client of ioredis 5 or 6 or of redis (node-redis) 5 or 6: plain, Sentinel or Cluster. Its database,
+   * key prefix, user and TLS settings are kept. It stays yours: the store never closes it.
+   */
+  readonly client: Ioredis | NodeRedis;
+  /** Locks of different namespaces do not meet. Default: the empty one. */
+  readonly namespace?: string;
+  /** How many replicas must have a grant before it counts. Default 0: the master alone decides. */
+  readonly replicas?: number;
+  /** How long they may take, from 1 to 4,000; then `ReplicationError`. Default 1,000. */
+  readonly replicaTimeoutMs?: number;
+  /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
+  readonly claimMs?: number;
+}
+
+const MOST_REPLICA_TIMEOUT_MS = 4_000;
+
+/** Locks in Redis by a client of yours. Throws `InvalidOptionError` for a client it does not know. */
+export function redisStore(options: RedisStoreOptions): Store {
+  return open(options);
+}
+
+function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store {
+  const { client, namespace = "", replicas = 0, replicaTimeoutMs = 1_000, claimMs } = options;
+  if (typeof namespace !== "string" || /\p{Surrogate}/u.test(namespace)) {
+    throw new InvalidOptionError("namespace", namespace, "must be a well-formed string");
+  }
+  if (!Number.isInteger(replicas) || replicas < 0) {
+    throw new InvalidOptionError("replicas", replicas, "must be a whole number from 0");
+  }
+  if (!(replicaTimeoutMs >= 1 && replicaTimeoutMs <= MOST_REPLICA_TIMEOUT_MS)) {
+    const rule = `must be from 1 to ${MOST_REPLICA_TIMEOUT_MS}`;
+    throw new InvalidOptionError("replicaTimeoutMs", replicaTimeoutMs, rule);
+  }
+  const settings = { namespace, replicas, replicaTimeoutMs: Math.round(replicaTimeoutMs) };
+  const arbiter = new RedisArbiter(driverOf(client), onClose ? { ...settings, onClose } : settings);
+  return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
+}
+
+/**
+ * Opens `redis://user:password@host:6379/5`, `rediss:` (TLS), `redis+sentinel://host:26379/master/5` or
+ * `redis+cluster://host:7000`; more hosts as `?node=host:port`, and `namespace`, `replicas`,
+ * `replicaTimeoutMs`, `claimMs` likewise. Uses ioredis where it is installed, else redis.
+ */
+export async function openRedisStore(url: URL): Promise<Store> {
+  const { client, close } = await openClient(url);
+  const number = (name: "replicas" | "replicaTimeoutMs" | "claimMs"): object => {
+    const text = url.searchParams.get(name);
+    return text === null ? {} : { [name]: Number(text) };
+  };
+  const namespace = url.searchParams.get("namespace") ?? "";
+  const numbers = { ...number("replicas"), ...number("replicaTimeoutMs"), ...number("claimMs") };
+  return open({ client, namespace, ...numbers }, close);
+}

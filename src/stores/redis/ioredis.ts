@@ -1,0 +1,124 @@
+import { StoreError } from "../../errors.js";
+import { slotOf } from "./cluster-slot.js";
+import { countChanges, type Emitter } from "./connection-changes.js";
+import type { Driver, OwnConnection } from "./driver.js";
+
+/** What a client or Cluster of ioredis is known by. */
+export interface Ioredis extends Emitter {
+  readonly status: string;
+  readonly options: object;
+  call(...args: never[]): Promise<unknown>;
+  duplicate(...args: never[]): unknown;
+}
+
+/** What we use of ioredis 5 and 6: one connection, found directly or by Sentinel. */
+interface Plain extends Emitter {
+  readonly options: { readonly keyPrefix?: unknown; readonly db?: unknown };
+  readonly stream?: { unref?(): unknown };
+  call(command: string, args: readonly string[]): Promise<unknown>;
+  duplicate(override: object): Plain;
+  disconnect(): void;
+}
+
+interface Cluster extends Emitter {
+  readonly options: { readonly keyPrefix?: unknown; readonly redisOptions?: object };
+  readonly slots: readonly (readonly string[] | undefined)[];
+  call(command: string, args: readonly string[]): Promise<unknown>;
+  nodes(role: "master"): readonly Node[];
+}
+
+interface Node extends Plain {
+  readonly options: Plain["options"] & { readonly host?: string; readonly port?: number };
+}
+
+export function isIoredis(client: unknown): client is Ioredis {
+  if (typeof client !== "object" || client === null) return false;
+  const { status, options, call, duplicate } = client as Partial<Ioredis>;
+  const hasCalls = typeof call === "function" && typeof duplicate === "function";
+  return hasCalls && typeof status === "string" && typeof options === "object";
+}
+
+export function ioredisDriver(client: Ioredis): Driver {
+  const isCluster = "isCluster" in client && client.isCluster === true;
+  return isCluster
+    ? clusterDriver(client as unknown as Cluster)
+    : plainDriver(client as unknown as Plain);
+}
+
+function plainDriver(client: Plain): Driver {
+  const { keyPrefix, db } = client.options;
+  return {
+    isCluster: false,
+    hasOneConnection: true,
+    database: Number(db ?? 0),
+    keyPrefix: String(keyPrefix ?? ""),
+    changes: countChanges(client, (onChange) => client.on("close", onChange)),
+    send: (_key, args) => call(client, args),
+    open: async () => own(client),
+  };
+}
+
+function clusterDriver(client: Cluster): Driver {
+  const { keyPrefix = "", redisOptions = {} } = client.options;
+  const prefix = String((redisOptions as { keyPrefix?: unknown }).keyPrefix ?? keyPrefix);
+  return {
+    isCluster: true,
+    hasOneConnection: false,
+    database: 0,
+    keyPrefix: prefix,
+    changes: countChanges(client, (onChange) => {
+      const watch = (node: unknown): void => void (node as Emitter).on("close", onChange);
+      for (const node of client.nodes("master")) watch(node);
+      client.on("+node", watch);
+    }),
+    send: (_key, args) => call(client, args),
+    async open(key) {
+      const nodes = client.nodes("master");
+      const [address] = (key === null ? undefined : client.slots[slotOf(prefix + key)]) ?? [];
+      const node =
+        nodes.find(({ options: { host, port } }) => `${host}:${port}` === address) ??
+        (key === null ? nodes[Math.floor(Math.random() * nodes.length)] : undefined);
+      if (node) return own(node);
+      throw new StoreError("The Cluster client knows no node for this yet.", {
+        outcome: "not_applied",
+      });
+    },
+  };
+}
+
+function call(
+  client: Plain | Cluster,
+  [command = "", ...args]: readonly string[],
+): Promise<unknown> {
+  return client.call(command, args);
+}
+
+/** Like the client's own connection (server, user, TLS, database), but for our use alone. */
+function own(client: Plain): OwnConnection {
+  const connection = client.duplicate({
+    keyPrefix: "",
+    lazyConnect: false,
+    readOnly: false,
+    enableOfflineQueue: true,
+    enableAutoPipelining: false,
+    autoResubscribe: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: null,
+    retryStrategy: () => null,
+    sentinelRetryStrategy: () => null,
+    reconnectOnError: null,
+  });
+  // What goes wrong shows as the end of the connection, or in the answers.
+  connection.on("error", () => {});
+  // It serves the locks; alone it is no reason for the process to go on.
+  connection.on("connect", () => connection.stream?.unref?.());
+  return {
+    send: (args) => call(connection, args),
+    subscribe(channel, onMessage) {
+      connection.on("message", (_channel, message) => onMessage(String(message)));
+      return call(connection, ["subscribe", channel]);
+    },
+    onClose: (listener) => void connection.on("end", listener),
+    close: () => connection.disconnect(),
+  };
+}

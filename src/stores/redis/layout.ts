@@ -1,0 +1,78 @@
+/**
+ * The names of keys and channels. A name of a lock is kept as it is, behind a prefix that no
+ * namespace can forge, so no two locks share a key:
+ *
+ *   {hf:ns}           the index: names in use, and under the empty name the last token
+ *   {hf:ns}:l:name    a lock (e: an election, o: a once)
+ *   {hf:ns}e:l:name   what belongs to it, see lua/state.lua
+ *
+ * All keys of one call must be in one slot of a Cluster. There a namespace has 64 shards, `{hf:ns:7}`,
+ * whose slots are spread evenly: calls still carry many names, and all nodes get their part.
+ */
+import { crc16, SLOTS } from "./cluster-slot.js";
+
+/** Protocol: every client of a Cluster must use the same number. */
+const SHARDS = 64;
+
+export class Layout {
+  readonly #tag: string;
+  readonly #prefix: string;
+  readonly #shards: readonly string[];
+  /** What the channel of every client begins with. */
+  readonly channelPrefix: string;
+
+  /** `keyPrefix` is what the driver puts before every key by itself. */
+  constructor(namespace: string, isCluster: boolean, keyPrefix: string, database: number) {
+    // The tag must end where we end it, and a channel stands between spaces.
+    this.#tag = `hf:${namespace.replace(/[%{}\s]/g, escaped)}`;
+    this.#prefix = keyPrefix;
+    this.#shards = isCluster ? spread(this.#tag) : [];
+    const prefix = keyPrefix.replace(/\s/g, escaped);
+    this.channelPrefix = `${prefix}{${this.#tag}}@${database}:`;
+  }
+
+  get shards(): readonly string[] {
+    return this.#shards.length > 0 ? this.#shards : [""];
+  }
+
+  shardOf(key: string): string {
+    const { length } = this.#shards;
+    return length === 0 ? "" : (this.#shards[crc16(key) % length] ?? "");
+  }
+
+  indexOf(shard: string): string {
+    return `{${this.#tag}${shard}}`;
+  }
+
+  keyOf(shard: string, key: string): string {
+    return `{${this.#tag}${shard}}:${key}`;
+  }
+
+  /** The name of a lock from what the index says, which is with the driver's prefix. */
+  nameOf(shard: string, indexed: string): string {
+    return indexed.slice(this.#prefix.length + this.indexOf(shard).length + 1);
+  }
+
+  /** A glob that finds, in the index, the names that begin with `prefix`. */
+  patternOf(shard: string, prefix: string): string {
+    const start = this.#prefix + this.keyOf(shard, prefix);
+    return `${start.replace(/[\\*?[\]^]/g, "\\$&")}*`;
+  }
+}
+
+/** The first tags whose slots fall into each of the equal parts of all slots. */
+function spread(tag: string): string[] {
+  const shards: (string | undefined)[] = Array.from({ length: SHARDS });
+  let missing = SHARDS;
+  for (let number = 0; missing > 0; number += 1) {
+    const part = Math.floor(((crc16(`${tag}:${number}`) % SLOTS) * SHARDS) / SLOTS);
+    if (shards[part] !== undefined) continue;
+    shards[part] = `:${number}`;
+    missing -= 1;
+  }
+  return shards as string[];
+}
+
+function escaped(character: string): string {
+  return encodeURIComponent(character);
+}

@@ -1,0 +1,185 @@
+import { StoreError } from "../../errors.js";
+import { slotOf } from "./cluster-slot.js";
+import { countChanges, type Emitter } from "./connection-changes.js";
+import type { Driver, OwnConnection } from "./driver.js";
+
+/** What a client, Cluster or Sentinel client of node-redis is known by. */
+export interface NodeRedis extends Emitter {
+  readonly isOpen: boolean;
+  sendCommand(...args: never[]): Promise<unknown>;
+  connect(): Promise<unknown>;
+}
+
+/** What we use of node-redis 5 and 6. */
+interface Plain extends Emitter {
+  readonly isOpen: boolean;
+  readonly options?: { readonly database?: unknown; readonly socket?: object };
+  sendCommand(args: readonly string[]): Promise<unknown>;
+  duplicate(overrides: object): Plain;
+  connect(): Promise<unknown>;
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  destroy(): void;
+  unref(): void;
+}
+
+interface Master {
+  readonly address: string;
+}
+
+interface Cluster extends Emitter {
+  readonly masters: readonly Master[];
+  readonly slots: readonly ({ readonly master: Master } | undefined)[];
+  nodeClient(node: Master): Plain | Promise<Plain>;
+  sendCommand(key: string, isReadonly: boolean, args: readonly string[]): Promise<unknown>;
+}
+
+interface Sentinel extends Emitter {
+  getMasterNode(): unknown;
+  sendCommand(isReadonly: boolean, args: readonly string[]): Promise<unknown>;
+  duplicate(overrides: object): Sentinel;
+  connect(): Promise<unknown>;
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  unsubscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  destroy(): Promise<void>;
+}
+
+export function isNodeRedis(client: unknown): client is NodeRedis {
+  if (typeof client !== "object" || client === null) return false;
+  const { sendCommand, connect } = client as Partial<NodeRedis>;
+  const hasCalls = typeof sendCommand === "function" && typeof connect === "function";
+  // A pool spreads commands over connections: their order, which locks rely on, would be lost.
+  return hasCalls && !("totalClients" in client);
+}
+
+const CHANGES = ["ready", "reconnecting", "end", "error", "topology-change"];
+
+function changesOf(client: Emitter): () => number {
+  return countChanges(client, (onChange) => {
+    for (const event of CHANGES) client.on(event, onChange);
+  });
+}
+
+export function nodeRedisDriver(client: NodeRedis): Driver {
+  if ("masters" in client) return clusterDriver(client as unknown as Cluster);
+  if ("getMasterNode" in client) return sentinelDriver(client as unknown as Sentinel);
+  return plainDriver(client as unknown as Plain);
+}
+
+function plainDriver(client: Plain): Driver {
+  return {
+    isCluster: false,
+    hasOneConnection: true,
+    database: Number(client.options?.database ?? 0),
+    keyPrefix: "",
+    changes: changesOf(client),
+    send: (_key, args) => client.sendCommand(args),
+    open: () => own(client),
+  };
+}
+
+function clusterDriver(client: Cluster): Driver {
+  return {
+    isCluster: true,
+    hasOneConnection: false,
+    database: 0,
+    keyPrefix: "",
+    changes: changesOf(client),
+    send: (key, args) => client.sendCommand(key, false, args),
+    async open(key) {
+      const { masters, slots } = client;
+      const node =
+        key === null
+          ? masters[Math.floor(Math.random() * masters.length)]
+          : slots[slotOf(key)]?.master;
+      if (node) return await own(await client.nodeClient(node));
+      throw new StoreError("The Cluster client knows no node for this yet: connect() it first.", {
+        outcome: "not_applied",
+      });
+    },
+  };
+}
+
+function sentinelDriver(client: Sentinel): Driver {
+  return {
+    isCluster: false,
+    hasOneConnection: false,
+    database: 0,
+    keyPrefix: "",
+    changes: changesOf(client),
+    send: (_key, args) => client.sendCommand(false, args),
+    open: async (key) => (key === null ? listening(client) : await ownSentinel(client)),
+  };
+}
+
+/** Like the client's own connection (server, user, TLS, database), but for our use alone. */
+async function own(client: Plain): Promise<OwnConnection> {
+  const socket = { ...client.options?.socket, reconnectStrategy: false };
+  const connection = client.duplicate({ socket, disableOfflineQueue: false });
+  const closed = ended(connection);
+  await connection.connect();
+  // It serves the locks; alone it is no reason for the process to go on.
+  connection.unref();
+  return {
+    send: (args) => connection.sendCommand(args),
+    subscribe: (channel, onMessage) => connection.subscribe(channel, onMessage),
+    onClose: (listener) => void closed.then(listener),
+    close: () => {
+      if (connection.isOpen) connection.destroy();
+    },
+  };
+}
+
+/**
+ * A Sentinel client subscribes on a connection apart from its commands, and to make another client
+ * takes it a third of a second: so the pushes come by the user's. A new master is an end for us.
+ */
+function listening(client: Sentinel): OwnConnection {
+  let end = (): void => {};
+  let unsubscribe = (): void => {};
+  const onChange = (event: unknown): void => {
+    if ((event as { type?: unknown }).type === "MASTER_CHANGE") end();
+  };
+  client.on("topology-change", onChange);
+  return {
+    send: async () => undefined,
+    async subscribe(channel, onMessage) {
+      const listener = (message: string): void => onMessage(message);
+      unsubscribe = () => void client.unsubscribe(channel, listener).catch(() => {});
+      await client.subscribe(channel, listener);
+    },
+    onClose(listener) {
+      end = listener;
+    },
+    close() {
+      client.off("topology-change", onChange);
+      unsubscribe();
+      end();
+    },
+  };
+}
+
+/** For WAIT. The run id that goes with it tells when this client follows another master. */
+async function ownSentinel(client: Sentinel): Promise<OwnConnection> {
+  const connection = client.duplicate({});
+  const closed = ended(connection);
+  const close = (): void => void connection.destroy().catch(() => {});
+  try {
+    await connection.connect();
+  } catch (error) {
+    close();
+    throw error;
+  }
+  return {
+    send: (args) => connection.sendCommand(false, args),
+    subscribe: (channel, onMessage) => connection.subscribe(channel, onMessage),
+    onClose: (listener) => void closed.then(listener),
+    close,
+  };
+}
+
+/** Resolves when the connection is over. An error is its end, for it is not to reconnect. */
+function ended(connection: Emitter): Promise<void> {
+  return new Promise((resolve) => {
+    for (const event of ["end", "error"]) connection.on(event, () => resolve());
+  });
+}

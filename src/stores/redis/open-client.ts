@@ -1,0 +1,150 @@
+import { InvalidOptionError, StoreError } from "../../errors.js";
+import { type Ioredis, isIoredis } from "./ioredis.js";
+import type { NodeRedis } from "./node-redis.js";
+
+export interface OpenedClient {
+  readonly client: Ioredis | NodeRedis;
+  close(): Promise<void>;
+}
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What a URL says, in nobody's terms. */
+interface Target {
+  readonly kind: "plain" | "sentinel" | "cluster";
+  readonly nodes: readonly Address[];
+  readonly master: string;
+  readonly database: number;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly tls: boolean;
+}
+
+type Constructor = new (...args: unknown[]) => unknown;
+
+/**
+ * Opens a client of our own with whichever library is installed. Its connections do not keep the
+ * process alive: a lease that is held is no reason to go on, and one that is awaited has its timers.
+ */
+export async function openClient(url: URL): Promise<OpenedClient> {
+  const target = parse(url);
+  // Bundlers accept a missing module only where its failure is handled right here.
+  const ioredis = (await import("ioredis" as string).catch(() => null)) as IoredisModule | null;
+  if (ioredis) return openIoredis(ioredis, target);
+  const redis = (await import("redis" as string).catch(() => null)) as RedisModule | null;
+  if (redis) return await openNodeRedis(redis, target);
+  throw new InvalidOptionError("url", url.protocol, "needs the package ioredis or redis installed");
+}
+
+function parse(url: URL): Target {
+  const kind = url.protocol.includes("sentinel")
+    ? "sentinel"
+    : url.protocol.includes("cluster")
+      ? "cluster"
+      : "plain";
+  const usual = kind === "sentinel" ? 26_379 : 6_379;
+  const path = url.pathname.split("/").filter((part) => part !== "");
+  const master = kind === "sentinel" ? path.shift() : "";
+  const database = Number(path.shift() ?? 0);
+  if (master === undefined) {
+    throw new InvalidOptionError("url", url.protocol, "must name the master: //host:26379/master");
+  }
+  if (!Number.isInteger(database)) {
+    throw new InvalidOptionError("url", url.protocol, "must end with the number of the database");
+  }
+  const others = url.searchParams.getAll("node").map((text) => address(text, usual));
+  const first = { host: host(url.hostname), port: Number(url.port || usual) };
+  return {
+    kind,
+    nodes: [first, ...others],
+    master,
+    database,
+    username: decodeURIComponent(url.username) || undefined,
+    password: decodeURIComponent(url.password) || undefined,
+    tls: url.protocol === "rediss:" || url.searchParams.get("tls") === "true",
+  };
+}
+
+function address(text: string, usualPort: number): Address {
+  const [, name = "", port] = /^(.*?)(?::(\d+))?$/.exec(text) ?? [];
+  return { host: host(name), port: Number(port ?? usualPort) };
+}
+
+/** A URL keeps the brackets of an IPv6 address, sockets do not want them. */
+function host(name: string): string {
+  return name.replace(/^\[|\]$/g, "") || "127.0.0.1";
+}
+
+interface IoredisModule {
+  readonly Redis: Constructor;
+  readonly Cluster: Constructor;
+}
+
+async function openIoredis(module: IoredisModule, target: Target): Promise<OpenedClient> {
+  const { kind, nodes, master, database: db, username, password, tls } = target;
+  const access = { username, password, ...(tls ? { tls: {} } : {}) };
+  const client =
+    kind === "cluster"
+      ? new module.Cluster(nodes, { redisOptions: access })
+      : kind === "sentinel"
+        ? new module.Redis({ sentinels: nodes, name: master, db, ...access })
+        : new module.Redis({ ...nodes[0], db, ...access });
+  if (!isIoredis(client)) throw unusable("ioredis");
+  // The calls themselves tell what is wrong.
+  client.on("error", () => {});
+  const unref = (connection: unknown): void => {
+    const { stream } = connection as { stream?: { unref?(): unknown } };
+    stream?.unref?.();
+  };
+  client.on("connect", () => unref(client));
+  client.on("+node", (node) => (node as Ioredis).on("connect", () => unref(node)));
+  const opened = client as unknown as { disconnect(): void };
+  return { client, close: async () => opened.disconnect() };
+}
+
+interface RedisModule {
+  createClient(options: object): Opening;
+  createCluster(options: object): Opening;
+  createSentinel(options: object): Opening;
+}
+
+type Opening = NodeRedis & {
+  destroy(): unknown;
+  unref?(): void;
+  readonly masters?: readonly { readonly client?: { unref(): void } }[];
+};
+
+async function openNodeRedis(module: RedisModule, target: Target): Promise<OpenedClient> {
+  const { kind, nodes, master, database, username, password, tls } = target;
+  const access = { ...(username ? { username } : {}), ...(password ? { password } : {}) };
+  const socket = tls ? { tls: true } : {};
+  const options = { ...access, database, socket };
+  const client =
+    kind === "cluster"
+      ? module.createCluster({
+          rootNodes: nodes.map((node) => ({ socket: { ...node, ...socket } })),
+          defaults: { ...access, socket },
+        })
+      : kind === "sentinel"
+        ? module.createSentinel({
+            name: master,
+            sentinelRootNodes: nodes,
+            nodeClientOptions: options,
+          })
+        : module.createClient({ ...options, socket: { ...nodes[0], ...socket } });
+  client.on("error", () => {});
+  await client.connect();
+  client.unref?.();
+  for (const node of client.masters ?? []) node.client?.unref();
+  return { client, close: async () => void (await client.destroy()) };
+}
+
+function unusable(library: string): StoreError {
+  return new StoreError(`The installed ${library} is not one that is supported: 5 or 6.`, {
+    outcome: "not_applied",
+    retryable: false,
+  });
+}

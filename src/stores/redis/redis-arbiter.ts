@@ -1,0 +1,223 @@
+import { createHash } from "node:crypto";
+import type { StoreError } from "../../errors.js";
+import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
+import type { Traits } from "../../store.js";
+import { networkPort, type Port } from "../../time/port.js";
+import type { Arbiter, Execution } from "../arbiter/arbiter.js";
+import { type Answered, decode, decodePush, encode } from "./codec.js";
+import type { Driver } from "./driver.js";
+import { isNoScript, storeError } from "./failure.js";
+import { Layout } from "./layout.js";
+import { Replication } from "./replication.js";
+import { SCRIPT } from "./script.generated.js";
+import { Subscription } from "./subscription.js";
+
+const SHA = createHash("sha1").update(SCRIPT).digest("hex");
+
+const TRAITS: Traits = {
+  scope: "network",
+  modes: ["exclusive", "shared"],
+  fifo: true,
+  tokenSpan: true,
+  transferable: true,
+  marks: true,
+  minTtlMs: 50,
+};
+
+/** Flags of a batch: nobody can tell whether a push was heard; tell which run of the server acted. */
+const UNCOUNTED = 1;
+const TELL_RUN = 2;
+
+/** So many names at a time are read for a list. */
+const LIST_CHUNK = 100;
+
+export interface RedisArbiterOptions {
+  readonly namespace: string;
+  readonly replicas: number;
+  readonly replicaTimeoutMs: number;
+  /** Closes the client, where it is ours. */
+  readonly onClose?: () => Promise<void>;
+}
+
+export class RedisArbiter implements Arbiter {
+  readonly name = "redis";
+  readonly traits: Traits = TRAITS;
+  readonly isLocal = false;
+  readonly port: Port = networkPort();
+  readonly believesPushes: boolean;
+  readonly #driver: Driver;
+  readonly #options: RedisArbiterOptions;
+  readonly #layout: Layout;
+  readonly #flags: number;
+  readonly #replications = new Map<string, Replication>();
+  readonly #used = new Set<string>();
+  #subscription: Subscription | null = null;
+
+  constructor(driver: Driver, options: RedisArbiterOptions) {
+    const { isCluster, hasOneConnection, keyPrefix, database } = driver;
+    this.#driver = driver;
+    this.#options = options;
+    this.#layout = new Layout(options.namespace, isCluster, keyPrefix, database);
+    this.believesPushes = options.replicas === 0;
+    const tellsRun = !hasOneConnection || options.replicas > 0;
+    this.#flags = (isCluster ? UNCOUNTED : 0) + (tellsRun ? TELL_RUN : 0);
+  }
+
+  shardOf(key: string): string {
+    return this.#layout.shardOf(key);
+  }
+
+  execute(shard: string, commands: readonly Command[]): Promise<Execution> {
+    this.#used.add(shard);
+    return this.#execute(shard, commands);
+  }
+
+  async *list(prefix: string): AsyncIterable<{ key: string; view: View }> {
+    const found = await Promise.all(
+      this.#layout.shards.map(async (shard) => {
+        const names = await this.#names(shard, prefix);
+        return names.map((key) => ({ shard, key }));
+      }),
+    );
+    const names = found.flat().sort((a, b) => (a.key < b.key ? -1 : 1));
+    for (let start = 0; start < names.length; start += LIST_CHUNK) {
+      const chunk = names.slice(start, start + LIST_CHUNK);
+      const views = await Promise.all(chunk.map(({ shard, key }) => this.#view(shard, key)));
+      for (const [at, view] of views.entries()) {
+        const { key = "" } = chunk[at] ?? {};
+        if (view.holders.length + view.waiters.length > 0 || view.mark) yield { key, view };
+      }
+    }
+  }
+
+  /**
+   * Commands do not wait for the subscription: a push that comes before it is up finds nobody, which
+   * the server counts, or is missed; both heal by what the family asks after `onReset`.
+   */
+  listen(client: string, onPush: (push: Push) => void, onReset: () => void): void {
+    this.#subscription = new Subscription(
+      this.#driver,
+      this.port,
+      this.#layout.channelPrefix + client,
+      (message) => onPush(decodePush(client, message)),
+      () => {
+        onReset();
+        void this.#afterAnswers(onReset);
+      },
+    );
+  }
+
+  /** Whoever entered a queue before the subscription, but hears of it only now, missed pushes too. */
+  async #afterAnswers(onReset: () => void): Promise<void> {
+    // Servers answer in order: what was under way comes before the answer to this.
+    await Promise.allSettled([...this.#used].map((shard) => this.execute(shard, [])));
+    this.port.timers.after(0, onReset);
+  }
+
+  async close(): Promise<void> {
+    this.#subscription?.close();
+    for (const replication of this.#replications.values()) replication.close();
+    await this.#options.onClose?.();
+  }
+
+  async #execute(shard: string, commands: readonly Command[]): Promise<Execution> {
+    const before = this.#driver.changes();
+    const raw = await this.#call(shard, commands);
+    const changes = this.#driver.changes();
+    // Alone and uncontended, the time says it all.
+    const isLone = !Array.isArray(raw);
+    const answers: readonly Answered[] = isLone ? [] : raw;
+    const nowUs = Number(isLone ? raw : answers[0]);
+    const replies: (Reply | StoreError)[] = [];
+    for (let at = 0; at < commands.length; at += 1) {
+      const command = commands[at] as Command;
+      const answer = isLone ? loneAnswer(command) : (answers[at + 1] as Answered);
+      replies.push(
+        isRefusal(answer) ? storeError(answer.slice(1)) : decode(command, answer, nowUs),
+      );
+    }
+    // A connection is with one run of one server; where there are several, the answer tells.
+    const run = this.#flags >= TELL_RUN ? String(answers[commands.length + 1]) : "";
+    const execution = { nowUs, node: `${run}/${changes}`, resent: before !== changes };
+    if (this.#options.replicas > 0) await this.#replicate(shard, run, replies);
+    return { ...execution, replies };
+  }
+
+  async #call(shard: string, commands: readonly Command[]): Promise<unknown> {
+    const index = this.#layout.indexOf(shard);
+    const args = ["evalsha", SHA, `${commands.length + 1}`, index];
+    for (const { key } of commands) args.push(`${index}:${key}`);
+    for (const command of commands) args.push(encode(command, this.#layout.channelPrefix));
+    if (this.#flags > 0) args.push(`${this.#flags}`);
+    try {
+      return await this.#driver.send(index, args);
+    } catch (error) {
+      if (!isNoScript(error)) throw storeError(error);
+    }
+    args[0] = "eval";
+    args[1] = SCRIPT;
+    try {
+      return await this.#driver.send(index, args);
+    } catch (error) {
+      throw storeError(error);
+    }
+  }
+
+  /** What was granted counts only when enough replicas have it. */
+  async #replicate(shard: string, run: string, replies: (Reply | StoreError)[]): Promise<void> {
+    if (!replies.some(isPromise)) return;
+    let replication = this.#replications.get(shard);
+    if (!replication) {
+      const { replicas, replicaTimeoutMs } = this.#options;
+      const index = this.#layout.indexOf(shard);
+      replication = new Replication(this.#driver, this.port, index, replicas, replicaTimeoutMs);
+      this.#replications.set(shard, replication);
+    }
+    try {
+      await replication.reached(run);
+    } catch (error) {
+      for (const [at, reply] of replies.entries()) {
+        if (isPromise(reply)) replies[at] = storeError(error);
+      }
+    }
+  }
+
+  async #names(shard: string, prefix: string): Promise<string[]> {
+    const index = this.#layout.indexOf(shard);
+    const pattern = this.#layout.patternOf(shard, prefix);
+    const names = new Set<string>();
+    let cursor = "0";
+    do {
+      const args = ["zscan", index, cursor, "MATCH", pattern, "COUNT", "500"];
+      const answer = await this.#driver.send(index, args).catch((error: unknown) => {
+        throw storeError(error);
+      });
+      const [next, members] = answer as [unknown, readonly unknown[]];
+      for (let at = 0; at < members.length; at += 2) {
+        names.add(this.#layout.nameOf(shard, String(members[at])));
+      }
+      cursor = String(next);
+    } while (cursor !== "0");
+    return [...names];
+  }
+
+  async #view(shard: string, key: string): Promise<View> {
+    const { replies } = await this.execute(shard, [{ type: "inspect", key }]);
+    const [reply] = replies;
+    if (reply instanceof Error) throw reply;
+    return reply as View;
+  }
+}
+
+function loneAnswer(command: Command): Answered {
+  return command.type === "release" ? "R" : "G";
+}
+
+function isRefusal(answer: Answered): answer is string {
+  return typeof answer === "string" && answer[0] === "!";
+}
+
+/** An answer that somebody will believe. */
+function isPromise(reply: Reply | StoreError): boolean {
+  return !(reply instanceof Error) && (reply.type === "granted" || reply.type === "renewed");
+}

@@ -1,0 +1,248 @@
+/**
+ * The ledger is the specification: the same random commands go through it, at the instants that
+ * Redis answered, and through the script, and every reply and every push must be the same.
+ */
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Request } from "../../src/rules/fits.js";
+import type { Acquire, Command, Push, Release, Reply } from "../../src/rules/ledger-command.js";
+import { MemoryLedger } from "../../src/stores/memory/memory-ledger.js";
+import { type Answered, decode, decodePush, encode } from "../../src/stores/redis/codec.js";
+import { SCRIPT } from "../../src/stores/redis/script.generated.js";
+import { type RedisServer, startRedis } from "../servers/redis.js";
+
+const COMMANDS = process.env.HOLDFAST_FULL ? 200_000 : 24_000;
+const SEED = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
+const INDEX = "{hf:differential}";
+const CHANNELS = `${INDEX}@`;
+const LISTENING = ["ada", "bob", "cyd"];
+const GONE = ["gone, missing", "gone, replaced", "gone, revoked"];
+const DEAF = "dan";
+
+/** A small generator of our own, so that a seed tells the whole run. */
+function chance(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Draws commands that often meet: few names, few owners, short times. */
+class Drawer {
+  readonly #next: () => number;
+  /** The latest grants: what is said about them matters most. */
+  readonly grants: { key: string; owner: string; token: number }[] = [];
+  nowUs = 0;
+
+  constructor(seed: number) {
+    this.#next = chance(seed);
+  }
+
+  below(limit: number): number {
+    return Math.floor(this.#next() * limit);
+  }
+
+  pick<T>(values: readonly T[]): T {
+    return values[this.below(values.length)] as T;
+  }
+
+  command(): Command {
+    const name = this.pick(["a", "b b", 'ü"\\', "d:{x}", "e"]);
+    const anyone = { key: `l:${name}`, owner: `owner-${name.length}-${this.below(14)}`, token: 0 };
+    const grant = this.below(3) === 0 ? anyone : (this.grants.at(-1 - this.below(8)) ?? anyone);
+    const { key, owner } = grant;
+    const client = this.pick([...LISTENING, ...LISTENING, DEAF]);
+    const roll = this.below(100);
+    if (roll < 42) return this.#acquire(anyone.key, anyone.owner, client);
+    if (roll < 50) return { type: "confirm", key, owner };
+    if (roll < 58) {
+      const ttlUs = this.#timeUs();
+      return {
+        type: "renew",
+        key,
+        owner,
+        ttlUs,
+        notAfterUs: this.#limit(),
+        seenToken: this.#seen(),
+      };
+    }
+    if (roll < 80) return this.#release(key, owner);
+    if (roll < 92) return { type: "touch", key, client };
+    if (roll < 96) return { type: "inspect", key };
+    const token = grant.token + this.below(3);
+    return { type: "revoke", key, token, reason: 'stuck "deploy"' };
+  }
+
+  #acquire(key: string, owner: string, client: string): Acquire {
+    return {
+      type: "acquire",
+      key,
+      owner,
+      client,
+      ...this.#request(),
+      ttlUs: this.#timeUs(),
+      span: this.below(4) === 0 ? 1 + this.below(5) : 1,
+      meta: `{"who":"${owner}", "where": "ü ${this.below(9)}"}`,
+      enqueue: this.below(3) > 0,
+      claimUs: this.#timeUs(),
+      touchUs: this.#timeUs(),
+      notAfterUs: this.#limit(),
+      seenToken: this.#seen(),
+    };
+  }
+
+  #request(): Request {
+    const kind = this.below(10);
+    const limit = Number.MAX_SAFE_INTEGER;
+    if (kind < 5) return { mode: "exclusive", weight: 1, limit };
+    if (kind < 7) return { mode: "shared", weight: 1, limit };
+    return { mode: "shared", weight: 1 + this.below(3), limit: this.pick([2, 3, 5]) };
+  }
+
+  #release(key: string, owner: string): Release {
+    const tombstoneUs = this.below(3) === 0 ? this.#limit() : 0;
+    const meta = '{"done": "ü"}';
+    const keep = this.below(4) === 0 ? { ttlUs: this.#timeUs(), meta } : null;
+    return { type: "release", key, owner, tombstoneUs, keep };
+  }
+
+  #timeUs(): number {
+    return this.pick([400, 1_500, 6_000, 20_000]) + this.below(1000);
+  }
+
+  #limit(): number {
+    return this.nowUs + (this.below(20) === 0 ? -500 : 5_000 + this.below(5000));
+  }
+
+  #seen(): number {
+    const roll = this.below(300);
+    if (roll === 0) return this.nowUs + 3_000;
+    return roll < 150 ? 0 : (this.grants.at(-1)?.token ?? 0);
+  }
+}
+
+let server: RedisServer;
+let client: Redis;
+let subscriber: Redis;
+const heard: Push[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  client = new Redis(server.port);
+  subscriber = new Redis(server.port);
+  subscriber.on("message", (channel: string, message: string) => {
+    heard.push(decodePush(channel.slice(CHANNELS.length), message));
+  });
+  await subscriber.subscribe(...LISTENING.map((name) => CHANNELS + name));
+});
+
+afterAll(async () => {
+  client?.disconnect();
+  subscriber?.disconnect();
+  await server?.close();
+});
+
+async function execute(commands: readonly Command[]): Promise<{ nowUs: number; replies: Reply[] }> {
+  const keys = [INDEX, ...commands.map(({ key }) => `${INDEX}:${key}`)];
+  const args = commands.map((command) => encode(command, CHANNELS));
+  const raw = (await client.eval(SCRIPT, keys.length, ...keys, ...args)) as number | Answered[];
+  const answers =
+    typeof raw === "number" ? [raw, commands[0]?.type === "release" ? "R" : "G"] : raw;
+  const nowUs = Number(answers[0]);
+  const replies = commands.map((command, at) =>
+    decode(command, answers[at + 1] as Answered, nowUs),
+  );
+  return { nowUs, replies };
+}
+
+/** Whatever was published before is heard before this resolves. */
+async function settlePushes(): Promise<void> {
+  const count = heard.length;
+  const end = CHANNELS + LISTENING[0];
+  const marker = 'm["end","","0",""]';
+  await client.publish(end, marker);
+  await expect.poll(() => heard.slice(count).some(({ key }) => key === "end")).toBe(true);
+  heard.splice(0, heard.length, ...heard.filter(({ key }) => key !== "end"));
+}
+
+async function expectKeysToExpire(): Promise<void> {
+  for (const key of await client.keys(`${INDEX}*`)) {
+    if (key !== INDEX) expect({ key, ttl: await client.pttl(key) }).not.toEqual({ key, ttl: -1 });
+  }
+}
+
+describe(`the script and the ledger (seed ${SEED})`, () => {
+  test("give the same replies and the same pushes", async () => {
+    const pushed: Push[] = [];
+    const ledger = new MemoryLedger((push) => {
+      if (push.client === DEAF) return false;
+      pushed.push(push);
+      if (push.type === "granted") remember(push.key, push.grant.owner, push.grant.token);
+      return true;
+    });
+    const draw = new Drawer(SEED);
+    const remember = (key: string, owner: string, token: number): void => {
+      draw.grants.push({ key, owner, token });
+    };
+    draw.nowUs = (await execute([])).nowUs;
+    const seen = new Map<string, number>();
+    for (let sent = 0, round = 0; sent < COMMANDS; round += 1) {
+      const size = draw.below(2) === 0 ? 1 : 1 + draw.below(8);
+      const commands = Array.from({ length: size }, () => draw.command());
+      const { nowUs, replies } = await execute(commands);
+      const expected = commands.map((command) =>
+        ledger.execute(command, { us: nowUs, wallUs: nowUs }),
+      );
+      expect({ commands, replies }).toEqual({ commands, replies: expected });
+      for (const [at, reply] of replies.entries()) {
+        const command = commands[at] as Command;
+        const type = reply.type === "gone" ? `gone, ${reply.reason}` : reply.type;
+        seen.set(type, (seen.get(type) ?? 0) + 1);
+        if (reply.type !== "granted" || command.type !== "acquire") continue;
+        remember(command.key, command.owner, reply.token);
+      }
+      draw.grants.splice(0, draw.grants.length - 50);
+      draw.nowUs = nowUs;
+      sent += size;
+      if (draw.below(60) === 0) await new Promise((end) => setTimeout(end, draw.below(12)));
+      if (round % 500 === 0) {
+        await settlePushes();
+        expect(heard).toEqual(pushed);
+        heard.length = pushed.length = 0;
+        await expectKeysToExpire();
+      }
+    }
+    await settlePushes();
+    expect(heard).toEqual(pushed);
+    // A run that never met some case would prove nothing about it.
+    expect([...seen].filter(([, times]) => times > 5).map(([type]) => type)).toEqual(
+      expect.arrayContaining(["granted", "queued", "busy", "marked", "stale", "renewed", ...GONE]),
+    );
+  });
+
+  test("leave nothing but the last token", async () => {
+    await expect.poll(() => client.keys(`${INDEX}*`), { timeout: 5_000 }).toEqual([INDEX]);
+    const key = "l:last";
+    const draw = new Drawer(SEED);
+    await execute([{ ...acquireOf(draw), key }]);
+    await execute([{ ...acquireOf(draw), key, owner: "second", enqueue: true }]);
+    for (const owner of ["second", "first"]) {
+      await execute([{ type: "release", key, owner, tombstoneUs: 0, keep: null }]);
+    }
+    expect(await client.zrange(INDEX, "0", "-1")).not.toContain(`${INDEX}:${key}`);
+    expect(await client.keys(`${INDEX}*`)).toEqual([INDEX]);
+  });
+});
+
+function acquireOf(draw: Drawer): Acquire {
+  for (;;) {
+    const command = draw.command();
+    if (command.type === "acquire") {
+      const forever = 9e15;
+      return { ...command, owner: "first", ttlUs: 1e7, notAfterUs: forever, seenToken: 0 };
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import type { Harness } from "../../src/conformance/index.js";
+import { type RedisStoreOptions, redisStore } from "../../src/stores/redis/index.js";
+import type { RedisServer } from "../servers/redis.js";
+
+type Client = RedisStoreOptions["client"];
+
+/** A deployment of Redis, and how to reach it. */
+export interface Deployment {
+  /** All servers that take writes. */
+  masters(): Promise<readonly RedisServer[]>;
+  /** For processes of their own. */
+  url(namespace: string): string;
+  client(): Client;
+}
+
+/** The harness of the conformance kit for one client on one deployment. */
+export function redisHarness(
+  deployment: Deployment,
+  options: Partial<RedisStoreOptions> = {},
+): Harness {
+  const keys = async (namespace: string): Promise<[RedisServer, string[]][]> => {
+    const masters = await deployment.masters();
+    return await Promise.all(
+      masters.map(async (master): Promise<[RedisServer, string[]]> => {
+        const all = (await master.ask("KEYS", `{hf:${namespace}[:}]*`)) as string[];
+        return [master, all];
+      }),
+    );
+  };
+  return {
+    traits: TRAITS,
+    open: async (namespace) => redisStore({ client: deployment.client(), namespace, ...options }),
+    child: {
+      module: new URL("./redis-child.mjs", import.meta.url),
+      argument: (namespace) => deployment.url(namespace),
+    },
+    async wipe(namespace) {
+      for (const [master, found] of await keys(namespace)) {
+        // One at a time: a Cluster deletes several only from one slot.
+        for (const key of found) await master.ask("DEL", key);
+      }
+    },
+    async leftovers(namespace) {
+      const found = await keys(namespace);
+      return found.flatMap(([, names]) => names.filter((name) => !name.endsWith("}")));
+    },
+  };
+}
+
+const TRAITS: Harness["traits"] = {
+  scope: "network",
+  modes: ["exclusive", "shared"],
+  fifo: true,
+  tokenSpan: true,
+  transferable: true,
+  marks: true,
+  minTtlMs: 50,
+};
