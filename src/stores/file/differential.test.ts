@@ -1,0 +1,144 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import type { Command, Push, Reply } from "../../rules/ledger-command.js";
+import { MemoryLedger } from "../memory/memory-ledger.js";
+import { FileLedger } from "./file-ledger.js";
+import { prepareSchema } from "./schema.js";
+import { openSqlite, type Sqlite } from "./sqlite.js";
+
+const TABLES = ["name", "holder", "waiter", "client", "tombstone"];
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+function openLedger(): Sqlite {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-file-"));
+  folders.push(folder);
+  const path = join(folder, "locks.db");
+  const database = openSqlite(path);
+  prepareSchema(database, path);
+  return database;
+}
+
+/** A generator of numbers that gives the same ones for the same seed. */
+function seeded(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+const MS = 1_000;
+const KEYS = ["l:a", "l:ü", "l:ü\0"];
+
+/** What the commands of one run are about; many owners make many holders and waiters. */
+interface Shape {
+  readonly owners: number;
+  readonly clients: number;
+  readonly exclusiveOf10: number;
+  readonly limit: number;
+}
+
+function draw(
+  next: (below: number) => number,
+  shape: Shape,
+  nowUs: number,
+  tokens: readonly number[],
+): Command {
+  const key = KEYS[next(KEYS.length)] as string;
+  const owner = `owner-${next(shape.owners)}`;
+  const client = `client-${next(shape.clients)}`;
+  const ttlUs = (50 + next(400)) * MS;
+  const seenToken = next(40) === 0 ? (tokens.at(-1) ?? 0) + next(100) : 0;
+  const notAfterUs = nowUs + (next(20) === 0 ? -1 : 1_000 * MS);
+  const kind = next(100);
+  if (kind < 45) {
+    const isExclusive = next(10) < shape.exclusiveOf10;
+    const limit = next(10) === 0 ? Number.MAX_SAFE_INTEGER : shape.limit - next(2);
+    const request = isExclusive
+      ? { mode: "exclusive" as const, weight: 1, limit: Number.MAX_SAFE_INTEGER }
+      : { mode: "shared" as const, weight: 1 + next(2), limit };
+    const times = { ttlUs, claimUs: 40 * MS, touchUs: 40 * MS, notAfterUs };
+    const rest = { span: 1 + next(3), meta: `{"n":${next(9)}}`, enqueue: next(5) > 0, seenToken };
+    return { type: "acquire", key, owner, client, ...request, ...times, ...rest };
+  }
+  if (kind < 55) return { type: "confirm", key, owner };
+  if (kind < 62) return { type: "renew", key, owner, ttlUs, notAfterUs, seenToken };
+  if (kind < 85) {
+    const keep = next(60) === 0 ? { ttlUs: 60 * MS, meta: '{"by":"once"}' } : null;
+    const tombstoneUs = next(5) === 0 ? nowUs + next(100) * MS : 0;
+    return { type: "release", key, owner, tombstoneUs, keep };
+  }
+  if (kind < 94) return { type: "touch", key, client };
+  if (kind < 97) return { type: "inspect", key };
+  return { type: "revoke", key, token: tokens[next(tokens.length)] ?? 1, reason: "because" };
+}
+
+const SHAPES: readonly Shape[] = [
+  { owners: 6, clients: 3, exclusiveOf10: 10, limit: 1 },
+  { owners: 40, clients: 5, exclusiveOf10: 10, limit: 1 },
+  { owners: 40, clients: 5, exclusiveOf10: 1, limit: 30 },
+  { owners: 20, clients: 20, exclusiveOf10: 4, limit: 4 },
+];
+
+it.each(SHAPES.map((shape, index) => [index, shape] as const))(
+  "answers like the ledger in memory, command by command (%i)",
+  { timeout: 120_000 },
+  (index, shape) => {
+    const next = seeded(20_251 + index);
+    const database = openLedger();
+    const pushes: { memory: Push[]; file: Push[] } = { memory: [], file: [] };
+    const unreachable = "client-1";
+    const memory = new MemoryLedger((push) => {
+      pushes.memory.push(push);
+      return push.client !== unreachable;
+    });
+    const tokens: number[] = [];
+    let nowUs = 1_000_000;
+    for (let step = 0; step < 5_000; step += 1) {
+      nowUs += next(4) === 0 ? next(step % 500 < 20 ? 200 * MS : 10 * MS) : next(500);
+      const at = { us: nowUs, wallUs: 1_700_000_000_000_000 + nowUs };
+      const batch = Array.from({ length: 1 + (next(4) === 0 ? next(4) : 0) }, () =>
+        draw(next, shape, nowUs, tokens),
+      );
+      const expected: Reply[] = batch.map((command) => memory.execute(command, at));
+
+      database.exec("BEGIN IMMEDIATE");
+      const ledger = new FileLedger(database, "space", at, (push) => {
+        pushes.file.push(push);
+        return push.client !== unreachable;
+      });
+      const replies = batch.map((command) => ledger.execute(command));
+      ledger.save();
+      database.exec("COMMIT");
+
+      expect({ step, batch, replies }).toEqual({ step, batch, replies: expected });
+      expect(pushes.file).toEqual(pushes.memory);
+      for (const push of pushes.memory) {
+        if (push.type === "granted") tokens.push(push.grant.token);
+      }
+      for (const reply of expected) if (reply.type === "granted") tokens.push(reply.token);
+      pushes.file = [];
+      pushes.memory = [];
+      const rows = database.get("SELECT count(*) FROM name", [])?.[0];
+      expect(rows).toBe(memory.size);
+    }
+
+    // A name at rest takes no room: what the first look hands off is over at the second.
+    for (const laterUs of [1e9, 2e9, 3e9, 4e9, 5e9, 6e9, 7e9, 8e9]) {
+      const at = { us: nowUs + laterUs, wallUs: 1_700_000_000_000_000 + nowUs + laterUs };
+      const ledger = new FileLedger(database, "space", at, () => true);
+      for (const key of KEYS) ledger.execute({ type: "inspect", key });
+      ledger.save();
+    }
+    for (const table of TABLES) {
+      expect([table, database.all(`SELECT * FROM ${table}`, [])]).toEqual([table, []]);
+    }
+    database.close();
+  },
+);

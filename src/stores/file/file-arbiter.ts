@@ -1,0 +1,194 @@
+import { ClosedError } from "../../errors.js";
+import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
+import type { Traits } from "../../store.js";
+import type { Port } from "../../time/port.js";
+import type { Arbiter, Execution } from "../arbiter/arbiter.js";
+import { FileLedger } from "./file-ledger.js";
+import { LockFile } from "./lock-file.js";
+import { machinePort } from "./machine-port.js";
+import { quarantineReply } from "./quarantine-reply.js";
+import { Quarantine } from "./takeover.js";
+
+const TRAITS: Traits = {
+  scope: "machine",
+  modes: ["exclusive", "shared"],
+  fifo: true,
+  tokenSpan: true,
+  transferable: true,
+  marks: true,
+  minTtlMs: 50,
+};
+
+/** Names are listed and swept so many at a time: no transaction takes long. */
+const PAGE = 100;
+/**
+ * How often a process in use looks for what others left behind, and how soon when it found some.
+ */
+const SWEEP_MS = 5_000;
+const SWEEP_ON_MS = 50;
+
+interface Outcome<T> {
+  readonly nowUs: number;
+  readonly result: T;
+  readonly pushes: readonly Push[];
+}
+
+/** Runs the ledger's commands on a lock file, a transaction for each batch. */
+export class FileArbiter implements Arbiter {
+  readonly name = "file";
+  readonly traits: Traits = TRAITS;
+  readonly port: Port = machinePort;
+  readonly isLocal = false;
+  readonly believesPushes = true;
+  readonly #path: string;
+  readonly #namespace: string;
+  #opened: LockFile | undefined;
+  #isClosed = false;
+  #client: string | undefined;
+  #onReset: () => void = () => {};
+  #sweepMs = 0;
+  #sweepKey = "";
+  readonly #onReplaced = (): void => this.#onReset();
+
+  constructor(path: string, namespace: string) {
+    this.#path = path;
+    this.#namespace = namespace;
+  }
+
+  shardOf(): string {
+    return "";
+  }
+
+  execute(_shard: string, commands: readonly Command[]): Execution | Promise<Execution> {
+    if (commands.length === 0) return { nowUs: this.#nowUs(), node: "", replies: [] };
+    try {
+      const outcome = this.#transact(
+        (ledger) => commands.map((command) => ledger.execute(command)),
+        commands.some(({ type }) => type !== "release" && type !== "confirm"),
+      );
+      if (!(outcome instanceof Promise)) return this.#finish(outcome);
+      return outcome.then(
+        (late) => this.#finish(late),
+        (error) => this.#refuse(error, commands),
+      );
+    } catch (error) {
+      return this.#refuse(error, commands);
+    }
+  }
+
+  async *list(prefix: string): AsyncIterable<{ key: string; view: View }> {
+    for (let first = prefix; ; ) {
+      const { keys, views } = await this.#page(first);
+      for (const { key, view } of views) {
+        if (!key.startsWith(prefix)) return;
+        yield { key, view };
+      }
+      if (keys.length < PAGE) return;
+      first = `${keys.at(-1)}\0`;
+    }
+  }
+
+  listen(client: string, onPush: (push: Push) => void, onReset: () => void): void {
+    this.#client = client;
+    this.#onReset = onReset;
+    this.#file().post.listen(client, onPush);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const file = this.#opened;
+    this.#opened = undefined;
+    if (this.#client !== undefined) file?.post.unlisten(this.#client);
+    file?.leave(this.#onReplaced);
+  }
+
+  #file(): LockFile {
+    if (this.#isClosed) throw new ClosedError({ store: this.name });
+    if (!this.#opened) {
+      this.#opened = LockFile.at(this.#path);
+      this.#opened.onReplaced(this.#onReplaced);
+    }
+    return this.#opened;
+  }
+
+  #transact<T>(work: (ledger: FileLedger) => T, anew = true): Outcome<T> | Promise<Outcome<T>> {
+    const file = this.#file();
+    return file.transact((database, at) => {
+      const pushes: Push[] = [];
+      const ledger = new FileLedger(database, this.#namespace, at, (push) => {
+        if (!file.post.reaches(push.client)) return false;
+        pushes.push(push);
+        return true;
+      });
+      const result = work(ledger);
+      ledger.save();
+      return { nowUs: at.us, result, pushes };
+    }, anew);
+  }
+
+  /** Only what is committed is told. */
+  #finish({ nowUs, result, pushes }: Outcome<readonly Reply[]>): Execution {
+    this.#tell(pushes);
+    if (nowUs / 1000 >= this.#sweepMs) this.#sweepLater(nowUs / 1000);
+    return { nowUs, node: "", replies: result };
+  }
+
+  #tell(pushes: readonly Push[]): void {
+    const post = this.#opened?.post;
+    for (const push of pushes) post?.send(push, () => this.#bury(push));
+  }
+
+  #refuse(error: unknown, commands: readonly Command[]): Execution {
+    if (!(error instanceof Quarantine)) throw error;
+    const { remainingUs, refusal } = error;
+    if (refusal) throw refusal;
+    const replies = commands.map((command) => quarantineReply(command, remainingUs));
+    return { nowUs: this.#nowUs(), node: "", replies };
+  }
+
+  /**
+   * The push did not arrive, because its process is gone: the next in line need not wait for it.
+   */
+  async #bury(push: Push): Promise<void> {
+    if (push.type !== "granted" || this.#isClosed) return;
+    const { client, key, grant } = push;
+    try {
+      const { pushes } = await this.#transact((ledger) => ledger.bury(client, key, grant));
+      this.#tell(pushes);
+    } catch {
+      // It was a short cut: otherwise the claim lapses by itself.
+    }
+  }
+
+  async #page(first: string): Promise<{ keys: string[]; views: { key: string; view: View }[] }> {
+    const { result, pushes } = await this.#transact((ledger) => {
+      const keys = ledger.keysFrom(first, PAGE);
+      const views = keys.flatMap((key) => {
+        const view = ledger.view(key);
+        return view ? [{ key, view }] : [];
+      });
+      return { keys, views };
+    });
+    this.#tell(pushes);
+    return result;
+  }
+
+  /** Names that nobody asks for any more would keep their rows: now and then, somebody looks. */
+  #sweepLater(nowMs: number): void {
+    this.#sweepMs = nowMs + SWEEP_MS;
+    this.port.timers.after(0, async () => {
+      if (this.#isClosed) return;
+      try {
+        const { keys, views } = await this.#page(this.#sweepKey);
+        this.#sweepKey = keys.length < PAGE ? "" : `${keys.at(-1)}\0`;
+        if (views.length < keys.length) this.#sweepMs = nowMs + SWEEP_ON_MS;
+      } catch {
+        // There will be another time.
+      }
+    });
+  }
+
+  #nowUs(): number {
+    return Math.floor(this.port.clock.nowMs() * 1000);
+  }
+}

@@ -1,0 +1,111 @@
+import { apply } from "../../rules/ledger.js";
+import type {
+  Command,
+  Emit,
+  Instant,
+  PushedGrant,
+  Reply,
+  View,
+} from "../../rules/ledger-command.js";
+import { FileState, type SpaceTime } from "./file-state.js";
+import { machineIdentity } from "./machine-identity.js";
+import type { Sqlite } from "./sqlite.js";
+import { takeOver } from "./takeover.js";
+
+const LOAD = `SELECT m.identity, s.id, s.token, n.body FROM machine m JOIN space s
+  LEFT JOIN name n ON n.space = s.id AND n.key = ? WHERE s.name = ?`;
+const ADD_SPACE = "INSERT INTO space (name, token) VALUES (?, 0)";
+const SET_TOKEN = "UPDATE space SET token = ? WHERE id = ?";
+const FIRST_KEYS = `SELECT key FROM name WHERE space = (SELECT id FROM space WHERE name = ?)
+  AND key >= ? ORDER BY key LIMIT ?`;
+
+/**
+ * All names of one namespace in the file, during one transaction; `save` writes what has changed.
+ */
+export class FileLedger {
+  readonly #database: Sqlite;
+  readonly #namespace: string;
+  readonly #at: Instant;
+  readonly #emit: Emit;
+  readonly #states = new Map<string, FileState>();
+  #spaceId = 0;
+  #tokenBefore = 0;
+  #time: SpaceTime | undefined;
+
+  constructor(database: Sqlite, namespace: string, at: Instant, emit: Emit) {
+    this.#database = database;
+    this.#namespace = toText(namespace);
+    this.#at = at;
+    this.#emit = emit;
+  }
+
+  execute(command: Command): Reply {
+    return apply(this.#state(command.key), command, this.#at, this.#emit);
+  }
+
+  /** The process of a client is gone for certain: its place and its claims go to the next. */
+  bury(client: string, key: string, { owner, token }: PushedGrant): void {
+    const state = this.#state(key);
+    const holder = state.holder(owner);
+    if (holder && !holder.confirmed && holder.token === token) state.dropHolder(holder);
+    const line = state.client(client);
+    if (line) state.dropClient(line);
+    this.execute({ type: "inspect", key });
+  }
+
+  /** Names in use from this one on, in the order of their bytes. */
+  keysFrom(first: string, limit: number): string[] {
+    const rows = this.#database.all(FIRST_KEYS, [this.#namespace, toText(first), limit]);
+    return rows.map(([key]) => fromText(key as string));
+  }
+
+  /** Looks at a name, which lets go of what is over there; null where nothing is left. */
+  view(key: string): View | null {
+    const view = this.execute({ type: "inspect", key }) as View;
+    return view.holders.length + view.waiters.length > 0 || view.mark ? view : null;
+  }
+
+  save(): void {
+    for (const state of this.#states.values()) state.save();
+    if (!this.#time || this.#time.lastToken === this.#tokenBefore) return;
+    this.#database.run(SET_TOKEN, [this.#time.lastToken, this.#spaceId]);
+  }
+
+  #state(key: string): FileState {
+    let state = this.#states.get(key);
+    if (!state) {
+      state = this.#load(key);
+      this.#states.set(key, state);
+    }
+    return state;
+  }
+
+  #load(key: string): FileState {
+    const row = this.#database.get(LOAD, [toText(key), this.#namespace]);
+    if (!row) {
+      this.#database.run(ADD_SPACE, [this.#namespace]);
+      return this.#load(key);
+    }
+    const [identity, space, token, body] = row as [string, number, number, string | null];
+    if (identity !== machineIdentity()) {
+      takeOver(this.#database, this.#at);
+      return this.#load(key);
+    }
+    if (!this.#time) {
+      this.#spaceId = space;
+      this.#tokenBefore = token;
+      this.#time = { lastToken: token, wallOffsetUs: this.#at.wallUs - this.#at.us };
+    }
+    return new FileState(this.#database, key, [space, toText(key)], body, this.#time);
+  }
+}
+
+/** SQLite's texts end at a NUL: it is written in two other characters, in the same order. */
+function toText(key: string): string {
+  if (!key.includes("\0") && !key.includes("\u0001")) return key;
+  return key.replaceAll("\u0001", "\u0001\u0002").replaceAll("\0", "\u0001\u0001");
+}
+
+function fromText(text: string): string {
+  return text.replaceAll("\u0001\u0001", "\0").replaceAll("\u0001\u0002", "\u0001");
+}

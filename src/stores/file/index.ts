@@ -1,0 +1,56 @@
+/**
+ * Locks among all processes of one machine, in one SQLite file.
+ *
+ * Why it is safe: every command is the ledger's own code inside one exclusive transaction, so there
+ * is one order of all commands, and a process that is killed, stopped or out of disk space at any
+ * instant leaves a whole transaction or none. Leases are kept by the system's monotonic clock,
+ * which all processes share and nobody can set; it is read inside the transaction. A client's
+ * deadline lies before the expiry in the file, by the same clock, so it stops believing before the
+ * next is served. The times are worth nothing under another boot or clock: the file says whose they
+ * are, and leases of another one are watched until they are certainly over. A file that was
+ * replaced or deleted is noticed by its inode at the next command, and what was held in it is lost.
+ * Tokens follow the wall clock and the last one given, so they rise across restarts and even
+ * without the file.
+ */
+import { fileURLToPath } from "node:url";
+import { InvalidOptionError } from "../../errors.js";
+import type { Store } from "../../store.js";
+import { ArbiterStore } from "../arbiter/arbiter-store.js";
+import { FileArbiter } from "./file-arbiter.js";
+import { defaultPath } from "./lock-folder.js";
+
+export interface FileStoreOptions {
+  /**
+   * The lock file, on a local file system, in a folder of this user; made when it is missing.
+   * Default: `.local/state/holdfast/locks.db` in the home of the password entry, whatever HOME
+   * says.
+   */
+  readonly path?: string;
+  /** Locks of different namespaces never meet. Default `""`. */
+  readonly namespace?: string;
+  /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
+  readonly claimMs?: number;
+}
+
+/** Locks for many processes of one machine, with nothing to run. */
+export function fileStore({ path, namespace = "", claimMs }: FileStoreOptions = {}): Store {
+  if (path !== undefined && (typeof path !== "string" || path === "")) {
+    throw new InvalidOptionError("path", path, "must be the path of a file");
+  }
+  if (typeof namespace !== "string") {
+    throw new InvalidOptionError("namespace", namespace, "must be a string");
+  }
+  const arbiter = new FileArbiter(path ?? defaultPath(), namespace);
+  return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
+}
+
+/** `file:` is the default file; `file:/folder/locks.db?namespace=x` names one. */
+export function openFileStore(url: URL): Store {
+  if (url.host !== "") {
+    throw new InvalidOptionError("url", url.host, "must name no host: file:/folder/locks.db");
+  }
+  const namespace = url.searchParams.get("namespace") ?? "";
+  // `new URL` makes "file:" into "file:///": no file of that name can exist.
+  if (url.pathname === "/") return fileStore({ namespace });
+  return fileStore({ path: fileURLToPath(`file://${url.pathname}`), namespace });
+}

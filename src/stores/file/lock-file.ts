@@ -1,0 +1,246 @@
+/**
+ * The one connection of this process to a lock file, shared by all its stores on that path, and the
+ * way to run a transaction on it. Nothing here waits inside a call: where another process is in a
+ * transaction (or stopped in one), it tries again from a timer, and says in the end who that was.
+ */
+import { mkdirSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { ClosedError } from "../../errors.js";
+import type { Instant } from "../../rules/ledger-command.js";
+import { BeingMadeError, busyError, isBusy, storeError } from "./failure.js";
+import { prepareFile, prepareFolder } from "./lock-folder.js";
+import { machinePort } from "./machine-port.js";
+import { prepareSchema } from "./schema.js";
+import { inTransaction, openSqlite, rollBack, type Sqlite } from "./sqlite.js";
+import { dropImpossible, Quarantine } from "./takeover.js";
+import { WakePost } from "./wake-post.js";
+
+/** How long a transaction is tried before its caller hears who is in the way. */
+const BUSY_MS = 500;
+/** A transaction takes some 30 µs: worth a few tries before the event loop goes on. */
+const TRIES_AT_ONCE = 4;
+const TURNS = 16;
+const LONGEST_PAUSE_MS = 16;
+const ABANDONED_MS = 2_000;
+
+const BUSY = Symbol("busy");
+
+type Work<T> = (database: Sqlite, at: Instant) => T;
+
+interface Opened {
+  readonly database: Sqlite;
+  readonly device: number;
+  readonly inode: number;
+  readonly sharedMemoryInode: number | undefined;
+}
+
+const files = new Map<string, LockFile>();
+
+export class LockFile {
+  readonly path: string;
+  readonly post: WakePost;
+  readonly #onReplaced = new Set<() => void>();
+  #users = 0;
+  #opened: Opened | undefined;
+  /** The file that was in use before, until the one in its place is open. */
+  #replaced: Opened | undefined;
+  /** Whether the connection was found to lead to the file at the path since that was asked for. */
+  #isChecked = false;
+  /** Transactions that wait for another process, in order, and how many they are. */
+  #line: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  private constructor(path: string) {
+    this.path = path;
+    this.post = new WakePost(path);
+  }
+
+  /** The lock file of this process at a path; whoever gets it calls `leave` in the end. */
+  static at(path: string): LockFile {
+    const full = resolve(path);
+    const file = files.get(full) ?? new LockFile(full);
+    files.set(full, file);
+    file.#users += 1;
+    return file;
+  }
+
+  leave(onReplaced: () => void): void {
+    this.#onReplaced.delete(onReplaced);
+    this.#users -= 1;
+    if (this.#users > 0) return;
+    files.delete(this.path);
+    this.post.close();
+    this.#close();
+  }
+
+  /**
+   * Calls back when another file has taken the place of the one in use: all in that one is lost.
+   */
+  onReplaced(listener: () => void): void {
+    this.#onReplaced.add(listener);
+  }
+
+  /**
+   * Runs `work` in one transaction: at once where possible, so that most answers need no waiting.
+   * With `anew`, on the file that stands at the path now; else the last one seen there will do.
+   */
+  transact<T>(work: Work<T>, anew: boolean): T | Promise<T> {
+    if (anew) this.#isChecked = false;
+    if (this.#waiting === 0) {
+      for (let tries = 0; tries < TRIES_AT_ONCE; tries += 1) {
+        const outcome = this.#try(work);
+        if (outcome !== BUSY) return outcome;
+      }
+    }
+    const startMs = machinePort.clock.nowMs();
+    const turn = this.#line.then(() => this.#tryOften(work, startMs));
+    this.#waiting += 1;
+    this.#line = turn.then(
+      () => this.#leaveLine(),
+      () => this.#leaveLine(),
+    );
+    return turn;
+  }
+
+  #leaveLine(): void {
+    this.#waiting -= 1;
+  }
+
+  async #tryOften<T>(work: Work<T>, startMs: number): Promise<T> {
+    for (let tries = 0; ; tries += 1) {
+      const outcome = this.#try(work);
+      if (outcome !== BUSY) return outcome;
+      const waitedMs = machinePort.clock.nowMs() - startMs;
+      if (waitedMs >= BUSY_MS) throw busyError(this.path, waitedMs);
+      await pause(tries);
+    }
+  }
+
+  #try<T>(work: Work<T>): T | typeof BUSY {
+    if (this.#users === 0) throw new ClosedError({ store: "file" });
+    let database: Sqlite;
+    try {
+      database = this.#database();
+      database.exec("BEGIN IMMEDIATE");
+    } catch (error) {
+      if (isBusy(error)) return BUSY;
+      this.#close();
+      throw storeError(error, this.path);
+    }
+    try {
+      // Read only now: nobody else acts before we are done, so times in the file never run
+      // backwards.
+      const result = work(database, instant());
+      database.exec("COMMIT");
+      return result;
+    } catch (error) {
+      if (error instanceof Quarantine) {
+        database.exec("COMMIT");
+        throw error;
+      }
+      rollBack(database);
+      this.#close();
+      throw storeError(error, this.path);
+    }
+  }
+
+  /** The connection, if it still leads to the file that stands at the path; else a new one. */
+  #database(): Sqlite {
+    const opened = this.#opened;
+    if (opened && this.#isChecked) return opened.database;
+    const now = statSync(this.path, { throwIfNoEntry: false });
+    this.#isChecked = true;
+    if (opened && now && now.ino === opened.inode && now.dev === opened.device) {
+      return opened.database;
+    }
+    if (opened) {
+      this.#replaced = opened;
+      this.#close();
+    }
+    if (!now || this.#replaced) this.#makeRoom();
+    this.#opened = this.#open();
+    if (this.#replaced) this.#tellReplaced();
+    return this.#opened.database;
+  }
+
+  #tellReplaced(): void {
+    this.#replaced = undefined;
+    this.post.repair();
+    for (const listener of this.#onReplaced) machinePort.timers.soon(listener);
+  }
+
+  #open(): Opened {
+    prepareFile(this.path);
+    const before = statSync(this.path);
+    const database = openSqlite(this.path);
+    try {
+      prepareSchema(database, this.path);
+      if (process.platform !== "linux" && process.platform !== "darwin") {
+        inTransaction(database, () => dropImpossible(database, instant()));
+      }
+      const after = statSync(this.path);
+      if (after.ino !== before.ino) throw new Error("it was replaced while it was opened");
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+    return {
+      database,
+      device: before.dev,
+      inode: before.ino,
+      sharedMemoryInode: statSync(`${this.path}-shm`, { throwIfNoEntry: false })?.ino,
+    };
+  }
+
+  /**
+   * A file that was deleted or replaced may have left its `-wal` and `-shm` behind, and SQLite
+   * would take them for those of the new one. One process at a time removes them, before it makes
+   * the file.
+   */
+  #makeRoom(): void {
+    prepareFolder(dirname(this.path));
+    const guard = `${this.path}-clearing`;
+    try {
+      mkdirSync(guard);
+    } catch (error) {
+      const since = statSync(guard, { throwIfNoEntry: false })?.mtimeMs;
+      if (since === undefined) throw error;
+      if (Date.now() - since > ABANDONED_MS) rmdirSync(guard);
+      throw new BeingMadeError("Another process makes the file.");
+    }
+    try {
+      const isGone = statSync(this.path, { throwIfNoEntry: false }) === undefined;
+      const inode = statSync(`${this.path}-shm`, { throwIfNoEntry: false })?.ino;
+      if (isGone || (inode !== undefined && inode === this.#replaced?.sharedMemoryInode)) {
+        rmSync(`${this.path}-wal`, { force: true });
+        rmSync(`${this.path}-shm`, { force: true });
+      }
+      prepareFile(this.path);
+    } finally {
+      rmdirSync(guard);
+    }
+  }
+
+  #close(): void {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    try {
+      opened?.database.close();
+    } catch {
+      // What is broken cannot be closed properly; the next connection starts anew.
+    }
+  }
+}
+
+function instant(): Instant {
+  const { clock } = machinePort;
+  return { us: Math.floor(clock.nowMs() * 1000), wallUs: clock.wallUs() };
+}
+
+/** A few turns of the event loop first, then ever longer pauses, spread so that nobody starves. */
+function pause(tries: number): Promise<void> {
+  if (tries < TURNS) return new Promise((resume) => setImmediate(resume));
+  const { timers, random } = machinePort;
+  const delayMs = Math.min(2 ** (tries - TURNS), LONGEST_PAUSE_MS) * (0.5 + random.fraction());
+  return new Promise((resume) => timers.after(delayMs, resume, true));
+}

@@ -1,0 +1,104 @@
+import { closeSync, mkdirSync, openSync, statfsSync, statSync } from "node:fs";
+import { userInfo } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { StoreError } from "../../errors.js";
+
+/**
+ * The default file. It comes from the password entry and never from HOME or XDG_*: cron, a service
+ * and a shell of one user differ in those, and must exclude each other.
+ */
+export function defaultPath(): string {
+  return join(userInfo().homedir, ".local", "state", "holdfast", "locks.db");
+}
+
+/** File systems whose locks, shared memory or clocks reach over more than one machine. */
+const NETWORK: ReadonlyMap<number, string> = new Map([
+  [0x6969, "NFS"],
+  [0x517b, "SMB"],
+  [0xff534d42, "CIFS"],
+  [0xfe534d42, "SMB"],
+  [0x65735546, "FUSE"],
+  [0x01021997, "9P"],
+  [0x5346414f, "AFS"],
+  [0x6b414653, "AFS"],
+  [0x73757245, "Coda"],
+  [0x00c36400, "Ceph"],
+  [0x47504653, "GPFS"],
+  [0x0bd00bd0, "Lustre"],
+  [0x7461636f, "OCFS2"],
+  [0x01161970, "GFS2"],
+  [0x786f4256, "a VirtualBox shared folder"],
+  [0xaad7aaea, "PanFS"],
+  [0x19830326, "BeeGFS"],
+]);
+
+/**
+ * Makes sure that the folder is there, local and ours, and that the file is there; returns its
+ * path.
+ */
+export function prepareFile(path: string): string {
+  const full = resolve(path);
+  prepareFolder(dirname(full));
+  try {
+    // Never opened when it exists: closing it would drop the locks of this process on it.
+    closeSync(openSync(full, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(full, error);
+  }
+  demandOwn(full, "file");
+  return full;
+}
+
+export function prepareFolder(folder: string): void {
+  try {
+    makeFolder(folder);
+  } catch (error) {
+    throw unusable(folder, error);
+  }
+  demandOwn(folder, "folder");
+  if (process.platform !== "linux") return;
+  const network = NETWORK.get(statfsSync(folder).type >>> 0);
+  if (network !== undefined) {
+    throw refusal(
+      `The folder ${folder} is on ${network}: the file store works on local file systems only. ` +
+        "Choose a local path, or a store across the network.",
+    );
+  }
+}
+
+/** Step by step: Node's own recursive way never ends where the system makes no folders (/proc). */
+function makeFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })) return;
+  if (dirname(folder) !== folder) makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/** What another user owns, that user can replace at any time. */
+function demandOwn(path: string, what: "file" | "folder"): void {
+  const uid = process.geteuid?.();
+  const owner = statSync(path).uid;
+  if (uid === undefined || owner === uid) return;
+  throw refusal(
+    `The ${what} ${path} belongs to another user (uid ${owner}, this process runs as ${uid}). ` +
+      "Choose a path in a folder of your own.",
+  );
+}
+
+function unusable(path: string, cause: unknown): StoreError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (code === "ENOSPC") return refusal(`The disk of ${path} is full: free some space.`, cause);
+  return refusal(`${path} cannot be used for locks: ${message}. Choose another path.`, cause);
+}
+
+function refusal(message: string, cause?: unknown): StoreError {
+  return new StoreError(message, {
+    outcome: "not_applied",
+    retryable: false,
+    store: "file",
+    cause,
+  });
+}

@@ -1,0 +1,60 @@
+import type { Occupancy } from "../../rules/fits.js";
+import type { Holder, Mark, Waiter } from "../../rules/ledger-state.js";
+
+/** A mark as it is kept: with its end by the wall clock, by which it survives a restart. */
+export interface KeptMark extends Mark {
+  readonly untilWallUs: number;
+}
+
+/** A client that waits at a name. */
+export interface KeptClient {
+  readonly id: string;
+  readonly touchUs: number;
+  goneUs: number;
+  suspect: boolean;
+}
+
+/**
+ * What the row of a name says. A few holders and waiters stand in it whole, so that a lock in
+ * everyday use is one row; many have rows of their own, and only their sum is here. What is absent
+ * is not written.
+ */
+export interface NameRecord {
+  /** In the order of their tokens. An exclusive holder is always here. */
+  holders?: Holder[] | undefined;
+  /** In sum, the holders that have rows of their own. */
+  holderRows?: Occupancy | undefined;
+  /** In the order of the queue. */
+  waiters?: Waiter[] | undefined;
+  clients?: KeptClient[] | undefined;
+  /** In sum, the waiters that have rows of their own. */
+  waiterRows?: WaiterSum | undefined;
+  mark?: KeptMark | undefined;
+  /** How many tombstones there are, and a time before which none ends. */
+  tombstones?: { count: number; untilUs: number } | undefined;
+}
+
+export interface WaiterSum {
+  count: number;
+  nextPlace: number;
+  /** Before this time no client is silent. */
+  silentUs: number;
+}
+
+/** Beyond so many, holders or waiters of a name get rows of their own. */
+export const MOST_INLINE = 8;
+
+/** The name's place in the tables. */
+export type Here = readonly [space: number, key: string];
+
+/** Whether nothing is left to remember. */
+export function isAtRest(record: NameRecord): boolean {
+  return !(
+    record.holders?.length ||
+    record.holderRows ||
+    record.waiters?.length ||
+    record.waiterRows ||
+    record.mark ||
+    record.tombstones
+  );
+}

@@ -1,0 +1,157 @@
+/**
+ * The little of SQLite that the store needs, over the two libraries it may come from: the one built
+ * into Node (22.13 and later), or `libsql`. Both read and write the same files, also at the same
+ * time.
+ */
+import { createRequire } from "node:module";
+import { StoreError } from "../../errors.js";
+
+export type Value = string | number | null;
+export type Row = readonly Value[];
+
+/** One connection. Statements are prepared once and kept by their text. */
+export interface Sqlite {
+  exec(sql: string): void;
+  get(sql: string, values: Value[]): Row | undefined;
+  all(sql: string, values: Value[]): Row[];
+  run(sql: string, values: Value[]): void;
+  close(): void;
+}
+
+interface BuiltInStatement {
+  get(...values: Value[]): Record<string, Value> | undefined;
+  all(...values: Value[]): Record<string, Value>[];
+  run(...values: Value[]): unknown;
+}
+
+interface BuiltInModule {
+  DatabaseSync: new (
+    path: string,
+  ) => { exec(sql: string): void; prepare(sql: string): BuiltInStatement; close(): void };
+}
+
+interface LibsqlStatement {
+  raw(isRaw: boolean): LibsqlStatement;
+  get(values: Value[]): Row | undefined;
+  all(values: Value[]): Row[];
+  run(values: Value[]): unknown;
+}
+
+type LibsqlModule = new (
+  path: string,
+) => { exec(sql: string): void; prepare(sql: string): LibsqlStatement; close(): void };
+
+type Open = (path: string) => Sqlite;
+
+/**
+ * Two copies of a SQLite library in one process would break each other's file locks (closing a file
+ * drops all locks of the process), so all copies of this package in a process share the one loaded.
+ */
+const SHARED = Symbol.for("holdfast.sqlite");
+
+export function openSqlite(path: string): Sqlite {
+  const shared = globalThis as { [SHARED]?: Open };
+  shared[SHARED] ??= builtIn() ?? libsql();
+  return shared[SHARED](path);
+}
+
+/** Runs `work` in a transaction of its own. */
+export function inTransaction(database: Sqlite, work: () => void): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    work();
+    database.exec("COMMIT");
+  } catch (error) {
+    rollBack(database);
+    throw error;
+  }
+}
+
+export function rollBack(database: Sqlite): void {
+  try {
+    database.exec("ROLLBACK");
+  } catch {
+    // SQLite did it already, as it does when the disk is full.
+  }
+}
+
+/**
+ * The result code of a failed call, without its extension; undefined when SQLite did not say it.
+ */
+export function resultCode(error: unknown): number | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { errcode, rawCode } = error as { errcode?: unknown; rawCode?: unknown };
+  const code = errcode ?? rawCode;
+  return typeof code === "number" ? code & 0xff : undefined;
+}
+
+function builtIn(): Open | undefined {
+  const module = withoutWarning(
+    () => process.getBuiltinModule("node:sqlite") as unknown as BuiltInModule | undefined,
+  );
+  if (!module) return undefined;
+  return (path) => {
+    const database = new module.DatabaseSync(path);
+    const statement = cached((sql) => database.prepare(sql));
+    return {
+      exec: (sql) => database.exec(sql),
+      get: (sql, values) => {
+        const row = statement(sql).get(...values);
+        return row && Object.values(row);
+      },
+      all: (sql, values) =>
+        statement(sql)
+          .all(...values)
+          .map(Object.values<Value>),
+      run: (sql, values) => statement(sql).run(...values),
+      close: () => database.close(),
+    };
+  };
+}
+
+function libsql(): Open {
+  let Database: LibsqlModule;
+  try {
+    Database = createRequire(import.meta.url)("libsql");
+  } catch (cause) {
+    throw new StoreError(
+      "The file store needs SQLite: use Node 22.13 or later, or install the package libsql.",
+      { outcome: "not_applied", retryable: false, store: "file", cause },
+    );
+  }
+  return (path) => {
+    const database = new Database(path);
+    const statement = cached((sql) => database.prepare(sql));
+    const reader = cached((sql) => database.prepare(sql).raw(true));
+    return {
+      exec: (sql) => database.exec(sql),
+      get: (sql, values) => reader(sql).get(values),
+      all: (sql, values) => reader(sql).all(values),
+      run: (sql, values) => statement(sql).run(values),
+      close: () => database.close(),
+    };
+  };
+}
+
+function cached<S>(prepare: (sql: string) => S): (sql: string) => S {
+  const statements = new Map<string, S>();
+  return (sql) => {
+    let statement = statements.get(sql);
+    if (!statement) {
+      statement = prepare(sql);
+      statements.set(sql, statement);
+    }
+    return statement;
+  };
+}
+
+/** Node calls its SQLite experimental, on the error output of every program that loads it. */
+function withoutWarning<T>(load: () => T): T {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return load();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * What to do with a file that another boot, machine or time namespace wrote: its times are of a
+ * clock that is not ours, so nothing tells whether its leases are over.
+ *
+ * They are watched for as long as the longest of them lasts. A holder that lives renews it in that
+ * time: then two machines share the file, and we refuse to join. If nothing has changed, nobody can
+ * believe in any of them any more, and the file is ours. What was seen stands in the file, so that
+ * many short-lived programs watch as well as one that stays.
+ */
+import { StoreError } from "../../errors.js";
+import type { Instant } from "../../rules/ledger-command.js";
+import { machineIdentity } from "./machine-identity.js";
+import type { NameRecord } from "./name-record.js";
+import type { Sqlite } from "./sqlite.js";
+
+/** What was seen, by whom and since when. */
+interface Watch {
+  readonly by: string;
+  readonly sinceUs: number;
+  readonly seen: string;
+}
+
+/**
+ * Thrown out of a transaction that is committed all the same: the leases of before may be alive for
+ * so long, and until then everything counts as taken; or they were seen to live, and that is the
+ * end.
+ */
+export class Quarantine {
+  readonly remainingUs: number;
+  readonly refusal: StoreError | null;
+
+  constructor(remainingUs: number, refusal: StoreError | null = null) {
+    this.remainingUs = remainingUs;
+    this.refusal = refusal;
+  }
+}
+
+const LEASES = `
+  SELECT json_extract(value, '$.expiryUs') AS expiry, json_extract(value, '$.ttlUs') AS ttl
+    FROM name, json_each(name.body, '$.holders')
+  UNION ALL SELECT expiry, json_extract(body, '$.ttlUs') FROM holder`;
+/** Every grant moves a token on, every renewal an expiry. */
+const SEEN = `SELECT max(ttl), count(ttl) || ' ' || coalesce(sum(expiry), 0) || ' ' ||
+  (SELECT coalesce(sum(token), 0) FROM space) FROM (${LEASES})`;
+
+/** Seconds differ between two clocks by less than this, and a lease is judged in milliseconds. */
+const CLOCK_SLACK = 1.02;
+
+/** Runs inside a transaction. Returns when the file is ours; throws `Quarantine` before. */
+export function takeOver(database: Sqlite, at: Instant): void {
+  const identity = machineIdentity();
+  const [ttlUs, seen] = database.get(SEEN, []) as [number | null, string];
+  if (ttlUs === null) return claim(database, at);
+  const [text] = database.get("SELECT watch FROM machine", []) as [string | null];
+  const watch: Watch | null = text === null ? null : JSON.parse(text);
+  const isMine = watch?.by === identity && watch.sinceUs <= at.us;
+  const isSame = watch?.seen === seen;
+  if (!isMine || !isSame) {
+    const begun: Watch = { by: identity, sinceUs: at.us, seen };
+    database.run("UPDATE machine SET watch = ?", [JSON.stringify(begun)]);
+  }
+  const lengthUs = ttlUs * CLOCK_SLACK;
+  if (!isMine) throw new Quarantine(lengthUs);
+  if (!isSame) throw new Quarantine(lengthUs, sharedFile());
+  const remainingUs = watch.sinceUs + lengthUs - at.us;
+  if (remainingUs > 0) throw new Quarantine(remainingUs);
+  claim(database, at);
+}
+
+/** Where no boot id tells, leases that this clock cannot have made prove that it started anew. */
+export function dropImpossible(database: Sqlite, at: Instant): void {
+  const impossible = `SELECT 1 FROM (${LEASES}) WHERE expiry > ? + ttl LIMIT 1`;
+  if (database.get(impossible, [at.us])) claim(database, at);
+}
+
+function sharedFile(): StoreError {
+  return new StoreError(
+    "Another machine, or a container with a clock of its own, uses the same lock file: a file " +
+      "store serves one machine. Give each its own file, or use a store across the network.",
+    { outcome: "not_applied", retryable: false, store: "file" },
+  );
+}
+
+/** Drops all that the clock of before told. The last tokens stay; marks stay by the wall clock. */
+function claim(database: Sqlite, at: Instant): void {
+  for (const table of ["holder", "waiter", "client", "tombstone"]) {
+    database.exec(`DELETE FROM ${table}`);
+  }
+  const names = database.all("SELECT space, key, body FROM name", []);
+  database.exec("DELETE FROM name");
+  for (const [space, key, body] of names as [number, string, string][]) {
+    const { mark }: NameRecord = JSON.parse(body);
+    if (!mark || mark.untilWallUs <= at.wallUs) continue;
+    const record: NameRecord = {
+      mark: { ...mark, untilUs: at.us + mark.untilWallUs - at.wallUs },
+    };
+    database.run("INSERT INTO name VALUES (?, ?, ?)", [space, key, JSON.stringify(record)]);
+  }
+  database.run("UPDATE machine SET identity = ?, watch = NULL", [machineIdentity()]);
+}

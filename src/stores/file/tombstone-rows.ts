@@ -1,0 +1,45 @@
+import type { Tombstone } from "../../rules/ledger-state.js";
+import type { Here, NameRecord } from "./name-record.js";
+import type { Sqlite } from "./sqlite.js";
+
+const HERE = "space = ? AND key = ?";
+const BY_OWNER = `SELECT until, reason FROM tombstone WHERE ${HERE} AND owner = ?`;
+const WRITE = "INSERT OR REPLACE INTO tombstone VALUES (?, ?, ?, ?, ?)";
+const DELETE = `DELETE FROM tombstone WHERE ${HERE} AND until <= ?`;
+const SUM = `SELECT count(*), min(until) FROM tombstone WHERE ${HERE}`;
+
+/** The tombstones of one name; how many there are stands in the record of the name. */
+export class TombstoneRows {
+  readonly #database: Sqlite;
+  readonly #here: Here;
+  readonly #record: NameRecord;
+
+  constructor(database: Sqlite, here: Here, record: NameRecord) {
+    this.#database = database;
+    this.#here = here;
+    this.#record = record;
+  }
+
+  get(owner: string): Tombstone | undefined {
+    if (!this.#record.tombstones) return undefined;
+    const row = this.#database.get(BY_OWNER, [...this.#here, owner]);
+    if (!row) return undefined;
+    const [untilUs, reason] = row as [number, string | null];
+    return { owner, untilUs, reason };
+  }
+
+  put({ owner, untilUs, reason }: Tombstone): void {
+    const before = this.#record.tombstones;
+    const count = (before?.count ?? 0) + (this.get(owner) ? 0 : 1);
+    this.#record.tombstones = { count, untilUs: Math.min(before?.untilUs ?? untilUs, untilUs) };
+    this.#database.run(WRITE, [...this.#here, owner, untilUs, reason]);
+  }
+
+  drop(nowUs: number): void {
+    const before = this.#record.tombstones;
+    if (!before || nowUs < before.untilUs) return;
+    this.#database.run(DELETE, [...this.#here, nowUs]);
+    const [count, untilUs] = this.#database.get(SUM, [...this.#here]) as [number, number];
+    this.#record.tombstones = count > 0 ? { count, untilUs } : undefined;
+  }
+}

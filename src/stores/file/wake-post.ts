@@ -1,0 +1,187 @@
+/**
+ * Wakes waiters in other processes: a unix socket per client in a folder beside the lock file (a
+ * named pipe on Windows). It carries grants that are in the file already, so a message that is
+ * lost, late or doubled harms nobody: every waiter also asks by itself.
+ *
+ * When a client counts as gone: the system refuses a connection to a socket that nobody listens on.
+ * A stopped process still accepts (its system does), and one that only has no socket file any more
+ * is passed over until it asks itself. So what was granted to a refused client goes to the next at
+ * once, and a dead waiter costs one message instead of a claim window.
+ */
+import { existsSync, readdirSync, unlinkSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import type { Push } from "../../rules/ledger-command.js";
+import { LineReader } from "./line-reader.js";
+import { machinePort } from "./machine-port.js";
+import { WakePath } from "./wake-path.js";
+
+type OnPush = (push: Push) => void;
+/** Called when the receiver of a push is gone for certain, and may not have seen it. */
+type OnDead = () => void;
+
+interface Peer {
+  readonly socket: Socket;
+  /** What to do about the last pushes if it dies with one of them unread. */
+  readonly recent: OnDead[];
+}
+
+interface Listener {
+  readonly onPush: OnPush;
+  server: Server;
+}
+
+const RECENT = 8;
+const MOST_PEERS = 256;
+const IDLE_MS = 30_000;
+/** So many strange sockets are looked at when a process begins to listen. */
+const SWEPT = 16;
+
+export class WakePost {
+  readonly #paths: WakePath;
+  readonly #listeners = new Map<string, Listener>();
+  readonly #peers = new Map<string, Peer>();
+  readonly #onExit = (): void => {
+    for (const client of this.#listeners.keys()) this.#remove(client);
+  };
+
+  constructor(lockPath: string) {
+    this.#paths = new WakePath(lockPath);
+  }
+
+  listen(client: string, onPush: OnPush): void {
+    if (this.#listeners.size === 0) {
+      this.#paths.prepare();
+      process.on("exit", this.#onExit);
+      this.#sweep();
+    }
+    this.#listeners.set(client, { onPush, server: this.#serve(client) });
+  }
+
+  /** After the folder may have been removed: sockets that are gone are made anew. */
+  repair(): void {
+    this.#paths.prepare();
+    for (const [client, listener] of this.#listeners) {
+      if (this.#paths.isVisible && !existsSync(this.#paths.of(client))) {
+        listener.server.close();
+        listener.server = this.#serve(client);
+      }
+    }
+  }
+
+  unlisten(client: string): void {
+    const listener = this.#listeners.get(client);
+    if (!listener) return;
+    this.#listeners.delete(client);
+    listener.server.close();
+    if (this.#listeners.size === 0) process.off("exit", this.#onExit);
+  }
+
+  /** False when it is certain that a push would not arrive. */
+  reaches(client: string): boolean {
+    if (this.#listeners.has(client) || this.#peers.has(client)) return true;
+    return !this.#paths.isVisible || existsSync(this.#paths.of(client));
+  }
+
+  /** Sends before it returns where a connection is open already. */
+  send(push: Push, onDead: OnDead): void {
+    const { client } = push;
+    const listener = this.#listeners.get(client);
+    if (listener) return machinePort.timers.soon(() => listener.onPush(push));
+    const peer = this.#peers.get(client) ?? this.#connect(client);
+    if (peer.recent.push(onDead) > RECENT) peer.recent.shift();
+    peer.socket.write(`${JSON.stringify(push)}\n`);
+  }
+
+  close(): void {
+    for (const client of [...this.#listeners.keys()]) this.unlisten(client);
+    for (const { socket } of this.#peers.values()) socket.destroy();
+    this.#peers.clear();
+    this.#paths.close();
+  }
+
+  #serve(client: string): Server {
+    const server = createServer((socket) => {
+      socket.unref();
+      socket.on("error", () => socket.destroy());
+      const lines = new LineReader((line) => this.#receive(line));
+      socket.setEncoding("utf8").on("data", (text: string) => lines.read(text));
+    });
+    // Without its socket a client is slower, not wrong: it asks by itself.
+    server.on("error", () => {});
+    server.listen({ path: this.#paths.of(client), exclusive: true });
+    server.unref();
+    return server;
+  }
+
+  #receive(line: string): void {
+    try {
+      const push: Push = JSON.parse(line);
+      this.#listeners.get(push.client)?.onPush(push);
+    } catch {
+      // Not a message of ours; whoever waits asks by itself.
+    }
+  }
+
+  #connect(client: string): Peer {
+    if (this.#peers.size >= MOST_PEERS) {
+      const [oldest] = this.#peers.keys();
+      if (oldest !== undefined) this.#drop(oldest);
+    }
+    const socket = connect(this.#paths.of(client));
+    const peer: Peer = { socket, recent: [] };
+    this.#peers.set(client, peer);
+    socket.unref();
+    socket.setTimeout(IDLE_MS, () => this.#drop(client));
+    let isRefused = false;
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      isRefused = error.code === "ECONNREFUSED";
+    });
+    socket.on("close", () => {
+      if (this.#peers.get(client) !== peer) return;
+      this.#peers.delete(client);
+      if (isRefused) this.#onRefused(client, peer.recent);
+      else this.#probe(client, (refused) => refused && this.#onRefused(client, peer.recent));
+    });
+    return peer;
+  }
+
+  #drop(client: string): void {
+    const peer = this.#peers.get(client);
+    this.#peers.delete(client);
+    peer?.socket.destroy();
+  }
+
+  #onRefused(client: string, recent: readonly OnDead[]): void {
+    this.#remove(client);
+    for (const onDead of recent) onDead();
+  }
+
+  /** Asks the system whether anybody listens there. */
+  #probe(client: string, tell: (isRefused: boolean) => void): void {
+    const socket = connect(this.#paths.of(client));
+    socket.unref();
+    socket.on("connect", () => socket.destroy());
+    socket.on("error", (error: NodeJS.ErrnoException) => tell(error.code === "ECONNREFUSED"));
+  }
+
+  /**
+   * Removes sockets that killed processes left behind; a few at a time, so that it costs nothing.
+   */
+  #sweep(): void {
+    if (!this.#paths.isVisible) return;
+    const found = readdirSync(this.#paths.folder);
+    const spare = Math.max(0, found.length - SWEPT);
+    const start = Math.floor(machinePort.random.fraction() * (spare + 1));
+    for (const client of found.slice(start, start + SWEPT)) {
+      this.#probe(client, (isRefused) => isRefused && this.#remove(client));
+    }
+  }
+
+  #remove(client: string): void {
+    try {
+      if (this.#paths.isVisible) unlinkSync(this.#paths.of(client));
+    } catch {
+      // Somebody else was faster.
+    }
+  }
+}

@@ -1,0 +1,340 @@
+import { spawnSync } from "node:child_process";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  type AcquireOptions,
+  connect,
+  Holdfast,
+  type LeaseLostError,
+  StoreError,
+} from "../../src/index.js";
+import { fileStore } from "../../src/stores/file/index.js";
+import { defaultPath } from "../../src/stores/file/lock-folder.js";
+import { machineIdentity } from "../../src/stores/file/machine-identity.js";
+import { openSqlite } from "../../src/stores/file/sqlite.js";
+import { startProcess } from "../faults/process.js";
+import { waitUntil } from "../servers/wait-until.js";
+
+const isRoot = process.getuid?.() === 0;
+
+let folder: string;
+let path: string;
+const opened: Holdfast[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "holdfast-file-"));
+  path = join(folder, "locks.db");
+});
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((locks) => locks.close()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function open(options: AcquireOptions = {}, at: string = path): Holdfast {
+  const locks = new Holdfast(fileStore({ path: at }), options);
+  opened.push(locks);
+  return locks;
+}
+
+async function failureOf(work: Promise<unknown>): Promise<StoreError> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(StoreError);
+  return error as StoreError;
+}
+
+/** One change by hand, as another machine or a person would make it. */
+function edit(sql: string, at: string = path): void {
+  const database = openSqlite(at);
+  database.exec(`PRAGMA busy_timeout = 1000; ${sql}`);
+  database.close();
+}
+
+describe("a process stopped inside a transaction", () => {
+  it("blocks nobody's event loop, and is named when patience ends", async () => {
+    const locks = open({ storeTimeoutMs: 1_500 });
+    await (await locks.mutex("x").acquire()).release();
+    const holder = startProcess(new URL("./file-transaction.mjs", import.meta.url), {
+      args: [path],
+    });
+    await holder.receive();
+    await holder.pause();
+
+    // Gaps between beats: a busy machine makes one now and then, a blocking wait makes many.
+    const gapsMs: number[] = [];
+    let lastMs = performance.now();
+    const beat = setInterval(() => {
+      gapsMs.push(performance.now() - lastMs);
+      lastMs = performance.now();
+    }, 1);
+    const error = await failureOf(locks.mutex("x").acquire());
+    clearInterval(beat);
+    expect(error.message).toContain(`process ${holder.pid}`);
+    expect(gapsMs.filter((gapMs) => gapMs > 50).length).toBeLessThan(3);
+    expect(Math.max(...gapsMs)).toBeLessThan(500);
+
+    // It may go on: nothing is broken, and the next acquire succeeds.
+    const acquiring = locks.mutex("x").acquire();
+    await holder.send({});
+    holder.resume();
+    expect(await (await acquiring).release()).toBe(true);
+    await holder[Symbol.asyncDispose]();
+  });
+});
+
+describe("a lock file that is not the one it was", () => {
+  it("when deleted, loses its leases, wakes its waiters, and tokens go on rising", async () => {
+    const [a, b] = [open({ ttlMs: 900 }), open({ ttlMs: 900 })];
+    const lease = await a.mutex("x").acquire();
+    const waiting = b.mutex("x").acquire();
+    await waitUntil(async () => (await a.inspect("x")).waiters.length === 1, { what: "a waiter" });
+    rmSync(path);
+    const next = await waiting;
+    expect(next.token).toBeGreaterThan(lease.token);
+    await waitUntil(() => lease.state === "lost", { what: "the loss" });
+    expect((lease.signal.reason as LeaseLostError).reason).toMatch(/missing|replaced/);
+    expect(await lease.release()).toBe(false);
+    expect(await next.release()).toBe(true);
+    checkIntegrity();
+  });
+
+  it("when replaced by another, the leases of the first are lost", async () => {
+    const locks = open({ ttlMs: 900 });
+    const lease = await locks.mutex("x").acquire();
+    const other = join(folder, "other.db");
+    const elsewhere = open({}, other);
+    await (await elsewhere.mutex("x").acquire()).release();
+    await elsewhere.close();
+    edit("PRAGMA wal_checkpoint(TRUNCATE)", other);
+    renameSync(other, path);
+    await waitUntil(() => lease.state === "lost", { what: "the loss" });
+    const next = await locks.mutex("x").acquire();
+    expect(next.token).toBeGreaterThan(lease.token);
+    expect(await next.release()).toBe(true);
+    checkIntegrity();
+  });
+
+  it("when the whole folder is gone, is made anew", async () => {
+    const locks = open();
+    await locks.mutex("x").acquire();
+    rmSync(folder, { recursive: true });
+    const next = await locks.mutex("y").acquire();
+    expect(await next.release()).toBe(true);
+  });
+
+  function checkIntegrity(): void {
+    const database = openSqlite(path);
+    expect(database.all("PRAGMA integrity_check", [])).toEqual([["ok"]]);
+    database.close();
+  }
+});
+
+describe("a file of another boot", () => {
+  const FOREIGN = "UPDATE machine SET identity = 'another boot'";
+
+  it("without leases is taken over at once, and tokens go on rising", async () => {
+    const locks = open();
+    const lease = await locks.mutex("x").acquire();
+    await lease.release();
+    edit(`${FOREIGN}; UPDATE space SET token = token + 1e12`);
+    const next = await open().mutex("x").acquire();
+    expect(next.token).toBeGreaterThan(lease.token + 10n ** 12n);
+    expect(identity()).toBe(machineIdentity());
+  });
+
+  it("with leases is watched for their time, then taken over", async () => {
+    const before = await open().mutex("x").acquire({ ttlMs: 700, renew: false });
+    edit(FOREIGN);
+    const startMs = performance.now();
+    const locks = open({ ttlMs: 700, storeTimeoutMs: 600 });
+    expect(await locks.mutex("y").tryAcquire()).toBeNull();
+    const lease = await locks.mutex("x").acquire();
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(700);
+    expect(lease.token).toBeGreaterThan(before.token);
+    expect(identity()).toBe(machineIdentity());
+  });
+
+  it("keeps the mark of what is done, by the wall clock", async () => {
+    const locks = open();
+    await locks.once("report", () => 1, { keepMs: 60_000 });
+    edit(FOREIGN);
+    expect(await open().once("report", () => 2, { keepMs: 60_000 })).toMatchObject({ ran: false });
+  });
+
+  it("with leases that are renewed is refused: two machines share it", async () => {
+    await open().mutex("x").acquire({ ttlMs: 60_000 });
+    edit(FOREIGN);
+    const locks = open();
+    expect(await locks.mutex("y").tryAcquire()).toBeNull();
+    edit("UPDATE space SET token = token + 1");
+    const error = await failureOf(locks.mutex("y").acquire());
+    expect(error.message).toContain("one machine");
+    expect(error.retryable).toBe(false);
+  });
+
+  function identity(): unknown {
+    const database = openSqlite(path);
+    const row = database.get("SELECT identity FROM machine", []);
+    database.close();
+    return row?.[0];
+  }
+});
+
+describe("a place that cannot be used", () => {
+  it("is refused when another user owns it", async (context) => {
+    if (!isRoot) return context.skip("only root can give a folder away");
+    const theirs = join(folder, "theirs");
+    mkdirSync(theirs);
+    chownSync(theirs, 12_345, 12_345);
+    const error = await failureOf(open({}, join(theirs, "locks.db")).mutex("x").acquire());
+    expect(error.message).toContain("belongs to another user");
+    expect(readdirSync(theirs)).toEqual([]);
+  });
+
+  it("is refused when it cannot be written", async () => {
+    writeFileSync(join(folder, "file"), "");
+    const error = await failureOf(
+      open({}, join(folder, "file", "locks.db"))
+        .mutex("x")
+        .acquire(),
+    );
+    expect(error.message).toContain("cannot be used for locks");
+    expect(error.retryable).toBe(false);
+  });
+
+  it("is refused when the file is damaged, and left as it is", async () => {
+    const text = "this is no database ".repeat(500);
+    writeFileSync(path, text);
+    const error = await failureOf(open().mutex("x").acquire());
+    expect(error.message).toMatch(/damaged.*move it away/s);
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+
+  it("is refused when a newer version wrote the file", async () => {
+    const locks = open();
+    await (await locks.mutex("x").acquire()).release();
+    await locks.close();
+    edit("PRAGMA user_version = 99");
+    const error = await failureOf(open().mutex("y").acquire());
+    expect(error.message).toContain("version 99");
+  });
+});
+
+it("says that the disk is full, and goes on when there is room again", async (context) => {
+  if (!isRoot) return context.skip("only root can mount a small file system");
+  const disk = join(folder, "disk");
+  mkdirSync(disk);
+  const mount = spawnSync("/bin/mount", ["-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", disk]);
+  if (mount.status !== 0) return context.skip(`no mount: ${mount.stderr}`);
+  try {
+    const locks = open({}, join(disk, "locks.db"));
+    await (await locks.mutex("x").acquire()).release();
+    const filler = join(disk, "filler");
+    expect(() => writeFileSync(filler, Buffer.alloc(1_000_000))).toThrow();
+    const failing = (async () => {
+      for (let index = 0; index < 200; index += 1) await locks.mutex(`n${index}`).acquire();
+    })();
+    const error = await failureOf(failing);
+    expect(error.message).toContain("full");
+    rmSync(filler);
+    const lease = await locks.mutex("after").acquire();
+    expect(await lease.release()).toBe(true);
+    await locks.close();
+  } finally {
+    spawnSync("/bin/umount", ["-l", disk]);
+  }
+});
+
+it("leaves no socket behind, and removes those of killed processes", async () => {
+  const wake = `${path}-wake`;
+  mkdirSync(wake, { mode: 0o700 });
+  const dead = join(wake, "dead");
+  const script =
+    "require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 9))";
+  spawnSync(process.execPath, ["-e", script, dead]);
+  const live = createServer().listen(join(wake, "live"));
+  expect(existsSync(dead)).toBe(true);
+  const locks = open();
+  await (await locks.mutex("x").acquire()).release();
+  await waitUntil(() => !existsSync(dead), { what: "the socket of the dead is removed" });
+  expect(readdirSync(wake)).toHaveLength(2);
+  await locks.close();
+  expect(readdirSync(wake)).toEqual(["live"]);
+  live.close();
+});
+
+it("passes the lock on at once when the next in line was killed", async () => {
+  const locks = open();
+  const lease = await locks.mutex("x").acquire();
+  const child = startProcess(new URL("./file-waiter.mjs", import.meta.url), { args: [path] });
+  await waitUntil(async () => (await locks.inspect("x")).waiters.length === 1, {
+    what: "it waits",
+  });
+  const mine = open().mutex("x").acquire();
+  await waitUntil(async () => (await locks.inspect("x")).waiters.length === 2, { what: "we wait" });
+  await child.kill();
+  const startMs = performance.now();
+  await lease.release();
+  await (await mine).release();
+  expect(performance.now() - startMs).toBeLessThan(1_000);
+});
+
+it("keeps everything to its user", async () => {
+  const deep = join(folder, "a", "b", "locks.db");
+  await (await open({}, deep).mutex("x").acquire()).release();
+  expect(statSync(join(folder, "a", "b")).mode & 0o777).toBe(0o700);
+  expect(statSync(deep).mode & 0o777).toBe(0o600);
+  expect(statSync(`${deep}-wake`).mode & 0o777).toBe(0o700);
+});
+
+it("works where the path is too long for a socket", async () => {
+  const long = join(folder, "n".repeat(120), "locks.db");
+  const [a, b] = [open({}, long), open({}, long)];
+  const lease = await a.mutex("x").acquire();
+  const waiting = b.mutex("x").acquire();
+  await sleep(20);
+  await lease.release();
+  await (await waiting).release();
+  expect(readdirSync(`${long}-wake`)).toHaveLength(2);
+});
+
+it("is found from the password entry, whatever the session says", async () => {
+  const { HOME, XDG_STATE_HOME } = process.env;
+  process.env.HOME = folder;
+  process.env.XDG_STATE_HOME = folder;
+  const home = userInfo().homedir;
+  expect(defaultPath()).toBe(join(home, ".local", "state", "holdfast", "locks.db"));
+  expect(home).not.toBe(folder);
+  process.env.HOME = HOME;
+  if (XDG_STATE_HOME === undefined) delete process.env.XDG_STATE_HOME;
+  else process.env.XDG_STATE_HOME = XDG_STATE_HOME;
+});
+
+it("is opened by its URL", async () => {
+  const locks = await connect(`file:${path}?namespace=a`);
+  opened.push(locks);
+  const lease = await locks.mutex("x").acquire();
+  expect(await open().mutex("x").tryAcquire()).not.toBeNull();
+  const same = new Holdfast(fileStore({ path, namespace: "a" }));
+  opened.push(same);
+  expect(await same.mutex("x").tryAcquire()).toBeNull();
+  await lease.release();
+});

@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { fileStore } from "../../src/stores/file/index.js";
+import { openSqlite } from "../../src/stores/file/sqlite.js";
+import { runConformance } from "./run-conformance.js";
+
+const folder = mkdtempSync(join(tmpdir(), "holdfast-file-"));
+
+/** A file per case: where one stops a process inside a transaction, the others go on. */
+function pathOf(namespace: string): string {
+  return join(folder, `${namespace.slice(0, 13)}.db`);
+}
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const LEFT = `SELECT name.key || ' ' || body FROM name JOIN space ON space.id = name.space
+  WHERE space.name = ?`;
+
+runConformance({
+  traits: fileStore().traits,
+  open: async (namespace) => fileStore({ path: pathOf(namespace), namespace }),
+  child: {
+    module: new URL("./file-child.mjs", import.meta.url),
+    argument: (namespace) => ({ path: pathOf(namespace), namespace }),
+  },
+  async wipe(namespace) {
+    const database = openSqlite(pathOf(namespace));
+    database.exec("PRAGMA busy_timeout = 1000");
+    database.run("DELETE FROM name WHERE space IN (SELECT id FROM space WHERE name = ?)", [
+      namespace,
+    ]);
+    database.run("UPDATE space SET token = 0 WHERE name = ?", [namespace]);
+    database.close();
+  },
+  async leftovers(namespace) {
+    // Looking at a name makes it drop what is over.
+    const store = fileStore({ path: pathOf(namespace), namespace });
+    for await (const _ of store.list("lock", ""));
+    await store.close();
+    const database = openSqlite(pathOf(namespace));
+    const rows = database.all(LEFT, [namespace]);
+    database.close();
+    return rows.map(String);
+  },
+});

@@ -1,0 +1,120 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Holdfast } from "../../src/index.js";
+import { fileStore } from "../../src/stores/file/index.js";
+import { openSqlite } from "../../src/stores/file/sqlite.js";
+import { type ControlledProcess, startProcess } from "../faults/process.js";
+import { waitUntil } from "../servers/wait-until.js";
+
+const PROCESSES = 8;
+const FAULTS = process.env.HOLDFAST_FULL ? 200 : 50;
+const TTL_MS = 1_000;
+const TABLES = ["name", "holder", "waiter", "client", "tombstone"];
+
+let folder: string;
+let path: string;
+let log: string;
+/** Each stands here from its start on, so that it ends with the test whatever happens. */
+let workers: ControlledProcess[] = [];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "holdfast-storm-"));
+  path = join(folder, "locks.db");
+  log = join(folder, "log");
+  writeFileSync(log, "");
+  await Promise.all(Array.from({ length: PROCESSES }, (_, index) => start(index)));
+});
+
+afterEach(async () => {
+  await Promise.all(workers.map((worker) => worker[Symbol.asyncDispose]()));
+  workers = [];
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function start(index: number): Promise<void> {
+  const module = new URL("./file-worker.mjs", import.meta.url);
+  const worker = startProcess(module, { args: [path, log, String(TTL_MS)] });
+  workers[index] = worker;
+  await worker.receive();
+}
+
+function pick(): number {
+  return Math.floor(Math.random() * PROCESSES);
+}
+
+/** Resolves when the work has gone on: nothing may stand still for much longer than a ttl. */
+async function goOn(): Promise<void> {
+  const { size } = statSync(log);
+  await waitUntil(() => statSync(log).size > size, {
+    what: "the work goes on",
+    timeoutMs: 10 * TTL_MS,
+    everyMs: 2,
+  });
+}
+
+async function endAll(): Promise<void> {
+  const exits = workers.map((worker) => worker.exited);
+  await Promise.all(workers.map((worker) => worker.send({})));
+  for (const { code, signal } of await Promise.all(exits))
+    expect([code, signal]).toEqual([0, null]);
+}
+
+/** Every number once, in order, under rising tokens; a sound file, with nothing left in it. */
+async function check(): Promise<number> {
+  const entries = readFileSync(log, "utf8").trimEnd().split("\n");
+  let last = 0n;
+  entries.forEach((entry, index) => {
+    const [number, token] = entry.trimEnd().split(" ");
+    expect(Number(number)).toBe(index + 1);
+    expect(BigInt(token ?? 0)).toBeGreaterThan(last);
+    last = BigInt(token ?? 0);
+  });
+  await waitUntil(() => leaveNothing(), { what: "nothing is left", everyMs: 100 });
+  const database = openSqlite(path);
+  expect(database.all("PRAGMA integrity_check", [])).toEqual([["ok"]]);
+  const rows = TABLES.flatMap((table) => database.all(`SELECT * FROM ${table}`, []));
+  database.close();
+  expect(rows).toEqual([]);
+  return entries.length;
+}
+
+/** What the next process finds: it removes what is over, and the sockets of those who are gone. */
+async function leaveNothing(): Promise<boolean> {
+  const locks = new Holdfast(fileStore({ path }));
+  await (await locks.mutex("after").acquire()).release();
+  for await (const view of locks.list()) if (view.holders.length > 0) break;
+  await sleep(20);
+  await locks.close();
+  const database = openSqlite(path);
+  const left = database.get("SELECT count(*) FROM name", [])?.[0];
+  database.close();
+  return left === 0 && readdirSync(`${path}-wake`).length === 0;
+}
+
+it(`survives ${FAULTS} kills at full speed`, async () => {
+  for (let kill = 0; kill < FAULTS; kill += 1) {
+    await sleep(Math.random() * 100);
+    const index = pick();
+    await workers[index]?.[Symbol.asyncDispose]();
+    await goOn();
+    await start(index);
+  }
+  await endAll();
+  expect(await check()).toBeGreaterThan(FAULTS);
+});
+
+it(`survives ${FAULTS} stops at full speed`, async () => {
+  for (let stop = 0; stop < FAULTS; stop += 1) {
+    await sleep(Math.random() * 50);
+    const worker = workers[pick()];
+    await worker?.pause();
+    await sleep(Math.random() * 300);
+    worker?.resume();
+    await goOn();
+  }
+  await endAll();
+  expect(await check()).toBeGreaterThan(FAULTS);
+});
