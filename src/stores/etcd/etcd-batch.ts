@@ -1,0 +1,100 @@
+/**
+ * Transactions of one session that are asked for in one turn of the event loop travel as one.
+ *
+ * Each stays a transaction of its own inside. What is written together has one revision, so a batch
+ * never has two of one line: both entries would have the same token, and a watch that starts after the
+ * listing of the one would miss the other. One alone is sent as it is, and not delayed. When etcd
+ * refuses a batch, it refuses all of it for the sake of one: then each is sent for itself.
+ */
+import { StoreError } from "../../errors.js";
+import type { Port } from "../../time/port.js";
+import { within } from "../../time/timers.js";
+import type { EtcdCalls } from "./etcd-calls.js";
+import type { TxnReply, TxnRequest } from "./etcd-client.js";
+
+/** With the operations inside, well below the 128 that etcd takes. */
+const MOST_IN_BATCH = 64;
+
+/** How often a request has left this process. */
+export interface Sendings {
+  count: number;
+}
+
+interface Waiting {
+  readonly line: string;
+  readonly request: TxnRequest;
+  readonly limitMs: number;
+  readonly sendings: Sendings;
+  resolve(reply: TxnReply): void;
+  reject(error: unknown): void;
+}
+
+export class EtcdBatch {
+  readonly #calls: EtcdCalls;
+  readonly #port: Port;
+  #waiting: Waiting[] = [];
+
+  constructor(calls: EtcdCalls, port: Port) {
+    this.#calls = calls;
+    this.#port = port;
+  }
+
+  /** `line` names what the request touches; `sendings` counts up as it is sent. */
+  txn(line: string, request: TxnRequest, limitMs: number, sendings: Sendings): Promise<TxnReply> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ line, request, limitMs, sendings, resolve, reject });
+      if (this.#waiting.length === 1) this.#port.timers.soon(() => this.#flush());
+    });
+  }
+
+  #flush(): void {
+    let rest = this.#waiting;
+    this.#waiting = [];
+    while (rest.length > 0) {
+      const lines = new Set<string>();
+      const batch: Waiting[] = [];
+      const later: Waiting[] = [];
+      for (const one of rest) {
+        const joins = batch.length < MOST_IN_BATCH && !lines.has(one.line);
+        lines.add(one.line);
+        (joins ? batch : later).push(one);
+      }
+      if (batch.length === 1) this.#sendAlone(batch[0] as Waiting);
+      else void this.#send(batch);
+      rest = later;
+    }
+  }
+
+  #sendAlone({ request, limitMs, sendings, resolve, reject }: Waiting): void {
+    this.#calls.txn(request, limitMs, sendings).then(resolve, reject);
+  }
+
+  async #send(batch: readonly Waiting[]): Promise<void> {
+    const sendings = { count: 0 };
+    const limitMs = Math.max(...batch.map((one) => one.limitMs));
+    const success = batch.map(({ request }) => ({ request_txn: request }));
+    const sent = this.#calls.txn({ success }, limitMs, sendings);
+    const shared = sent.finally(() => {
+      for (const one of batch) one.sendings.count += sendings.count;
+    });
+    try {
+      // Whoever has less time than others of its batch does not wait for as long.
+      for (const one of batch) {
+        if (one.limitMs < limitMs) {
+          within(this.#port.timers, one.limitMs, shared).catch(one.reject);
+        }
+      }
+      const { header, responses } = await shared;
+      batch.forEach((one, index) => {
+        const { succeeded = false, responses: inner = [] } = responses[index]?.response_txn ?? {};
+        one.resolve({ header, succeeded, responses: inner });
+      });
+    } catch (error) {
+      const isRefused = error instanceof StoreError && error.outcome === "not_applied";
+      for (const one of batch) {
+        if (isRefused) this.#sendAlone(one);
+        else one.reject(error);
+      }
+    }
+  }
+}

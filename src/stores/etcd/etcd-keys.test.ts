@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import { NO_LIMIT } from "../../rules/fits.js";
+import type { Space } from "../../rules/name.js";
+import type { KeyValue } from "./etcd-client.js";
+import { EtcdKeys, entryId, leaseNumber } from "./etcd-keys.js";
+
+const raw = new EtcdKeys("");
+const spaced = new EtcdKeys("a/b c");
+
+function keyValue(key: string | Buffer, revision: number, value = ""): KeyValue {
+  const text = String(revision);
+  return {
+    key: Buffer.from(key),
+    value: Buffer.from(value),
+    create_revision: text,
+    mod_revision: text,
+    lease: "255",
+  };
+}
+
+const claim = { mode: "shared", weight: 2, limit: 5, owner: "0a-b" } as never;
+
+describe("keys", () => {
+  it("are where etcdctl looks for them", () => {
+    const id = entryId("ff", claim);
+    expect(id).toBe("ff.s.2.5.0a-b");
+    expect(raw.entry({ space: "lock", name: "a/b" }, id).toString()).toBe(`a/b/${id}`);
+    expect(raw.line({ space: "lock", name: "a" }).range_end.toString()).toBe("a0");
+    expect(leaseNumber("ff")).toBe("255");
+  });
+
+  it("never meet, whatever the names, spaces and namespaces", () => {
+    const names = [
+      "a",
+      "a/",
+      "holdfast:",
+      "holdfast:lock/a",
+      "holdfast:in/a/lock/a",
+      "lock/a",
+      "in",
+    ];
+    const spaces: Space[] = ["lock", "election", "once"];
+    const all = [raw, spaced, new EtcdKeys("a"), new EtcdKeys("a/b")].flatMap((keys) =>
+      spaces.flatMap((space) => names.map((name) => keys.entry({ space, name }, "1").toString())),
+    );
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  it("give their names back", () => {
+    for (const keys of [raw, spaced]) {
+      for (const space of ["lock", "election", "once"] as const) {
+        for (const name of ["a", "a/b", "/", "holdfast:x", "é/"]) {
+          expect(keys.nameIn(space, keys.entry({ space, name }, "1f"))).toBe(name);
+        }
+      }
+    }
+    expect(raw.nameIn("lock", raw.session("ff"))).toBeNull();
+    expect(raw.nameIn("lock", Buffer.from("config/database"))).toBeNull();
+  });
+});
+
+describe("listing", () => {
+  const place = { space: "lock", name: "m" } as const;
+
+  it("is in the order of revisions, without longer names", () => {
+    const kvs = [
+      keyValue("m/1.x.1.-.b", 9),
+      keyValue("m/2.s.2.5.a", 4, "text"),
+      keyValue("m/below/1", 3),
+      keyValue("m/694d", 6),
+      keyValue("m/2.s.0.5.a", 5),
+    ];
+    const { at, entries } = raw.listing(place, { revision: "12" }, kvs);
+    expect(at).toBe(12n);
+    expect(entries.map(({ order, mode, weight, limit }) => [order, mode, weight, limit])).toEqual([
+      [4n, "shared", 2, 5],
+      [5n, "exclusive", 1, NO_LIMIT],
+      [6n, "exclusive", 1, NO_LIMIT],
+      [9n, "exclusive", 1, NO_LIMIT],
+    ]);
+    expect(entries[0]).toMatchObject({ text: "text", session: "ff" });
+  });
+
+  it("has a mark only where there can be one", () => {
+    const once = { space: "once", name: "m" } as const;
+    const done = keyValue(raw.mark(once), 8, JSON.stringify({ meta: {}, token: "7" }));
+    expect(raw.listing(once, { revision: "9" }, [done])).toMatchObject({
+      entries: [],
+      mark: { token: 7n },
+    });
+    const foreign = raw.listing(place, { revision: "9" }, [keyValue("m/done", 8)]);
+    expect(foreign.mark).toBeNull();
+    expect(foreign.entries).toHaveLength(1);
+  });
+});

@@ -1,0 +1,177 @@
+import type { Space } from "../../rules/name.js";
+import type { Claim, Traits } from "../../store.js";
+import type { Port } from "../../time/port.js";
+import type {
+  Change,
+  Listing,
+  OwnEntry,
+  Place,
+  Sequencer,
+  SessionLink,
+  Watch,
+  Watched,
+} from "../sequencer/sequencer.js";
+import { readText } from "../sequencer/views.js";
+import { EtcdCalls } from "./etcd-calls.js";
+import type { EtcdClient, KeyValue, WatchEvent } from "./etcd-client.js";
+import { EtcdEntry } from "./etcd-entry.js";
+import { EtcdKeys, leaseNumber } from "./etcd-keys.js";
+import { EtcdSession, newLeaseId, type SessionTools, wasMadeAt } from "./etcd-session.js";
+import { EtcdWatches } from "./etcd-watches.js";
+
+const TRAITS: Traits = {
+  scope: "network",
+  modes: ["exclusive", "shared"],
+  fifo: true,
+  tokenSpan: false,
+  transferable: true,
+  marks: true,
+  minTtlMs: 2_000,
+};
+
+export class EtcdSequencer implements Sequencer {
+  readonly name = "etcd";
+  readonly traits: Traits = TRAITS;
+  readonly port: Port;
+  readonly #calls: EtcdCalls;
+  readonly #keys: EtcdKeys;
+  readonly #tools: SessionTools;
+  readonly #watches: EtcdWatches;
+  readonly #closeClient: () => void;
+
+  constructor(client: EtcdClient, namespace: string, port: Port, closeClient: () => void) {
+    this.port = port;
+    this.#calls = new EtcdCalls(client, port);
+    this.#keys = new EtcdKeys(namespace);
+    this.#tools = { calls: this.#calls, keys: this.#keys, port };
+    this.#watches = new EtcdWatches(client, port);
+    this.#closeClient = closeClient;
+  }
+
+  openSession(ttlMs: number, limitMs: number): Promise<SessionLink> {
+    return EtcdSession.open(newLeaseId(this.port), ttlMs, this.#tools, limitMs);
+  }
+
+  async resumeSession(
+    session: string,
+    claim: Claim,
+    limitMs: number,
+  ): Promise<{ link: SessionLink; entry: OwnEntry } | null> {
+    const [leaseId = "", id = ""] = session.split("/");
+    if (!/^[0-9a-f]+$/.test(leaseId)) return null;
+    const { space, name } = claim;
+    const entry = new EtcdEntry(this.#keys, { space, name }, claim, id, "");
+    const success = [this.#keys.session(leaseId), entry.key].map((key) => ({
+      request_range: { key },
+    }));
+    const { responses } = await this.#calls.txn({ success }, limitMs);
+    const [guard, found] = responses.map((one) => one.response_range?.kvs[0]);
+    if (!guard || !found) return null;
+    const link = new EtcdSession(leaseId, BigInt(guard.mod_revision), this.#tools);
+    entry.order = BigInt(found.create_revision);
+    // Whoever made it may have left a copy of its request behind.
+    entry.isDoubtful = true;
+    return { link, entry };
+  }
+
+  async list(
+    place: Place,
+    look: "plain" | "texts",
+    limitMs: number,
+    since?: bigint,
+  ): Promise<Listing> {
+    const request = this.#keys.line(place, look);
+    if (since !== undefined) {
+      const near = await this.#calls.range({ ...request, serializable: true }, limitMs);
+      const listing = this.#keys.listing(place, near.header, near.kvs);
+      if (listing.at >= since) return listing;
+    }
+    const { header, kvs } = await this.#calls.range(request, limitMs);
+    return this.#keys.listing(place, header, kvs);
+  }
+
+  async lines(space: Space, prefix: string, limitMs: number): Promise<Map<string, Listing>> {
+    const { header, kvs } = await this.#calls.range(this.#keys.lines(space, prefix), limitMs);
+    const byName = new Map<string, KeyValue[]>();
+    for (const kv of kvs) {
+      const name = this.#keys.nameIn(space, kv.key);
+      if (name?.startsWith(prefix)) byName.set(name, [...(byName.get(name) ?? []), kv]);
+    }
+    const lines = [...byName].map(([name, found]) => {
+      const listing = this.#keys.listing({ space, name }, header, found);
+      return [name, listing] as const;
+    });
+    return new Map(lines);
+  }
+
+  async remainingMs(sessions: readonly string[], limitMs: number): Promise<readonly number[]> {
+    return Promise.all(
+      sessions.map(async (id) => {
+        // An entry without a lease is kept for ever.
+        if (id === "0") return Number.POSITIVE_INFINITY;
+        return Math.max(0, (await this.#calls.leaseSeconds(leaseNumber(id), limitMs)) * 1000);
+      }),
+    );
+  }
+
+  /** First writes the reason into the entry, then deletes it: its owner is told by either. */
+  async revoke(place: Place, token: bigint, reason: string, limitMs: number): Promise<boolean> {
+    const { entries, mark } = await this.list(place, "texts", limitMs);
+    if (mark?.token === token) {
+      const { deleted } = await this.#calls.delete(this.#keys.mark(place), limitMs);
+      return deleted !== "0";
+    }
+    const entry = entries.find(({ order }) => order === token);
+    if (!entry) return false;
+    const key = this.#keys.entry(place, entry.id);
+    const compare = [wasMadeAt(key, token)];
+    const text = JSON.stringify({ ...readText(entry.text, 0), revoked: reason });
+    const request_put = { key, value: Buffer.from(text), ignore_lease: true };
+    // Without space nothing can be written, but deleted it must be.
+    const told = await this.#calls
+      .txn({ compare, success: [{ request_put }] }, limitMs)
+      .catch(() => null);
+    const success = [{ request_delete_range: { key } }];
+    const ended = await this.#calls.txn({ compare, success }, limitMs);
+    // Its owner may have been quicker to delete it.
+    return ended.succeeded || told?.succeeded === true;
+  }
+
+  watch(place: Place, what: Watched, from: bigint, listener: (change: Change) => void): Watch {
+    const start_revision = String(from + 1n);
+    const isEntry = what.type === "entry";
+    const { key, range_end } = this.#keys.line(place);
+    const target = isEntry ? { key: this.#keys.entry(place, what.id) } : { key, range_end };
+    const filters = isEntry && what.orWritten ? [] : (["Noput"] as "Noput"[]);
+    return this.#watches.open(
+      { ...target, start_revision, prev_kv: isEntry && what.orWritten, filters },
+      {
+        onEvents: (events) => {
+          const change = changeOf(events, this.#keys.idsIn(place, events));
+          if (change) listener(change);
+        },
+        onBroken: () => listener({ type: "broken" }),
+      },
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#watches.close();
+    this.#closeClient();
+  }
+}
+
+function changeOf(events: readonly WatchEvent[], ids: readonly string[]): Change | null {
+  const last = events.at(-1);
+  // Only keys of longer names, which are other lines.
+  if (!last || ids.length === 0) return null;
+  const isGone = isDelete(last);
+  const text = isGone ? last.prev_kv?.value : last.kv.value;
+  const revoked = text ? (readText(text.toString(), 0).revoked ?? null) : null;
+  const at = BigInt(last.kv.mod_revision);
+  return isGone ? { type: "gone", at, ids, revoked } : { type: "written", at, revoked };
+}
+
+function isDelete({ type }: WatchEvent): boolean {
+  return type.toLowerCase() === "delete";
+}

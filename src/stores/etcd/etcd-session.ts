@@ -1,0 +1,279 @@
+/**
+ * A session is a lease and one key bound to it.
+ *
+ * The key is the guard against ghosts. Every request that makes an entry compares the key's revision
+ * with the last one known here. When an entry is removed while a copy of its request may be under way,
+ * the removal writes the key in the same transaction: its revision is then greater than all that were
+ * ever compared with, and never comes back, so the copy is refused whenever it arrives. Others of the
+ * session who compared with the old revision are refused, too, for certain, and ask again with the new.
+ * The key ends with the lease; a lease made anew by a late copy of its request has no such key.
+ *
+ * A keep-alive is answered from the memory of a member that takes itself for the leader. It counts only
+ * when a linearizable read, begun after the answer, finds the key, and both answers name the same term:
+ * then the leader of that term was still the leader after it had taken the keep-alive, and whoever leads
+ * later gives every lease its full ttl again.
+ */
+import { StoreError } from "../../errors.js";
+import { keyOf } from "../../rules/name.js";
+import type { Claim, Meta } from "../../store.js";
+import type { Port } from "../../time/port.js";
+import type { Entering, Leaving, OwnEntry, Proof, SessionLink } from "../sequencer/sequencer.js";
+import { readText } from "../sequencer/views.js";
+import { EtcdBatch } from "./etcd-batch.js";
+import { type EtcdCalls, isLeaseGone, isOutOfSpace } from "./etcd-calls.js";
+import type { Compare, RequestOp, TxnReply } from "./etcd-client.js";
+import { EtcdEntry } from "./etcd-entry.js";
+import { type EtcdKeys, entryId, leaseNumber } from "./etcd-keys.js";
+
+/** etcd takes 128 operations in one transaction, unless told otherwise. */
+const MOST_READS = 100;
+
+export interface SessionTools {
+  readonly calls: EtcdCalls;
+  readonly keys: EtcdKeys;
+  readonly port: Port;
+}
+
+export class EtcdSession implements SessionLink {
+  readonly id: string;
+  readonly #tools: SessionTools;
+  readonly #lease: string;
+  readonly #key: Buffer;
+  readonly #batch: EtcdBatch;
+  /** The last revision known of the guard. */
+  #guard: bigint;
+  /** A guard could not be written: from now on only the end of the session is one. */
+  #onSpoiled: () => void = () => {};
+
+  constructor(id: string, guard: bigint, tools: SessionTools) {
+    this.id = id;
+    this.#tools = tools;
+    this.#lease = leaseNumber(id);
+    this.#key = tools.keys.session(id);
+    this.#batch = new EtcdBatch(tools.calls, tools.port);
+    this.#guard = guard;
+  }
+
+  static async open(
+    id: string,
+    ttlMs: number,
+    tools: SessionTools,
+    limitMs: number,
+  ): Promise<EtcdSession> {
+    const { calls, keys } = tools;
+    const lease = leaseNumber(id);
+    try {
+      await calls.grantLease(lease, ttlMs, limitMs);
+      const sendings = { count: 0 };
+      const key = keys.session(id);
+      const made = await calls.txn({ success: [put(key, "", lease)] }, limitMs, sendings);
+      if (sendings.count <= 1) return new EtcdSession(id, BigInt(made.header.revision), tools);
+      throw new StoreError("etcd: it is not known which sending was answered.", {
+        outcome: "unknown",
+      });
+    } catch (error) {
+      // Nobody has used it, and nobody will.
+      calls.revokeLease(lease, limitMs).catch(() => {});
+      throw error;
+    }
+  }
+
+  onSpoiled(listener: () => void): void {
+    this.#onSpoiled = listener;
+  }
+
+  makeEntry(claim: Claim, text: string): EtcdEntry {
+    const { space, name } = claim;
+    return new EtcdEntry(this.#tools.keys, { space, name }, claim, entryId(this.id, claim), text);
+  }
+
+  async enter(entry: OwnEntry, ifAlone: boolean, limitMs: number): Promise<Entering> {
+    const { keys } = this.#tools;
+    const { place, id, key } = entry as EtcdEntry;
+    const [line, plain] = [keys.line(place), keys.line(place, "plain")];
+    for (;;) {
+      const guard = this.#guard;
+      const compare: Compare[] = [isAt(this.#key, guard), isAbsent(key)];
+      if (ifAlone) compare.push({ ...isAbsent(line.key), range_end: line.range_end });
+      else if (place.space === "once") compare.push(isAbsent(keys.mark(place)));
+      const reply = await this.#send(entry, limitMs, {
+        compare,
+        success: [put(key, entry.text, this.#lease), { request_range: plain }],
+        failure: [{ request_range: { key: this.#key } }, { request_range: line }],
+      });
+      if (reply === null) return { type: "gone" };
+      const [first, second] = reply.responses;
+      const found = second?.response_range?.kvs ?? [];
+      const listing = keys.listing(place, reply.header, found);
+      if (reply.succeeded) {
+        entry.order = listing.at;
+        return { type: "entered", listing };
+      }
+      const [own] = first?.response_range?.kvs ?? [];
+      if (!own) return { type: "gone" };
+      const made = listing.entries.find((other) => other.id === id);
+      if (made) {
+        entry.order = made.order;
+        return { type: "entered", listing };
+      }
+      this.#learn(own.mod_revision);
+      const isRefused = BigInt(own.mod_revision) === guard;
+      if (isRefused || entry.isWithdrawn) return { type: "refused", listing };
+    }
+  }
+
+  async leave(
+    entry: OwnEntry,
+    {
+      look,
+      mark,
+    }: {
+      readonly look?: "plain" | "texts" | undefined;
+      readonly mark?: { readonly ttlMs: number; readonly meta: Meta } | undefined;
+    },
+    limitMs: number,
+  ): Promise<Leaving> {
+    const { calls, keys } = this.#tools;
+    const { place, key } = entry as EtcdEntry;
+    const guard = entry.isDoubtful ? [put(this.#key, "", this.#lease)] : [];
+    const success: RequestOp[] = [{ request_delete_range: { key } }];
+    if (look) success.push({ request_range: keys.line(place, look) });
+    success.push(...guard);
+    const compare: Compare[] = [];
+    const markLease = mark ? await this.#grantMark(mark.ttlMs, limitMs) : null;
+    if (mark && markLease) {
+      compare.push(wasMadeAt(key, entry.order));
+      const text = JSON.stringify({ meta: mark.meta, token: String(entry.order) });
+      success.push(put(keys.mark(place), text, markLease));
+    }
+    let reply: TxnReply;
+    try {
+      const sendings = { count: 0 };
+      const request = { compare, success, failure: guard };
+      // The guard is one key for all: two who write it cannot travel together.
+      reply =
+        entry.isDoubtful || mark
+          ? await calls.txn(request, limitMs)
+          : await this.#batch.txn(lineOf(entry), request, limitMs, sendings);
+    } catch (error) {
+      if (isLeaseGone(error) && !mark) return { wasThere: false, listing: null };
+      if (!entry.isDoubtful || !isOutOfSpace(error)) throw error;
+      this.#onSpoiled();
+      entry.isDoubtful = false;
+      return this.leave(entry, { look }, limitMs);
+    }
+    if (entry.isDoubtful) this.#learn(reply.header.revision);
+    if (!reply.succeeded) {
+      if (markLease) calls.revokeLease(markLease, limitMs).catch(() => {});
+      return { wasThere: false, listing: null };
+    }
+    const [left, line] = reply.responses;
+    return {
+      wasThere: left?.response_delete_range?.deleted !== "0",
+      listing: look ? keys.listing(place, reply.header, line?.response_range?.kvs ?? []) : null,
+    };
+  }
+
+  async prove(entries: readonly OwnEntry[], limitMs: number): Promise<Proof> {
+    const { calls } = this.#tools;
+    const kept = await calls.keepAlive(this.#lease, limitMs);
+    const missing = new Set<OwnEntry>();
+    let at = 0n;
+    const made = entries.filter(({ order }) => order > 0n);
+    for (let index = 0; index === 0 || index < made.length; index += MOST_READS) {
+      const part = made.slice(index, index + MOST_READS);
+      const all = [this.#key, ...part.map((entry) => (entry as EtcdEntry).key)];
+      const success = all.map((key) => ({ request_range: { key, keys_only: true } }));
+      const { header, responses } = await calls.txn({ success }, limitMs);
+      const isThere = responses.map((one) => (one.response_range?.kvs.length ?? 0) > 0);
+      if (!isThere[0]) return { type: "gone" };
+      if (header.raft_term !== kept.header.raft_term || Number(kept.TTL) <= 0) {
+        throw new StoreError("etcd: the leader changed during a keep-alive.", {
+          outcome: "unknown",
+        });
+      }
+      part.forEach((entry, place) => {
+        if (!isThere[place + 1]) missing.add(entry);
+      });
+      at = BigInt(header.revision);
+    }
+    return { type: "proven", ttlMs: Number(kept.TTL) * 1000, missing, at };
+  }
+
+  async markHeld(entry: OwnEntry, limitMs: number): Promise<void> {
+    const { key } = entry as EtcdEntry;
+    const sinceMs = Math.round(this.#tools.port.clock.wallUs() / 1000);
+    const text = JSON.stringify({ ...readText(entry.text, sinceMs), sinceMs });
+    const request_put = { key, value: Buffer.from(text), ignore_lease: true };
+    const compare = [wasMadeAt(key, entry.order)];
+    await this.#tools.calls.txn({ compare, success: [{ request_put }] }, limitMs);
+  }
+
+  async adopt(entry: OwnEntry, limitMs: number): Promise<boolean> {
+    const { key } = entry as EtcdEntry;
+    const request_put = { key, lease: this.#lease, ignore_value: true };
+    const compare = [wasMadeAt(key, entry.order)];
+    const moved = await this.#tools.calls.txn({ compare, success: [{ request_put }] }, limitMs);
+    return moved.succeeded;
+  }
+
+  async end(limitMs: number): Promise<void> {
+    await this.#tools.calls.revokeLease(this.#lease, limitMs);
+  }
+
+  /** Null when the lease is gone. Until the request is answered at the first sending, it is doubtful. */
+  async #send(
+    entry: OwnEntry,
+    limitMs: number,
+    request: Parameters<EtcdCalls["txn"]>[0],
+  ): Promise<TxnReply | null> {
+    const sendings = { count: 0 };
+    try {
+      const reply = await this.#batch.txn(lineOf(entry), request, limitMs, sendings);
+      if (sendings.count > 1) entry.isDoubtful = true;
+      return reply;
+    } catch (error) {
+      const isKnown = error instanceof StoreError && error.outcome === "not_applied";
+      if (!isKnown || sendings.count > 1) entry.isDoubtful = true;
+      if (isLeaseGone(error)) return null;
+      throw error;
+    }
+  }
+
+  /** A mark has a lease of its own. */
+  async #grantMark(ttlMs: number, limitMs: number): Promise<string> {
+    const lease = leaseNumber(newLeaseId(this.#tools.port));
+    await this.#tools.calls.grantLease(lease, ttlMs, limitMs);
+    return lease;
+  }
+
+  #learn(revision: string): void {
+    const guard = BigInt(revision);
+    if (guard > this.#guard) this.#guard = guard;
+  }
+}
+
+/** Ours, not etcd's choice: a repeated request then makes the same lease, not another. */
+export function newLeaseId(port: Port): string {
+  return BigInt(`0x1${port.random.id().replaceAll("-", "").slice(0, 14)}`).toString(16);
+}
+
+function lineOf({ place: { space, name } }: OwnEntry): string {
+  return keyOf(space, name);
+}
+
+function put(key: Buffer, text: string, lease: string): RequestOp {
+  return { request_put: { key, value: Buffer.from(text), lease } };
+}
+
+function isAbsent(key: Buffer): Compare {
+  return wasMadeAt(key, 0n);
+}
+
+export function wasMadeAt(key: Buffer, order: bigint): Compare {
+  return { result: "Equal", target: "Create", key, create_revision: String(order) };
+}
+
+function isAt(key: Buffer, revision: bigint): Compare {
+  return { result: "Equal", target: "Mod", key, mod_revision: String(revision) };
+}

@@ -1,0 +1,117 @@
+/**
+ * The grants of this process, each with a watch on its own entry: whoever takes it away is noticed.
+ *
+ * Short holds are not worth a watch: it begins once a grant has been held for a moment. It begins at the
+ * entry's own revision, so however late, nothing is missed.
+ */
+import type { LossReason } from "../../errors.js";
+import { keyOf } from "../../rules/name.js";
+import type { GoneEvent } from "../../store.js";
+import type { Timer } from "../../time/timers.js";
+import type { Change, OwnEntry, Place, Sequencer } from "./sequencer.js";
+import type { SequencerGrant } from "./sequencer-grant.js";
+import type { Session } from "./session.js";
+
+const SETTLE_MS = 100;
+const RETRY_MS = 1_000;
+const CALL_MS = 1_500;
+
+export class Custody {
+  readonly #sequencer: Sequencer;
+  readonly #grants = new Map<OwnEntry, SequencerGrant>();
+  readonly #heldIds = new Set<string>();
+  readonly #unsettled = new Set<SequencerGrant>();
+  #settling: Timer | undefined;
+  onGone: (event: GoneEvent) => void = () => {};
+
+  constructor(sequencer: Sequencer) {
+    this.#sequencer = sequencer;
+  }
+
+  /** Whether the entry belongs to a lease of this process. */
+  has(place: Place, id: string): boolean {
+    return this.#heldIds.has(`${id}/${keyOf(place.space, place.name)}`);
+  }
+
+  take(grant: SequencerGrant): void {
+    const { id, place } = grant.entry;
+    this.#grants.set(grant.entry, grant);
+    this.#heldIds.add(`${id}/${keyOf(place.space, place.name)}`);
+    this.#settleLater(grant, SETTLE_MS);
+  }
+
+  /** Its end is its owner's doing. */
+  drop(grant: SequencerGrant): void {
+    const { id, place } = grant.entry;
+    this.#grants.delete(grant.entry);
+    this.#heldIds.delete(`${id}/${keyOf(place.space, place.name)}`);
+    this.#unsettled.delete(grant);
+    grant.watch?.close();
+    grant.watch = null;
+  }
+
+  /** Everything in the session ended with it. */
+  dropAll(session: Session, reason: LossReason): void {
+    for (const grant of [...this.#grants.values()]) {
+      if (grant.home === session) this.#lose(grant, reason, "");
+    }
+  }
+
+  close(): void {
+    this.#settling?.cancel();
+    for (const grant of this.#grants.values()) grant.watch?.close();
+  }
+
+  #settleLater(grant: SequencerGrant, delayMs: number): void {
+    this.#unsettled.add(grant);
+    this.#settling ??= this.#sequencer.port.timers.after(delayMs, () => {
+      this.#settling = undefined;
+      for (const one of this.#unsettled) this.#attend(one, one.token);
+      this.#unsettled.clear();
+    });
+  }
+
+  #attend(grant: SequencerGrant, from: bigint): void {
+    const { place, id } = grant.entry;
+    const what = { type: "entry", id, orWritten: true } as const;
+    grant.watch = this.#sequencer.watch(place, what, from, (change) => {
+      this.#onChange(grant, change);
+    });
+  }
+
+  #onChange(grant: SequencerGrant, change: Change): void {
+    if (!this.#isLive(grant)) return;
+    if (change.type === "broken") void this.#lookAfter(grant);
+    else if (change.revoked !== null) this.#lose(grant, "revoked", change.revoked);
+    else if (change.type === "gone") {
+      this.#lose(grant, "missing", "");
+      // It may have ended with its session, and then it was not the only one.
+      grant.home.renew(true).catch(() => {});
+    }
+  }
+
+  /** Its watch broke: looks whether it is still there, and watches again. */
+  async #lookAfter(grant: SequencerGrant): Promise<void> {
+    grant.watch = null;
+    try {
+      const { at, entries } = await this.#sequencer.list(grant.entry.place, "plain", CALL_MS);
+      if (!this.#isLive(grant)) return;
+      const isThere = entries.some(({ id }) => id === grant.entry.id);
+      if (isThere || at < grant.token) this.#attend(grant, at);
+      else this.#lose(grant, "missing", "");
+    } catch {
+      // The next renewal looks, too; until then, watch again before long.
+      if (this.#isLive(grant)) this.#settleLater(grant, RETRY_MS);
+    }
+  }
+
+  #isLive(grant: SequencerGrant): boolean {
+    return this.#grants.get(grant.entry) === grant;
+  }
+
+  #lose(grant: SequencerGrant, reason: LossReason, detail: string): void {
+    if (!this.#isLive(grant)) return;
+    this.drop(grant);
+    this.onGone({ type: "gone", grant, reason, detail });
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * The waiters of this process for one name.
+ *
+ * Nobody holds behind somebody who does not, so only the first of them is watched for: one watch for
+ * each process and name, on just what blocks that one. An event is a reason to look; what counts is the
+ * line as the store lists it, own entry included. Only the next in line, of whom there is one in all
+ * processes, watches the whole line, and so needs no look to know that its turn has come. Where the obstacle is an entry of this very
+ * process, its release brings the line along, and nothing is watched at all. Watches may break, and
+ * events get lost with the server that had them: then, and every now and then anyway, it looks again.
+ *
+ * After an event, the line of any moment since will do: who held then holds still, unless its entry was
+ * taken away by a revoke. Of that it hears as any holder does: by the watch on its entry, or at the next
+ * proof of its session. The end of the session itself lies behind its deadline, however old the look.
+ */
+import { StoreError } from "../../errors.js";
+import type { Port } from "../../time/port.js";
+import type { Timer } from "../../time/timers.js";
+import type { Change, Listing, Mark, OwnEntry, Place, Sequencer, Watch } from "./sequencer.js";
+import { holderCount, obstacleOf } from "./standing.js";
+
+/** Whoever waits in a line. */
+export interface Waiter {
+  readonly entry: OwnEntry;
+  readonly storeTimeoutMs: number;
+  /** It holds, as the line shows; `index` is its place there. */
+  onTurn(listing: Listing, index: number): void;
+  /** Its entry is gone. */
+  onMissing(): void;
+  onMark(mark: Mark): void;
+  onFailure(error: unknown): void;
+}
+
+export interface LineDuties {
+  readonly port: Port;
+  readonly sequencer: Sequencer;
+  /** Whether an entry belongs to a lease of this process, which will tell when it ends. */
+  isHeldHere(place: Place, id: string): boolean;
+}
+
+const BACKSTOP_MS = 3_000;
+const CALL_MS = 1_500;
+const RETRY_MS = 100;
+const LONGEST_RETRY_MS = 1_000;
+
+export class Line {
+  readonly place: Place;
+  readonly #duties: LineDuties;
+  /** In the order of their entries. */
+  readonly #waiters: Waiter[] = [];
+  #watch: { readonly key: string; readonly handle: Watch | null } | null = null;
+  #timer: Timer | undefined;
+  /** The line as last seen. */
+  #listing: Listing | null = null;
+  /** What has been heard of, but not seen yet. */
+  #heardAt = 0n;
+  #seenAt = 0n;
+  #isLooking = false;
+  #failures = 0;
+  #silentSinceMs = 0;
+
+  constructor(place: Place, duties: LineDuties) {
+    this.place = place;
+    this.#duties = duties;
+  }
+
+  get size(): number {
+    return this.#waiters.length;
+  }
+
+  add(waiter: Waiter, listing: Listing): void {
+    const { order } = waiter.entry;
+    const index = this.#waiters.findLastIndex((other) => other.entry.order < order) + 1;
+    this.#waiters.splice(index, 0, waiter);
+    if (!this.#timer) this.#arm();
+    this.see(listing);
+  }
+
+  remove(waiter: Waiter): void {
+    const index = this.#waiters.indexOf(waiter);
+    if (index < 0) return;
+    this.#waiters.splice(index, 1);
+    if (this.#waiters.length > 0) return;
+    this.#unwatch();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  /** Judges everybody by the line as it was at one moment. */
+  see(listing: Listing): void {
+    const { at, entries, mark } = listing;
+    // The answer of a newcomer was overtaken: what is watched fits a later moment.
+    if (at < this.#seenAt) return this.look();
+    this.#seenAt = at;
+    this.#listing = listing;
+    const places = new Map(entries.map(({ id }, index) => [id, index]));
+    const holders = holderCount(entries);
+    let blocked: number | undefined;
+    for (const waiter of [...this.#waiters]) {
+      const index = places.get(waiter.entry.id);
+      if (mark) waiter.onMark(mark);
+      else if (index === undefined) {
+        if (at >= waiter.entry.order) waiter.onMissing();
+      } else if (index < holders) waiter.onTurn(listing, index);
+      else blocked ??= index;
+    }
+    if (blocked === undefined || this.#waiters.length === 0) this.#unwatch();
+    else this.#watchFor(listing, blocked);
+  }
+
+  /** Looks at the line; once more when something was heard of meanwhile. */
+  look(heardAt = 0n): void {
+    if (heardAt > this.#heardAt) this.#heardAt = heardAt;
+    if (this.#isLooking || this.#waiters.length === 0) return;
+    this.#isLooking = true;
+    void this.#look();
+  }
+
+  async #look(): Promise<void> {
+    const { sequencer, port } = this.#duties;
+    const sentMs = port.clock.nowMs();
+    try {
+      const since = this.#heardAt > 0n ? this.#heardAt : undefined;
+      const listing = await sequencer.list(this.place, "plain", CALL_MS, since);
+      this.#isLooking = false;
+      this.#failures = 0;
+      if (listing.at < this.#seenAt) this.#seenAt = 0n;
+      this.see(listing);
+      const isBehind = listing.at < this.#heardAt;
+      this.#heardAt = 0n;
+      if (isBehind) this.look();
+      else if (this.#waiters.length > 0) this.#arm();
+    } catch (error) {
+      this.#isLooking = false;
+      if (this.#failures === 0) this.#silentSinceMs = sentMs;
+      this.#failures += 1;
+      this.#endure(error);
+    }
+  }
+
+  /** Each waiter bears the silence of the store for as long as it was told to. */
+  #endure(error: unknown): void {
+    const isFinal = error instanceof StoreError && !error.retryable;
+    const silentMs = this.#duties.port.clock.nowMs() - this.#silentSinceMs;
+    for (const waiter of [...this.#waiters]) {
+      if (isFinal || silentMs >= waiter.storeTimeoutMs) waiter.onFailure(error);
+    }
+    if (this.#waiters.length > 0) {
+      this.#arm(Math.min(RETRY_MS * this.#failures, LONGEST_RETRY_MS));
+    }
+  }
+
+  #watchFor(listing: Listing, index: number): void {
+    const what = obstacleOf(listing.entries, index);
+    const key = what.type === "leaving" ? "*" : `${what.id}${what.orWritten ? "+" : ""}`;
+    const { sequencer, isHeldHere } = this.#duties;
+    const ahead = what.type === "entry" ? [what] : listing.entries.slice(0, index);
+    const isTold = ahead.every(({ id }) => isHeldHere(this.place, id));
+    if (this.#watch?.key === key && (this.#watch.handle || isTold)) return;
+    this.#unwatch();
+    const handle = isTold
+      ? null
+      : sequencer.watch(this.place, what, listing.at, (change) => this.#onChange(key, change));
+    this.#watch = { key, handle };
+  }
+
+  #onChange(key: string, change: Change): void {
+    if (this.#watch?.key !== key) return;
+    if (change.type === "broken") {
+      this.#watch = null;
+      return this.look();
+    }
+    if (change.at <= this.#seenAt) return;
+    if (change.type === "gone" && key === "*") this.#strike(change.ids, change.at);
+    else this.look(change.at);
+  }
+
+  /**
+   * The watch was on the whole line and began where the line was seen: what is left of it is known
+   * without asking, own entry included. Of those who came since nothing is known: they are behind.
+   */
+  #strike(ids: readonly string[], at: bigint): void {
+    const [first] = this.#waiters;
+    const left = this.#listing?.entries.filter(({ id }) => !ids.includes(id)) ?? [];
+    const isNext = first && left[0]?.id === first.entry.id;
+    // A shared one may have to tell those behind it, and a mark is no entry that leaves.
+    if (isNext && left[0]?.mode === "exclusive" && this.place.space !== "once") {
+      first.onTurn({ at, entries: left, mark: null }, 0);
+    }
+    this.look(at);
+  }
+
+  #unwatch(): void {
+    this.#watch?.handle?.close();
+    this.#watch = null;
+  }
+
+  /** Waiting keeps the process alive. */
+  #arm(delayMs = this.#backstopMs()): void {
+    this.#timer?.cancel();
+    this.#timer = this.#duties.port.timers.after(delayMs, () => this.look(), true);
+  }
+
+  /** Spread out, so that those who came together do not look together for ever. */
+  #backstopMs(): number {
+    return BACKSTOP_MS * (0.75 + this.#duties.port.random.fraction() / 2);
+  }
+}

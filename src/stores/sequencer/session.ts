@@ -1,0 +1,187 @@
+/**
+ * One session with the store, shared by the entries of this process with the same ttl.
+ *
+ * Its deadline counts from the moment its last *proven* keep-alive was sent; all its grants have this
+ * deadline. It keeps itself alive while entries are in it, and for one more ttl, so that the next
+ * acquire finds it open; a session `alone` does so only while its one owner waits, and is then renewed
+ * when its owner asks for it. A renewal is never sent after the deadline: then the session is over, with
+ * everything in it, and a new one is opened for new acquires.
+ */
+import type { LossReason } from "../../errors.js";
+import { marginMs } from "../../rules/margin.js";
+import type { Port } from "../../time/port.js";
+import type { Timer } from "../../time/timers.js";
+import type { OwnEntry, Proof, SessionLink } from "./sequencer.js";
+
+/** Parts of the ttl: when to renew, which proof is still fresh, how long to wait for an answer. */
+const RENEW_PART = 3;
+const FRESH_PART = 6;
+const CALL_PART = 4;
+const RETRY_PART = 20;
+const LEAST_CALL_MS = 300;
+const MOST_CALL_MS = 2_000;
+const LONGEST_PAUSE_MS = 500;
+const END_MS = 2_000;
+
+export interface SessionEvents {
+  /** It ended without our doing, and everything in it with it. */
+  onLost(reason: LossReason): void;
+  /** It is no longer kept, for whatever reason. */
+  onOver(): void;
+}
+
+export class Session {
+  readonly link: SessionLink;
+  readonly ttlMs: number;
+  readonly isAlone: boolean;
+  readonly entries: Set<OwnEntry> = new Set();
+  readonly #port: Port;
+  readonly #events: SessionEvents;
+  #deadlineMs: number;
+  #sentMs: number;
+  #usedMs: number;
+  #proving: Promise<Proof> | undefined;
+  #timer: Timer | undefined;
+  #renewsItself = true;
+  #isOver = false;
+  #isRetired = false;
+
+  constructor(
+    link: SessionLink,
+    options: { readonly ttlMs: number; readonly isAlone: boolean; readonly sentMs: number },
+    port: Port,
+    events: SessionEvents,
+  ) {
+    this.link = link;
+    this.ttlMs = options.ttlMs;
+    this.isAlone = options.isAlone;
+    this.#port = port;
+    this.#events = events;
+    this.#sentMs = options.sentMs;
+    this.#usedMs = options.sentMs;
+    this.#deadlineMs = options.sentMs + this.ttlMs - marginMs(this.ttlMs);
+    link.onSpoiled(() => this.retire());
+    this.#arm(this.ttlMs / RENEW_PART);
+  }
+
+  get deadlineMs(): number {
+    return this.#deadlineMs;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Whether new entries may join. */
+  get isOpen(): boolean {
+    return !this.#isOver && !this.#isRetired;
+  }
+
+  /** Whether its last proof is as young as it should be: what joins now gets most of a ttl. */
+  get isFresh(): boolean {
+    return this.ageMs < this.ttlMs / 2;
+  }
+
+  add(entry: OwnEntry): void {
+    this.entries.add(entry);
+  }
+
+  remove(entry: OwnEntry): void {
+    if (!this.entries.delete(entry)) return;
+    this.#usedMs = this.#port.clock.nowMs();
+    if (this.entries.size === 0 && (this.isAlone || this.#isRetired)) void this.close();
+  }
+
+  /** How long ago its last proof was sent. */
+  get ageMs(): number {
+    return this.#port.clock.nowMs() - this.#sentMs;
+  }
+
+  /** Its owner holds now, and decides for itself whether to renew. */
+  hand(): void {
+    if (this.isAlone) this.#renewsItself = false;
+  }
+
+  /** Takes no new entries, and ends with the last it has. */
+  retire(): void {
+    this.#isRetired = true;
+    if (this.entries.size === 0) void this.close();
+  }
+
+  /** Renews, unless a fresh proof is at hand; a throw means "unknown". */
+  async renew(force = false): Promise<Proof> {
+    const nowMs = this.#port.clock.exactMs();
+    if (this.#isOver) return { type: "gone" };
+    if (nowMs >= this.#deadlineMs) {
+      this.#end("expired");
+      return { type: "gone" };
+    }
+    if (!force && !this.isAlone && nowMs - this.#sentMs < this.ttlMs / FRESH_PART) {
+      return { type: "proven", ttlMs: this.ttlMs, missing: new Set(), at: 0n };
+    }
+    this.#proving ??= this.#prove(nowMs).finally(() => {
+      this.#proving = undefined;
+    });
+    return this.#proving;
+  }
+
+  /** The store said that it is gone. */
+  endedByStore(): void {
+    this.#end("session_ended");
+  }
+
+  /** Leaves it to whoever resumes it. */
+  abandon(): void {
+    this.#isOver = true;
+    this.#timer?.cancel();
+    this.#events.onOver();
+  }
+
+  async close(): Promise<void> {
+    if (this.#isOver) return;
+    this.abandon();
+    // What cannot be told ends by its ttl.
+    await this.link.end(END_MS).catch(() => {});
+  }
+
+  async #prove(sentMs: number): Promise<Proof> {
+    const callMs = Math.max(LEAST_CALL_MS, Math.min(this.ttlMs / CALL_PART, MOST_CALL_MS));
+    const proof = await this.link.prove([...this.entries], callMs);
+    if (proof.type === "gone") this.#end("session_ended");
+    else if (!this.#isOver) {
+      const ttlMs = Math.min(this.ttlMs, proof.ttlMs);
+      this.#sentMs = Math.max(this.#sentMs, sentMs);
+      this.#deadlineMs = Math.max(this.#deadlineMs, sentMs + ttlMs - marginMs(ttlMs));
+      this.#arm(this.#sentMs + this.ttlMs / RENEW_PART - this.#port.clock.nowMs());
+    }
+    return proof;
+  }
+
+  #arm(delayMs: number): void {
+    this.#timer?.cancel();
+    if (this.#isOver) return;
+    this.#timer = this.#port.timers.after(Math.max(1, delayMs), () => void this.#tick());
+  }
+
+  async #tick(): Promise<void> {
+    const { clock } = this.#port;
+    const nowMs = clock.exactMs();
+    if (nowMs >= this.#deadlineMs) return this.#end("expired");
+    if (!this.#renewsItself) return this.#arm(this.#deadlineMs - nowMs);
+    if (this.entries.size === 0 && nowMs - this.#usedMs >= this.ttlMs) return this.close();
+    try {
+      await this.renew(true);
+    } catch {
+      const pauseMs = Math.min(this.ttlMs / RETRY_PART, LONGEST_PAUSE_MS);
+      this.#arm(Math.min(pauseMs, this.#deadlineMs - clock.nowMs()));
+    }
+  }
+
+  #end(reason: LossReason): void {
+    if (this.#isOver) return;
+    this.abandon();
+    this.#events.onLost(reason);
+    // The store may still count it as alive, as after a deadline that nobody could renew.
+    void this.link.end(END_MS).catch(() => {});
+  }
+}

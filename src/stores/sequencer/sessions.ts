@@ -1,0 +1,76 @@
+import { ClosedError, type LossReason } from "../../errors.js";
+import type { Claim } from "../../store.js";
+import type { Sequencer, SessionLink } from "./sequencer.js";
+import { Session } from "./session.js";
+
+/** The sessions of one client: one for each ttl, and one for each claim that shares with nobody. */
+export class Sessions {
+  readonly #sequencer: Sequencer;
+  readonly #onEnd: (session: Session, reason: LossReason) => void;
+  readonly #shared = new Map<number, Session>();
+  readonly #opening = new Map<number, Promise<Session>>();
+  readonly #all = new Set<Session>();
+  #isClosed = false;
+
+  constructor(sequencer: Sequencer, onEnd: (session: Session, reason: LossReason) => void) {
+    this.#sequencer = sequencer;
+    this.#onEnd = onEnd;
+  }
+
+  /** With most of its ttl before it; a throw means "unknown". */
+  async for({ ttlMs, alone }: Pick<Claim, "ttlMs" | "alone">, limitMs: number): Promise<Session> {
+    if (alone) return this.#open(ttlMs, true, limitMs);
+    const session = this.#shared.get(ttlMs);
+    if (session?.isOpen) {
+      if (session.isFresh) return session;
+      await session.renew(true);
+      if (session.isOpen) return session;
+    }
+    let opening = this.#opening.get(ttlMs);
+    if (!opening) {
+      opening = this.#open(ttlMs, false, limitMs).finally(() => this.#opening.delete(ttlMs));
+      this.#opening.set(ttlMs, opening);
+    }
+    return opening;
+  }
+
+  /** Takes over a session that another process opened. */
+  adopt(link: SessionLink, ttlMs: number, sentMs: number): Session {
+    const session = this.#make(link, ttlMs, true, sentMs);
+    session.hand();
+    return session;
+  }
+
+  /** Ends all sessions but those `isLeft` to another process. */
+  async close(isLeft: (session: Session) => boolean): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(
+      [...this.#all].map((session) => (isLeft(session) ? session.abandon() : session.close())),
+    );
+    this.#all.clear();
+  }
+
+  async #open(ttlMs: number, isAlone: boolean, limitMs: number): Promise<Session> {
+    const sentMs = this.#sequencer.port.clock.nowMs();
+    const link = await this.#sequencer.openSession(ttlMs, limitMs);
+    const session = this.#make(link, ttlMs, isAlone, sentMs);
+    if (this.#isClosed) {
+      await session.close();
+      throw new ClosedError({ store: this.#sequencer.name });
+    }
+    if (!isAlone) this.#shared.set(ttlMs, session);
+    return session;
+  }
+
+  #make(link: SessionLink, ttlMs: number, isAlone: boolean, sentMs: number): Session {
+    const session = new Session(link, { ttlMs, isAlone, sentMs }, this.#sequencer.port, {
+      onLost: (reason) => this.#onEnd(session, reason),
+      onOver: () => {
+        this.#all.delete(session);
+        if (this.#shared.get(ttlMs) === session) this.#shared.delete(ttlMs);
+      },
+    });
+    this.#all.add(session);
+    return session;
+  }
+}

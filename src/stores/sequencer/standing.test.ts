@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import { NO_LIMIT } from "../../rules/fits.js";
+import type { Entry } from "./sequencer.js";
+import { holderCount, mustTell, obstacleOf } from "./standing.js";
+
+/** `x` exclusive, `s` a reader, `2/5` two of five permits. */
+function line(...requests: readonly string[]): Entry[] {
+  return requests.map((request, index) => {
+    const [weight = 1, limit = NO_LIMIT] = /^\d/.test(request)
+      ? request.split("/").map(Number)
+      : [];
+    const mode = request === "x" ? "exclusive" : "shared";
+    return { id: `${index}`, order: BigInt(index), session: "", text: null, mode, weight, limit };
+  });
+}
+
+describe("holderCount", () => {
+  it.each([
+    [[], 0],
+    [["x", "x"], 1],
+    [["x", "s"], 1],
+    [["s", "s", "x", "s"], 2],
+    [["2/5", "3/5", "1/5"], 2],
+    [["1/5", "1/2", "1/5"], 2],
+    [["s", "1/2", "s"], 2],
+  ])("of %j is %i", (requests, count) => {
+    expect(holderCount(line(...requests))).toBe(count);
+  });
+});
+
+describe("obstacleOf", () => {
+  it("is any holder for the next in line", () => {
+    expect(obstacleOf(line("x", "x"), 1)).toEqual({ type: "leaving" });
+    expect(obstacleOf(line("2/5", "3/5", "4/5"), 2)).toEqual({ type: "leaving" });
+  });
+
+  it("is the one before for an exclusive one", () => {
+    expect(obstacleOf(line("x", "s", "x"), 2)).toEqual({
+      type: "entry",
+      id: "1",
+      orWritten: false,
+    });
+  });
+
+  it("is the last exclusive one before for a shared one", () => {
+    const entries = line("x", "x", "s", "s");
+    expect(obstacleOf(entries, 3)).toEqual({ type: "entry", id: "1", orWritten: false });
+  });
+
+  it("is the one before, until it is gone or holds, where weights are in the way", () => {
+    const entries = line("4/5", "3/5", "1/5");
+    expect(obstacleOf(entries, 2)).toEqual({ type: "entry", id: "1", orWritten: true });
+  });
+});
+
+describe("mustTell", () => {
+  it("only where somebody behind may wait for it", () => {
+    expect(mustTell(line("2/5", "1/5"), 0)).toBe(true);
+    expect(mustTell(line("s", "1/5"), 0)).toBe(true);
+    expect(mustTell(line("2/5", "1/5"), 1)).toBe(false);
+    expect(mustTell(line("s", "s", "x"), 0)).toBe(false);
+    expect(mustTell(line("x", "1/5"), 0)).toBe(false);
+  });
+});

@@ -1,0 +1,423 @@
+/**
+ * What etcd and its clients do wrong, and what must hold all the same. The store's own rules are in the
+ * conformance suite; here servers die, stop, lose contact and run full under holders and waiters.
+ */
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { Etcd3 } from "etcd3";
+import { afterAll, afterEach, beforeAll, describe, it } from "vitest";
+import { connect } from "../../src/connect.js";
+import { LeaseLostError } from "../../src/errors.js";
+import { Holdfast } from "../../src/holdfast.js";
+import { makeEtcdStore } from "../../src/stores/etcd/etcd-store.js";
+import { etcdStore, guard, openEtcdStore } from "../../src/stores/etcd/index.js";
+import { openEtcdClient } from "../../src/stores/etcd/open-etcd-store.js";
+import { startProxy } from "../faults/proxy.js";
+import { type EtcdCluster, type EtcdServer, startEtcd, startEtcdCluster } from "../servers/etcd.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { etcdUrl } from "./etcd-harness.js";
+
+const run = promisify(execFile);
+const isFull = process.env.HOLDFAST_FULL === "1";
+const ROUNDS = isFull ? 5 : 1;
+
+const opened: Holdfast[] = [];
+
+async function open(ports: readonly number[], namespace = ""): Promise<Holdfast> {
+  const locks = new Holdfast(await openEtcdStore(etcdUrl(ports, namespace)), { ttlMs: 5_000 });
+  opened.push(locks);
+  return locks;
+}
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((locks) => locks.close()));
+});
+
+/** All keys, and how many leases there are. */
+async function contents({ url }: EtcdServer): Promise<{ keys: string[]; leases: number }> {
+  const client = new Etcd3({ hosts: [url] });
+  try {
+    const keys = Object.keys(await client.getAll().strings());
+    const { leases } = await client.leaseClient.leaseLeases();
+    return { keys, leases: leases.length };
+  } finally {
+    client.close();
+  }
+}
+
+/** Nobody may be inside together with anybody else; a lease that is lost has until its deadline. */
+class Inside {
+  count = 0;
+  turns = 0;
+  last = 0n;
+  readonly violations: string[] = [];
+
+  async work(locks: Holdfast, name: string, signal?: AbortSignal): Promise<void> {
+    const options = { ttlMs: 5_000, ...(signal ? { signal } : {}) };
+    const lease = await locks.mutex(name).acquire(options);
+    try {
+      this.count += 1;
+      if (this.count > 1) this.violations.push(`${this.count} at once`);
+      if (lease.token <= this.last) this.violations.push(`${lease.token} after ${this.last}`);
+      this.last = lease.token;
+      await sleep(Math.random() * 4);
+      // Who lost it in the meantime may no longer count as inside.
+      if (lease.state === "held") this.turns += 1;
+    } finally {
+      this.count -= 1;
+      await lease.release();
+    }
+  }
+}
+
+describe("one node", () => {
+  let server: EtcdServer;
+  beforeAll(async () => {
+    server = await startEtcd();
+  });
+  afterAll(() => server.close());
+
+  const etcdctl = (...args: string[]) =>
+    spawn("etcdctl", [`--endpoints=127.0.0.1:${server.port}`, ...args], {
+      env: { ...process.env, ETCDCTL_API: "3" },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+
+  it("excludes etcdctl lock, and is excluded by it, in the order of coming", async () => {
+    const locks = await open([server.port]);
+    const lease = await locks.mutex("ctl/lock").acquire();
+    const child = etcdctl("lock", "ctl/lock");
+    await waitUntil(async () => (await locks.inspect("ctl/lock")).waiters.length === 1, {
+      what: "etcdctl waits",
+    });
+    const behind = locks.mutex("ctl/lock").acquire();
+    await waitUntil(async () => (await locks.inspect("ctl/lock")).waiters.length === 2, {
+      what: "we wait behind it",
+    });
+    await lease.release();
+    const [key] = (await once(child.stdout, "data")) as [Buffer];
+    assert.match(key.toString(), /^ctl\/lock\/[0-9a-f]+\n/, "etcdctl prints its key once it holds");
+    assert.equal(await locks.mutex("ctl/lock").tryAcquire(), null);
+    assert.equal(await locks.readWrite("ctl/lock").read.tryAcquire(), null);
+    const { holders } = await locks.inspect("ctl/lock");
+    assert.deepEqual([holders.length, holders[0]?.mode], [1, "exclusive"]);
+    child.kill("SIGINT");
+    const next = await behind;
+    assert.ok(next.token > lease.token);
+    assert.ok(next.token > (holders[0]?.token ?? 0n));
+    await next.release();
+  });
+
+  it("stands for election against etcdctl elect", async () => {
+    const locks = await open([server.port]);
+    const lease = await locks.election("seat").campaign({ meta: { round: 1 } });
+    const child = etcdctl("elect", "holdfast:election/seat", "a proposal");
+    await waitUntil(async () => (await locks.inspect("seat", "election")).waiters.length === 1, {
+      what: "etcdctl campaigns",
+    });
+    await lease.release();
+    await once(child.stdout, "data");
+    const leader = await locks.election("seat").leader();
+    assert.equal(leader?.meta.text, "a proposal");
+    child.kill("SIGINT");
+    await (await locks.election("seat").campaign()).release();
+  });
+
+  it("takes what it cannot read for a holder, and keeps longer names apart", async () => {
+    const locks = await open([server.port]);
+    const client = new Etcd3({ hosts: [server.url] });
+    try {
+      await client.put("odd/what is this").value("");
+      assert.equal(await locks.mutex("odd").tryAcquire(), null);
+      await client.delete().key("odd/what is this").exec();
+      const below = await locks.mutex("odd/below").acquire();
+      const lease = await locks.mutex("odd").tryAcquire();
+      assert.ok(lease, "a longer name is another lock");
+      await Promise.all([lease.release(), below.release()]);
+    } finally {
+      client.close();
+    }
+  });
+
+  it("has etcd refuse what a stale holder writes", async () => {
+    const client = new Etcd3({ hosts: [server.url] });
+    const locks = new Holdfast(etcdStore({ client }));
+    try {
+      const lease = await locks.mutex("config-writer").acquire();
+      const write = (value: string) =>
+        client
+          .if(...guard(lease))
+          .then(client.put("config").value(value))
+          .commit();
+      assert.equal((await write("new")).succeeded, true);
+      await locks.revoke("config-writer", { token: lease.token, reason: "test" });
+      assert.equal((await write("stale")).succeeded, false);
+      assert.equal(await client.get("config").string(), "new");
+      assert.throws(() => guard({}), { code: "HF_UNSUPPORTED" });
+    } finally {
+      await locks.close();
+      client.close();
+    }
+  });
+
+  it("serves waiters while the history is compacted under their watches", async () => {
+    const [a, b] = [await open([server.port]), await open([server.port])];
+    let isOver = false;
+    const compacting = (async () => {
+      while (!isOver) {
+        const status = (await server.post("/v3/maintenance/status")) as {
+          header: { revision: string };
+        };
+        const { revision } = status.header;
+        await server.post("/v3/kv/compaction", { revision }).catch(() => undefined);
+        await sleep(5);
+      }
+    })();
+    const inside = new Inside();
+    const count = isFull ? 200 : 40;
+    await Promise.all(
+      Array.from({ length: count }, (_, index) => inside.work(index % 2 ? a : b, "compacted")),
+    );
+    isOver = true;
+    await compacting;
+    assert.deepEqual(inside.violations, []);
+    assert.equal(inside.turns, count);
+  });
+
+  it("200 waiters with random aborts: no violation, and nothing is left", async () => {
+    const before = await contents(server);
+    const clients = await Promise.all([1, 2, 3].map(() => open([server.port], "storm")));
+    const inside = new Inside();
+    let aborted = 0;
+    const contend = async (index: number): Promise<void> => {
+      const controller = new AbortController();
+      const isAborted = index % 3 === 0;
+      if (isAborted) setTimeout(() => controller.abort(new Error("gave up")), Math.random() * 500);
+      const locks = clients[index % 3] as Holdfast;
+      await inside.work(locks, "m", controller.signal).catch((error: Error) => {
+        if (error.message !== "gave up") throw error;
+        aborted += 1;
+      });
+    };
+    await Promise.all(Array.from({ length: 200 }, (_, index) => contend(index)));
+    assert.deepEqual(inside.violations, []);
+    assert.equal(inside.turns + aborted, 200);
+    await Promise.all(clients.map((locks) => locks.close()));
+    const { keys, leases } = await contents(server);
+    assert.deepEqual(
+      keys.filter((key) => key.includes("/storm/")),
+      [],
+    );
+    assert.ok(leases <= before.leases, "sessions end with their clients");
+  });
+
+  it("keeps leases while the database is full, refuses new ones, and frees held ones", async () => {
+    const locks = await open([server.port], "full");
+    const lease = await locks.mutex("m").acquire({ ttlMs: 2_000 });
+    const { id: memberID } = await server.view();
+    const alarm = (action: string) =>
+      server.post("/v3/maintenance/alarm", { action, memberID, alarm: "NOSPACE" });
+    await alarm("ACTIVATE");
+    try {
+      await assert.rejects(locks.mutex("other").acquire(), { code: "HF_STORE" });
+      await sleep(2_500);
+      lease.assertHeld();
+      assert.equal(await lease.release(), true, "a release needs no space");
+    } finally {
+      await alarm("DEACTIVATE");
+    }
+    await (await locks.mutex("m").acquire()).release();
+  });
+
+  it("a keep-alive that cannot be proven renews nothing", async () => {
+    const client = await openEtcdClient(etcdUrl([server.port]));
+    const { leaseClient } = client;
+    const keepAlive = leaseClient.leaseKeepAlive.bind(leaseClient);
+    let isDeposed = false;
+    // The answer of a member that takes itself for the leader of an earlier term.
+    leaseClient.leaseKeepAlive = async () => {
+      const stream = await keepAlive();
+      return new Proxy(stream, {
+        get(target, property) {
+          const value = Reflect.get(target, property, target);
+          if (property !== "on" || !isDeposed) {
+            return typeof value === "function" ? value.bind(target) : value;
+          }
+          return (event: "data", listener: (reply: { header: object }) => void) =>
+            target.on(event, (reply) =>
+              listener({ ...reply, header: { ...reply?.header, raft_term: "1" } }),
+            );
+        },
+      });
+    };
+    const locks = new Holdfast(makeEtcdStore(client, "proof", () => client.close()));
+    opened.push(locks);
+    const lease = await locks.mutex("m").acquire({ ttlMs: 2_000 });
+    isDeposed = true;
+    const { signal } = lease;
+    await waitUntil(async () => signal.aborted, { what: "it is lost" });
+    assert.ok(signal.reason instanceof LeaseLostError);
+    assert.equal(signal.reason.reason, "expired");
+  });
+
+  it("the keep-alive stream is cut while other calls work: it is lost in time", async () => {
+    const client = await openEtcdClient(etcdUrl([server.port]));
+    const locks = new Holdfast(makeEtcdStore(client, "cut", () => client.close()));
+    opened.push(locks);
+    const other = await open([server.port], "cut");
+    const lease = await locks.mutex("m").acquire({ ttlMs: 2_000 });
+    client.leaseClient.leaseKeepAlive = () => new Promise(() => {});
+    const order: string[] = [];
+    lease.signal.addEventListener("abort", () => order.push("lost"));
+    const next = await other.mutex("m").acquire();
+    order.push("granted");
+    assert.deepEqual(order, ["lost", "granted"]);
+    await next.release();
+    await (await locks.mutex("other").acquire({ ttlMs: 2_000 })).release();
+  });
+
+  it("needs a role with its own keys only", async () => {
+    const guarded = await startEtcd();
+    const ctl = (...args: string[]) =>
+      run("etcdctl", [`--endpoints=127.0.0.1:${guarded.port}`, ...args], {
+        env: { ...process.env, ETCDCTL_API: "3" },
+      });
+    try {
+      await ctl("user", "add", "root:secret");
+      await ctl("user", "add", "app:pass word");
+      await ctl("role", "add", "locks");
+      await ctl(
+        "role",
+        "grant-permission",
+        "locks",
+        "--prefix=true",
+        "readwrite",
+        "holdfast:in/app/",
+      );
+      await ctl("user", "grant-role", "app", "locks");
+      await ctl("user", "grant-role", "root", "root");
+      await ctl("auth", "enable");
+      const url = `etcd://app:pass%20word@127.0.0.1:${guarded.port}`;
+      const locks = await connect(`${url}?namespace=app`, { ttlMs: 2_000 });
+      const waiting = locks.mutex("m").run(() => sleep(2_500));
+      await sleep(50);
+      await locks.mutex("m").run(() => undefined);
+      await waiting;
+      await locks.once("o", () => 1, { keepMs: 2_000 });
+      for await (const view of locks.list()) assert.fail(view.name);
+      await locks.close();
+      const denied = await connect(`${url}?namespace=other`);
+      await assert.rejects(denied.mutex("m").acquire(), /permission denied/);
+      await denied.close();
+    } finally {
+      await guarded.close();
+    }
+  });
+
+  it("etcd is restarted under a holder and a waiter: both go on", async () => {
+    const [a, b] = [await open([server.port], "restart"), await open([server.port], "restart")];
+    const lease = await a.mutex("m").acquire({ ttlMs: 10_000 });
+    const waiting = b.mutex("m").acquire({ ttlMs: 10_000, storeTimeoutMs: 30_000 });
+    await waitUntil(async () => (await a.inspect("m")).waiters.length === 1, { what: "it waits" });
+    await server.restart({ keepData: true });
+    await lease.renew();
+    lease.assertHeld();
+    assert.equal(await lease.release(), true);
+    const next = await waiting;
+    assert.ok(next.token > lease.token);
+    await next.release();
+  });
+});
+
+describe("a cluster of three", () => {
+  let cluster: EtcdCluster;
+  beforeAll(async () => {
+    cluster = await startEtcdCluster(3);
+  });
+  afterAll(() => cluster[Symbol.asyncDispose]());
+  const ports = (): number[] => cluster.members.map(({ port }) => port);
+
+  /** Contenders at work while `disturb` runs, and a moment longer. */
+  async function storm(namespace: string, disturb: () => Promise<void>): Promise<void> {
+    const clients = await Promise.all([1, 2, 3].map(() => open(ports(), namespace)));
+    const inside = new Inside();
+    let isOver = false;
+    const contenders = clients.flatMap((locks) =>
+      [1, 2].map(async () => {
+        while (!isOver) await inside.work(locks, "m").catch(() => sleep(50));
+      }),
+    );
+    const holder = await (clients[0] as Holdfast).mutex("held").acquire({ ttlMs: 10_000 });
+    await disturb();
+    const turns = inside.turns;
+    await waitUntil(async () => inside.turns > turns + 5, {
+      what: "turns go on",
+      timeoutMs: 40_000,
+    });
+    isOver = true;
+    await Promise.all(contenders);
+    assert.deepEqual(inside.violations, []);
+    holder.assertHeld();
+    assert.equal(await holder.release(), true);
+  }
+
+  it("the leader is killed: nobody holds twice, and a holder keeps its lease", async () => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await storm(`killed${round}`, async () => {
+        const leader = await cluster.leader();
+        await leader.kill();
+        await cluster.leader();
+        await sleep(1_000);
+        await leader.start();
+      });
+    }
+  });
+
+  it("the leader is stopped and goes on: nobody holds twice", async () => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await storm(`stopped${round}`, async () => {
+        const leader = await cluster.leader();
+        const others = cluster.members.filter((member) => member !== leader);
+        await leader.pause();
+        await cluster.leader(others);
+        await sleep(1_000);
+        leader.resume();
+      });
+    }
+  });
+
+  it("a follower is restarted: nobody holds twice", async () => {
+    await storm("restarted", async () => {
+      const leader = await cluster.leader();
+      const follower = cluster.members.find((member) => member !== leader) as EtcdServer;
+      await follower.restart({ keepData: true });
+    });
+  });
+
+  it("a client that is cut off from the leader goes on by the others", async () => {
+    const leader = await cluster.leader();
+    const proxy = await startProxy({ targetPort: leader.port });
+    const others = cluster.members.filter((member) => member !== leader);
+    const locks = await open([proxy.port, ...others.map(({ port }) => port)], "cut");
+    try {
+      const lease = await locks.mutex("m").acquire({ ttlMs: 10_000 });
+      proxy.cut();
+      const cutMs = performance.now();
+      await waitUntil(
+        async () => {
+          await lease.renew().catch(() => undefined);
+          return performance.now() + lease.remainingMs() > cutMs + 10_500;
+        },
+        { what: "it is renewed" },
+      );
+      await locks.mutex("n").run(() => undefined);
+      assert.equal(await lease.release(), true);
+    } finally {
+      await locks.close();
+      await proxy.close();
+    }
+  });
+});

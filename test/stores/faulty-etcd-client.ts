@@ -1,0 +1,110 @@
+import type { Command, Fault, Faults, LateRequest } from "../../src/conformance/index.js";
+import type {
+  EtcdClient,
+  EtcdStream,
+  TxnRequest,
+  WatchReply,
+} from "../../src/stores/etcd/etcd-client.js";
+
+type MessageFaults = Pick<Faults, "loseReply" | "keepBack" | "dropPush">;
+
+interface Armed {
+  readonly command: Command;
+  strike(send: () => Promise<unknown>): Promise<unknown>;
+}
+
+/** The same client, but for messages that are lost or late. */
+export function faultyEtcdClient(
+  client: EtcdClient,
+): MessageFaults & { readonly client: EtcdClient } {
+  const armed: Armed[] = [];
+  let drop: (() => void) | undefined;
+
+  const pass = <T>(command: Command | null, send: () => Promise<T>): Promise<T> => {
+    const index = armed.findIndex((one) => one.command === command);
+    const [fault] = index < 0 ? [] : armed.splice(index, 1);
+    return fault ? (fault.strike(send) as Promise<T>) : send();
+  };
+
+  const arm = (
+    command: Command,
+    strike: (send: () => Promise<unknown>) => Promise<unknown>,
+  ): Fault => {
+    const struck = new Promise<void>((resolve) => {
+      armed.push({
+        command,
+        strike(send) {
+          resolve();
+          return strike(send);
+        },
+      });
+    });
+    return { struck };
+  };
+
+  return {
+    loseReply: (to) => arm(to, (send) => send().then(() => new Promise(() => {}))),
+    keepBack(command): LateRequest {
+      let late: () => Promise<unknown> = () => Promise.resolve();
+      const fault = arm(command, (send) => {
+        late = send;
+        return Promise.reject(new Error("14 UNAVAILABLE: Connection dropped"));
+      });
+      return { ...fault, deliver: () => late().catch(() => undefined) };
+    },
+    dropPush() {
+      return { struck: new Promise<void>((resolve) => (drop = resolve)) };
+    },
+    client: {
+      kv: {
+        txn: (request, options) => pass(commandOf(request), () => client.kv.txn(request, options)),
+        range: (request, options) => client.kv.range(request, options),
+        deleteRange: (request, options) =>
+          pass("release", () => client.kv.deleteRange(request, options)),
+      },
+      leaseClient: {
+        leaseGrant: (request, options) => client.leaseClient.leaseGrant(request, options),
+        leaseRevoke: (request, options) => client.leaseClient.leaseRevoke(request, options),
+        leaseTimeToLive: (request, options) => client.leaseClient.leaseTimeToLive(request, options),
+        leaseKeepAlive: () => pass("renew", () => client.leaseClient.leaseKeepAlive()),
+      },
+      watchClient: {
+        async watch() {
+          const stream = await client.watchClient.watch();
+          return filtered(stream, ({ events }) => {
+            if (events.length === 0 || !drop) return true;
+            drop();
+            drop = undefined;
+            return false;
+          });
+        },
+      },
+    },
+  };
+}
+
+/** Entries are made where they are compared with nothing; what is deleted first is released. */
+function commandOf({ compare, success }: TxnRequest): Command | null {
+  const [first] = success ?? [];
+  if (first && "request_delete_range" in first) return "release";
+  const makes = compare?.some(({ create_revision }) => create_revision === "0");
+  return makes && first && "request_put" in first ? "acquire" : null;
+}
+
+function filtered<Request>(
+  stream: EtcdStream<Request, WatchReply>,
+  passes: (reply: WatchReply) => boolean,
+): EtcdStream<Request, WatchReply> {
+  return new Proxy(stream, {
+    get(target, property) {
+      if (property === "on") {
+        return (event: string, listener: (reply: WatchReply) => void) =>
+          target.on(event as "data", (reply) => {
+            if (event !== "data" || passes(reply)) listener(reply);
+          });
+      }
+      const value = Reflect.get(target, property, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
