@@ -1,0 +1,129 @@
+import { parseArgs } from "node:util";
+import { parseDuration } from "./duration.js";
+
+/** One option, as it is parsed, explained and completed. */
+export interface OptionSpec {
+  readonly short?: string;
+  /** What its value is called in the help; a switch has none. */
+  readonly value?: string;
+  /** May be given several times. */
+  readonly many?: boolean;
+  readonly help: string;
+}
+
+export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
+
+/** The command line cannot be understood: the message says why, the help says how. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "UsageError";
+  }
+}
+
+/** The arguments of one command, parsed by its own list of options. */
+export class Arguments {
+  readonly positionals: readonly string[];
+  /** What follows `--`; null when there is none. */
+  readonly rest: readonly string[] | null;
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  constructor(given: readonly string[], specs: OptionSpecs) {
+    const end = given.indexOf("--");
+    this.rest = end < 0 ? null : given.slice(end + 1);
+    const args = end < 0 ? [...given] : given.slice(0, end);
+    try {
+      const parsed = parseArgs({
+        args,
+        options: Object.fromEntries(
+          Object.entries(specs).map(([name, { short, value, many }]) => [
+            name,
+            {
+              type: value === undefined ? ("boolean" as const) : ("string" as const),
+              ...(short === undefined ? {} : { short }),
+              multiple: many ?? false,
+            },
+          ]),
+        ),
+        allowPositionals: true,
+      });
+      this.#values = parsed.values;
+      this.positionals = parsed.positionals;
+    } catch (error) {
+      throw new UsageError(complaint(error as Error));
+    }
+  }
+
+  has(name: string): boolean {
+    return this.#values[name] !== undefined;
+  }
+
+  text(name: string): string | undefined {
+    return this.#values[name] as string | undefined;
+  }
+
+  texts(name: string): readonly string[] {
+    return (this.#values[name] as string[] | undefined) ?? [];
+  }
+
+  durationMs(name: string): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const durationMs = parseDuration(text);
+    if (durationMs !== null) return durationMs;
+    const dashes = name.length === 1 ? "-" : "--";
+    throw new UsageError(
+      `${dashes}${name} ${JSON.stringify(text)} is no duration: write 30s, 5m, 24h or 250ms.`,
+    );
+  }
+
+  /** A whole number from `least` to `most`. */
+  count(name: string, least: number, most: number): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
+    throw new UsageError(
+      `--${name} ${JSON.stringify(text)} is wrong: give a whole number ${range}.`,
+    );
+  }
+
+  /** Exactly one positional argument. */
+  one(what: string): string {
+    const [first, second] = this.positionals;
+    if (first === undefined) throw new UsageError(`${what} is missing.`);
+    if (second !== undefined) throw unexpected(second, what);
+    return first;
+  }
+
+  /** One positional argument or none. */
+  atMostOne(what: string): string | undefined {
+    return this.positionals.length === 0 ? undefined : this.one(what);
+  }
+
+  none(): void {
+    const [first] = this.positionals;
+    if (first !== undefined) throw new UsageError(`Unexpected argument ${JSON.stringify(first)}.`);
+  }
+}
+
+function unexpected(argument: string, after: string): UsageError {
+  return new UsageError(
+    `Unexpected argument ${JSON.stringify(argument)} after ${after}. ` +
+      "A command to run goes behind --, as in: holdfast run backup -- ./backup.sh",
+  );
+}
+
+/** The parser's own words are for programmers; keep what names the argument. */
+function complaint({ message }: Error): string {
+  const unknown = /^Unknown option '([^']+)'/.exec(message);
+  if (unknown) {
+    return `There is no option ${unknown[1]} here. What belongs to a command goes behind --.`;
+  }
+  const lacking = /^Option '([^']+)' argument missing/.exec(message);
+  if (lacking) return `The option ${lacking[1]} needs a value.`;
+  const surplus = /^Option '([^']+)' does not take an argument/.exec(message);
+  if (surplus) return `The option ${surplus[1]} takes no value.`;
+  return message.split("\n")[0] ?? message;
+}

@@ -1,0 +1,64 @@
+import type { LockView, Meta } from "../../store.js";
+import type { Command } from "../command.js";
+import { formatDuration } from "../duration.js";
+import { ExitCode } from "../exit-code.js";
+import { plain, sinceText, whoIs } from "../holder-text.js";
+import { kindOf } from "../lock-table.js";
+import { openStore } from "../open-store.js";
+import { toJson } from "../report.js";
+import { STORE_OPTIONS } from "../settings.js";
+import { Signals } from "../signals.js";
+import { KIND_OPTIONS, spaceOf, viewsOf } from "../spaces.js";
+
+export const show: Command = {
+  usage: ["[OPTIONS] NAME"],
+  about: "Shows who holds NAME, since when and for how long, and who waits for it, in their order.",
+  options: {
+    json: { help: "JSON lines on stdout, tokens as strings" },
+    ...KIND_OPTIONS,
+    ...STORE_OPTIONS,
+  },
+  examples: [["holdfast show deploy", "who is in the way"]],
+
+  async run(args) {
+    const name = args.one("NAME");
+    const space = spaceOf(args);
+    using signals = new Signals();
+    await using locks = await openStore(args, signals.interrupted);
+    const views = await viewsOf(locks, name, space);
+    if (args.has("json")) {
+      const shown = views.length > 0 ? views : [await locks.inspect(name, space ?? "lock")];
+      process.stdout.write(shown.map((view) => `${toJson(view)}\n`).join(""));
+    } else if (views.length === 0) process.stdout.write(`${plain(name)} is free.\n`);
+    else process.stdout.write(`${views.flatMap(describe).join("\n")}\n`);
+    return ExitCode.ok;
+  },
+};
+
+function describe(view: LockView): string[] {
+  const lines = [`${plain(view.name)} (${kindOf(view)})`];
+  for (const { token, meta, heldMs, remainingMs, weight } of view.holders) {
+    const permits = weight > 1 ? `, weight ${weight}` : "";
+    lines.push(
+      `  held by ${whoIs(meta)}`,
+      `    since   ${sinceText(heldMs)} (${formatDuration(heldMs)})`,
+      `    expires in ${formatDuration(remainingMs)} unless renewed`,
+      `    token   ${token}${permits}`,
+      ...more(meta),
+    );
+  }
+  if (view.mark) {
+    const { token, meta, remainingMs } = view.mark;
+    const left = formatDuration(remainingMs);
+    lines.push(`  done by ${whoIs(meta)}, token ${token}, remembered for another ${left}`);
+  }
+  view.waiters.forEach(({ meta, waitedMs, mode }, index) => {
+    const how = mode === "shared" ? ", shared" : "";
+    lines.push(`  ${index + 1}. waits: ${whoIs(meta)} for ${formatDuration(waitedMs)}${how}`);
+  });
+  return lines;
+}
+
+function more({ label: _label, host: _host, pid: _pid, ...rest }: Meta): string[] {
+  return Object.entries(rest).map(([key, value]) => `    ${plain(key).padEnd(7)} ${plain(value)}`);
+}

@@ -1,0 +1,73 @@
+import { UsageError } from "../arguments.js";
+import type { Command } from "../command.js";
+import { formatDuration } from "../duration.js";
+import { ExitCode } from "../exit-code.js";
+import { lockTable } from "../lock-table.js";
+import { openStore } from "../open-store.js";
+import { toJson } from "../report.js";
+import { STORE_OPTIONS } from "../settings.js";
+import { Signals } from "../signals.js";
+import { allViews, KIND_OPTIONS, spaceOf } from "../spaces.js";
+
+const EVERY_MS = 1_000;
+const LEAST_EVERY_MS = 100;
+const CLEAR = "\x1b[H\x1b[J";
+
+export const watch: Command = {
+  usage: ["[OPTIONS] [PREFIX]"],
+  about:
+    "Shows the locks in use whose names begin with PREFIX, again and again until it is " +
+    "interrupted. On a terminal the table is redrawn; elsewhere it is printed whenever holders " +
+    "or waiters change.",
+  options: {
+    every: { value: "TIME", help: "how often to look; default 1s" },
+    json: { help: "every look as one JSON line on stdout" },
+    ...KIND_OPTIONS,
+    ...STORE_OPTIONS,
+  },
+  examples: [["holdfast watch deploy:", "follow all deployments"]],
+
+  async run(args) {
+    const prefix = args.atMostOne("PREFIX") ?? "";
+    const everyMs = args.durationMs("every") ?? EVERY_MS;
+    if (everyMs < LEAST_EVERY_MS) {
+      throw new UsageError(`--every must be at least ${formatDuration(LEAST_EVERY_MS)}.`);
+    }
+    const space = spaceOf(args);
+    using signals = new Signals();
+    const { interrupted } = signals;
+    await using locks = await openStore(args, interrupted);
+    const isLive = process.stdout.isTTY && !args.has("json");
+    let shown = "";
+    while (!interrupted.aborted) {
+      const views = await allViews(locks, prefix, space);
+      if (args.has("json")) {
+        process.stdout.write(`${toJson({ at: new Date().toISOString(), locks: views })}\n`);
+      } else {
+        const table = views.length > 0 ? lockTable(views).join("\n") : "no lock is in use";
+        const what = toJson(
+          views.map(({ name, holders, waiters }) => [name, holders.map(tokenOf), waiters.length]),
+        );
+        if (isLive) process.stdout.write(`${CLEAR}${table}\n`);
+        else if (what !== shown) process.stdout.write(`${new Date().toISOString()}\n${table}\n\n`);
+        shown = what;
+      }
+      await pause(everyMs, interrupted);
+    }
+    return ExitCode.ok;
+  },
+};
+
+function tokenOf({ token }: { token: bigint }): bigint {
+  return token;
+}
+
+function pause(delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resume) => {
+    const timer = setTimeout(resume, delayMs);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resume();
+    });
+  });
+}

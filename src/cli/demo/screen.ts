@@ -1,0 +1,71 @@
+import type { LockView } from "../../store.js";
+import type { Actor } from "./troupe.js";
+
+export interface Scene {
+  readonly actors: readonly Actor[];
+  readonly view: LockView | null;
+  readonly counter: number;
+  readonly writes: number;
+}
+
+const EVENTS_SHOWN = 9;
+const LOG_MS = 1_000;
+
+/** A live picture on a terminal, plain lines elsewhere. */
+export class Screen {
+  readonly #isLive = process.stdout.isTTY === true;
+  readonly #startMs = performance.now();
+  readonly #events: string[] = [];
+  #height = 0;
+  #loggedMs = 0;
+
+  say(text: string): void {
+    const seconds = ((performance.now() - this.#startMs) / 1_000).toFixed(1).padStart(4);
+    const line = `${seconds} s  ${text}`;
+    if (!this.#isLive) process.stdout.write(`${line}\n`);
+    this.#events.push(line);
+  }
+
+  draw(scene: Scene): void {
+    const { actors, view, counter, writes } = scene;
+    if (!this.#isLive) return this.#log(scene);
+    const [holder] = view?.holders ?? [];
+    const cast = actors.map(({ label, state }) => `${label} ${state}`).join("   ");
+    const lines = [
+      `lock     ${view?.name ?? ""}`,
+      `holder   ${holder ? `pid ${holder.meta.pid}, token ${holder.token}` : "-"}`,
+      `queue    ${"#".repeat(view?.waiters.length ?? 0) || "-"}`,
+      `counter  ${counter} after ${writes} increments`,
+      `workers  ${cast}`,
+      "",
+      ...this.#events.slice(-EVENTS_SHOWN),
+    ];
+    this.#clear();
+    const width = process.stdout.columns || 80;
+    process.stdout.write(lines.map((line) => `${line.slice(0, width - 1)}\n`).join(""));
+    this.#height = lines.length;
+  }
+
+  /** The picture in one line, now and then. */
+  #log({ actors, view, counter }: Scene): void {
+    const nowMs = performance.now();
+    if (!view || nowMs - this.#loggedMs < LOG_MS) return;
+    this.#loggedMs = nowMs;
+    const [holder] = view.holders;
+    const { label = "?" } = actors.find(({ process: { pid } }) => pid === holder?.meta.pid) ?? {};
+    const who = holder ? `held by ${label}, token ${holder.token}` : "free";
+    this.say(`        ${who}, ${view.waiters.length} waiting, counter ${counter}`);
+  }
+
+  /** Leaves every event and the text on the screen. */
+  end(text: string): void {
+    this.#clear();
+    if (this.#isLive) process.stdout.write(`${this.#events.join("\n")}\n`);
+    process.stdout.write(`\n${text}\n`);
+  }
+
+  #clear(): void {
+    if (this.#height > 0) process.stdout.write(`\x1b[${this.#height}A\x1b[J`);
+    this.#height = 0;
+  }
+}

@@ -1,0 +1,30 @@
+import { constants } from "node:os";
+
+/** What the command line ends with, unless a child of it has a code of its own. */
+export const ExitCode = {
+  ok: 0,
+  /** The lock was not free (in time); `-E` chooses another. */
+  notAcquired: 1,
+  usage: 64,
+  storeUnreachable: 69,
+  internal: 70,
+  leaseLost: 79,
+  cannotRun: 126,
+  notFound: 127,
+} as const;
+
+/** As a shell tells that a signal ended a command. */
+export function codeOfSignal(signal: NodeJS.Signals): number {
+  return 128 + (constants.signals[signal] ?? 0);
+}
+
+/** A signal came before there was a child to pass it on to. */
+export class Interrupted extends Error {
+  readonly signal: NodeJS.Signals;
+
+  constructor(signal: NodeJS.Signals) {
+    super(`Ended by ${signal}.`);
+    this.name = "Interrupted";
+    this.signal = signal;
+  }
+}

@@ -1,0 +1,58 @@
+import {
+  AcquireTimeoutError,
+  HoldfastError,
+  InvalidOptionError,
+  LeaseLostError,
+  StoreError,
+  UnsupportedError,
+} from "../errors.js";
+import { LaunchError } from "./child.js";
+import { codeOfSignal, ExitCode, Interrupted } from "./exit-code.js";
+
+export interface Failure {
+  /** Empty: nothing to say. */
+  readonly text: string;
+  readonly exitCode: number;
+}
+
+/** What is said about an error that ended a command, and with which code. */
+export function explainFailure(error: unknown, isVerbose: boolean): Failure {
+  if (error instanceof Interrupted) return { text: "", exitCode: codeOfSignal(error.signal) };
+  if (error instanceof LaunchError) return { text: error.message, exitCode: error.exitCode };
+  if (error instanceof HoldfastError) {
+    const more = isVerbose && error.cause ? ` Cause: ${messageOf(error.cause)}` : "";
+    return { text: inOptions(error.message) + more, exitCode: codeOf(error) };
+  }
+  const stack = error instanceof Error && isVerbose ? (error.stack ?? "") : messageOf(error);
+  const hint = isVerbose ? "" : " Run it with -v to see where, and please report it.";
+  return { text: `Internal error: ${stack}${hint}`, exitCode: ExitCode.internal };
+}
+
+function codeOf(error: HoldfastError): number {
+  if (error instanceof InvalidOptionError || error instanceof UnsupportedError) {
+    return ExitCode.usage;
+  }
+  if (error instanceof StoreError) return ExitCode.storeUnreachable;
+  if (error instanceof LeaseLostError) return ExitCode.leaseLost;
+  if (error instanceof AcquireTimeoutError) return ExitCode.notAcquired;
+  return ExitCode.internal;
+}
+
+const OPTION_NAMES: Readonly<Record<string, string>> = {
+  ttlMs: "--ttl (in ms)",
+  graceMs: "--grace (in ms)",
+  waitMs: "-w (in ms)",
+  keepMs: "--keep (in ms)",
+  url: "store URL",
+};
+
+/** The library names its own options; on the command line they have other names. */
+function inOptions(message: string): string {
+  return message.replace(/\b(?:ttlMs|graceMs|waitMs|keepMs|url)\b/g, (name) => {
+    return OPTION_NAMES[name] ?? name;
+  });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,106 @@
+/**
+ * Sees to it that the child does not outlive its lease when this process cannot: killed with -9, it
+ * closes the pipe that the guard reads; stopped, it sends no further word in time.
+ *
+ * The guard is a shell, the only thing at hand that starts in a millisecond and can wait for a
+ * pipe. Words it understands: `group N` (whom to watch), `alive A B` (TERM after A seconds and KILL
+ * after another B unless a new word comes), `ending` (the grace has begun), `done`. While the group
+ * is watched and its grace has not begun, at least `graceMs` of the lease are left: so on a closed
+ * pipe there is time for TERM, some waiting, and KILL.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Writable } from "node:stream";
+
+// dash wants `kill -s NAME -- -GROUP`. The timer kills its own sleep when it is cancelled: nothing
+// is to be left behind. `$1` is how often to look, a tenth of a second apart, before KILL.
+const SCRIPT = `
+trap '' HUP INT QUIT TERM
+group= timer= steps=$1
+send() { kill -s "$1" -- "-$group" 2>/dev/null; }
+cancel() {
+  if [ -n "$timer" ]; then kill -s USR1 "$timer" 2>/dev/null; wait "$timer"; fi
+  timer=
+}
+while read -r word first second; do
+  cancel
+  case $word in
+    group) group=$first ;;
+    alive)
+      (
+        nap() { sleep "$1" & napping=$!; wait "$napping"; }
+        napping=
+        trap 'kill -s KILL "$napping"; exit' USR1
+        nap "$first"
+        send TERM; send CONT
+        nap "$second"
+        send KILL
+      ) & timer=$! ;;
+    ending) steps=0 ;;
+    done) exit ;;
+  esac
+done
+cancel
+if [ -z "$group" ]; then exit; fi
+if [ "$steps" -gt 0 ]; then send TERM; send CONT; fi
+while [ "$steps" -gt 0 ] && send 0; do sleep 0.1; steps=$((steps - 1)); done
+send KILL
+`;
+
+/** How much longer than promised the shell's tenths of a second may take. */
+const STEP_MS = 125;
+
+export class Guard {
+  readonly #shell: ChildProcess;
+  readonly #graceMs: number;
+
+  constructor(graceMs: number) {
+    this.#graceMs = graceMs;
+    const steps = String(Math.floor(graceMs / STEP_MS));
+    // A session of its own: neither the terminal nor a signal to our group reaches it.
+    this.#shell = spawn("/bin/sh", ["-c", SCRIPT, "holdfast-guard", steps], {
+      cwd: "/",
+      env: { PATH: process.env.PATH },
+      detached: true,
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    this.#shell.on("error", () => {});
+    this.#shell.stdin?.on("error", () => {});
+    this.#shell.unref();
+  }
+
+  /** The pipe it reads, for a launcher that knows the group before we do. */
+  get pipe(): Writable {
+    return this.#shell.stdin as Writable;
+  }
+
+  watch(group: number): void {
+    this.#tell(`group ${group}`);
+  }
+
+  /** The lease holds for `remainingMs`: until then no other word is due. */
+  alive(remainingMs: number): void {
+    // A little later than this process would act itself, so that it never acts twice.
+    const quietMs = Math.max(0, remainingMs - this.#graceMs * 0.9);
+    const windDownMs = Math.max(0, remainingMs - quietMs - this.#graceMs * 0.2);
+    this.#tell(`alive ${seconds(quietMs)} ${seconds(windDownMs)}`);
+  }
+
+  /** The child has been told to end: there is no time left to tell it again. */
+  ending(remainingMs: number): void {
+    this.#tell("ending");
+    this.#tell(`alive ${seconds(remainingMs)} 0`);
+  }
+
+  /** Nothing is left to watch. */
+  done(): void {
+    this.#tell("done");
+  }
+
+  #tell(word: string): void {
+    this.#shell.stdin?.write(`${word}\n`);
+  }
+}
+
+function seconds(durationMs: number): string {
+  return (durationMs / 1_000).toFixed(3);
+}

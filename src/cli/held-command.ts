@@ -1,0 +1,147 @@
+/**
+ * Runs a command for as long as a lease holds, and no longer.
+ *
+ * When the lease cannot be renewed, its signal aborts `graceMs` before the deadline: TERM to the
+ * whole group. Shortly before the deadline KILL ends what is left, so that all of it is gone before
+ * the store may grant the lock to another. A lease taken away (revoked) is another's already: the
+ * command still gets its grace, since whoever revoked it chose that moment.
+ */
+import type { LeaseLostError } from "../errors.js";
+import type { Lease } from "../lease/lease.js";
+import { Child, type CommandLine } from "./child.js";
+import { formatDuration } from "./duration.js";
+import { codeOfSignal, type Interrupted } from "./exit-code.js";
+import { Guard } from "./guard.js";
+import type { Report } from "./report.js";
+import type { Signals } from "./signals.js";
+
+export interface CommandEnd {
+  readonly exitCode: number;
+  /** Why it was made to end before its time; null when it ended by itself. */
+  readonly loss: LeaseLostError | null;
+  /** Ended by an interrupt typed at the terminal, which only the command got. */
+  readonly isInterrupted: boolean;
+}
+
+export interface Surroundings {
+  readonly env: NodeJS.ProcessEnv;
+  readonly graceMs: number;
+  readonly signals: Signals;
+  readonly report: Report;
+}
+
+/** KILL comes this long before the deadline: time for the kernel to do it. */
+const KILL_LEAD_MS = 150;
+/** A command that ends sooner needs no timer in its guard. */
+const SETTLED_MS = 250;
+
+/** The least grace a lease needs, so that KILL can come before its deadline. */
+export function leastGraceMs(ttlMs: number): number {
+  return Math.min(KILL_LEAD_MS, ttlMs / 4);
+}
+
+export async function runWhileHeld(
+  lease: Lease,
+  line: CommandLine,
+  { env, graceMs, signals, report }: Surroundings,
+): Promise<CommandEnd> {
+  const guard = new Guard(graceMs);
+  try {
+    // Nothing is started after a TERM, nor on a lease that is over.
+    signals.interrupted.throwIfAborted();
+    lease.assertHeld();
+    const child = await Child.start(line, env, guard);
+    return await supervise(child, lease, guard, { graceMs, signals, report });
+  } finally {
+    guard.done();
+  }
+}
+
+async function supervise(
+  child: Child,
+  lease: Lease,
+  guard: Guard,
+  { graceMs, signals, report }: Omit<Surroundings, "env">,
+): Promise<CommandEnd> {
+  let isTold = false;
+  const pass = (signal: NodeJS.Signals): void => {
+    isTold ||= ENDINGS.has(signal);
+    report.detail(`${lease.name}: passing ${signal} on`);
+    child.signal(signal);
+  };
+  signals.passTo(pass);
+  // What came between the last look and now must not be lost.
+  if (signals.interrupted.aborted) pass((signals.interrupted.reason as Interrupted).signal);
+
+  const stopFeeding = feed(guard, lease);
+  const losing = new Promise<true>((resolve) => {
+    const onLoss = (): void =>
+      void windDown(child, lease, guard, graceMs, report).then(() => resolve(true));
+    if (lease.signal.aborted) onLoss();
+    else lease.signal.addEventListener("abort", onLoss, { once: true });
+  });
+  const exitCode = await child.ended;
+  const isLost = lease.signal.aborted;
+  stopFeeding();
+  if (child.isOrphaned && !isLost) {
+    isTold = true;
+    child.terminate();
+  }
+  // What was told to end may need a moment longer than the command itself; the lock stays until
+  // then.
+  if (isLost) await losing;
+  else if (isTold) await child.endBy(graceEnd(lease, graceMs));
+  else if (child.isThere) report.detail(`${lease.name}: the command left processes behind`);
+  signals.passTo(null);
+  return {
+    exitCode,
+    loss: isLost ? (lease.signal.reason as LeaseLostError) : null,
+    isInterrupted: child.hadTerminal && !isTold && exitCode === codeOfSignal("SIGINT"),
+  };
+}
+
+/** Not SIGHUP: to many programs it means "read your settings again". */
+const ENDINGS: ReadonlySet<string> = new Set(["SIGINT", "SIGQUIT", "SIGTERM"]);
+
+/** Tells the guard at every renewal how long the lease holds now. Returns how to stop that. */
+function feed(guard: Guard, lease: Lease): () => void {
+  let toldMs = 0;
+  let timer: NodeJS.Timeout;
+  const tell = (): void => {
+    const remainingMs = lease.remainingMs();
+    const untilMs = performance.now() + remainingMs;
+    if (untilMs > toldMs + 1 && !lease.signal.aborted) guard.alive(remainingMs);
+    toldMs = untilMs;
+    timer = setTimeout(tell, Math.max(SETTLED_MS, remainingMs / 8));
+  };
+  timer = setTimeout(tell, SETTLED_MS);
+  return () => clearTimeout(timer);
+}
+
+/** From TERM to the end of the whole group, within what is left of the lease. */
+async function windDown(
+  child: Child,
+  lease: Lease,
+  guard: Guard,
+  graceMs: number,
+  report: Report,
+): Promise<void> {
+  const endMs = graceEnd(lease, graceMs);
+  const leftMs = Math.max(0, endMs - performance.now());
+  guard.ending(leftMs);
+  const { reason, message } = lease.signal.reason as LeaseLostError;
+  report.event("lost", { name: lease.name, token: lease.token, reason });
+  report.note(
+    leftMs > 0
+      ? `${message} The command got SIGTERM; SIGKILL follows in ${formatDuration(leftMs)}.`
+      : `${message} The command gets SIGKILL.`,
+  );
+  if (leftMs > 0) child.terminate();
+  await child.endBy(endMs);
+}
+
+/** When a grace that begins now is over: by its length, and before the deadline of the lease. */
+function graceEnd(lease: Lease, graceMs: number): number {
+  const leftMs = lease.state === "held" ? Math.min(graceMs, lease.remainingMs()) : graceMs;
+  return performance.now() + leftMs - Math.min(KILL_LEAD_MS, graceMs / 2);
+}

@@ -1,0 +1,46 @@
+import type { LockView, Meta } from "../store.js";
+import { formatDuration } from "./duration.js";
+
+/** Somebody who holds a lock, as far as it is known. */
+interface Holder {
+  readonly token: bigint;
+  readonly meta: Meta;
+  readonly heldMs: number;
+}
+
+/** `backup.sh on web1 (pid 4711)`; what other programs wrote there may lack any part. */
+export function whoIs(meta: Meta): string {
+  const { label, host, pid } = meta;
+  const where = host === undefined ? "" : `on ${plain(host)}`;
+  const process = pid === undefined ? "" : `(pid ${plain(pid)})`;
+  const who = [label === undefined ? "" : plain(label), where, process].filter(Boolean).join(" ");
+  return who === "" ? "an unnamed holder" : who;
+}
+
+/** `held by backup.sh on web1 (pid 4711) since 14:03:05 (2m 3s), token 17, reason: nightly`. */
+export function heldBy({ token, meta, heldMs }: Holder): string {
+  const parts = [
+    `held by ${whoIs(meta)} since ${sinceText(heldMs)} (${formatDuration(heldMs)})`,
+    `token ${token}`,
+  ];
+  if (meta.reason !== undefined) parts.push(`reason: ${plain(meta.reason)}`);
+  return parts.join(", ");
+}
+
+export function sinceText(heldMs: number): string {
+  const since = new Date(Date.now() - heldMs);
+  const time = since.toTimeString().slice(0, 8);
+  return heldMs < 43_200_000 ? time : `${since.toISOString().slice(0, 10)} ${time}`;
+}
+
+/** Where this process stands in the queue, counted from 1; null when it is not seen there. */
+export function placeOf({ waiters }: LockView, host: string, pid: number): number | null {
+  const index = waiters.findIndex(({ meta }) => meta.host === host && meta.pid === pid);
+  return index < 0 ? null : index + 1;
+}
+
+/** Metadata is written by others: nothing of it may steer the terminal. */
+export function plain(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return Array.from(text ?? "", (letter) => (/\p{Cc}/u.test(letter) ? "?" : letter)).join("");
+}

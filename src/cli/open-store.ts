@@ -1,0 +1,52 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { connect } from "../connect.js";
+import type { Holdfast } from "../holdfast.js";
+import type { Arguments } from "./arguments.js";
+
+/** A file below the user's home, the same for cron, a shell and a service. */
+const DEFAULT_STORE = "file:";
+
+/** `--store`, else `HOLDFAST_STORE`, else the file store. */
+export function storeUrlOf(args: Arguments): string {
+  const given = args.text("store") ?? process.env.HOLDFAST_STORE;
+  return given === undefined || given === "" ? DEFAULT_STORE : absolute(given);
+}
+
+/** Opens the store; a signal ends the wait for one that does not answer. */
+export async function openStore(args: Arguments, interrupted: AbortSignal): Promise<Holdfast> {
+  const opening = connect(storeUrlOf(args));
+  if (interrupted.aborted) throw interrupted.reason;
+  let onAbort = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(interrupted.reason);
+    interrupted.addEventListener("abort", onAbort);
+  });
+  try {
+    return await Promise.race([opening, aborted]);
+  } finally {
+    interrupted.removeEventListener("abort", onAbort);
+  }
+}
+
+/**
+ * Lets what a release has to tell other processes go out before the store is closed: a store may
+ * drop what it has not sent by then, and whoever is next would only find out by asking, seconds
+ * later.
+ */
+export async function sendWakeUps(): Promise<void> {
+  for (let turn = 0; turn < 2; turn += 1) await new Promise((resume) => setImmediate(resume));
+}
+
+/** What of a store's URL must not be shown. */
+export function secretsOf(url: string): string[] {
+  if (!URL.canParse(url)) return [];
+  const { password } = new URL(url);
+  return password === "" ? [] : [password, decodeURIComponent(password)];
+}
+
+/** A URL cannot be relative to a folder, but a path typed at a prompt is. */
+function absolute(given: string): string {
+  const path = /^file:(?!\/)(.+)/.exec(given)?.[1] ?? (/^\.{0,2}\//.test(given) ? given : null);
+  return path === null ? given : pathToFileURL(resolve(path)).href;
+}

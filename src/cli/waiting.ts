@@ -1,0 +1,71 @@
+import { AcquireTimeoutError } from "../errors.js";
+import type { Holdfast } from "../holdfast.js";
+import type { Lease } from "../lease/lease.js";
+import type { Space } from "../rules/name.js";
+import { formatDuration } from "./duration.js";
+import type { Report } from "./report.js";
+
+export interface Awaited {
+  readonly locks: Holdfast;
+  readonly space: Space;
+  readonly name: string;
+  readonly report: Report;
+}
+
+/** Nobody wants to read about a wait that is over before it can be read. */
+const FIRST_LOOK_MS = 300;
+
+/**
+ * Waits for `acquiring`, and shows meanwhile who is in the way. Null when time ran out: then the
+ * holder has been named. What only a wait or a conflict needs is loaded only then.
+ */
+export async function awaitLease(
+  awaited: Awaited,
+  acquiring: Promise<Lease>,
+): Promise<Lease | null> {
+  const startMs = performance.now();
+  const { name, report } = awaited;
+  const endDisplay = displayLater(awaited);
+  try {
+    const lease = await acquiring;
+    const waitedMs = performance.now() - startMs;
+    endDisplay();
+    report.event("acquired", { name, token: lease.token, waitedMs: Math.round(waitedMs) });
+    report.detail(`${name}: acquired after ${formatDuration(waitedMs)}, token ${lease.token}`);
+    return lease;
+  } catch (error) {
+    if (!(error instanceof AcquireTimeoutError)) throw error;
+    endDisplay();
+    await tellConflict(awaited, error);
+    return null;
+  } finally {
+    endDisplay();
+  }
+}
+
+/** Returns how to end it, shown or not. */
+function displayLater(awaited: Awaited): () => void {
+  let isOver = false;
+  let end = (): void => {};
+  const timer = setTimeout(async () => {
+    const { WaitDisplay } = await import("./wait-display.js");
+    if (isOver) return;
+    const display = new WaitDisplay(awaited);
+    end = () => display.end();
+  }, FIRST_LOOK_MS);
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
+    end();
+  };
+}
+
+async function tellConflict(awaited: Awaited, error: AcquireTimeoutError): Promise<void> {
+  const { locks, space, name, report } = awaited;
+  const { heldBy } = await import("./holder-text.js");
+  const view = error.holder ? null : await locks.inspect(name, space).catch(() => null);
+  const holder = error.holder ?? view?.holders[0] ?? null;
+  report.event("conflict", { name, holder });
+  const waited = error.waitMs > 0 ? ` after ${formatDuration(error.waitMs)}` : "";
+  report.note(`${name}: not acquired${waited}: ${holder ? heldBy(holder) : "others were first"}.`);
+}

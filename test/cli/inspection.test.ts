@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import { Workshop } from "./command-line.js";
+
+describe("list and show", () => {
+  it("tell who holds and who waits", async () => {
+    await using shop = new Workshop();
+    const holder = await shop.hold("--reason", "release 7", "--meta", "ticket=42", "deploy:web");
+    await shop.hold("-j", "3", "smtp");
+    const waiter = shop.start(["run", "-v", "deploy:web", "--", "true"]);
+    await waiter.shows("place 1 of 1");
+
+    const { stdout } = await shop.run(["list"]);
+    expect(stdout).toMatch(/^NAME +KIND +HOLDER/);
+    expect(stdout).toMatch(/deploy:web +lock +sh on \S+ \(pid \d+\) .* 1 +release 7/);
+    expect(stdout).toMatch(/smtp +slots 1\/3/);
+    const few = await shop.run(["list", "--json", "deploy:"]);
+    expect(
+      few.stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line).name),
+    ).toEqual(["deploy:web"]);
+
+    const shown = (await shop.run(["show", "deploy:web"])).stdout;
+    expect(shown).toContain(`(pid ${holder.pid})`);
+    expect(shown).toContain("ticket  42");
+    expect(shown).toMatch(/1\. waits: true on \S+ \(pid \d+\)/);
+  });
+
+  it("say when there is nothing", async () => {
+    await using shop = new Workshop();
+    expect(await shop.run(["list"])).toMatchObject({ code: 0, stdout: "" });
+    expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
+  });
+
+  it("keep what others wrote from steering the terminal", async () => {
+    await using shop = new Workshop();
+    await shop.hold("--reason", "\x1b[2Jgotcha", "x");
+    const { stdout } = await shop.run(["show", "x"]);
+    expect(stdout).toContain("?[2Jgotcha");
+  });
+});
+
+describe("watch", () => {
+  it("prints every change where there is no terminal, until it is ended", async () => {
+    await using shop = new Workshop();
+    const watch = shop.start(["watch", "--every", "100ms"]);
+    await watch.shows("no lock is in use");
+    await shop.hold("x");
+    await watch.shows("x     lock");
+    watch.kill("SIGINT");
+    expect((await watch.result).code).toBe(0);
+  });
+});
+
+describe("wait", () => {
+  it("waits until the lock is free, without taking it", async () => {
+    await using shop = new Workshop();
+    expect((await shop.run(["wait", "x"])).code).toBe(0);
+    const holder = await shop.hold("x");
+    const short = await shop.run(["wait", "-w", "0.3", "x"]);
+    expect(short.code).toBe(1);
+    expect(short.stderr).toContain("x: not free after 300ms: held by");
+    const waiting = shop.start(["wait", "x"]);
+    holder.kill("SIGTERM");
+    expect((await waiting.result).code).toBe(0);
+  });
+});
+
+describe("revoke", () => {
+  it("leaves a newer holder alone", async () => {
+    await using shop = new Workshop();
+    const holder = await shop.hold("x");
+    const { code, stderr } = await shop.run(["revoke", "x", "--token", "1", "--reason", "old"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("nothing revoked: token 1 does not hold it");
+    expect(stderr).toContain(`(pid ${holder.pid})`);
+    expect(holder.process.exitCode).toBe(null);
+  });
+});

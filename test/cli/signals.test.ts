@@ -1,0 +1,166 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { describe, expect, it } from "vitest";
+import { waitUntil } from "../servers/wait-until.js";
+import { isRunning, type Running, Workshop } from "./command-line.js";
+
+/**
+ * A command with a child of its own; both ignore TERM when told to. Writes both numbers to `pids`.
+ */
+const FAMILY = "echo $$ >> pids; sh -c 'echo $$ >> pids; sleep 60' & sleep 60; wait";
+const STUBBORN = `trap '' TERM; ${FAMILY}`;
+
+async function family(shop: Workshop): Promise<number[]> {
+  return (await shop.lines("pids", 2)).map(Number);
+}
+
+async function allGone(pids: readonly number[]): Promise<void> {
+  await waitUntil(() => !pids.some(isRunning), { what: "the whole group is gone" });
+}
+
+describe("a signal", () => {
+  it.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
+    "%s to one that waits ends it, and nothing is started",
+    async (signal) => {
+      await using shop = new Workshop();
+      const holder = await shop.hold("x");
+      const waiter = shop.start(["run", "-v", "x", "--", "touch", "ran"]);
+      await waiter.shows("waiting");
+      waiter.kill(signal);
+      const { code } = await waiter.result;
+      expect(code).toBe({ SIGTERM: 143, SIGINT: 130, SIGHUP: 129 }[signal]);
+      holder.kill("SIGTERM");
+      await holder.result;
+      expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
+      expect(shop.read("ran")).toBe("");
+    },
+  );
+
+  it.each(["SIGUSR1", "SIGUSR2", "SIGHUP", "SIGINT"] as const)(
+    "%s reaches the command",
+    async (signal) => {
+      await using shop = new Workshop();
+      const name = signal.slice(3);
+      const trap = `trap 'echo got ${name}; exit 5' ${name}`;
+      const line = `${trap}; echo ready; while :; do sleep 0.05; done`;
+      const running = shop.start(["run", "x", "-c", line]);
+      await running.shows("ready");
+      running.kill(signal);
+      expect(await running.result).toMatchObject({ code: 5, stdout: `ready\ngot ${name}\n` });
+    },
+  );
+
+  it("SIGTERM reaches grandchildren, and the lock is held until they are gone", async () => {
+    await using shop = new Workshop();
+    const slow = "trap 'sleep 0.4; date >> late; exit' TERM; echo up; while :; do sleep 0.05; done";
+    const line = `sh -c "${slow}" & sleep 60`;
+    const running = shop.start(["run", "x", "-c", line]);
+    await running.shows("up");
+    const waiter = shop.start(["run", "x", "-c", "cat late"]);
+    running.kill("SIGTERM");
+    expect((await running.result).code).toBe(143);
+    expect((await waiter.result).stdout).not.toBe("");
+  });
+});
+
+describe("when the lease is lost", () => {
+  it("by revoke: TERM, KILL after the grace, exit code 79, no grandchild left", async () => {
+    await using shop = new Workshop();
+    const running = shop.start(["run", "--ttl", "3s", "--grace", "500ms", "x", "-c", STUBBORN]);
+    const pids = await family(shop);
+    const { token } = JSON.parse((await shop.run(["show", "--json", "x"])).stdout).holders[0];
+    const revoked = await shop.run(["revoke", "x", "--token", token, "--reason", "stuck host"]);
+    expect(revoked.code).toBe(0);
+    const { code, stderr } = await running.result;
+    expect(code).toBe(79);
+    expect(stderr).toContain('lock "x" is lost');
+    await allGone(pids);
+  });
+
+  it("for want of renewals: all of it is gone before another may hold the lock", async () => {
+    await using shop = new Workshop();
+    const beat = `trap '' TERM; while :; do date +%s%N >> beats; sleep 0.02; done`;
+    const running = shop.start(["run", "--ttl", "3s", "--grace", "1s", "x", "-c", beat]);
+    await shop.lines("beats", 5);
+    await using _blocker = blockStore(shop);
+    expect((await running.result).code).toBe(79);
+    await _blocker[Symbol.asyncDispose]();
+    const next = await shop.run(["run", "x", "--", "date", "+%s%N"]);
+    const beats = await shop.lines("beats", 5);
+    expect(BigInt(next.stdout.trim())).toBeGreaterThan(BigInt(beats.at(-1) ?? "0"));
+  });
+});
+
+describe("the guard", () => {
+  it("ends the group when the command line is killed with -9", async () => {
+    await using shop = new Workshop();
+    const running = shop.start(["run", "--ttl", "3s", "--grace", "1s", "x", "-c", STUBBORN]);
+    const pids = await family(shop);
+    const waiter = shop.start(["run", "x", "--", "sh", "-c", aliveAmong(pids)]);
+    running.kill("SIGKILL");
+    // The successor, granted after the ttl, must not find any of them alive.
+    expect(await waiter.result).toMatchObject({ code: 0, stdout: "none\n" });
+    await allGone(pids);
+  });
+
+  it("ends the group when the command line is stopped past its ttl", async () => {
+    await using shop = new Workshop();
+    const running = shop.start(["run", "--ttl", "3s", "--grace", "1s", "x", "-c", STUBBORN]);
+    const pids = await family(shop);
+    await waitUntil(() => guardOf(running) > 0, { what: "the guard has its timer" });
+    running.kill("SIGSTOP");
+    const next = await shop.run(["run", "x", "--", "sh", "-c", aliveAmong(pids)]);
+    expect(next.stdout).toBe("none\n");
+    running.kill("SIGCONT");
+    expect((await running.result).code).toBe(79);
+  });
+
+  it("leaves nothing behind after an orderly end", async () => {
+    await using shop = new Workshop();
+    const running = shop.start(["run", "--ttl", "2s", "x", "--", "sleep", "0.6"]);
+    await waitUntil(() => guardOf(running) > 0, { what: "the guard has its timer" });
+    const guard = guardOf(running);
+    expect((await running.result).code).toBe(0);
+    await allGone([guard, ...childrenOf(guard)]);
+  });
+});
+
+function aliveAmong(pids: readonly number[]): string {
+  // A zombie is dead: only what can still act counts.
+  return `for pid in ${pids.join(" ")}; do
+    case $(sed 's/.*) //; s/ .*//' /proc/$pid/stat 2>/dev/null) in ''|Z) ;; *) echo $pid ;; esac
+  done; echo none`;
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+    return text.trim().split(" ").filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** The guard of a running command line, once it has been told that the lease is alive; else 0. */
+function guardOf({ pid }: Running): number {
+  const isGuard = (child: number): boolean =>
+    readFileSync(`/proc/${child}/cmdline`, "utf8").includes("holdfast-guard");
+  return childrenOf(pid).find((child) => isGuard(child) && childrenOf(child).length > 0) ?? 0;
+}
+
+/** Keeps the store's file locked, so that no renewal gets through. */
+function blockStore(shop: Workshop): AsyncDisposable {
+  const libsql = createRequire(import.meta.url).resolve("libsql");
+  const program = `
+    const database = new (require(${JSON.stringify(libsql)}))(process.argv[1]);
+    database.exec("PRAGMA busy_timeout = 5000; BEGIN EXCLUSIVE");
+    setInterval(() => {}, 1000);
+  `;
+  const blocker = shop.startProgram(process.execPath, ["-e", program, shop.path("locks.db")]);
+  return {
+    async [Symbol.asyncDispose]() {
+      blocker.kill("SIGKILL");
+      await blocker.result;
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import { spawnSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { isRunning, MAIN, type Result, Workshop } from "./command-line.js";
+
+/** Runs a program in a terminal of its own, types when a text shows, and repeats what it saw. */
+const TERMINAL = `
+import json, os, pty, sys
+steps, argv = json.loads(sys.argv[1]), sys.argv[2:]
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(argv[0], argv)
+seen = b""
+while True:
+    try:
+        data = os.read(fd, 4096)
+    except OSError:
+        break
+    if not data:
+        break
+    seen += data
+    while steps and steps[0][0].encode() in seen:
+        os.write(fd, steps.pop(0)[1].encode())
+_, status = os.waitpid(pid, 0)
+sys.stdout.write(seen.decode().replace("\\r\\n", "\\n"))
+sys.stdout.flush()
+if os.WIFSIGNALED(status):
+    os._exit(128 + os.WTERMSIG(status))
+os._exit(os.WEXITSTATUS(status))
+`;
+
+const hasPython = spawnSync("python3", ["-c", "import pty"]).status === 0;
+
+function inTerminal(
+  shop: Workshop,
+  steps: readonly (readonly [shows: string, type: string])[],
+  argv: readonly string[],
+): Promise<Result> {
+  const args = ["-c", TERMINAL, JSON.stringify(steps), ...argv];
+  return shop.startProgram("python3", args).result;
+}
+
+const CLI = [process.execPath, MAIN];
+
+describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
+  it("the command reads what is typed and keeps its exit code", async () => {
+    await using shop = new Workshop();
+    const line = 'echo one?; read a; echo two?; read b </dev/tty; echo "got $a $b"; exit 7';
+    const steps = [
+      ["one?", "apple\n"],
+      ["two?", "pear\n"],
+    ] as const;
+    const { code, stdout } = await inTerminal(shop, steps, [...CLI, "run", "x", "-c", line]);
+    expect(stdout).toContain("got apple pear");
+    expect(code).toBe(7);
+  });
+
+  it("an interrupt ends the command, and the script around it as well", async () => {
+    await using shop = new Workshop();
+    const script = `"$0" "$@"; echo survived`;
+    const command = ["bash", "-c", script, ...CLI, "run", "x", "-c", "echo up; sleep 60"];
+    const { code, stdout } = await inTerminal(shop, [["up", "\x03"]], command);
+    expect(stdout).not.toContain("survived");
+    expect(code).toBe(130);
+    expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
+  });
+
+  it("the command cannot be put to sleep while it holds a lock", async () => {
+    await using shop = new Workshop();
+    const line = "echo up; sleep 0.5; echo awake";
+    const { code, stdout } = await inTerminal(
+      shop,
+      [["up", "\x1a"]],
+      [...CLI, "run", "x", "-c", line],
+    );
+    expect(stdout).toContain("awake");
+    expect(code).toBe(0);
+  });
+
+  it("a wait shows who holds the lock and the place in the queue", async () => {
+    await using shop = new Workshop();
+    const holder = await shop.hold("x");
+    const steps = [["place 1 of 1", "\x03"]] as const;
+    const { code, stdout } = await inTerminal(shop, steps, [...CLI, "run", "x", "--", "true"]);
+    expect(stdout).toContain("x: waiting, place 1 of 1: held by sh on");
+    expect(stdout).toContain(`(pid ${holder.pid})`);
+    expect(code).toBe(130);
+  });
+
+  it("says itself when a command is not found", async () => {
+    await using shop = new Workshop();
+    const command = [...CLI, "run", "x", "--", "no-such-command-here"];
+    const { code, stdout } = await inTerminal(shop, [], command);
+    expect(stdout).toContain('Cannot run "no-such-command-here": not found');
+    expect(code).toBe(127);
+  });
+
+  it.each([
+    ["the command line", "kill -9 $(cat parent)"],
+    ["its launching shell", "kill -9 $PPID"],
+    ["both", "kill -9 $PPID $(cat parent)"],
+  ])("the command does not outlive %s killed with -9", async (_, kill) => {
+    await using shop = new Workshop();
+    const line = `trap '' TERM; echo $$ > pid; ${kill}; while :; do sleep 0.1; done`;
+    const starter = `echo $$ > parent; exec "$0" "$@"`;
+    const run = ["run", "--ttl", "3s", "--grace", "500ms", "x", "-c", line];
+    await inTerminal(shop, [], ["sh", "-c", starter, ...CLI, ...run]);
+    const next = await shop.run(["run", "-w", "20s", "x", "--", "cat", "pid"]);
+    expect(next.code).toBe(0);
+    expect(isRunning(Number(next.stdout))).toBe(false);
+  });
+});
