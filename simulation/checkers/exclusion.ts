@@ -1,0 +1,118 @@
+/**
+ * No two who rely on a lock at the same time may be incompatible.
+ *
+ * By belief: from the moment `acquire` resolves until `release` is called, the signal aborts, or the
+ * deadline passes by the holder's own clock, whether or not it runs at that time: it may run the next
+ * moment. By probes: between the first and the last time that `assertHeld` passed.
+ *
+ * What the store itself ended early is excused, and nothing else: a lease that was revoked; one that the
+ * store forgot; and, for as long as the clock jumped ahead, one that the store counts as expired by it.
+ * All of these are fenced by their tokens.
+ */
+import type { Entry, EntryOf } from "../history.js";
+import { type Life, livesOf } from "./life.js";
+import { type GrantAccount, lastWordMs, StoreAccount } from "./store-account.js";
+import type { Violation } from "./violation.js";
+
+interface Reliance {
+  readonly held: EntryOf<"held">;
+  readonly grant: GrantAccount | undefined;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** The clocks of store and holder may differ this much while a jump of the store's clock is felt. */
+const CLOCK_TOLERANCE = 1.01;
+
+export function checkExclusionByBelief(entries: readonly Entry[]): Violation[] {
+  return check("exclusion by belief", entries, ({ endedMs, beliefs }) => {
+    return Math.min(endedMs, beliefs.at(-1)?.untilMs ?? Number.POSITIVE_INFINITY);
+  });
+}
+
+export function checkExclusionByProbes(entries: readonly Entry[]): Violation[] {
+  return check("exclusion by probes", entries, ({ provenMs }) => provenMs);
+}
+
+function check(
+  checker: string,
+  entries: readonly Entry[],
+  endOf: (life: Life) => number,
+): Violation[] {
+  const account = new StoreAccount(entries);
+  const names = new Map<string, Reliance[]>();
+  for (const life of livesOf(entries).values()) {
+    const { held } = life;
+    if (!held) continue;
+    const reliances = names.get(held.name) ?? [];
+    names.set(held.name, reliances);
+    const grant = account.grant(held.name, held.token, held.atMs);
+    reliances.push({ held, grant, fromMs: held.atMs, toMs: endOf(life) });
+  }
+  return [...names.values()].flatMap((reliances) => checkName(checker, reliances, account));
+}
+
+function checkName(checker: string, reliances: Reliance[], account: StoreAccount): Violation[] {
+  const violations: Violation[] = [];
+  let active: Reliance[] = [];
+  for (const next of reliances.sort((a, b) => a.fromMs - b.fromMs)) {
+    active = active.filter(({ toMs }) => toMs > next.fromMs);
+    const others = conflict(active, next, account);
+    if (next.toMs >= next.fromMs && others) violations.push(violation(checker, others, next));
+    active.push(next);
+  }
+  return violations;
+}
+
+/** With whom `next` cannot hold the lock at the same time, if anybody. */
+function conflict(
+  active: readonly Reliance[],
+  next: Reliance,
+  account: StoreAccount,
+): readonly Reliance[] | null {
+  const others = active.filter((other) => !isExcused(other, next, account));
+  const alone = others.find((other) => !areCompatible([other, next]));
+  if (alone) return [alone];
+  // One that the store had ended before it granted to another of them does not count beside that one.
+  const counted = others.filter((other) => {
+    const newer = others.filter((one) => grantedMsOf(one) > grantedMsOf(other));
+    return !newer.some((one) => isExcused(other, one, account));
+  });
+  return areCompatible([...counted, next]) ? null : counted;
+}
+
+/** One alone, or all shared with the sum of their weights within every one's limit. */
+function areCompatible(reliances: readonly Reliance[]): boolean {
+  if (reliances.length === 1) return true;
+  if (reliances.some(({ held }) => held.mode === "exclusive")) return false;
+  const sum = reliances.reduce((weight, { held }) => weight + held.weight, 0);
+  return reliances.every(({ held }) => sum <= held.limit);
+}
+
+function isExcused(a: Reliance, b: Reliance, account: StoreAccount): boolean {
+  const [older, newer] = grantedMsOf(a) < grantedMsOf(b) ? [a, b] : [b, a];
+  const grantedMs = grantedMsOf(newer);
+  if (older.grant && older.grant.revokedMs <= grantedMs) return true;
+  const wordMs = lastWordMs(older.grant, grantedMs);
+  if (account.hasForgotten(wordMs, grantedMs)) return true;
+  const aheadMs = account.steppedAheadMs(wordMs, grantedMs);
+  return aheadMs > 0 && older.toMs - grantedMs <= aheadMs * CLOCK_TOLERANCE;
+}
+
+function grantedMsOf({ grant, fromMs }: Reliance): number {
+  return grant?.granted.atMs ?? fromMs;
+}
+
+function violation(checker: string, others: readonly Reliance[], next: Reliance): Violation {
+  const toMs = Math.min(next.toMs, Math.max(...others.map((other) => other.toMs)));
+  const who = [...others, next].map(({ held }) => {
+    return `${held.lease} (${held.mode} ${held.weight}/${held.limit}, token ${held.token})`;
+  });
+  return {
+    checker,
+    message: `${who.join(" and ")} hold "${next.held.name}" at once for ${(toMs - next.fromMs).toFixed(1)} ms`,
+    name: next.held.name,
+    fromMs: Math.min(next.fromMs, ...others.map((other) => other.fromMs)),
+    toMs,
+  };
+}

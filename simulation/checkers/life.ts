@@ -1,0 +1,85 @@
+import type { Entry, EntryOf } from "../history.js";
+
+/** All that a history says about one lease, from its asking to its end. */
+export interface Life {
+  readonly asked: EntryOf<"asked">;
+  held: EntryOf<"held"> | null;
+  /** What it believed, in the order of time. */
+  readonly beliefs: EntryOf<"believed">[];
+  /** The last moment at which it was proven to hold. */
+  provenMs: number;
+  /** When the program stopped to rely on it, or its process died. */
+  endedMs: number;
+  lost: EntryOf<"lost"> | null;
+  refused: EntryOf<"refused"> | null;
+  releasing: EntryOf<"releasing"> | null;
+  released: EntryOf<"released"> | null;
+}
+
+/** The leases of a history by their ids. */
+export function livesOf(entries: readonly Entry[]): Map<string, Life> {
+  const lives = new Map<string, Life>();
+  for (const entry of entries) {
+    if (entry.type === "asked") lives.set(entry.lease, newLife(entry));
+    else if (entry.type === "crashed") endAll(lives, entry);
+    else if ("lease" in entry) add(lives.get(entry.lease), entry);
+  }
+  return lives;
+}
+
+/** Reasons of an end that is known beforehand. */
+const WARNINGS = new Set(["expired", "max_hold"]);
+
+function newLife(asked: EntryOf<"asked">): Life {
+  return {
+    asked,
+    held: null,
+    beliefs: [],
+    provenMs: Number.NEGATIVE_INFINITY,
+    endedMs: Number.POSITIVE_INFINITY,
+    lost: null,
+    refused: null,
+    releasing: null,
+    released: null,
+  };
+}
+
+function endAll(lives: Map<string, Life>, { process, atMs }: EntryOf<"crashed">): void {
+  for (const life of lives.values()) if (life.asked.process === process) end(life, atMs);
+}
+
+function end(life: Life, atMs: number): void {
+  life.endedMs = Math.min(life.endedMs, atMs);
+}
+
+type About = Exclude<Extract<Entry, { lease: string }>, { type: "asked" }>;
+
+function add(life: Life | undefined, entry: About): void {
+  if (!life) return;
+  switch (entry.type) {
+    case "held":
+      life.held = entry;
+      return;
+    case "believed":
+      life.beliefs.push(entry);
+      return;
+    case "probed":
+      if (entry.holds) life.provenMs = entry.atMs;
+      else end(life, entry.atMs);
+      return;
+    case "releasing":
+      life.releasing = entry;
+      return end(life, entry.atMs);
+    case "released":
+      life.released = entry;
+      return;
+    case "lost":
+      life.lost = entry;
+      // A warning comes while the lease still holds, and work may go on up to the deadline.
+      if (!life.held?.graceMs || !WARNINGS.has(entry.reason)) end(life, entry.atMs);
+      return;
+    case "refused":
+      life.refused = entry;
+      return end(life, entry.atMs);
+  }
+}

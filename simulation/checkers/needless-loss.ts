@@ -1,0 +1,68 @@
+/**
+ * Unknown is not lost: a lease ends before its deadline only for a reason that the store's account
+ * shows, and where nothing goes wrong no lease that is renewed is lost at all.
+ */
+import type { Entry, EntryOf } from "../history.js";
+import { Attention } from "./attention.js";
+import { type Life, livesOf } from "./life.js";
+import { lastWordMs, StoreAccount } from "./store-account.js";
+import type { Violation } from "./violation.js";
+
+const SLACK_MS = 3;
+/** Sleep is known to 10 ms, and rounded up. */
+const SLEEP_SLACK_MS = 30;
+
+export function checkNeedlessLoss(
+  entries: readonly Entry[],
+  { isHealthy, hasStrays }: { readonly isHealthy: boolean; readonly hasStrays: boolean },
+): Violation[] {
+  const account = new StoreAccount(entries);
+  const attention = new Attention(entries);
+  return [...livesOf(entries).values()].flatMap((life) => {
+    const { held, lost, releasing } = life;
+    // A copy of the release that nobody knows of may have been the one that found the lease.
+    if (hasStrays && releasing && lost && lost.atMs > releasing.atMs) return [];
+    if (!held || !lost || isExplained(held, lost, account)) return [];
+    if (isDue(life, lost, attention, isHealthy)) return [];
+    const { name } = held;
+    return [
+      {
+        checker: "needless loss",
+        message: `${held.lease} was lost for no reason ("${lost.reason}")`,
+        name,
+        fromMs: held.atMs,
+        toMs: lost.atMs,
+      },
+    ];
+  });
+}
+
+function isDue(
+  { asked, held, beliefs }: Life,
+  { atMs, reason }: EntryOf<"lost">,
+  attention: Attention,
+  isHealthy: boolean,
+): boolean {
+  if (!held || reason === "max_hold") return true;
+  const untilMs = beliefs.findLast((belief) => belief.atMs < atMs)?.untilMs ?? 0;
+  const dueMs = reason === "expired" ? untilMs - held.graceMs : untilMs;
+  // Whoever could not run when the deadline passed could not be helped; nor could one that was given
+  // the lease so late that less than the grace was left soon.
+  const sinceMs = held.graceMs > 0 ? asked.atMs : dueMs;
+  const isExcused =
+    !held.renews || !isHealthy || attention.wasFrozen(held.process, sinceMs, dueMs);
+  const slept = attention.wasSuspended(held.process, held.atMs, atMs);
+  return isExcused && atMs >= dueMs - (slept ? SLEEP_SLACK_MS : SLACK_MS);
+}
+
+function isExplained(
+  held: EntryOf<"held">,
+  { atMs, reason }: EntryOf<"lost">,
+  account: StoreAccount,
+): boolean {
+  const grant = account.grant(held.name, held.token, held.atMs);
+  if (grant && grant.revokedMs <= atMs) return reason !== "expired";
+  const wordMs = lastWordMs(grant, atMs);
+  if (account.hasForgotten(wordMs, atMs)) return true;
+  return account.steppedAheadMs(wordMs, atMs) > 0;
+}

@@ -1,0 +1,71 @@
+import type { Entry, EntryOf } from "../history.js";
+
+/** One grant as the store saw it. */
+export interface GrantAccount {
+  readonly granted: EntryOf<"granted">;
+  /** When the store granted, confirmed or renewed it. */
+  readonly wordsMs: number[];
+  revokedMs: number;
+}
+
+/** The last time up to `beforeMs` at which the store stood by a grant. */
+export function lastWordMs(grant: GrantAccount | undefined, beforeMs: number): number {
+  return grant?.wordsMs.findLast((atMs) => atMs <= beforeMs) ?? Number.NEGATIVE_INFINITY;
+}
+
+/** What the store says about its grants, and what befell it. */
+export class StoreAccount {
+  readonly #grants = new Map<string, Map<bigint, GrantAccount[]>>();
+  readonly #steps: EntryOf<"stepped">[] = [];
+  readonly #forgotMs: number[] = [];
+
+  constructor(entries: readonly Entry[]) {
+    for (const entry of entries) this.#read(entry);
+  }
+
+  /** The grant that a token belonged to at that time: a store that forgot may give a token again. */
+  grant(name: string, token: bigint, atMs: number): GrantAccount | undefined {
+    const grants = this.#grants.get(name)?.get(token);
+    return grants?.findLast(({ granted }) => granted.atMs <= atMs);
+  }
+
+
+  hasForgotten(fromMs: number, toMs: number): boolean {
+    return this.#forgotMs.some((atMs) => atMs >= fromMs && atMs <= toMs);
+  }
+
+  /** By how much the clock jumped ahead in all, which is how much earlier leases ended. */
+  steppedAheadMs(fromMs: number, toMs: number): number {
+    return this.#steps
+      .filter(({ atMs, byMs }) => byMs > 0 && atMs >= fromMs && atMs <= toMs)
+      .reduce((sum, { byMs }) => sum + byMs, 0);
+  }
+
+  #read(entry: Entry): void {
+    switch (entry.type) {
+      case "granted": {
+        const account = { granted: entry, wordsMs: [entry.atMs], revokedMs: Number.POSITIVE_INFINITY };
+        const grants = this.#grants.get(entry.name) ?? new Map<bigint, GrantAccount[]>();
+        this.#grants.set(entry.name, grants);
+        for (let turn = 0; turn < entry.span; turn += 1) {
+          const token = entry.token + BigInt(turn);
+          grants.set(token, [...(grants.get(token) ?? []), account]);
+        }
+        return;
+      }
+      case "extended":
+        this.grant(entry.name, entry.token, entry.atMs)?.wordsMs.push(entry.atMs);
+        return;
+      case "revoked": {
+        const grant = this.grant(entry.name, entry.token, entry.atMs);
+        if (grant) grant.revokedMs = entry.atMs;
+        return;
+      }
+      case "stepped":
+        this.#steps.push(entry);
+        return;
+      case "forgot":
+        this.#forgotMs.push(entry.atMs);
+    }
+  }
+}

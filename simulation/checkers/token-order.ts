@@ -1,0 +1,96 @@
+/**
+ * Tokens only rise: with every grant of a name, as the store made them and as the holders saw them. No
+ * two leases share one, and none is used that the store did not give.
+ *
+ * A store that lost its data while its clock was behind the tokens it had given can only be told by a
+ * client that knows better: so what one process sees of a name rises whatever happens.
+ */
+import type { Entry, EntryOf } from "../history.js";
+import { type Life, livesOf } from "./life.js";
+import { StoreAccount } from "./store-account.js";
+import type { Violation } from "./violation.js";
+
+const CHECKER = "token order";
+
+export function checkTokenOrder(entries: readonly Entry[]): Violation[] {
+  return [...checkStore(entries), ...checkHolders(entries)];
+}
+
+/** The highest token of a name so far, and when the store gave it. */
+interface Highest {
+  readonly token: bigint;
+  readonly atMs: number;
+}
+
+function checkStore(entries: readonly Entry[]): Violation[] {
+  const violations: Violation[] = [];
+  const highest = new Map<string, Highest>();
+  let forgotMs = Number.NEGATIVE_INFINITY;
+  for (const entry of entries) {
+    if (entry.type === "forgot") forgotMs = entry.atMs;
+    if (entry.type !== "granted") continue;
+    const { name, token, span, atMs } = entry;
+    const before = highest.get(name);
+    if (before && token <= before.token && !isBehind(entry, before, forgotMs)) {
+      const message = `the store gave ${token} for "${name}" after ${before.token}`;
+      violations.push({ checker: CHECKER, message, name, fromMs: before.atMs, toMs: atMs });
+    }
+    const last = token + BigInt(span) - 1n;
+    if (!before || last > before.token) highest.set(name, { token: last, atMs });
+  }
+  return violations;
+}
+
+/** The store forgot the higher token, and its clock does not make up for it. */
+function isBehind(granted: EntryOf<"granted">, highest: Highest, forgotMs: number): boolean {
+  return forgotMs >= highest.atMs && BigInt(granted.clockUs) <= highest.token;
+}
+
+function checkHolders(entries: readonly Entry[]): Violation[] {
+  const account = new StoreAccount(entries);
+  const violations: Violation[] = [];
+  const names = new Map<string, HeldLife[]>();
+  for (const life of livesOf(entries).values()) {
+    if (!isHeld(life)) continue;
+    const { name } = life.held;
+    const earlier = names.get(name) ?? [];
+    names.set(name, earlier);
+    const message = problem(life, earlier, account);
+    if (message) {
+      const { atMs } = life.held;
+      violations.push({ checker: CHECKER, message, name, fromMs: life.asked.atMs, toMs: atMs });
+    }
+    earlier.push(life);
+  }
+  return violations;
+}
+
+type HeldLife = Life & { readonly held: EntryOf<"held"> };
+
+function isHeld(life: Life): life is HeldLife {
+  return life.held !== null;
+}
+
+/** The later of two grants came from a store that had forgotten the earlier, with a clock behind it. */
+function isExcused(
+  a: EntryOf<"granted">,
+  b: EntryOf<"granted">,
+  account: StoreAccount,
+): boolean {
+  const [earlier, later] = a.atMs < b.atMs ? [a, b] : [b, a];
+  return account.hasForgotten(earlier.atMs, later.atMs) && BigInt(later.clockUs) <= earlier.token;
+}
+
+function problem(life: HeldLife, earlier: HeldLife[], account: StoreAccount): string | null {
+  const { name, token, process, lease } = life.held;
+  const grant = account.grant(name, token, life.held.atMs);
+  if (!grant) return `${lease} holds "${name}" with ${token}, which the store never gave`;
+  for (const { held } of earlier) {
+    if (held.token < token || (held.token > token && held.atMs > life.asked.atMs)) continue;
+    const other = account.grant(name, held.token, held.atMs)?.granted;
+    if (other && held.process !== process && isExcused(other, grant.granted, account)) continue;
+    if (held.token === token) return `${lease} and ${held.lease} share the token ${token}`;
+    return `${lease} asked for "${name}" after ${held.lease} had ${held.token}, and got ${token}`;
+  }
+  return null;
+}

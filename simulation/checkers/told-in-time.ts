@@ -1,0 +1,69 @@
+/**
+ * Everybody is told in time: of the loss of a lease by its signal, at the deadline less the grace at the
+ * latest; of the outcome of an acquisition within its wait; of a release within its bound. And nobody is
+ * given a lease that is over.
+ */
+import type { Entry } from "../history.js";
+import { Attention } from "./attention.js";
+import { type Life, livesOf } from "./life.js";
+import type { Violation } from "./violation.js";
+
+/** Timers are this late at most, and one turn may take several. */
+const SLACK_MS = 10;
+/** Whoever overslept gives the store another chance to answer. */
+const TRY_SLACK_MS = 1_000;
+const LONGEST_RELEASE_MS = 5_000;
+
+export function checkToldInTime(entries: readonly Entry[]): Violation[] {
+  const attention = new Attention(entries);
+  const endMs = entries.at(-1)?.atMs ?? 0;
+  return [...livesOf(entries).values()].flatMap((life) => {
+    const { asked } = life;
+    const problem =
+      checkOutcome(life, attention, endMs) ??
+      checkLoss(life, attention, endMs) ??
+      checkRelease(life, attention, endMs);
+    if (!problem) return [];
+    const { message, dueMs } = problem;
+    const fromMs = asked.atMs;
+    return [{ checker: "told in time", message, name: asked.name, fromMs, toMs: dueMs }];
+  });
+}
+
+type Problem = { readonly message: string; readonly dueMs: number } | null;
+
+function checkOutcome({ asked, held, refused, endedMs }: Life, attention: Attention, endMs: number): Problem {
+  const { process, lease, atMs, withinMs } = asked;
+  const toldMs = held?.atMs ?? refused?.atMs ?? Number.POSITIVE_INFINITY;
+  if (attention.wasSuspended(process, atMs, Math.min(toldMs, endMs))) return null;
+  const slackMs = asked.waits ? SLACK_MS : TRY_SLACK_MS;
+  const dueMs = attention.latestMs(process, atMs + withinMs, slackMs);
+  if (Math.min(toldMs, endedMs, endMs) <= dueMs) return null;
+  return { message: `${lease} was to be told within ${withinMs.toFixed(0)} ms, and was not`, dueMs };
+}
+
+function checkLoss({ held, beliefs, lost, endedMs }: Life, attention: Attention, endMs: number): Problem {
+  // What is written down at the end of a lease looks back; what it relied on looks ahead.
+  const untilMs = beliefs.findLast((belief) => belief.untilMs > belief.atMs)?.untilMs;
+  if (!held || !beliefs[0]) return null;
+  const { process, lease, atMs, graceMs } = held;
+  const first = beliefs[0].untilMs;
+  if (first <= atMs && !attention.wasFrozen(process, atMs - 1, atMs)) {
+    return { message: `${lease} was over when it was given`, dueMs: atMs };
+  }
+  if (!held.listens || untilMs === undefined || attention.wasSuspended(process, atMs, untilMs)) return null;
+  const dueMs = attention.latestMs(process, Math.max(atMs, untilMs - graceMs), SLACK_MS);
+  const toldMs = lost?.atMs ?? Number.POSITIVE_INFINITY;
+  if (Math.min(toldMs, endedMs, endMs) <= dueMs) return null;
+  return { message: `${lease} was not told of its loss (${graceMs.toFixed(0)} ms of grace)`, dueMs };
+}
+
+function checkRelease({ asked, releasing, released }: Life, attention: Attention, endMs: number): Problem {
+  if (!releasing || !released) return null;
+  const { process, lease } = asked;
+  const { atMs } = releasing;
+  if (attention.wasSuspended(process, atMs, released.atMs)) return null;
+  const dueMs = attention.latestMs(process, atMs + LONGEST_RELEASE_MS, SLACK_MS);
+  if (Math.min(released.atMs, endMs) <= dueMs) return null;
+  return { message: `the release of ${lease} took too long`, dueMs };
+}

@@ -1,0 +1,74 @@
+import { Chance } from "./chance.js";
+import type { Fault, Plan } from "./plan.js";
+import type { Program } from "./program.js";
+import type { StoreServer } from "./store-server.js";
+import type { World } from "./world.js";
+
+/** Who faults can befall. */
+export interface Victims {
+  readonly world: World;
+  readonly server: StoreServer;
+  programs(): readonly Program[];
+  /** Another program takes the place of one that crashed. */
+  replace(program: Program): void;
+}
+
+/** Steps of the store's clock: far more than any message takes, so that none looks like a slow one. */
+const STEPS_MS = [5_000, 60_000, -5_000, -60_000, 20_000];
+
+/** Lets one fault after the other happen until `untilMs`. */
+export function injectFaults(plan: Plan, victims: Victims, untilMs: number): void {
+  if (Object.values(plan.faults).every((weight) => weight === 0)) return;
+  const { world } = victims;
+  const chance = new Chance(plan.seed, "faults");
+  const next = (): void => {
+    const atMs = world.nowMs + plan.faultEveryMs * chance.between(0.2, 1.8);
+    if (atMs >= untilMs) return;
+    world.schedule(atMs, null, () => {
+      strike(chance.weigh(plan.faults), plan, victims, chance);
+      next();
+    });
+  };
+  next();
+}
+
+function strike(fault: Fault, plan: Plan, victims: Victims, chance: Chance): void {
+  const { server } = victims;
+  const program = chance.pick(victims.programs());
+  if (!program?.process.isAlive) return;
+  const ttlMs = plan.ttlsMs[0] as number;
+  const freezeMs = ttlMs * chance.between(...plan.freezeParts);
+  switch (fault) {
+    case "pause":
+      return program.process.pause(freezeMs);
+    case "suspend":
+      return program.process.suspend(Math.max(200, freezeMs));
+    case "crash":
+      return crash(program, victims, ttlMs, chance);
+    case "reset":
+      return program.arbiter.reset();
+    case "cut":
+      return program.arbiter.cut(chance.spread(10, 2 * ttlMs));
+    case "stall":
+      return server.stall(chance.spread(5, 1.5 * ttlMs));
+    case "step":
+      return server.step(chance.pick(STEPS_MS));
+    case "restart":
+    case "forget":
+      return server.restart(chance.spread(1, ttlMs), fault === "forget");
+  }
+}
+
+/** A process that has run ahead by blocking crashes when the world has caught up with it. */
+function crash(program: Program, victims: Victims, ttlMs: number, chance: Chance): void {
+  const { world } = victims;
+  const noticedMs = chance.isLucky(0.5) ? chance.spread(1, ttlMs) : null;
+  const restartMs = chance.spread(1, 2 * ttlMs);
+  world.schedule(program.process.blockedUntilMs, null, () => {
+    if (!program.process.isAlive) return;
+    if (program.process.blockedUntilMs > world.nowMs) return crash(program, victims, ttlMs, chance);
+    program.process.crash();
+    program.arbiter.abandon(noticedMs);
+    world.schedule(world.nowMs + restartMs, null, () => victims.replace(program));
+  });
+}

@@ -1,0 +1,94 @@
+/** `npm run simulate`: runs seeds and tells what failed, and how to see it again. */
+import { parseArgs } from "node:util";
+import { sliceOf, type Violation } from "./checkers/violation.js";
+import { hunt } from "./mutants/hunt.js";
+import { mutants } from "./mutants/list.js";
+import type { PlanOptions } from "./plan.js";
+import { judge, type Verdict } from "./verdict.js";
+
+const USAGE = `npm run simulate -- [options]
+  --seed N        the seed to run, or the first of several (default: any)
+  --count N       how many seeds to run, one after the other (default: 1 with --seed, else 200)
+  --clients N     how many programs contend (default: 2 to 4, as the seed says)
+  --minutes N     how long they do, in simulated time (default: as the seed says)
+  --hash          print the hash of every history
+  --history       print every history
+  --mutants       plant every known bug and show which seed finds it; or only those
+                  whose title contains the given words`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seed: { type: "string" },
+    count: { type: "string" },
+    clients: { type: "string" },
+    minutes: { type: "string" },
+    hash: { type: "boolean", default: false },
+    history: { type: "boolean", default: false },
+    mutants: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+
+if (values.help) console.log(USAGE);
+else if (values.mutants) process.exitCode = await runMutants(positionals.join(" "));
+else process.exitCode = await runSeeds();
+
+async function runSeeds(): Promise<number> {
+  const firstSeed = numberOf("seed") ?? Math.floor(Math.random() * 2 ** 30);
+  const count = numberOf("count") ?? (values.seed === undefined ? 200 : 1);
+  const clients = numberOf("clients");
+  const minutes = numberOf("minutes");
+  const options: PlanOptions = {
+    ...(clients === undefined ? {} : { clients }),
+    ...(minutes === undefined ? {} : { minutes }),
+  };
+  const startedMs = performance.now();
+  let steps = 0;
+  for (let seed = firstSeed; seed < firstSeed + count; seed += 1) {
+    const verdict = await judge(seed, options);
+    steps += verdict.steps;
+    if (values.history) console.log(verdict.history.lines().join("\n"));
+    if (values.hash) console.log(`${seed} ${verdict.history.hash()}`);
+    const [violation] = verdict.violations;
+    if (!violation) continue;
+    report(verdict, violation, options);
+    return 1;
+  }
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  const range = count === 1 ? `seed ${firstSeed}` : `seeds ${firstSeed} to ${firstSeed + count - 1}`;
+  console.log(`${range}: ${steps} steps in ${seconds} s, nothing wrong`);
+  return 0;
+}
+
+function report(verdict: Verdict, violation: Violation, { clients, minutes }: PlanOptions): void {
+  const { plan, history, violations } = verdict;
+  const options = [
+    `--seed ${plan.seed}`,
+    clients === undefined ? "" : ` --clients ${clients}`,
+    minutes === undefined ? "" : ` --minutes ${minutes}`,
+  ];
+  console.log(`seed ${plan.seed} (${plan.profile}) violates ${violation.checker}:`);
+  console.log(`  ${violation.message}`);
+  if (violations.length > 1) console.log(`  and ${violations.length - 1} more`);
+  console.log(`the part of the history that shows it:`);
+  for (const line of sliceOf(history.entries(), violation)) console.log(`  ${line}`);
+  console.log(`to see it again: npm run simulate -- ${options.join("")}`);
+}
+
+async function runMutants(words: string): Promise<number> {
+  const chosen = mutants.filter(({ title }) => title.includes(words));
+  const catches = await hunt(chosen, (found) => console.log(found.line));
+  const escaped = catches.filter(({ isCaught }) => !isCaught).length;
+  console.log(`${chosen.length - escaped} of ${chosen.length} mutants found`);
+  return escaped === 0 ? 0 : 1;
+}
+
+function numberOf(option: "seed" | "count" | "clients" | "minutes"): number | undefined {
+  const text = values[option];
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (Number.isFinite(number) && number >= 0) return number;
+  console.error(`--${option} must be a number, not "${text}".\n${USAGE}`);
+  process.exit(2);
+}

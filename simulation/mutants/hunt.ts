@@ -1,0 +1,84 @@
+/** Plants every mutant in a copy of the build and looks for the first seed that finds it. */
+import { spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Mutant } from "./list.js";
+
+export interface Catch {
+  readonly title: string;
+  readonly isCaught: boolean;
+  /** Which seed found it by which checker, and in what time. */
+  readonly line: string;
+}
+
+/** As many seeds as a test run goes through. */
+const SEEDS = 2_000;
+/** A mutant may well hang: a seed takes some milliseconds. */
+const PATIENCE_MS = 240_000;
+
+export async function hunt(
+  mutants: readonly Mutant[],
+  onCatch: (found: Catch) => void = () => {},
+  build: string = join(import.meta.dirname, "../.."),
+): Promise<Catch[]> {
+  const waiting = [...mutants];
+  const catches: Catch[] = [];
+  const work = async (): Promise<void> => {
+    for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
+      const found = await seek(mutant, build);
+      catches.push(found);
+      onCatch(found);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), 2) }, work));
+  return catches;
+}
+
+async function seek(mutant: Mutant, build: string): Promise<Catch> {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-mutant-"));
+  const startedMs = performance.now();
+  try {
+    cpSync(build, folder, { recursive: true });
+    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+    plant(mutant, folder);
+    const { code, output } = await runSeeds(folder);
+    const [first = ""] = output.split("\n");
+    const isCaught = code === 1 && first.startsWith("seed ");
+    const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+    const how = isCaught ? first : `NOT FOUND (exit code ${code}): ${first}`;
+    return { title: mutant.title, isCaught, line: `${mutant.title}: ${how} ${seconds} s` };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function plant({ title, file, find, replace }: Mutant, folder: string): void {
+  const path = join(folder, "src", file);
+  const text = readFileSync(path, "utf8");
+  const parts = text.split(find);
+  if (parts.length !== 2) {
+    const found = parts.length - 1;
+    throw new Error(`Mutant "${title}": its text is ${found} times in ${file}, not once:\n${find}`);
+  }
+  writeFileSync(path, parts.join(replace));
+}
+
+function runSeeds(folder: string): Promise<{ code: number | null; output: string }> {
+  return new Promise((resolve) => {
+    const main = join(folder, "simulation/main.js");
+    const args = [main, "--seed", "0", "--count", String(SEEDS)];
+    const child = spawn(process.execPath, args, {
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: PATIENCE_MS,
+      killSignal: "SIGKILL",
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (text) => {
+        output += text;
+      });
+    }
+    child.on("close", (code) => resolve({ code, output }));
+  });
+}

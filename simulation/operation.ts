@@ -1,0 +1,69 @@
+import type { Chance } from "./chance.js";
+import type { Mode } from "./history.js";
+import { NO_LIMIT } from "../src/rules/fits.js";
+import type { Plan } from "./plan.js";
+
+/** One use of a lock, with all that is peculiar about it. */
+export interface Operation {
+  readonly thinkMs: number;
+  readonly name: string;
+  readonly kind: "mutex" | "read" | "semaphore";
+  readonly mode: Mode;
+  readonly weight: number;
+  readonly limit: number;
+  readonly ttlMs: number;
+  readonly fairness: "bounded" | "strict";
+  readonly cohortLimit: number;
+  readonly renew: boolean;
+  readonly maxHoldMs: number;
+  readonly graceMs: number;
+  /** How it comes in, and how long it may wait. */
+  readonly entry: "acquire" | "run" | "try";
+  readonly waitMs: number;
+  /** When its signal cancels the wait. */
+  readonly abortMs: number;
+  readonly holdMs: number;
+  /** How long it blocks right after it got the lock; 0: not at all. */
+  readonly blockMs: number;
+  /** For how long it renews of its own accord; 0: not at all. */
+  readonly renewMs: number;
+  readonly listens: boolean;
+  readonly probes: boolean;
+  readonly releases: boolean;
+}
+
+export function drawOperation(plan: Plan, chance: Chance): Operation {
+  const kind = chance.weigh(plan.kinds);
+  const ttlMs = chance.pick(plan.ttlsMs);
+  const renew = chance.isLucky(0.6);
+  const limit = kind === "semaphore" ? chance.whole(2, 4) : NO_LIMIT;
+  const isBounded = !chance.isLucky(plan.strict);
+  const stays = !renew && chance.isLucky(0.5);
+  const renewMs = chance.isLucky(0.15) ? ttlMs * chance.pick(plan.renewalParts) : 0;
+  // A grace that is longer than a renewal lasts would be warned of at once.
+  const mostGraceMs = renewMs > 0 ? renewMs / 3 : Number.POSITIVE_INFINITY;
+  return {
+    thinkMs: chance.spread(ttlMs / 300, ttlMs / 2),
+    name: chance.pick(plan.names),
+    kind,
+    mode: kind === "mutex" ? "exclusive" : "shared",
+    weight: kind === "semaphore" ? chance.whole(1, Math.min(limit, 2)) : 1,
+    limit,
+    ttlMs,
+    fairness: isBounded ? "bounded" : "strict",
+    cohortLimit: plan.cohortLimit,
+    renew,
+    maxHoldMs: chance.isLucky(0.1) ? ttlMs * chance.between(0.2, 1.5) : Number.POSITIVE_INFINITY,
+    graceMs: chance.isLucky(0.2) ? Math.min(ttlMs * chance.pick([0.1, 0.3, 0.45]), mostGraceMs) : 0,
+    entry: chance.weigh({ acquire: 4, run: 2, try: 1 }),
+    waitMs: chance.isLucky(0.2) ? chance.spread(1, 2 * ttlMs) : Number.POSITIVE_INFINITY,
+    abortMs: chance.isLucky(0.15) ? chance.spread(1, ttlMs) : Number.POSITIVE_INFINITY,
+    // Who neither renews nor lets go finds out whether the next one waits for the end of the lease.
+    holdMs: stays ? 2 * ttlMs + 2 * renewMs : chance.spread(ttlMs / 100, renew ? 1.5 * ttlMs : ttlMs / 2),
+    blockMs: chance.isLucky(plan.blocks) ? ttlMs * chance.between(...plan.freezeParts) : 0,
+    renewMs,
+    listens: chance.isLucky(0.7),
+    probes: chance.isLucky(0.7),
+    releases: !stays || chance.isLucky(0.5),
+  };
+}

@@ -1,0 +1,183 @@
+/** What a seed means: how many programs do what, in which weather, and what befalls them. */
+import { Chance } from "./chance.js";
+import { FAIR, type Weather } from "./weather.js";
+
+/**
+ * clear: nothing goes wrong. busy: programs block their event loops, but not for long. crash: programs
+ * die. The others add one kind of trouble each; in a storm everything happens.
+ */
+export const PROFILES = [
+  "clear",
+  "lossy",
+  "clocks",
+  "frozen",
+  "crash",
+  "slow",
+  "busy",
+  "restart",
+  "storm",
+] as const;
+export type Profile = (typeof PROFILES)[number];
+
+export const FAULTS = [
+  "pause",
+  "suspend",
+  "crash",
+  "reset",
+  "cut",
+  "stall",
+  "step",
+  "restart",
+  "forget",
+] as const;
+export type Fault = (typeof FAULTS)[number];
+
+export interface Plan {
+  readonly seed: number;
+  readonly profile: Profile;
+  readonly programs: number;
+  /** How many things a program does at the same time. */
+  readonly tasks: number;
+  readonly names: readonly string[];
+  readonly ttlsMs: readonly number[];
+  readonly claimMs: number | undefined;
+  /** For how long programs renew of their own accord, in parts of the ttl. */
+  readonly renewalParts: readonly number[];
+  /** What locks are used as: how often an operation is of this kind. */
+  readonly kinds: Readonly<Record<"mutex" | "read" | "semaphore", number>>;
+  readonly strict: number;
+  readonly cohortLimit: number;
+  readonly revokes: boolean;
+  readonly weather: Weather;
+  readonly believesPushes: boolean;
+  /** How far the clocks of programs and store may run off. */
+  readonly drift: number;
+  readonly leasesStep: boolean;
+  readonly faults: Readonly<Record<Fault, number>>;
+  readonly faultEveryMs: number;
+  /** How long a program blocks or is paused, in parts of the ttl. */
+  readonly freezeParts: readonly [number, number];
+  readonly blocks: number;
+  readonly chaosMs: number;
+}
+
+export interface PlanOptions {
+  readonly clients?: number;
+  readonly minutes?: number;
+}
+
+const NO_FAULTS: Record<Fault, number> = {
+  pause: 0,
+  suspend: 0,
+  crash: 0,
+  reset: 0,
+  cut: 0,
+  stall: 0,
+  step: 0,
+  restart: 0,
+  forget: 0,
+};
+
+const TROUBLES: Record<Profile, Partial<Record<Fault, number>>> = {
+  clear: {},
+  busy: {},
+  crash: { crash: 1 },
+  lossy: { reset: 3, cut: 1 },
+  slow: { stall: 1, reset: 1 },
+  frozen: { pause: 3, suspend: 1 },
+  clocks: { step: 2, pause: 1 },
+  restart: { forget: 2, restart: 1, step: 1, reset: 1 },
+  storm: {
+    pause: 3,
+    suspend: 1,
+    crash: 2,
+    reset: 3,
+    cut: 2,
+    stall: 1,
+    step: 0.5,
+    restart: 0.5,
+    forget: 0.5,
+  },
+};
+
+/** No lease should be lost and nobody should wait longer than it takes. */
+export function isHealthy({ profile }: Plan): boolean {
+  return profile === "clear" || profile === "busy";
+}
+
+/** Messages come and clocks run as they should, whatever happens to the programs. */
+export function isSteady(plan: Plan): boolean {
+  return isHealthy(plan) || plan.profile === "crash";
+}
+
+export function planOf(seed: number, { clients, minutes }: PlanOptions = {}): Plan {
+  const chance = new Chance(seed, "plan");
+  const profile = PROFILES[seed % PROFILES.length] as Profile;
+  const ttlMs = chance.pick([300, 1_000, 3_000, 12_000]);
+  const weather = weatherOf(profile, ttlMs, chance);
+  const style = chance.pick(["mutual", "cohort", "shared", "mixed"] as const);
+  const isRough = profile === "clocks" && chance.isLucky(0.5);
+  return {
+    seed,
+    profile,
+    programs: clients ?? chance.whole(2, 4),
+    tasks: profile === "crash" || style === "cohort" ? chance.whole(3, 5) : chance.whole(1, 3),
+    names: chance.isLucky(0.7) ? ["a"] : ["a", "b"],
+    ttlsMs: chance.isLucky(0.6) ? [ttlMs] : [ttlMs, ttlMs * chance.pick([0.25, 0.5, 3])],
+    claimMs: chance.isLucky(0.6) ? undefined : ttlMs * chance.pick([0.2, 0.5]),
+    renewalParts: profile === "crash" ? [0.1, 0.5] : [0.1, 0.5, 1, 2],
+    kinds: {
+      mutual: { mutex: 1, read: 0, semaphore: 0 },
+      cohort: { mutex: 1, read: 0, semaphore: 0 },
+      shared: { mutex: 0.3, read: 0.4, semaphore: 1.3 },
+      mixed: { mutex: 1, read: 1, semaphore: 1 },
+    }[style],
+    strict: style === "cohort" ? 0.1 : chance.pick([0, 0.5, 1]),
+    cohortLimit: chance.pick([2, 3, 32]),
+    revokes: chance.isLucky(0.2),
+    weather,
+    believesPushes: !isRough && chance.isLucky(0.85),
+    // Pushes are believed only where the clocks are as good as that belief assumes.
+    drift: isRough ? 0.0045 : profile === "clocks" || profile === "storm" ? 0.0004 : 0.00002,
+    leasesStep: chance.isLucky(0.7),
+    faults: { ...NO_FAULTS, ...TROUBLES[profile] },
+    faultEveryMs: chance.spread(profile === "crash" ? 2 * ttlMs : ttlMs / 2, 4 * ttlMs),
+    freezeParts: profile === "busy" ? [0.05, 0.4] : [0.1, 3],
+    blocks: profile === "busy" || profile === "frozen" || profile === "storm" ? 0.25 : 0,
+    chaosMs: minutes === undefined ? ttlMs * chance.between(8, 16) : minutes * 60_000,
+  };
+}
+
+function weatherOf(profile: Profile, ttlMs: number, chance: Chance): Weather {
+  switch (profile) {
+    case "lossy":
+      return {
+        ...FAIR,
+        loss: chance.pick([0, 0.05, 0.15]),
+        copies: chance.pick([0, 0, 0.1]),
+        ordered: chance.isLucky(0.5),
+        delayMs: [0.2, chance.pick([2, 20])],
+      };
+    case "slow":
+      return {
+        ...FAIR,
+        delayMs: [1, chance.pick([10, ttlMs / 20])],
+        slow: chance.pick([0, 0.1, 0.3]),
+        slowPush: chance.pick([0.1, 0.5]),
+        slowMs: [ttlMs / 50, ttlMs * chance.pick([0.5, 1.5])],
+        ordered: chance.isLucky(0.5),
+      };
+    case "storm":
+      return {
+        delayMs: [0.2, ttlMs / 50],
+        slow: 0.05,
+        slowPush: 0.1,
+        slowMs: [ttlMs / 50, ttlMs],
+        loss: 0.05,
+        copies: chance.pick([0, 0.05]),
+        ordered: chance.isLucky(0.3),
+      };
+    default:
+      return FAIR;
+  }
+}

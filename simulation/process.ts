@@ -1,0 +1,199 @@
+/**
+ * A simulated process: its own clock, timers and chance, and its own troubles. It may be paused, block
+ * its event loop, sleep with its machine, or crash; the code it runs is the real one and sees all of
+ * this only through the port to time.
+ */
+import { type Clock, suspendAware } from "../src/time/clock.js";
+import type { Port } from "../src/time/port.js";
+import type { Timer } from "../src/time/timers.js";
+import type { Chance } from "./chance.js";
+import type { History } from "./history.js";
+import type { Inhabitant, Kind, Scheduled, World } from "./world.js";
+
+/** A clock starts somewhere, so that nothing works only because it starts at 0. */
+const START_MS = 5_000;
+const WALL_US = 1_700_000_000_000_000;
+const UPTIME_STEP_MS = 10;
+
+export class SimulatedProcess implements Inhabitant {
+  readonly id: string;
+  readonly port: Port;
+  readonly #world: World;
+  readonly #history: History;
+  readonly #chance: Chance;
+  /** How fast its clock runs. */
+  readonly #rate: number;
+  /** What is set, and for whom. */
+  readonly #timers = new Map<Scheduled, "library" | "library alive" | "program">();
+  #soon: (() => void)[] = [];
+  #isAlive = true;
+  #frozenUntilMs = 0;
+  /** How far the turn under way has run ahead of the world by blocking. */
+  #aheadMs = 0;
+  #blockedUntilMs = 0;
+  #suspendedMs = 0;
+  #isBlind = false;
+  #messagesFirst = false;
+  #ids = 0;
+  onTurnEnd: () => void = () => {};
+
+  constructor(id: string, rate: number, world: World, history: History, chance: Chance) {
+    this.id = id;
+    this.#rate = rate;
+    this.#world = world;
+    this.#history = history;
+    this.#chance = chance;
+    this.port = {
+      clock: this.#clock(),
+      timers: {
+        after: (delayMs, task, keepAlive = false) =>
+          this.#after(delayMs, task, keepAlive ? "library alive" : "library"),
+        soon: (task) => this.#soon.push(task),
+      },
+      random: {
+        id: () => `${id}-${this.#ids++}`,
+        secret: () => `${id}-secret-${this.#ids++}`,
+        fraction: () => chance.fraction(),
+      },
+    };
+  }
+
+  get isAlive(): boolean {
+    return this.#isAlive;
+  }
+
+  /** World time up to which it has already done what it does: it cannot crash before. */
+  get blockedUntilMs(): number {
+    return this.#blockedUntilMs;
+  }
+
+  get frozenUntilMs(): number {
+    return this.#frozenUntilMs;
+  }
+
+  /** World time, as far as this process has got in its turn. */
+  get nowMs(): number {
+    return this.#world.nowMs + this.#aheadMs;
+  }
+
+  /** The machine slept, and the clock has not noticed yet: its times mean nothing for a moment. */
+  get isBlind(): boolean {
+    return this.#isBlind;
+  }
+
+  /** Timers of the library, and those of them that keep the process from ending. */
+  get timers(): { all: number; alive: number } {
+    const kinds = [...this.#timers.values()].filter((kind) => kind !== "program");
+    return { all: kinds.length, alive: kinds.filter((kind) => kind === "library alive").length };
+  }
+
+  /** World time at which this process's clock will show `localMs`. */
+  worldMs(localMs: number): number {
+    return this.nowMs + (localMs - this.port.clock.nowMs()) / this.#rate;
+  }
+
+  /** How long it takes in world time until this process's clock has moved on by that much. */
+  worldSpanMs(localMs: number): number {
+    return localMs / this.#rate;
+  }
+
+  sleep(delayMs: number): Promise<void> {
+    return new Promise((resume) => this.#after(delayMs, resume, "program"));
+  }
+
+  /** Something for this process to do, now or when it can. */
+  do(task: () => void): void {
+    this.#world.schedule(this.#world.nowMs, this, task);
+  }
+
+  awakeningRank(kind: Kind): number {
+    return (kind === "message") === this.#messagesFirst ? 1 : 2;
+  }
+
+  async turn(task: () => void, drain: () => Promise<void>): Promise<void> {
+    task();
+    await drain();
+    while (this.#soon.length > 0) {
+      const tasks = this.#soon;
+      this.#soon = [];
+      for (const next of tasks) next();
+      await drain();
+    }
+    this.onTurnEnd();
+    this.#blockedUntilMs = this.nowMs;
+    this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.nowMs);
+    this.#aheadMs = 0;
+  }
+
+  /** Called by the program itself: its next statement runs that much later. */
+  block(forMs: number): void {
+    this.#freeze("blocked", forMs);
+    this.#aheadMs += forMs;
+  }
+
+  /** Stopped from outside; the clock runs on. */
+  pause(forMs: number): void {
+    this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.#world.nowMs + forMs);
+    this.#freeze("paused", forMs);
+  }
+
+  /** The machine sleeps: monotonic time stops, and with it all timers. */
+  suspend(forMs: number): void {
+    this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.#world.nowMs) + forMs;
+    this.#suspendedMs += forMs;
+    this.#isBlind = true;
+    for (const timer of this.#timers.keys()) this.#world.postpone(timer, forMs);
+    this.#freeze("suspended", this.#frozenUntilMs - this.#world.nowMs);
+  }
+
+  crash(): void {
+    this.#isAlive = false;
+    for (const timer of this.#timers.keys()) this.#world.cancel(timer);
+    this.#timers.clear();
+    this.#history.record(this.#world.nowMs, { type: "crashed", process: this.id });
+  }
+
+  #freeze(how: "paused" | "blocked" | "suspended", forMs: number): void {
+    this.#messagesFirst = this.#chance.isLucky(0.5);
+    const untilMs = this.nowMs + forMs;
+    this.#history.record(this.nowMs, { type: "frozen", process: this.id, untilMs, how });
+  }
+
+  #clock(): Clock {
+    const localMs = (): number => START_MS + this.nowMs * this.#rate;
+    const monotonic = (): number => START_MS + (this.nowMs - this.#suspendedMs) * this.#rate;
+    const wallUs = (): number => WALL_US + Math.floor(localMs() * 1000);
+    const aware = suspendAware({ nowMs: monotonic, exactMs: monotonic, wallUs }, () => {
+      return Math.floor(localMs() / UPTIME_STEP_MS) * UPTIME_STEP_MS;
+    });
+    return {
+      nowMs: aware.nowMs,
+      exactMs: () => {
+        this.#isBlind = false;
+        return aware.exactMs();
+      },
+      wallUs,
+    };
+  }
+
+  #after(
+    delayMs: number,
+    task: () => void,
+    kind: "library" | "library alive" | "program",
+  ): Timer {
+    // As the real ones: not below 1 ms, up to 1 ms early, and a little late.
+    const realMs = Math.max(1, delayMs) / this.#rate + this.#chance.between(-0.9, 1.5);
+    const run = (): void => {
+      this.#timers.delete(timer);
+      task();
+    };
+    const timer = this.#world.schedule(this.nowMs + Math.max(0, realMs), this, run, "timer");
+    this.#timers.set(timer, kind);
+    return {
+      cancel: () => {
+        this.#world.cancel(timer);
+        this.#timers.delete(timer);
+      },
+    };
+  }
+}

@@ -1,0 +1,153 @@
+/** Runs one seed from its first event to the end, when nothing may be left. */
+import { Chance } from "./chance.js";
+import { injectFaults } from "./faults.js";
+import { History } from "./history.js";
+import { isHealthy, isSteady, type Plan } from "./plan.js";
+import { SimulatedProcess } from "./process.js";
+import { Program } from "./program.js";
+import { StoreServer } from "./store-server.js";
+import { SimulatedArbiter } from "./transport.js";
+import { FAIR, longestDelayMs } from "./weather.js";
+import { World } from "./world.js";
+
+/** More steps than any seed needs: beyond, something runs in circles. */
+const MOST_STEPS = 200_000;
+/** Copies from broken connections come this late. */
+const LATEST_COPY_MS = 8_000;
+/** A call ends by then, whatever happens, and so do cleanups. */
+const QUIET_MS = 45_000;
+
+export class Scenario {
+  readonly history: History = new History();
+  readonly world: World = new World();
+  readonly #plan: Plan;
+  readonly #server: StoreServer;
+  readonly #chance: Chance;
+  readonly #programs: Program[] = [];
+  #weather = FAIR;
+  #restarts = 0;
+
+  constructor(plan: Plan) {
+    this.#plan = plan;
+    this.#chance = new Chance(plan.seed, "world");
+    this.#server = new StoreServer(this.world, this.history, {
+      rate: this.#rate(),
+      leasesStep: plan.leasesStep,
+    });
+  }
+
+  /** When faults end, when their effects have, and when the last of the work has to be done. */
+  get #times(): { chaosMs: number; calmMs: number; quietMs: number; endMs: number } {
+    const { chaosMs, ttlsMs, weather, freezeParts } = this.#plan;
+    const longestTtlMs = Math.max(...ttlsMs);
+    const effectMs = Math.max(
+      longestDelayMs(weather),
+      LATEST_COPY_MS,
+      freezeParts[1] * longestTtlMs,
+      2 * longestTtlMs,
+    );
+    const quietMs = chaosMs + effectMs;
+    const calmMs = isSteady(this.#plan) ? 0 : quietMs;
+    return { chaosMs, calmMs, quietMs, endMs: quietMs + 100 * longestTtlMs + 10 * QUIET_MS };
+  }
+
+  async run(): Promise<void> {
+    const { chaosMs, calmMs, quietMs, endMs } = this.#times;
+    this.#weather = this.#plan.weather;
+    for (let index = 0; index < this.#plan.programs; index += 1) this.#start(`p${index}`);
+    injectFaults(
+      this.#plan,
+      {
+        world: this.world,
+        server: this.#server,
+        programs: () => this.#programs,
+        replace: (program) => this.#replace(program),
+      },
+      chaosMs,
+    );
+    this.world.schedule(chaosMs, null, () => {
+      this.#weather = FAIR;
+    });
+    this.world.schedule(calmMs, null, () => {
+      this.history.record(this.world.nowMs, { type: "calm" });
+    });
+    await this.#runUntil(endMs, () => this.world.nowMs > quietMs && this.#living().every(isIdle));
+    this.#left("tasks", this.#living().filter((program) => !program.isIdle).length);
+    await this.#finish();
+  }
+
+  /** All go home; then nothing may be left, in the store nor in the programs. */
+  async #finish(): Promise<void> {
+    const living = this.#living();
+    for (const program of living) program.close();
+    await this.#sleep(QUIET_MS);
+    this.#left("open programs", living.filter((program) => !program.isClosed).length);
+    if (isHealthy(this.#plan)) {
+      const { holders, waiters } = this.#server.census();
+      this.#left("holders", holders);
+      this.#left("waiters", waiters);
+    }
+    await this.#sleep(6 * Math.max(...this.#plan.ttlsMs) + QUIET_MS + this.#server.setBackMs);
+    this.#server.census();
+    this.#left("names", this.#server.size);
+    for (const { process } of living) this.#left(`timers of ${process.id}`, process.timers.all);
+    if (this.world.steps >= MOST_STEPS) this.#left("steps", this.world.steps);
+  }
+
+  #start(id: string): Program {
+    const { seed, believesPushes } = this.#plan;
+    const chance = new Chance(seed, `process ${id}`);
+    const process = new SimulatedProcess(id, this.#rate(), this.world, this.history, chance);
+    const arbiter = new SimulatedArbiter(process, believesPushes, {
+      world: this.world,
+      server: this.#server,
+      chance: new Chance(seed, `network ${id}`),
+      weather: () => this.#weather,
+    });
+    const program = new Program(
+      process,
+      arbiter,
+      this.#plan,
+      this.history,
+      new Chance(seed, `program ${id}`),
+    );
+    this.#programs.push(program);
+    program.start(this.#times.chaosMs);
+    return program;
+  }
+
+  #replace(crashed: Program): void {
+    this.#programs.splice(this.#programs.indexOf(crashed), 1);
+    const [name] = crashed.process.id.split("+");
+    this.#restarts += 1;
+    this.#start(`${name}+${this.#restarts}`);
+  }
+
+  #living(): Program[] {
+    return this.#programs.filter((program) => program.process.isAlive);
+  }
+
+  /** How fast a clock runs: none is further off than the plan says. */
+  #rate(): number {
+    // The worst is the likeliest: as far off as can be, in one direction or the other.
+    return 1 + this.#plan.drift * this.#chance.pick([-1, 1, this.#chance.between(-1, 1)]);
+  }
+
+  #left(what: string, count: number): void {
+    if (count > 0) this.history.record(this.world.nowMs, { type: "left", what, count });
+  }
+
+  #sleep(forMs: number): Promise<void> {
+    const untilMs = this.world.nowMs + forMs;
+    this.world.schedule(untilMs, null, () => {});
+    return this.#runUntil(untilMs, () => false);
+  }
+
+  #runUntil(untilMs: number, isOver: () => boolean): Promise<void> {
+    return this.world.run(untilMs, MOST_STEPS, isOver);
+  }
+}
+
+function isIdle(program: Program): boolean {
+  return program.isIdle;
+}

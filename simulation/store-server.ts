@@ -1,0 +1,131 @@
+/**
+ * The store's side: the real ledger behind a clock that drifts and steps, in a process that may stop or
+ * restart. It keeps an account of its own for the checkers, so that they need not trust the ledger.
+ */
+import type { Command, Push, Reply } from "../src/rules/ledger-command.js";
+import { splitKey } from "../src/rules/name.js";
+import { MemoryLedger } from "../src/stores/memory/memory-ledger.js";
+import type { Execution } from "../src/stores/arbiter/arbiter.js";
+import { Account } from "./account.js";
+import type { History } from "./history.js";
+import type { World } from "./world.js";
+
+const WALL_US = 1_700_000_000_000_000;
+
+export interface StoreClock {
+  readonly rate: number;
+  /** Leases run by the wall clock, as in Redis, or by one that never steps. */
+  readonly leasesStep: boolean;
+}
+
+/** Delivers a push; false when the client is known to be gone. */
+export type Deliver = (push: Push) => boolean;
+
+export class StoreServer {
+  readonly #world: World;
+  readonly #history: History;
+  readonly #clock: StoreClock;
+  readonly #account: Account;
+  readonly #subscribers = new Map<string, Deliver>();
+  readonly #ledger: MemoryLedger = new MemoryLedger((push) => this.#emit(push));
+  readonly #onRestart = new Set<() => void>();
+  #steppedMs = 0;
+  #setBackMs = 0;
+  #runs = 0;
+  #downUntilMs = 0;
+  #busyUntilMs = 0;
+
+  constructor(world: World, history: History, clock: StoreClock) {
+    this.#world = world;
+    this.#history = history;
+    this.#clock = clock;
+    this.#account = new Account(history);
+  }
+
+  get size(): number {
+    return this.#ledger.size;
+  }
+
+  get isDown(): boolean {
+    return this.#world.nowMs < this.#downUntilMs;
+  }
+
+  /** World time before which it answers nobody. */
+  get busyUntilMs(): number {
+    return this.#busyUntilMs;
+  }
+
+  execute(commands: readonly Command[]): Execution {
+    const at = this.#instant();
+    const replies = commands.map((command) => {
+      this.#account.before(this.#world.nowMs, at, command);
+      const reply: Reply = this.#ledger.execute(command, at);
+      this.#account.after(this.#world.nowMs, at, command, reply);
+      return reply;
+    });
+    return { nowUs: at.us, node: `run-${this.#runs}`, replies };
+  }
+
+  /** Holders and waiters of all names; looking has the effect of any command. */
+  census(): { holders: number; waiters: number } {
+    const views = this.#ledger.list("", this.#instant());
+    return {
+      holders: views.reduce((sum, { view }) => sum + view.holders.length, 0),
+      waiters: views.reduce((sum, { view }) => sum + view.waiters.length, 0),
+    };
+  }
+
+  subscribe(client: string, deliver: Deliver): void {
+    this.#subscribers.set(client, deliver);
+  }
+
+  unsubscribe(client: string): void {
+    this.#subscribers.delete(client);
+  }
+
+  /** Whoever is connected hears of a restart: its connection breaks. */
+  onRestart(listener: () => void): void {
+    this.#onRestart.add(listener);
+  }
+
+  /** By how much its clock was set back in all: so much longer may leases last. */
+  get setBackMs(): number {
+    return this.#setBackMs;
+  }
+
+  step(byMs: number): void {
+    this.#steppedMs += byMs;
+    this.#setBackMs += Math.max(0, -byMs);
+    if (this.#clock.leasesStep) this.#history.record(this.#world.nowMs, { type: "stepped", byMs });
+  }
+
+  stall(forMs: number): void {
+    this.#busyUntilMs = this.#world.nowMs + forMs;
+  }
+
+  restart(downMs: number, forgets: boolean): void {
+    this.#downUntilMs = this.#world.nowMs + downMs;
+    this.#runs += 1;
+    this.#subscribers.clear();
+    if (forgets) {
+      this.#ledger.forget();
+      this.#account.forget();
+      this.#history.record(this.#world.nowMs, { type: "forgot" });
+    }
+    for (const listener of this.#onRestart) listener();
+  }
+
+  #instant(): { us: number; wallUs: number } {
+    const { rate, leasesStep } = this.#clock;
+    const steadyUs = this.#world.nowMs * rate * 1000;
+    const wallUs = WALL_US + Math.floor(steadyUs + this.#steppedMs * 1000);
+    return { us: leasesStep ? wallUs : Math.floor(steadyUs), wallUs };
+  }
+
+  #emit(push: Push): boolean {
+    const isSent = this.#subscribers.get(push.client)?.(push) ?? false;
+    const { name } = splitKey(push.key);
+    this.#account.pushed(this.#world.nowMs, this.#instant(), name, push, isSent);
+    return isSent;
+  }
+}

@@ -1,0 +1,85 @@
+/** Runs a seed and lets every checker look at its history. */
+import { checkBoundedOvertaking } from "./checkers/bounded-overtaking.js";
+import { checkConfirmation } from "./checkers/confirmation.js";
+import { checkExclusionByBelief, checkExclusionByProbes } from "./checkers/exclusion.js";
+import { checkFifo } from "./checkers/fifo.js";
+import { checkGhosts, checkLeftovers } from "./checkers/leftovers.js";
+import { checkLostWakeUps, type WakeUpBound } from "./checkers/lost-wake-ups.js";
+import { checkNeedlessLoss } from "./checkers/needless-loss.js";
+import { checkTokenOrder } from "./checkers/token-order.js";
+import { checkToldInTime } from "./checkers/told-in-time.js";
+import type { Violation } from "./checkers/violation.js";
+import type { History } from "./history.js";
+import { isHealthy, isSteady, type Plan, type PlanOptions, planOf } from "./plan.js";
+import { Scenario } from "./scenario.js";
+import { longestDelayMs } from "./weather.js";
+
+export interface Verdict {
+  readonly plan: Plan;
+  readonly history: History;
+  readonly violations: readonly Violation[];
+  readonly steps: number;
+}
+
+export async function judge(seed: number, options: PlanOptions = {}): Promise<Verdict> {
+  const plan = planOf(seed, options);
+  const scenario = new Scenario(plan);
+  const { history, world } = scenario;
+  const surprises: Violation[] = [];
+  const surprise = (error: unknown): void => {
+    const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const nowMs = world.nowMs;
+    surprises.push({ checker: "no surprises", message, name: null, fromMs: nowMs, toMs: nowMs });
+  };
+  process.on("unhandledRejection", surprise);
+  try {
+    await scenario.run();
+    // Rejections that nobody handles are told in a turn of the real event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+  } catch (error) {
+    surprise(error);
+  } finally {
+    process.off("unhandledRejection", surprise);
+  }
+  return { plan, history, violations: [...surprises, ...check(plan, history)], steps: world.steps };
+}
+
+function check(plan: Plan, history: History): Violation[] {
+  const entries = history.entries();
+  const hasStrays = plan.weather.copies > 0;
+  return [
+    ...checkExclusionByBelief(entries),
+    ...checkExclusionByProbes(entries),
+    ...checkTokenOrder(entries),
+    ...checkFifo(entries),
+    ...checkBoundedOvertaking(entries),
+    ...checkLostWakeUps(entries, wakeUpBound(plan)),
+    ...checkToldInTime(entries),
+    ...checkNeedlessLoss(entries, { isHealthy: isHealthy(plan), hasStrays }),
+    ...checkLeftovers(entries),
+    ...(isHealthy(plan) ? checkConfirmation(entries, longestDelayMs(plan.weather)) : []),
+    ...(hasStrays ? [] : checkGhosts(entries)),
+  ];
+}
+
+/** How late timers, batches and staggered waiters may be together. */
+const SLACK_MS = 250;
+const CALL_TIMEOUT_MS = 5_000;
+const LONGEST_BACK_OFF_MS = 1_000;
+
+/** How long a free lock may stay free while somebody waits for it, once all is calm. */
+function wakeUpBound(plan: Plan): WakeUpBound {
+  const ttlMs = Math.max(...plan.ttlsMs);
+  const claimMs = Math.min(ttlMs, plan.claimMs ?? Math.max(2_000, ttlMs / 6));
+  const leaseMs = ttlMs * Math.max(1, ...plan.renewalParts);
+  // The store waits a little longer for the end of a lease than its holder believes in it.
+  const endMs = leaseMs * (0.01 + 2 * plan.drift) + 6 * longestDelayMs(plan.weather) + SLACK_MS;
+  // Whoever is next may be blocked, and so may the one after it.
+  const blockMs = plan.blocks > 0 ? plan.programs * ttlMs * plan.freezeParts[1] : 0;
+  const crash = { perCrashMs: leaseMs + claimMs + SLACK_MS, rememberedMs: 4 * claimMs };
+  if (isHealthy(plan)) return { boundMs: endMs + blockMs, ...crash };
+  if (isSteady(plan)) return { boundMs: endMs, ...crash };
+  const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_BACK_OFF_MS);
+  const ghostsMs = leaseMs + plan.programs * claimMs;
+  return { boundMs: endMs + blockMs + leaseMs + ghostsMs + claimMs + unheardMs, ...crash };
+}

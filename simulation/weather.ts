@@ -1,0 +1,41 @@
+import type { Chance } from "./chance.js";
+
+/** What the network does to messages. It changes while they are under way. */
+export interface Weather {
+  /** How long a message takes, usually. */
+  readonly delayMs: readonly [number, number];
+  /** How often one takes longer, and how long then. */
+  readonly slow: number;
+  readonly slowMs: readonly [number, number];
+  readonly loss: number;
+  /** How often a push takes longer: they have a connection of their own. */
+  readonly slowPush: number;
+  /** How often a request comes twice although its connection held: no client can know. */
+  readonly copies: number;
+  /** Requests and replies keep their order, as on one connection. */
+  readonly ordered: boolean;
+}
+
+export const FAIR: Weather = {
+  delayMs: [0.2, 2],
+  slow: 0,
+  slowMs: [1, 1],
+  loss: 0,
+  slowPush: 0,
+  copies: 0,
+  ordered: true,
+};
+
+export function delayOf(
+  weather: Weather,
+  chance: Chance,
+  slow: number = weather.slow,
+): number {
+  const [low, high] = chance.isLucky(slow) ? weather.slowMs : weather.delayMs;
+  return chance.spread(low, high);
+}
+
+/** The longest that a message may be under way. */
+export function longestDelayMs({ delayMs, slow, slowPush, slowMs }: Weather): number {
+  return slow + slowPush > 0 ? Math.max(delayMs[1], slowMs[1]) : delayMs[1];
+}
