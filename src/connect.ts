@@ -21,7 +21,13 @@ const openers: Readonly<Record<string, Opener>> = {
 
 /** Opens the store that a URL names, with defaults for all locks; `close` closes it again. */
 export async function connect(url: string, defaults?: AcquireOptions): Promise<Holdfast> {
-  return new Holdfast(await openStore(url), defaults);
+  const store = await openStore(url);
+  try {
+    return new Holdfast(store, defaults);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 function openStore(url: string): Promise<Store> {

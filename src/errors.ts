@@ -154,12 +154,13 @@ export class StoreError extends HoldfastError {
   /** The same with the lock it was about: who failed below did not know. */
   about(lockName: string, store: string): this {
     if (this.lockName !== undefined) return this;
-    const copy: this = Object.create(this, {
-      lockName: { value: lockName, enumerable: true },
-      store: { value: store, enumerable: true },
-      message: { value: `Lock "${lockName}": ${this.message}` },
+    // A new error with this one's nature: one failure may be told to many, each about its own lock.
+    const copy = new Error(`Lock "${lockName}": ${this.message}`, { cause: this.cause ?? this });
+    Object.defineProperty(copy, BRAND, { value: (this as { [BRAND]?: unknown })[BRAND] });
+    return Object.assign(Object.setPrototypeOf(copy, Object.getPrototypeOf(this)), this, {
+      lockName,
+      store,
     });
-    return copy;
   }
 }
 

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { CohortTrial } from "../../test/fixtures/cohort-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
@@ -61,6 +61,24 @@ describe("close", () => {
     expect(trial.store.isClosed).toBe(true);
     await settled();
     expect(trial.port.alarms).toBe(0);
+  });
+
+  it("waits for a release that is under way already", async () => {
+    const { lease } = await trial.holdWith(10n);
+    let answer: (wasHeld: boolean) => void = () => {};
+    vi.spyOn(trial.store, "release").mockReturnValue(
+      new Promise((resolve) => {
+        answer = resolve;
+      }),
+    );
+    const released = lease.release();
+    const closed = watch(trial.locks.close());
+    await settled();
+    expect(trial.store.isClosed).toBe(false);
+    answer(true);
+    await settled();
+    expect(closed.state).toBe("resolved");
+    expect(await released).toBe(true);
   });
 
   it("leaves nothing held when a turn was passed on in the same moment", async () => {

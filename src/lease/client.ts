@@ -50,6 +50,8 @@ export class Client {
   readonly #keeper: Keeper;
   readonly #cohorts = new Map<string, Cohort>();
   readonly #waits = new Set<WaitTime>();
+  #releasing = 0;
+  #onReleased: () => void = () => {};
   #closing: Promise<void> | undefined;
 
   constructor(store: Store) {
@@ -96,6 +98,12 @@ export class Client {
     // A cohort may only learn of its grant while we release: what comes in late goes back, too.
     for (let leases = this.#leases(); leases.length > 0; leases = this.#leases()) {
       await Promise.all(leases.map((lease) => lease.close()));
+    }
+    // A release that was called before is still under way; it is bounded, so this is.
+    if (this.#releasing > 0) {
+      await new Promise<void>((resume) => {
+        this.#onReleased = resume;
+      });
     }
     this.#keeper.stop();
     await this.store.close();
@@ -229,6 +237,7 @@ export class Client {
     const withinMs = Math.min(Math.max(0, hold.deadlineMs - clock.nowMs()), RELEASE_MS);
     let outcome: ReleaseEvent["outcome"];
     let error: unknown;
+    this.#releasing += 1;
     try {
       const wasHeld = await this.store.release(hold.grant, withinMs, keep);
       outcome = wasHeld ? "released" : "lost";
@@ -236,6 +245,8 @@ export class Client {
       outcome = "failed";
       error = reason;
     }
+    this.#releasing -= 1;
+    if (this.#releasing === 0) this.#onReleased();
     if (outcome === "lost") lease.onMissing();
     lease.publishRelease(outcome, error);
     return outcome !== "lost";

@@ -4,6 +4,8 @@ import type { HeapItem } from "../time/heap.js";
 
 /** Whoever uses a hold: it is told when the hold is about to end, and when it has ended. */
 export interface Tenant {
+  /** The lease that uses it now. */
+  readonly lease: { readonly token: bigint } | null;
   /** `graceMs` are left; the hold will not be renewed any more. */
   onWarning(): void;
   onLost(reason: LossReason, detail: string): void;

@@ -32,7 +32,7 @@ function keep(
   };
   tokens += 1n;
   const grant = store.grantFor(claimOf("o", { ttlMs: options.ttlMs, ...claim }), tokens);
-  const tenant = { onWarning: vi.fn(), onLost: vi.fn() };
+  const tenant = { lease: null, onWarning: vi.fn(), onLost: vi.fn() };
   return { grant, hold: keeper.keep(grant, tenant, options), ...tenant };
 }
 

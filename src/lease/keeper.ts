@@ -171,9 +171,15 @@ export class Keeper {
     hold.tenant.onLost(reason, detail);
   }
 
-  #describe({ grant }: Hold): { name: string; space: string; store: string; token: bigint } {
+  #describe({ grant, tenant }: Hold): {
+    name: string;
+    space: string;
+    store: string;
+    token: bigint;
+  } {
     const { space, name } = grant.claim;
-    return { name, space, store: this.#store.name, token: grant.token };
+    const token = tenant.lease?.token ?? grant.token;
+    return { name, space, store: this.#store.name, token };
   }
 }
 

@@ -139,8 +139,13 @@ export class HeldLease implements Lease {
     return this.#released;
   }
 
+  /** The end of a block or a `run`: what was detached goes on elsewhere. */
+  end(): Promise<boolean> {
+    return this.#isDetached ? Promise.resolve(true) : this.release();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
+    await this.end();
   }
 
   /** The client closes: whoever still works under this lease is told, then it is given back. */

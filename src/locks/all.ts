@@ -4,11 +4,12 @@
  */
 import { AcquireTimeoutError, InvalidOptionError, type LeaseLostError } from "../errors.js";
 import type { Client } from "../lease/client.js";
-import type { HeldLease, Lease } from "../lease/lease.js";
+import type { Lease } from "../lease/lease.js";
 import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
 import { compareNames } from "../rules/name.js";
 import { type Lock, StoreLock } from "./lock.js";
-import { runUnder } from "./run-under.js";
+import { openScopes } from "./reentry.js";
+import { type Releasable, runUnder } from "./run-under.js";
 
 /** Leases that live and end together. Tokens are per name: there is no single one. */
 export interface LeaseSet extends AsyncDisposable {
@@ -26,11 +27,13 @@ export interface LeaseSet extends AsyncDisposable {
   release(): Promise<boolean>;
 }
 
+type Part = Lease & Releasable;
+
 class HeldSet implements LeaseSet {
-  readonly leases: readonly HeldLease[];
+  readonly leases: readonly Part[];
   #signal: AbortSignal | undefined;
 
-  constructor(leases: readonly HeldLease[]) {
+  constructor(leases: readonly Part[]) {
     this.leases = leases;
   }
 
@@ -73,8 +76,13 @@ class HeldSet implements LeaseSet {
     return !released.includes(false);
   }
 
+  async end(): Promise<boolean> {
+    const ended = await Promise.all(this.leases.map((lease) => lease.end()));
+    return !ended.includes(false);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
+    await this.end();
   }
 }
 
@@ -129,7 +137,14 @@ export class AllLock implements Lock<LeaseSet> {
     body: (leases: LeaseSet) => T | Promise<T>,
     options: AcquireOptions = {},
   ): Promise<T> {
-    return runUnder(await this.#acquire(options), body);
+    const set = await this.#acquire(options);
+    const { reentrant = this.#base.reentrant } = { ...this.#defaults, ...options };
+    if (!reentrant) return runUnder(set, body);
+    const held = set.leases.map((lease, index) => ({
+      target: (this.members[index] as StoreLock).target,
+      lease,
+    }));
+    return openScopes(this.#client, held, (joined) => new HeldSet(joined), body);
   }
 
   async #acquire(given: AcquireOptions): Promise<HeldSet> {
@@ -163,7 +178,7 @@ export class AllLock implements Lock<LeaseSet> {
         if (lease) leases.push(lease);
         else break;
       }
-      if (leases.length === this.members.length) return new HeldSet(leases as HeldLease[]);
+      if (leases.length === this.members.length) return new HeldSet(leases as Part[]);
     } catch (error) {
       await Promise.all(leases.map((lease) => lease.release()));
       throw error;

@@ -2,7 +2,7 @@ import { AcquireTimeoutError, InvalidOptionError } from "../errors.js";
 import type { Client, Outcome, Target } from "../lease/client.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
 import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
-import { joinScope, openScope } from "./reentry.js";
+import { type JoinedLease, joinScope, openScopes } from "./reentry.js";
 import { runUnder } from "./run-under.js";
 
 /** Something that can be held. Every kind of lock has these three verbs. */
@@ -40,6 +40,10 @@ export class StoreLock implements Lock {
     return this.#client;
   }
 
+  get target(): Target {
+    return this.#target;
+  }
+
   async acquire(given?: AcquireOptions): Promise<Lease> {
     const options = this.#resolve(given);
     const joined = joinScope(this.#client, this.#target, options);
@@ -60,7 +64,8 @@ export class StoreLock implements Lock {
     if (joined) return runUnder(joined, body);
     const lease = this.#granted(options, await this.#begin(options, options.waitMs > 0));
     if (!options.reentrant) return runUnder(lease, body);
-    return openScope(this.#client, this.#target, lease, body);
+    const held = [{ target: this.#target, lease }];
+    return openScopes(this.#client, held, ([joined]) => joined as JoinedLease, body);
   }
 
   #resolve(given: AcquireOptions | undefined): Options {

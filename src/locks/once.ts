@@ -49,7 +49,7 @@ export async function once<T>(
         return lease.loss;
       },
       // The mark takes the place of the lease in one step, so nobody can slip in between.
-      release: () => lease.release(isDone ? { ttlMs: keepMs, meta: options.meta } : undefined),
+      end: () => lease.release(isDone ? { ttlMs: keepMs, meta: options.meta } : undefined),
     },
     async () => {
       const result = await work(lease);

@@ -1,20 +1,22 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { LeaseLostError, UnsupportedError } from "../errors.js";
 import type { Client, Target } from "../lease/client.js";
-import type { HeldLease, Lease } from "../lease/lease.js";
+import type { Lease } from "../lease/lease.js";
 import type { Options } from "../options.js";
-import { runUnder } from "./run-under.js";
+import { type Releasable, runUnder } from "./run-under.js";
+
+type Part = Lease & Releasable;
 
 /** One `run` of a reentrant lock: whoever calls from inside it may join its lease. */
 class Scope {
   readonly client: Client;
   readonly target: Target;
-  readonly lease: HeldLease;
+  readonly lease: Part;
   readonly outer: Scope | undefined;
   isOpen = true;
   #uses = 0;
 
-  constructor(client: Client, target: Target, lease: HeldLease, outer: Scope | undefined) {
+  constructor(client: Client, target: Target, lease: Part, outer: Scope | undefined) {
     this.client = client;
     this.target = target;
     this.lease = lease;
@@ -29,18 +31,18 @@ class Scope {
   /** Only the last to leave releases. */
   #leave(): Promise<boolean> {
     this.#uses -= 1;
-    if (this.#uses === 0) return this.lease.release();
+    if (this.#uses === 0) return this.lease.end();
     return Promise.resolve(this.lease.state === "held");
   }
 }
 
 /** The same lease once more: same token, same signal; its release only counts down. */
-class JoinedLease implements Lease {
-  readonly #lease: HeldLease;
+export class JoinedLease implements Lease {
+  readonly #lease: Part;
   readonly #leave: () => Promise<boolean>;
   #released: Promise<boolean> | undefined;
 
-  constructor(lease: HeldLease, leave: () => Promise<boolean>) {
+  constructor(lease: Part, leave: () => Promise<boolean>) {
     this.#lease = lease;
     this.#leave = leave;
   }
@@ -96,29 +98,46 @@ class JoinedLease implements Lease {
     return this.#released;
   }
 
+  end(): Promise<boolean> {
+    return this.release();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
+    await this.end();
   }
 }
 
 /** Made with the first reentrant `run`: nobody else pays for it. */
 let scopes: AsyncLocalStorage<Scope> | undefined;
 
-/** Runs `body` in a scope of its own, which closes when `body` ends: later calls acquire anew. */
-export function openScope<T>(
+/** What a `run` holds: one lock, or each of several. */
+interface Held {
+  readonly target: Target;
+  readonly lease: Part;
+}
+
+/**
+ * Runs `body` in scopes of its own, which close when `body` ends: later calls acquire anew. `unite`
+ * makes the lease that `body` gets from those that the scopes share.
+ */
+export function openScopes<L, T>(
   client: Client,
-  target: Target,
-  lease: HeldLease,
-  body: (lease: Lease) => T | Promise<T>,
+  held: readonly Held[],
+  unite: (joined: readonly JoinedLease[]) => L & Releasable,
+  body: (lease: L) => T | Promise<T>,
 ): Promise<T> {
   scopes ??= new AsyncLocalStorage();
-  const scope = new Scope(client, target, lease, scopes.getStore());
-  return scopes.run(scope, () =>
-    runUnder(scope.join(), async (joined) => {
+  const opened: Scope[] = [];
+  for (const { target, lease } of held) {
+    opened.push(new Scope(client, target, lease, opened.at(-1) ?? scopes.getStore()));
+  }
+  const united = unite(opened.map((scope) => scope.join()));
+  return scopes.run(opened.at(-1) as Scope, () =>
+    runUnder(united, async () => {
       try {
-        return await body(joined);
+        return await body(united);
       } finally {
-        scope.isOpen = false;
+        for (const scope of opened) scope.isOpen = false;
       }
     }),
   );

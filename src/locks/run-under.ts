@@ -4,7 +4,8 @@ import { LeaseLostError } from "../errors.js";
 export interface Releasable {
   /** Why the work may not count, if so. */
   readonly loss: LeaseLostError | undefined;
-  release(): Promise<boolean>;
+  /** Gives it back, unless it was detached: then it goes on elsewhere. */
+  end(): Promise<boolean>;
 }
 
 /** Runs `body`, always waits for it, and tells a loss rather than what came out of it. */
@@ -16,14 +17,14 @@ export async function runUnder<L extends Releasable, T>(
   try {
     value = await body(lease);
   } catch (error) {
-    await lease.release();
+    await lease.end();
     const { loss } = lease;
     if (!loss || error === loss) throw error;
     throw lossAfter(loss, { cause: error });
   }
   // Asked after the release: it compares the clock first, and the store may say that it was gone
   // before, so that somebody else may have worked at the same time.
-  await lease.release();
+  await lease.end();
   const { loss } = lease;
   if (loss) throw lossAfter(loss, { value });
   return value;
