@@ -10,7 +10,7 @@ const target = `${folder}script.generated.ts`;
 const parts = /** @type {const} */ (["lone", "batch", "state", "rules"]);
 
 /** What the module should be, after every header was held against its code. */
-export function embedded() {
+function embedded() {
   /** @type {Set<string>} */
   const declared = new Set();
   /** @type {Record<string, string>} */
@@ -32,14 +32,8 @@ export function embedded() {
   ].join("\n");
 }
 
-/** The commands that the script calls: what an ACL has to allow. */
-export function calledCommands() {
-  const text = parts.map((part) => readFileSync(`${folder}lua/${part}.lua`, "utf8")).join("\n");
-  return calls(text);
-}
-
 /** Whether the module is what its sources say. */
-export function isCurrent() {
+function isCurrent() {
   return existsSync(target) && readFileSync(target, "utf8") === embedded();
 }
 

@@ -4,6 +4,7 @@ import type { History } from "./history.js";
 
 interface Claim {
   readonly client: string;
+  readonly token: number;
   readonly expiryUs: number;
 }
 
@@ -62,6 +63,9 @@ export class Account {
       }
       case "revoked": {
         if (command.type !== "revoke" || !reply.done) return;
+        for (const [owner, claim] of this.#claims.get(name) ?? []) {
+          if (claim.token === command.token) this.#claims.get(name)?.delete(owner);
+        }
         const token = BigInt(command.token);
         return this.#history.record(nowMs, { type: "revoked", name, token });
       }
@@ -74,7 +78,8 @@ export class Account {
     if (!isSent) return this.#suspect(nowMs, name, client);
     this.#grant(nowMs, at, name, { owner: grant.owner, client }, grant, true);
     const claims = this.#claims.get(name) ?? new Map<string, Claim>();
-    this.#claims.set(name, claims.set(grant.owner, { client, expiryUs: grant.expiryUs }));
+    const { owner, token, expiryUs } = grant;
+    this.#claims.set(name, claims.set(owner, { client, token, expiryUs }));
   }
 
   forget(): void {

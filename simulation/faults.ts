@@ -46,7 +46,7 @@ function strike(fault: Fault, plan: Plan, victims: Victims, chance: Chance): voi
     case "crash":
       return crash(program, victims, ttlMs, chance);
     case "reset":
-      return program.arbiter.reset();
+      return chance.isLucky(0.5) ? program.arbiter.reset() : program.arbiter.resetNext();
     case "cut":
       return program.arbiter.cut(chance.spread(10, 2 * ttlMs));
     case "stall":

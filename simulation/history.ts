@@ -31,8 +31,12 @@ export interface Held {
   readonly mode: Mode;
   readonly weight: number;
   readonly limit: number;
+  /** How long the store keeps it without a renewal. */
+  readonly ttlMs: number;
   readonly renews: boolean;
   readonly graceMs: number;
+  /** Renewed or not, it ends by then. */
+  readonly longestMs: number;
   /** The most turns in a row that a grant may serve. */
   readonly turns: number;
   /** Somebody listens to its signal. */

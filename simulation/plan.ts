@@ -134,7 +134,8 @@ export function planOf(seed: number, { clients, minutes }: PlanOptions = {}): Pl
     }[style],
     strict: style === "cohort" ? 0.1 : chance.pick([0, 0.5, 1]),
     cohortLimit: chance.pick([2, 3, 32]),
-    revokes: chance.isLucky(0.2),
+    // A revoked claim tells the store nothing about the client that did not confirm it.
+    revokes: profile !== "crash" && chance.isLucky(0.2),
     weather,
     believesPushes: !isRough && chance.isLucky(0.85),
     // Pushes are believed only where the clocks are as good as that belief assumes.

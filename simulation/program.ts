@@ -9,7 +9,7 @@ import { ArbiterStore } from "../src/stores/arbiter/arbiter-store.js";
 import type { Chance } from "./chance.js";
 import type { Happening, History } from "./history.js";
 import { drawOperation, type Operation } from "./operation.js";
-import type { Plan } from "./plan.js";
+import { isHealthy, type Plan } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
 import type { SimulatedArbiter } from "./transport.js";
 
@@ -35,6 +35,8 @@ export class Program {
   #untilMs = 0;
   #running = 0;
   #leases = 0;
+  /** Acquisitions and releases under way. */
+  #pending = 0;
   #isClosed = false;
 
   constructor(
@@ -51,7 +53,7 @@ export class Program {
     this.#chance = chance;
     const { claimMs } = plan;
     this.#holdfast = new Holdfast(new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs }));
-    process.onTurnEnd = () => this.#recordBeliefs();
+    process.onTurnEnd = () => this.#lookBack();
   }
 
   /** No task is under way. */
@@ -73,6 +75,7 @@ export class Program {
 
   close(): void {
     this.process.do(() => {
+      this.#pending += 1;
       void this.#holdfast.close().then(() => {
         this.#isClosed = true;
       });
@@ -93,7 +96,9 @@ export class Program {
       const operation = drawOperation(this.#plan, this.#chance);
       await this.process.sleep(operation.thinkMs);
       if (this.process.nowMs > this.#untilMs) return;
+      this.#pending += 1;
       await this.#perform(operation);
+      this.#pending -= 1;
     }
   }
 
@@ -109,7 +114,10 @@ export class Program {
     let isHeld = false;
     const hold = (held: Lease): Promise<void> => {
       isHeld = true;
-      return this.#hold(lease, operation, held as HeldLease);
+      this.#pending -= 1;
+      return this.#hold(lease, operation, held as HeldLease).finally(() => {
+        this.#pending += 1;
+      });
     };
     try {
       if (entry === "run") {
@@ -157,7 +165,10 @@ export class Program {
     const lock = { process, lease: id, name, token, mode, weight, limit };
     const turns = cohortLimit;
     const graceMs = this.process.worldSpanMs(operation.graceMs);
-    this.#record({ type: "held", ...lock, renews: renew, graceMs, turns, listens });
+    const longestMs = this.process.worldSpanMs(operation.maxHoldMs);
+    const ttlMs = this.process.worldSpanMs(operation.ttlMs);
+    const terms = { ttlMs, renews: renew, graceMs, longestMs, turns, listens };
+    this.#record({ type: "held", ...lock, ...terms });
     const tracked = { id, lease: held, deadlineMs: Number.NaN, untilMs: Number.POSITIVE_INFINITY };
     this.#tracked.add(tracked);
     this.#recordBelief(tracked);
@@ -214,8 +225,12 @@ export class Program {
     }
   }
 
-  #recordBeliefs(): void {
+  /** At the end of a turn: what is believed now, and does anything keep the process alive? */
+  #lookBack(): void {
     for (const tracked of this.#tracked) this.#recordBelief(tracked);
+    if (this.#pending > 0 || this.arbiter.callsUnderWay > 0 || !isHealthy(this.#plan)) return;
+    const { alive } = this.process.timers;
+    if (alive > 0) this.#record({ type: "left", what: "timers that keep it alive", count: alive });
   }
 
   #recordBelief(tracked: Tracked): void {

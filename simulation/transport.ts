@@ -56,6 +56,7 @@ export class SimulatedArbiter implements Arbiter {
   #lastReplyMs = 0;
   #cutUntilMs = 0;
   #isClosed = false;
+  #breaksNext = false;
   #client = "";
   #onPush: (push: Push) => void = () => {};
   #onReset: () => void = () => {};
@@ -66,6 +67,10 @@ export class SimulatedArbiter implements Arbiter {
     this.#process = process;
     this.#around = around;
     around.server.onRestart(() => this.reset());
+  }
+
+  get callsUnderWay(): number {
+    return this.#calls.size;
   }
 
   shardOf(): string {
@@ -112,6 +117,11 @@ export class SimulatedArbiter implements Arbiter {
     this.#cutUntilMs = this.#around.world.nowMs + forMs;
   }
 
+  /** The connections break as soon as something is under way on them. */
+  resetNext(): void {
+    this.#breaksNext = true;
+  }
+
   /** The connections break: what was under way is sent again, or its outcome stays unknown. */
   reset(): void {
     if (this.#isClosed) return;
@@ -152,6 +162,10 @@ export class SimulatedArbiter implements Arbiter {
     if (ordered) {
       arrivalMs = Math.max(arrivalMs, this.#lastRequestMs);
       this.#lastRequestMs = arrivalMs;
+    }
+    if (this.#breaksNext) {
+      this.#breaksNext = false;
+      world.schedule(chance.between(fromMs, arrivalMs), null, () => this.reset());
     }
     const arrive = (): void => this.#arrive(call, connection);
     if (!chance.isLucky(loss) && !this.#isCut()) world.schedule(arrivalMs, null, arrive);

@@ -76,10 +76,13 @@ function wakeUpBound(plan: Plan): WakeUpBound {
   const endMs = leaseMs * (0.01 + 2 * plan.drift) + 6 * longestDelayMs(plan.weather) + SLACK_MS;
   // Whoever is next may be blocked, and so may the one after it.
   const blockMs = plan.blocks > 0 ? plan.programs * ttlMs * plan.freezeParts[1] : 0;
-  const crash = { perCrashMs: leaseMs + claimMs + SLACK_MS, rememberedMs: 4 * claimMs };
-  if (isHealthy(plan)) return { boundMs: endMs + blockMs, ...crash };
-  if (isSteady(plan)) return { boundMs: endMs, ...crash };
+  const waste = {
+    claimMs: claimMs + SLACK_MS,
+    leaseMs: leaseMs + SLACK_MS,
+    silentMs: 3 * claimMs + SLACK_MS,
+  };
+  if (isSteady(plan)) return { boundMs: endMs + blockMs, ...waste };
   const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_BACK_OFF_MS);
   const ghostsMs = leaseMs + plan.programs * claimMs;
-  return { boundMs: endMs + blockMs + leaseMs + ghostsMs + claimMs + unheardMs, ...crash };
+  return { boundMs: endMs + blockMs + leaseMs + ghostsMs + claimMs + unheardMs, ...waste };
 }

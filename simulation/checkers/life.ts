@@ -10,6 +10,8 @@ export interface Life {
   provenMs: number;
   /** When the program stopped to rely on it, or its process died. */
   endedMs: number;
+  /** Its process died while it relied on the lease, or waited for it. */
+  hasCrashed: boolean;
   lost: EntryOf<"lost"> | null;
   refused: EntryOf<"refused"> | null;
   releasing: EntryOf<"releasing"> | null;
@@ -37,6 +39,7 @@ function newLife(asked: EntryOf<"asked">): Life {
     beliefs: [],
     provenMs: Number.NEGATIVE_INFINITY,
     endedMs: Number.POSITIVE_INFINITY,
+    hasCrashed: false,
     lost: null,
     refused: null,
     releasing: null,
@@ -45,7 +48,11 @@ function newLife(asked: EntryOf<"asked">): Life {
 }
 
 function endAll(lives: Map<string, Life>, { process, atMs }: EntryOf<"crashed">): void {
-  for (const life of lives.values()) if (life.asked.process === process) end(life, atMs);
+  for (const life of lives.values()) {
+    if (life.asked.process !== process || life.endedMs <= atMs) continue;
+    life.hasCrashed = true;
+    end(life, atMs);
+  }
 }
 
 function end(life: Life, atMs: number): void {

@@ -5,7 +5,9 @@
  */
 import type { Entry } from "../history.js";
 import { livesOf } from "./life.js";
+import { lastWordMs, StoreAccount } from "./store-account.js";
 import type { Violation } from "./violation.js";
+import { type Waste, WastedGrants } from "./wasted-grants.js";
 
 interface Claim {
   readonly mode: "exclusive" | "shared";
@@ -15,32 +17,28 @@ interface Claim {
 
 interface Moment {
   readonly atMs: number;
-  readonly change: "waits" | "waits no more" | "holds" | "holds no more";
+  readonly change: "waits" | "dies waiting" | "waits no more" | "holds" | "holds no more";
   readonly lease: string;
   readonly claim: Claim;
 }
 
-/** How long a lock may stay free while somebody waits for it. */
-export interface WakeUpBound {
+/** How long a lock may stay free while somebody waits for it, and what prolongs that. */
+export interface WakeUpBound extends Waste {
   readonly boundMs: number;
-  /** How much longer for every process that died: the store has to find out. */
-  readonly perCrashMs: number;
-  /** For how long a dead process still stands in the queue. */
-  readonly rememberedMs: number;
+  /** For how long a process that died keeps its places in the queue. */
+  readonly silentMs: number;
 }
 
 export function checkLostWakeUps(entries: readonly Entry[], bound: WakeUpBound): Violation[] {
   const calmMs = entries.find(({ type }) => type === "calm")?.atMs ?? 0;
   const endMs = entries.at(-1)?.atMs ?? 0;
-  const crashesMs = entries.filter(({ type }) => type === "crashed").map(({ atMs }) => atMs);
+  const wasted = new WastedGrants(entries, bound);
   // A clock that was set back makes the leases of the dead last longer by as much.
   const leastMs = bound.boundMs + setBackMs(entries);
-  const longestMs = (fromMs: number, toMs: number): number => {
-    const isFelt = (atMs: number): boolean => atMs > fromMs - bound.rememberedMs && atMs < toMs;
-    return leastMs + bound.perCrashMs * crashesMs.filter(isFelt).length;
-  };
-  return [...momentsOf(entries)].flatMap(([name, moments]) => {
-    const stall = findStall(moments, calmMs, endMs, longestMs);
+  return [...momentsOf(entries, bound.silentMs)].flatMap(([name, moments]) => {
+    const stall = findStall(moments, calmMs, endMs, (fromMs, toMs) => {
+      return toMs - fromMs > leastMs && toMs - fromMs > leastMs + wasted.costMs(name, fromMs, toMs);
+    });
     if (!stall) return [];
     const { fromMs, toMs, lease } = stall;
     const message = `${lease} waits for "${name}", which is free for ${(toMs - fromMs).toFixed(0)} ms`;
@@ -52,9 +50,10 @@ function setBackMs(entries: readonly Entry[]): number {
   return entries.reduce((sum, entry) => sum + (entry.type === "stepped" ? Math.max(0, -entry.byMs) : 0), 0);
 }
 
-function momentsOf(entries: readonly Entry[]): Map<string, Moment[]> {
+function momentsOf(entries: readonly Entry[], silentMs: number): Map<string, Moment[]> {
+  const account = new StoreAccount(entries);
   const names = new Map<string, Moment[]>();
-  for (const [lease, { asked, held, refused, endedMs, beliefs }] of livesOf(entries)) {
+  for (const [lease, { asked, held, refused, endedMs, beliefs, hasCrashed }] of livesOf(entries)) {
     const moments = names.get(asked.name) ?? [];
     names.set(asked.name, moments);
     const claim = asked;
@@ -63,11 +62,17 @@ function momentsOf(entries: readonly Entry[]): Map<string, Moment[]> {
     };
     if (asked.waits) {
       add(asked.atMs, "waits");
-      add(held?.atMs ?? refused?.atMs ?? endedMs, "waits no more");
+      const isDead = hasCrashed && !held;
+      if (isDead) add(endedMs, "dies waiting");
+      add(isDead ? endedMs + silentMs : (held?.atMs ?? refused?.atMs ?? endedMs), "waits no more");
     }
     if (!held) continue;
     add(held.atMs, "holds");
-    add(Math.min(endedMs, beliefs.at(-1)?.untilMs ?? endedMs), "holds no more");
+    // Nobody can tell the store that a holder died: its lease has to expire.
+    const grant = account.grant(held.name, held.token, held.atMs);
+    const expiryMs = lastWordMs(grant, endedMs + silentMs) + held.ttlMs;
+    const untilMs = beliefs.at(-1)?.untilMs ?? endedMs;
+    add(hasCrashed ? Math.max(untilMs, expiryMs) : Math.min(endedMs, untilMs), "holds no more");
   }
   for (const moments of names.values()) moments.sort((a, b) => a.atMs - b.atMs);
   return names;
@@ -77,26 +82,30 @@ function findStall(
   moments: readonly Moment[],
   calmMs: number,
   endMs: number,
-  longestMs: (fromMs: number, toMs: number) => number,
+  isTooLong: (fromMs: number, toMs: number) => boolean,
 ): { readonly fromMs: number; readonly toMs: number; readonly lease: string } | null {
   const waiting = new Map<string, Claim>();
+  /** The store takes them for waiters still, and one of them may be the next. */
+  const dead = new Map<string, Claim>();
   const holding = new Map<string, Claim>();
   /** Since when somebody should have been served. */
   let openMs = Number.POSITIVE_INFINITY;
   const stallUntil = (toMs: number) => {
     const fromMs = Math.max(openMs, calmMs);
     const [lease] = waiting.keys();
-    if (lease === undefined || toMs - fromMs <= longestMs(fromMs, toMs)) return null;
+    if (lease === undefined || !isTooLong(fromMs, toMs)) return null;
     return { fromMs, toMs, lease };
   };
   for (const { atMs, change, lease, claim } of moments) {
     const stall = stallUntil(atMs);
     if (stall) return stall;
     if (change === "waits") waiting.set(lease, claim);
-    if (change === "waits no more") waiting.delete(lease);
+    if (change === "dies waiting") dead.set(lease, claim);
+    if (change === "dies waiting" || change === "waits no more") waiting.delete(lease);
+    if (change === "waits no more") dead.delete(lease);
     if (change === "holds") holding.set(lease, claim);
     if (change === "holds no more") holding.delete(lease);
-    if (!isOpen(waiting, holding)) openMs = Number.POSITIVE_INFINITY;
+    if (!isOpen(waiting, dead, holding)) openMs = Number.POSITIVE_INFINITY;
     else if (change === "holds") openMs = atMs;
     else openMs = Math.min(openMs, atMs);
   }
@@ -104,11 +113,15 @@ function findStall(
 }
 
 /** Somebody waits, and whoever of them is next would fit in. */
-function isOpen(waiting: Map<string, Claim>, holding: Map<string, Claim>): boolean {
+function isOpen(
+  waiting: Map<string, Claim>,
+  dead: Map<string, Claim>,
+  holding: Map<string, Claim>,
+): boolean {
   if (waiting.size === 0) return false;
   const held = [...holding.values()];
   const sum = held.reduce((weight, claim) => weight + claim.weight, 0);
-  return [...waiting.values()].every((claim) => {
+  return [...waiting.values(), ...dead.values()].every((claim) => {
     if (held.length === 0) return true;
     if ([claim, ...held].some(({ mode }) => mode === "exclusive")) return false;
     return [claim, ...held].every(({ limit }) => sum + claim.weight <= limit);

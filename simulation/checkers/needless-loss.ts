@@ -1,6 +1,7 @@
 /**
  * Unknown is not lost: a lease ends before its deadline only for a reason that the store's account
- * shows, and where nothing goes wrong no lease that is renewed is lost at all.
+ * shows, and where nothing goes wrong no lease that is renewed is lost at all. Nor does an acquisition
+ * fail for a store that is there.
  */
 import type { Entry, EntryOf } from "../history.js";
 import { Attention } from "./attention.js";
@@ -9,6 +10,8 @@ import { lastWordMs, StoreAccount } from "./store-account.js";
 import type { Violation } from "./violation.js";
 
 const SLACK_MS = 3;
+/** A store that was silent for so long counts as out of reach. */
+const SILENCE_MS = 15_000;
 /** Sleep is known to 10 ms, and rounded up. */
 const SLEEP_SLACK_MS = 30;
 
@@ -18,8 +21,14 @@ export function checkNeedlessLoss(
 ): Violation[] {
   const account = new StoreAccount(entries);
   const attention = new Attention(entries);
+  const calmMs = entries.find(({ type }) => type === "calm")?.atMs ?? 0;
   return [...livesOf(entries).values()].flatMap((life) => {
-    const { held, lost, releasing } = life;
+    const { asked, held, lost, releasing, refused } = life;
+    if (refused?.reason === "HF_STORE" && refused.atMs > calmMs + SILENCE_MS) {
+      const message = `${asked.lease} failed although the store was there`;
+      const { name, atMs } = asked;
+      return [{ checker: "needless loss", message, name, fromMs: atMs, toMs: refused.atMs }];
+    }
     // A copy of the release that nobody knows of may have been the one that found the lease.
     if (hasStrays && releasing && lost && lost.atMs > releasing.atMs) return [];
     if (!held || !lost || isExplained(held, lost, account)) return [];

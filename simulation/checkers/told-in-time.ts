@@ -51,6 +51,9 @@ function checkLoss({ held, beliefs, lost, endedMs }: Life, attention: Attention,
   if (first <= atMs && !attention.wasFrozen(process, atMs - 1, atMs)) {
     return { message: `${lease} was over when it was given`, dueMs: atMs };
   }
+  if (untilMs !== undefined && untilMs > atMs + held.longestMs + SLACK_MS) {
+    return { message: `${lease} is relied on for too long`, dueMs: untilMs };
+  }
   if (!held.listens || untilMs === undefined || attention.wasSuspended(process, atMs, untilMs)) return null;
   const dueMs = attention.latestMs(process, Math.max(atMs, untilMs - graceMs), SLACK_MS);
   const toldMs = lost?.atMs ?? Number.POSITIVE_INFINITY;

@@ -22,6 +22,8 @@ export interface LeaseReport {
 
 /** What a client in another process does when it is told to. */
 export interface ChildVerbs {
+  /** From now on the store is known to reach this client. */
+  warmUp(): Promise<void>;
   /** The token, when it is granted. */
   acquire(lock: LockChoice, options?: ChildOptions): Promise<bigint>;
   tryAcquire(lock: LockChoice, options?: ChildOptions): Promise<bigint | null>;

@@ -16,6 +16,7 @@ import type {
 } from "./child-verbs.js";
 import { machineMs } from "./patience.js";
 import { countUp } from "./shared-counter.js";
+import { warmUp } from "./warm-up.js";
 
 class ChildProgram implements ChildVerbs {
   readonly #locks: Holdfast;
@@ -23,6 +24,10 @@ class ChildProgram implements ChildVerbs {
 
   constructor(locks: Holdfast) {
     this.#locks = locks;
+  }
+
+  warmUp(): Promise<void> {
+    return warmUp(this.#locks);
   }
 
   async acquire(choice: LockChoice, options?: ChildOptions): Promise<bigint> {

@@ -7,6 +7,7 @@ import type { Store, Traits } from "../store.js";
 import { ChildClient } from "./child-client.js";
 import type { Faults, Harness } from "./harness.js";
 import { PATIENCE_MS, until, within } from "./patience.js";
+import { warmUp } from "./warm-up.js";
 
 const LEAST_TTL_MS = 800;
 const RENEWED_TTL_MS = 2_000;
@@ -45,6 +46,13 @@ export class Context {
   /** A client of its own; leases and patience are long unless something else is said. */
   async open(defaults: AcquireOptions = {}): Promise<Holdfast> {
     return this.bind(await this.openStore(), defaults);
+  }
+
+  /** A client that the store is known to reach: only such a one has a place that nobody takes. */
+  async openKnown(defaults: AcquireOptions = {}): Promise<Holdfast> {
+    const locks = await this.open(defaults);
+    await warmUp(locks);
+    return locks;
   }
 
   /** A bare store. Whoever does not bind it closes it. */

@@ -13,6 +13,7 @@ export async function passOver(
 ): Promise<void> {
   const locks = await context.open();
   const children = await context.children(3);
+  await Promise.all(children.map((child) => child.call("warmUp")));
   const { renewedMs } = context.ttl;
   const held = await locks.mutex("m").acquire();
   const acquiring: Promise<bigint>[] = [];

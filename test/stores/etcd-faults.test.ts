@@ -1,6 +1,7 @@
 /**
- * What etcd and its clients do wrong, and what must hold all the same. The store's own rules are in the
- * conformance suite; here servers die, stop, lose contact and run full under holders and waiters.
+ * What etcd and its clients do wrong, and what must hold all the same. The store's own rules are in
+ * the conformance suite; here servers die, stop, lose contact and run full under holders and
+ * waiters.
  */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
@@ -23,6 +24,7 @@ import { etcdUrl } from "./etcd-harness.js";
 const run = promisify(execFile);
 const isFull = process.env.HOLDFAST_FULL === "1";
 const ROUNDS = isFull ? 5 : 1;
+const ETCDCTL = "etcdctl";
 
 const opened: Holdfast[] = [];
 
@@ -81,7 +83,7 @@ describe("one node", () => {
   afterAll(() => server.close());
 
   const etcdctl = (...args: string[]) =>
-    spawn("etcdctl", [`--endpoints=127.0.0.1:${server.port}`, ...args], {
+    spawn(ETCDCTL, [`--endpoints=127.0.0.1:${server.port}`, ...args], {
       env: { ...process.env, ETCDCTL_API: "3" },
       stdio: ["pipe", "pipe", "inherit"],
     });
@@ -282,7 +284,7 @@ describe("one node", () => {
   it("needs a role with its own keys only", async () => {
     const guarded = await startEtcd();
     const ctl = (...args: string[]) =>
-      run("etcdctl", [`--endpoints=127.0.0.1:${guarded.port}`, ...args], {
+      run(ETCDCTL, [`--endpoints=127.0.0.1:${guarded.port}`, ...args], {
         env: { ...process.env, ETCDCTL_API: "3" },
       });
     try {

@@ -297,6 +297,18 @@ it("passes the lock on at once when the next in line was killed", async () => {
   expect(performance.now() - startMs).toBeLessThan(1_000);
 });
 
+it("leaves the event loop its turns in a program that locks without a pause", async () => {
+  const locks = open();
+  let isOver = false;
+  setTimeout(() => {
+    isOver = true;
+  }, 50);
+  const startMs = performance.now();
+  while (!isOver && performance.now() < startMs + 5_000)
+    await locks.mutex("x").run(() => undefined);
+  expect(performance.now() - startMs).toBeLessThan(2_000);
+});
+
 it("keeps everything to its user", async () => {
   const deep = join(folder, "a", "b", "locks.db");
   await (await open({}, deep).mutex("x").acquire()).release();

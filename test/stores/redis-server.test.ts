@@ -187,7 +187,7 @@ describe("with replicas", () => {
         .catch((error) => error);
       expect(refused).toBeInstanceOf(ReplicationError);
       expect(refused).toMatchObject({ asked: 1, acknowledged: 0, timeoutMs: 200 });
-      await expect.poll(() => client.exists("{hf:r}:l:n")).toBe(0);
+      await expect.poll(async () => (await locks.inspect("n")).holders).toEqual([]);
     } finally {
       replicas[0]?.resume();
     }

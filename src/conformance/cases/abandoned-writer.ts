@@ -7,7 +7,7 @@ export const abandonedWriter: Behaviour = {
   title: "readers behind a writer that gives up are served at once",
   needs: needAll(needShared, needFifo),
   async run(context) {
-    const [a, b] = [await context.open(), await context.open()];
+    const [a, b] = [await context.openKnown(), await context.openKnown()];
     await a.readWrite("m").read.acquire();
     const controller = new AbortController();
     const writing = b.readWrite("m").write.acquire({ signal: controller.signal });

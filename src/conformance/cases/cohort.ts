@@ -9,8 +9,8 @@ export const cohort: Behaviour = {
   title: "waiters of one client take at most cohortLimit turns while another client waits",
   needs: needAll(needFifo, needSpans),
   async run(context) {
-    const many = await context.open({ cohortLimit: LIMIT });
-    const [one, first] = [await context.open(), await context.open()];
+    const many = await context.openKnown({ cohortLimit: LIMIT });
+    const [one, first] = [await context.openKnown(), await context.openKnown()];
     const served: { readonly by: string; readonly token: bigint }[] = [];
     const turn = (by: string) => async (lease: { readonly token: bigint }) => {
       served.push({ by, token: lease.token });

@@ -10,7 +10,7 @@ export const longWait: Behaviour = {
   title: "a waiter that waits for many of its ttls keeps its place",
   needs: needFifo,
   async run(context) {
-    const clients = await Promise.all([1, 2, 3].map(() => context.open(strict)));
+    const clients = await Promise.all([1, 2, 3].map(() => context.openKnown(strict)));
     const [a, b, c] = clients;
     assert.ok(a && b && c);
     const { shortMs, longMs } = context.ttl;

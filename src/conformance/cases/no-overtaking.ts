@@ -9,7 +9,7 @@ export const noOvertaking: Behaviour = {
   title: "a try does not overtake those who wait",
   needs: needFifo,
   async run(context) {
-    const [a, b] = [await context.open(strict), await context.open(strict)];
+    const [a, b] = [await context.openKnown(strict), await context.openKnown(strict)];
     const held = await a.mutex("m").acquire();
     const waiting = b.mutex("m").acquire();
     await context.untilWaiting(a, "m", 1);

@@ -7,7 +7,7 @@ export const semaphoreWeights: Behaviour = {
   title: "a heavy request is not overtaken by light ones that would fit",
   needs: needAll(needShared, needFifo),
   async run(context) {
-    const [a, b] = [await context.open(), await context.open()];
+    const [a, b] = [await context.openKnown(), await context.openKnown()];
     const light = await a.semaphore("s", 4).acquire({ weight: 2 });
     const heavy = b.semaphore("s", 4).acquire({ weight: 4 });
     await context.untilWaiting(a, "s", 1);

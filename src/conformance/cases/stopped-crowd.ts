@@ -9,8 +9,9 @@ export const stoppedCrowd: Behaviour = {
   title: "a stopped process with many waiters costs no more time than one with a single one",
   needs: needAll(needFifo, needStopping),
   async run(context) {
-    const [locks, child] = [await context.open(), await context.child()];
+    const [locks, child] = [await context.openKnown(), await context.child()];
     const { renewedMs } = context.ttl;
+    await child.call("warmUp");
     const held = await locks.mutex("m").acquire();
     const crowd = Array.from({ length: 20 }, () =>
       child.call("acquire", lock, { ttlMs: renewedMs, ...strict }),

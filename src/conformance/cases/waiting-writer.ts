@@ -7,7 +7,7 @@ export const waitingWriter: Behaviour = {
   title: "a waiting writer stops new readers, who are served together after it",
   needs: needAll(needShared, needFifo),
   async run(context) {
-    const [a, b] = [await context.open(), await context.open()];
+    const [a, b] = [await context.openKnown(), await context.openKnown()];
     const reader = await a.readWrite("m").read.acquire();
     const writing = b.readWrite("m").write.acquire();
     await context.untilWaiting(a, "m", 1);

@@ -2,9 +2,9 @@
  * Transactions of one session that are asked for in one turn of the event loop travel as one.
  *
  * Each stays a transaction of its own inside. What is written together has one revision, so a batch
- * never has two of one line: both entries would have the same token, and a watch that starts after the
- * listing of the one would miss the other. One alone is sent as it is, and not delayed. When etcd
- * refuses a batch, it refuses all of it for the sake of one: then each is sent for itself.
+ * never has two of one line: both entries would have the same token, and a watch that starts after
+ * the listing of the one would miss the other. One alone is sent as it is, and not delayed. When
+ * etcd refuses a batch, it refuses all of it for the sake of one: then each is sent for itself.
  */
 import { StoreError } from "../../errors.js";
 import type { Port } from "../../time/port.js";

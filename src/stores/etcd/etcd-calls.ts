@@ -3,8 +3,8 @@
  *
  * The promise of a client may never settle, and one whose time is up may still be sent when the
  * connection comes back: every call has a deadline that the transport keeps, and a timer of our own
- * behind it. Clients may send a request again by themselves: each sending is counted, because a copy
- * that was sent before the one answered may arrive after it.
+ * behind it. Clients may send a request again by themselves: each sending is counted, because a
+ * copy that was sent before the one answered may arrive after it.
  */
 import { StoreError } from "../../errors.js";
 import type { Port } from "../../time/port.js";
@@ -24,11 +24,10 @@ import type {
 /** The timer comes after the transport's own deadline, which tells more. */
 const TIMER_SLACK_MS = 100;
 
-/** Refused by etcd itself, before anything was changed. */
-const NOT_APPLIED =
-  /lease not found|database space exceeded|permission denied|invalid auth token|user name is empty|authentication failed|too many requests|too many operations|duplicate key/;
-/** And the same request will be refused again. */
+/** Refused by etcd itself, and it will be refused again. */
 const FINAL = /database space exceeded|permission denied|user name is empty|authentication failed/;
+/** Refused by etcd itself, before anything was changed. */
+const REFUSED = /lease not found|invalid auth token|too many (requests|operations)|duplicate key/;
 
 export class EtcdCalls {
   readonly #client: EtcdClient;
@@ -76,7 +75,9 @@ export class EtcdCalls {
     return Number((await this.#settle(limitMs, asked)).TTL);
   }
 
-  /** A stream for a single keep-alive: nothing can be wrong with it that was not wrong a moment ago. */
+  /**
+   * A stream for a single keep-alive: nothing can be wrong with it that was not wrong a moment ago.
+   */
   async keepAlive(leaseNumber: string, limitMs: number): Promise<KeepAliveReply> {
     let stream: EtcdStream<{ readonly ID: string }, KeepAliveReply> | undefined;
     let isOver = false;
@@ -134,8 +135,9 @@ export function isOutOfSpace(error: unknown): boolean {
 
 function storeError(cause: unknown): StoreError {
   const text = cause instanceof Error ? cause.message : String(cause);
-  const outcome = NOT_APPLIED.test(text) ? "not_applied" : "unknown";
-  return new StoreError(`etcd: ${text}`, { outcome, retryable: !FINAL.test(text), cause });
+  const isFinal = FINAL.test(text);
+  const outcome = isFinal || REFUSED.test(text) ? "not_applied" : "unknown";
+  return new StoreError(`etcd: ${text}`, { outcome, retryable: !isFinal, cause });
 }
 
 function causeText(error: unknown): string {

@@ -1,4 +1,6 @@
-/** As much of an `etcd3` client as the store uses; keys are bytes, 64-bit numbers travel as text. */
+/**
+ * As much of an `etcd3` client as the store uses; keys are bytes, 64-bit numbers travel as text.
+ */
 export interface EtcdClient {
   readonly kv: {
     txn(request: TxnRequest, options?: CallOptions): Promise<TxnReply>;

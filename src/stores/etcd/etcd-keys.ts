@@ -1,11 +1,12 @@
 /**
  * Where things are in etcd.
  *
- * The entries of a lock are `<name>/<leaseHex>.<mode>.<weight>.<limit>.<owner>`, with the name as it is:
- * just where `etcdctl lock` and Go's concurrency package put theirs (`<name>/<leaseHex>`). The last part
- * of a key never has a slash, so the name is what comes before the last one, and no two names meet.
- * Everything else begins with `holdfast:`; so that no lock meets that either, a lock whose own name
- * begins with it moves to `holdfast:lock/`. A namespace is written without slashes.
+ * The entries of a lock are `<name>/<leaseHex>.<mode>.<weight>.<limit>.<owner>`, with the name as
+ * it is: just where `etcdctl lock` and Go's concurrency package put theirs (`<name>/<leaseHex>`).
+ * The last part of a key never has a slash, so the name is what comes before the last one, and no
+ * two names meet. Everything else begins with `holdfast:`; so that no lock meets that either, a
+ * lock whose own name begins with it moves to `holdfast:lock/`. A namespace is written without
+ * slashes.
  */
 import { type Mode, NO_LIMIT } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";

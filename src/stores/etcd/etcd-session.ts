@@ -1,17 +1,18 @@
 /**
  * A session is a lease and one key bound to it.
  *
- * The key is the guard against ghosts. Every request that makes an entry compares the key's revision
- * with the last one known here. When an entry is removed while a copy of its request may be under way,
- * the removal writes the key in the same transaction: its revision is then greater than all that were
- * ever compared with, and never comes back, so the copy is refused whenever it arrives. Others of the
- * session who compared with the old revision are refused, too, for certain, and ask again with the new.
- * The key ends with the lease; a lease made anew by a late copy of its request has no such key.
+ * The key is the guard against ghosts. Every request that makes an entry compares the key's
+ * revision with the last one known here. When an entry is removed while a copy of its request may
+ * be under way, the removal writes the key in the same transaction: its revision is then greater
+ * than all that were ever compared with, and never comes back, so the copy is refused whenever it
+ * arrives. Others of the session who compared with the old revision are refused, too, for certain,
+ * and ask again with the new. The key ends with the lease; a lease made anew by a late copy of its
+ * request has no such key.
  *
- * A keep-alive is answered from the memory of a member that takes itself for the leader. It counts only
- * when a linearizable read, begun after the answer, finds the key, and both answers name the same term:
- * then the leader of that term was still the leader after it had taken the keep-alive, and whoever leads
- * later gives every lease its full ttl again.
+ * A keep-alive is answered from the memory of a member that takes itself for the leader. It counts
+ * only when a linearizable read, begun after the answer, finds the key, and both answers name the
+ * same term: then the leader of that term was still the leader after it had taken the keep-alive,
+ * and whoever leads later gives every lease its full ttl again.
  */
 import { StoreError } from "../../errors.js";
 import { keyOf } from "../../rules/name.js";
@@ -221,7 +222,10 @@ export class EtcdSession implements SessionLink {
     await this.#tools.calls.revokeLease(this.#lease, limitMs);
   }
 
-  /** Null when the lease is gone. Until the request is answered at the first sending, it is doubtful. */
+  /**
+   * Null when the lease is gone. Until the request is answered at the first sending, it is
+   * doubtful.
+   */
   async #send(
     entry: OwnEntry,
     limitMs: number,

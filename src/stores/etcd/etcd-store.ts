@@ -8,8 +8,8 @@ export interface EtcdStoreOptions {
   /** An `Etcd3` of the package `etcd3`. It is not closed with the store. */
   readonly client: EtcdClient;
   /**
-   * Locks of different namespaces never meet. Default: none, and then a lock is where `etcdctl lock`
-   * and Go's concurrency package look for it.
+   * Locks of different namespaces never meet. Default: none, and then a lock is where `etcdctl
+   * lock` and Go's concurrency package look for it.
    */
   readonly namespace?: string;
 }
@@ -18,7 +18,8 @@ export interface EtcdStoreOptions {
  * Locks in etcd 3.4 or later.
  *
  * @example
- * const locks = new Holdfast(etcdStore({ client: new Etcd3({ hosts: ["http://127.0.0.1:2379"] }) }));
+ * const locks = new Holdfast(etcdStore({ client: new Etcd3({ hosts: ["http://127.0.0.1:2379"] })
+ * }));
  */
 export function etcdStore({ client, namespace = "" }: EtcdStoreOptions): Store {
   return makeEtcdStore(client, namespace, () => {});

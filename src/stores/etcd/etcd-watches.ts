@@ -1,8 +1,9 @@
 /**
  * All watches of one store, on one stream.
  *
- * A watch is never repaired: when it is cancelled (its revision was compacted), its stream ends or its
- * member is gone, it is told as broken, and whoever watched looks at the store and watches from there.
+ * A watch is never repaired: when it is cancelled (its revision was compacted), its stream ends or
+ * its member is gone, it is told as broken, and whoever watched looks at the store and watches from
+ * there.
  */
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";

@@ -7,12 +7,13 @@ import { EtcdEntry } from "./etcd-entry.js";
 export type EtcdGuard = readonly [key: Buffer, column: "Create", comparator: "==", value: string];
 
 /**
- * The condition that a lease still holds, for transactions of your own: etcd itself then refuses what a
- * stale holder writes, however late it comes. The client must be one without a namespace of its own.
- * Throws `UnsupportedError` for a lease that is not of an etcd store.
+ * The condition that a lease still holds, for transactions of your own: etcd itself then refuses
+ * what a stale holder writes, however late it comes. The client must be one without a namespace of
+ * its own. Throws `UnsupportedError` for a lease that is not of an etcd store.
  *
  * @example
- * await etcd.if(...guard(lease)).then(etcd.put("config").value("new")).commit(); // succeeded: true | false
+ * await etcd.if(...guard(lease)).then(etcd.put("config").value("new")).commit(); // succeeded: true
+ * | false
  */
 export function guard(lease: object): EtcdGuard {
   const { hold } = lease as { readonly hold?: { readonly grant: Grant } };

@@ -16,8 +16,8 @@ const PARAMETERS = ["host", "namespace", "ca", "cert", "key"];
 const plain = { execute: async <T>(call: () => T): Promise<Awaited<T>> => await call() };
 
 /**
- * Opens `etcd://[user:password@]host[:port][,host…][?namespace=…]`, or `etcds:` for TLS with `ca`, `cert`
- * and `key` as paths of PEM files. Closing the store closes its client.
+ * Opens `etcd://[user:password@]host[:port][,host…][?namespace=…]`, or `etcds:` for TLS with `ca`,
+ * `cert` and `key` as paths of PEM files. Closing the store closes its client.
  */
 export async function openEtcdStore(url: URL): Promise<Store> {
   const client = await openEtcdClient(url);

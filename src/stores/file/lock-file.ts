@@ -22,6 +22,8 @@ const TRIES_AT_ONCE = 4;
 const TURNS = 16;
 const LONGEST_PAUSE_MS = 16;
 const ABANDONED_MS = 2_000;
+/** A program that locks in a loop never waits, so without this its timers and sockets never ran. */
+const TURN_MS = 10;
 
 const BUSY = Symbol("busy");
 
@@ -49,6 +51,8 @@ export class LockFile {
   /** Transactions that wait for another process, in order, and how many they are. */
   #line: Promise<unknown> = Promise.resolve();
   #waiting = 0;
+  /** When this turn of the event loop has to end; 0 before its first transaction. */
+  #turnEndMs = 0;
 
   private constructor(path: string) {
     this.path = path;
@@ -85,7 +89,10 @@ export class LockFile {
    * With `anew`, on the file that stands at the path now; else the last one seen there will do.
    */
   transact<T>(work: Work<T>, anew: boolean): T | Promise<T> {
-    if (anew) this.#isChecked = false;
+    if (anew) {
+      this.#isChecked = false;
+      if (this.#isTurnOver()) return nextTurn().then(() => this.transact(work, anew));
+    }
     if (this.#waiting === 0) {
       for (let tries = 0; tries < TRIES_AT_ONCE; tries += 1) {
         const outcome = this.#try(work);
@@ -100,6 +107,18 @@ export class LockFile {
       () => this.#leaveLine(),
     );
     return turn;
+  }
+
+  /** Whether the event loop has had no turn for too long, because every answer came at once. */
+  #isTurnOver(): boolean {
+    const nowMs = machinePort.clock.nowMs();
+    if (this.#turnEndMs === 0) {
+      this.#turnEndMs = nowMs + TURN_MS;
+      setImmediate(() => {
+        this.#turnEndMs = 0;
+      }).unref();
+    }
+    return nowMs > this.#turnEndMs;
   }
 
   #leaveLine(): void {
@@ -239,8 +258,12 @@ function instant(): Instant {
 
 /** A few turns of the event loop first, then ever longer pauses, spread so that nobody starves. */
 function pause(tries: number): Promise<void> {
-  if (tries < TURNS) return new Promise((resume) => setImmediate(resume));
+  if (tries < TURNS) return nextTurn();
   const { timers, random } = machinePort;
   const delayMs = Math.min(2 ** (tries - TURNS), LONGEST_PAUSE_MS) * (0.5 + random.fraction());
   return new Promise((resume) => timers.after(delayMs, resume, true));
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resume) => setImmediate(resume));
 }

@@ -17,7 +17,7 @@ function tableAt(index: number): number {
   return table[index & 0xff] ?? 0;
 }
 
-/** The slot of a key: that of its tag in braces, where it has one. */
+/** The slot of a key: that of the text in its first braces, where there is any. */
 export function slotOf(key: string): number {
-  return crc16(/\{([^}]+)\}/.exec(key)?.[1] ?? key) % SLOTS;
+  return crc16(/^[^{]*\{([^}]+)\}/.exec(key)?.[1] ?? key) % SLOTS;
 }

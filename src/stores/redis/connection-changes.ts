@@ -7,8 +7,8 @@ export interface Emitter {
 const counts = new WeakMap<Emitter, { changes: number }>();
 
 /**
- * Counts how often a client's connection changed. One set of listeners per client, however many stores
- * use it: clients warn about more than ten.
+ * Counts how often a client's connection changed. One set of listeners per client, however many
+ * stores use it: clients warn about more than ten.
  */
 export function countChanges(client: Emitter, watch: (onChange: () => void) => void): () => number {
   let count = counts.get(client);

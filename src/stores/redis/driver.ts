@@ -18,10 +18,10 @@ export interface Driver {
   readonly database: number;
   /** What the client puts before every key by itself. */
   readonly keyPrefix: string;
-  /** How often the connection of the client has changed: a call may have been sent twice over it. */
+  /** How often the client's connection has changed: a call may have been sent twice over it. */
   changes(): number;
   /** One command by the user's client, to the server that serves `key`. */
-  send(key: string, args: readonly string[]): Promise<unknown>;
+  send(key: string, command: string, args: readonly string[]): Promise<unknown>;
   /** Opens a connection to the server that serves `key`, or to any. */
   open(key: string | null): Promise<OwnConnection>;
 }
@@ -33,6 +33,6 @@ export function driverOf(client: unknown): Driver {
   throw new InvalidOptionError(
     "client",
     typeof client,
-    "must be a client, Sentinel client or Cluster of ioredis 5 or 6, or of redis (node-redis) 5 or 6",
+    "must be a client, Sentinel client or Cluster of ioredis 5 or 6 or redis (node-redis) 5 or 6",
   );
 }

@@ -8,7 +8,7 @@ interface Meaning {
   readonly advice: string;
 }
 
-/** The first that matches counts. Errors that Redis gives before it runs a script change nothing. */
+/** The first that matches counts. What Redis refuses before it runs a script changed nothing. */
 const MEANINGS: readonly Meaning[] = [
   no(/^LOADING/, "Redis is still loading its data"),
   no(/^READONLY/, "this server is a replica now: the client must find the new master"),

@@ -1,13 +1,14 @@
 /**
  * Locks in Redis or Valkey: one server, Sentinel, or Cluster.
  *
- * Why it is safe: a script runs alone in its server, by that server's clock, and follows the rules of
- * the ledger; a grant is made only where the holders allow it. A holder's own deadline counts from the
- * moment its request was sent and lies before the expiry in Redis, so it stops believing before Redis
- * may grant to another, unless the server's clock jumps or its data is lost. What a restart without
- * data, an eviction or a failover forgets, others may take: there the tokens decide, which follow the
- * clock in microseconds and the highest that any client saw, so the later grant has the higher one.
- * With `replicas`, a grant counts only when so many replicas have it: a failover to one of them keeps it.
+ * Why it is safe: a script runs alone in its server, by that server's clock, and follows the rules
+ * of the ledger; a grant is made only where the holders allow it. A holder's own deadline counts
+ * from the moment its request was sent and lies before the expiry in Redis, so it stops believing
+ * before Redis may grant to another, unless the server's clock jumps or its data is lost. What a
+ * restart without data, an eviction or a failover forgets, others may take: there the tokens
+ * decide, which follow the clock in microseconds and the highest that any client saw, so that the
+ * later grant has the higher one. With `replicas`, a grant counts only when so many replicas have
+ * it: a failover to one of them keeps it.
  */
 import { InvalidOptionError } from "../../errors.js";
 import type { Store } from "../../store.js";
@@ -20,8 +21,8 @@ import { RedisArbiter } from "./redis-arbiter.js";
 
 export interface RedisStoreOptions {
   /**
-   * A client of ioredis 5 or 6 or of redis (node-redis) 5 or 6: plain, Sentinel or Cluster. Its database,
-   * key prefix, user and TLS settings are kept. It stays yours: the store never closes it.
+   * A client of ioredis 5 or 6 or of redis (node-redis) 5 or 6: plain, Sentinel or Cluster. Its
+   * database, key prefix, user and TLS settings are kept. It stays yours: it is never closed.
    */
   readonly client: Ioredis | NodeRedis;
   /** Locks of different namespaces do not meet. Default: the empty one. */
@@ -36,7 +37,7 @@ export interface RedisStoreOptions {
 
 const MOST_REPLICA_TIMEOUT_MS = 4_000;
 
-/** Locks in Redis by a client of yours. Throws `InvalidOptionError` for a client it does not know. */
+/** Locks in Redis by a client of yours. Throws `InvalidOptionError` where it does not know it. */
 export function redisStore(options: RedisStoreOptions): Store {
   return open(options);
 }
@@ -59,8 +60,8 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
 }
 
 /**
- * Opens `redis://user:password@host:6379/5`, `rediss:` (TLS), `redis+sentinel://host:26379/master/5` or
- * `redis+cluster://host:7000`; more hosts as `?node=host:port`, and `namespace`, `replicas`,
+ * Opens `redis://user:password@host:6379/5`, `rediss:` (TLS), `redis+cluster://host:7000` or
+ * `redis+sentinel://host:26379/master/5`; more hosts as `?node=host:port`, and `namespace`, `replicas`,
  * `replicaTimeoutMs`, `claimMs` likewise. Uses ioredis where it is installed, else redis.
  */
 export async function openRedisStore(url: URL): Promise<Store> {

@@ -53,7 +53,7 @@ function plainDriver(client: Plain): Driver {
     database: Number(db ?? 0),
     keyPrefix: String(keyPrefix ?? ""),
     changes: countChanges(client, (onChange) => client.on("close", onChange)),
-    send: (_key, args) => call(client, args),
+    send: (_key, command, args) => client.call(command, args),
     open: async () => own(client),
   };
 }
@@ -71,7 +71,7 @@ function clusterDriver(client: Cluster): Driver {
       for (const node of client.nodes("master")) watch(node);
       client.on("+node", watch);
     }),
-    send: (_key, args) => call(client, args),
+    send: (_key, command, args) => client.call(command, args),
     async open(key) {
       const nodes = client.nodes("master");
       const [address] = (key === null ? undefined : client.slots[slotOf(prefix + key)]) ?? [];

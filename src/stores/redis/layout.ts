@@ -6,8 +6,9 @@
  *   {hf:ns}:l:name    a lock (e: an election, o: a once)
  *   {hf:ns}e:l:name   what belongs to it, see lua/state.lua
  *
- * All keys of one call must be in one slot of a Cluster. There a namespace has 64 shards, `{hf:ns:7}`,
- * whose slots are spread evenly: calls still carry many names, and all nodes get their part.
+ * All keys of one call must be in one slot of a Cluster. There a namespace has 64 shards, as
+ * `{hf:ns:7}`, whose slots are spread evenly: calls still carry many names, and every node gets its
+ * part.
  */
 import { crc16, SLOTS } from "./cluster-slot.js";
 

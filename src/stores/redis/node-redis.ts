@@ -72,7 +72,7 @@ function plainDriver(client: Plain): Driver {
     database: Number(client.options?.database ?? 0),
     keyPrefix: "",
     changes: changesOf(client),
-    send: (_key, args) => client.sendCommand(args),
+    send: (_key, command, args) => client.sendCommand([command, ...args]),
     open: () => own(client),
   };
 }
@@ -84,7 +84,7 @@ function clusterDriver(client: Cluster): Driver {
     database: 0,
     keyPrefix: "",
     changes: changesOf(client),
-    send: (key, args) => client.sendCommand(key, false, args),
+    send: (key, command, args) => client.sendCommand(key, false, [command, ...args]),
     async open(key) {
       const { masters, slots } = client;
       const node =
@@ -106,7 +106,7 @@ function sentinelDriver(client: Sentinel): Driver {
     database: 0,
     keyPrefix: "",
     changes: changesOf(client),
-    send: (_key, args) => client.sendCommand(false, args),
+    send: (_key, command, args) => client.sendCommand(false, [command, ...args]),
     open: async (key) => (key === null ? listening(client) : await ownSentinel(client)),
   };
 }

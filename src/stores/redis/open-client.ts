@@ -27,7 +27,7 @@ type Constructor = new (...args: unknown[]) => unknown;
 
 /**
  * Opens a client of our own with whichever library is installed. Its connections do not keep the
- * process alive: a lease that is held is no reason to go on, and one that is awaited has its timers.
+ * process alive: a held lease is no reason to go on, and an awaited one has its timers.
  */
 export async function openClient(url: URL): Promise<OpenedClient> {
   const target = parse(url);

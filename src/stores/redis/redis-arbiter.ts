@@ -24,7 +24,7 @@ const TRAITS: Traits = {
   minTtlMs: 50,
 };
 
-/** Flags of a batch: nobody can tell whether a push was heard; tell which run of the server acted. */
+/** Flags of a batch: a push may be heard elsewhere; tell which run of the server acted. */
 const UNCOUNTED = 1;
 const TELL_RUN = 2;
 
@@ -38,6 +38,9 @@ export interface RedisArbiterOptions {
   /** Closes the client, where it is ours. */
   readonly onClose?: () => Promise<void>;
 }
+
+/** An execution, and which run of a server it was where that was asked for. */
+type Answers = Execution & { readonly run: string };
 
 export class RedisArbiter implements Arbiter {
   readonly name = "redis";
@@ -69,7 +72,9 @@ export class RedisArbiter implements Arbiter {
 
   execute(shard: string, commands: readonly Command[]): Promise<Execution> {
     this.#used.add(shard);
-    return this.#execute(shard, commands);
+    const before = this.#driver.changes();
+    const answered = this.#send(shard, commands).then((raw) => this.#read(commands, raw, before));
+    return this.#options.replicas === 0 ? answered : this.#replicated(shard, answered);
   }
 
   async *list(prefix: string): AsyncIterable<{ key: string; view: View }> {
@@ -91,8 +96,8 @@ export class RedisArbiter implements Arbiter {
   }
 
   /**
-   * Commands do not wait for the subscription: a push that comes before it is up finds nobody, which
-   * the server counts, or is missed; both heal by what the family asks after `onReset`.
+   * Commands do not wait for the subscription: a push that comes before it is up finds nobody,
+   * which the server counts, or is missed; both heal by what the family asks after `onReset`.
    */
   listen(client: string, onPush: (push: Push) => void, onReset: () => void): void {
     this.#subscription = new Subscription(
@@ -107,7 +112,7 @@ export class RedisArbiter implements Arbiter {
     );
   }
 
-  /** Whoever entered a queue before the subscription, but hears of it only now, missed pushes too. */
+  /** Whoever entered a queue before that, but hears of it only now, missed pushes too. */
   async #afterAnswers(onReset: () => void): Promise<void> {
     // Servers answer in order: what was under way comes before the answer to this.
     await Promise.allSettled([...this.#used].map((shard) => this.execute(shard, [])));
@@ -120,9 +125,23 @@ export class RedisArbiter implements Arbiter {
     await this.#options.onClose?.();
   }
 
-  async #execute(shard: string, commands: readonly Command[]): Promise<Execution> {
-    const before = this.#driver.changes();
-    const raw = await this.#call(shard, commands);
+  /** Sends before it returns, and with as few promises as can be: this is the way of every lock. */
+  #send(shard: string, commands: readonly Command[]): Promise<unknown> {
+    const index = this.#layout.indexOf(shard);
+    const args = [SHA, `${commands.length + 1}`, index];
+    for (const { key } of commands) args.push(`${index}:${key}`);
+    for (const command of commands) args.push(encode(command, this.#layout.channelPrefix));
+    if (this.#flags > 0) args.push(`${this.#flags}`);
+    return this.#driver.send(index, "evalsha", args).catch((error: unknown) => {
+      if (!isNoScript(error)) throw storeError(error);
+      args[0] = SCRIPT;
+      return this.#driver.send(index, "eval", args).catch((cause: unknown) => {
+        throw storeError(cause);
+      });
+    });
+  }
+
+  #read(commands: readonly Command[], raw: unknown, changesBefore: number): Answers {
     const changes = this.#driver.changes();
     // Alone and uncontended, the time says it all.
     const isLone = !Array.isArray(raw);
@@ -138,34 +157,24 @@ export class RedisArbiter implements Arbiter {
     }
     // A connection is with one run of one server; where there are several, the answer tells.
     const run = this.#flags >= TELL_RUN ? String(answers[commands.length + 1]) : "";
-    const execution = { nowUs, node: `${run}/${changes}`, resent: before !== changes };
-    if (this.#options.replicas > 0) await this.#replicate(shard, run, replies);
-    return { ...execution, replies };
-  }
-
-  async #call(shard: string, commands: readonly Command[]): Promise<unknown> {
-    const index = this.#layout.indexOf(shard);
-    const args = ["evalsha", SHA, `${commands.length + 1}`, index];
-    for (const { key } of commands) args.push(`${index}:${key}`);
-    for (const command of commands) args.push(encode(command, this.#layout.channelPrefix));
-    if (this.#flags > 0) args.push(`${this.#flags}`);
-    try {
-      return await this.#driver.send(index, args);
-    } catch (error) {
-      if (!isNoScript(error)) throw storeError(error);
-    }
-    args[0] = "eval";
-    args[1] = SCRIPT;
-    try {
-      return await this.#driver.send(index, args);
-    } catch (error) {
-      throw storeError(error);
-    }
+    return { nowUs, node: `${run}/${changes}`, resent: changes !== changesBefore, replies, run };
   }
 
   /** What was granted counts only when enough replicas have it. */
-  async #replicate(shard: string, run: string, replies: (Reply | StoreError)[]): Promise<void> {
-    if (!replies.some(isPromise)) return;
+  async #replicated(shard: string, answered: Promise<Answers>): Promise<Execution> {
+    const answers = await answered;
+    if (!answers.replies.some(isPromise)) return answers;
+    try {
+      await this.#replication(shard).reached(answers.run);
+      return answers;
+    } catch (error) {
+      const failure = storeError(error);
+      const replies = answers.replies.map((reply) => (isPromise(reply) ? failure : reply));
+      return { ...answers, replies };
+    }
+  }
+
+  #replication(shard: string): Replication {
     let replication = this.#replications.get(shard);
     if (!replication) {
       const { replicas, replicaTimeoutMs } = this.#options;
@@ -173,13 +182,7 @@ export class RedisArbiter implements Arbiter {
       replication = new Replication(this.#driver, this.port, index, replicas, replicaTimeoutMs);
       this.#replications.set(shard, replication);
     }
-    try {
-      await replication.reached(run);
-    } catch (error) {
-      for (const [at, reply] of replies.entries()) {
-        if (isPromise(reply)) replies[at] = storeError(error);
-      }
-    }
+    return replication;
   }
 
   async #names(shard: string, prefix: string): Promise<string[]> {
@@ -188,8 +191,8 @@ export class RedisArbiter implements Arbiter {
     const names = new Set<string>();
     let cursor = "0";
     do {
-      const args = ["zscan", index, cursor, "MATCH", pattern, "COUNT", "500"];
-      const answer = await this.#driver.send(index, args).catch((error: unknown) => {
+      const args = [index, cursor, "MATCH", pattern, "COUNT", "500"];
+      const answer = await this.#driver.send(index, "zscan", args).catch((error: unknown) => {
         throw storeError(error);
       });
       const [next, members] = answer as [unknown, readonly unknown[]];

@@ -13,10 +13,10 @@ interface Asker {
 }
 
 /**
- * Waits until enough replicas have what a server wrote. WAIT stalls its connection, so it has its own;
- * it counts only what its own connection has seen, so a command goes before it; and it must be asked
- * of the very run of the server that wrote, or it would vouch for data that a new master never had.
- * Those who come while one WAIT is under way share the next.
+ * Waits until enough replicas have what a server wrote. WAIT stalls its connection, so it has its
+ * own; it counts only what its own connection has seen, so a command goes before it; and it must
+ * be asked of the very run of the server that wrote, or it would vouch for data that a new master
+ * never had. Those who come while one WAIT is under way share the next.
  */
 export class Replication {
   readonly #driver: Driver;

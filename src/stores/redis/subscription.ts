@@ -9,8 +9,8 @@ const PING_EVERY_MS = 10_000;
 const PING_LIMIT_MS = 5_000;
 
 /**
- * Keeps one channel subscribed on a connection of its own, for as long as the store is open. Messages
- * of the times between are lost; `onUp` tells that such a time is over, the first one included.
+ * Keeps one channel subscribed on a connection of its own, for as long as the store is open.
+ * Messages of the times between are lost; `onUp` tells when such a time is over, the first as well.
  */
 export class Subscription {
   readonly #driver: Driver;

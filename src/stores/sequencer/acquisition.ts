@@ -1,10 +1,10 @@
 /**
  * One acquisition, from the first request to a grant or the end of the wait.
  *
- * It believes that it holds in one case only: the store listed the line, its own entry in it, and the
- * beginning of the line up to that entry is compatible. Until when, its session says. However it ends
- * but with a grant, its entry is withdrawn, and while a copy of the request that made it may be under
- * way, withdrawn so that the copy cannot make it again.
+ * It believes that it holds in one case only: the store listed the line, its own entry in it, and
+ * the beginning of the line up to that entry is compatible. Until when, its session says. However
+ * it ends but with a grant, its entry is withdrawn, and while a copy of the request that made it
+ * may be under way, withdrawn so that the copy cannot make it again.
  */
 import { StoreError } from "../../errors.js";
 import type { Busy, Claim, Wait } from "../../store.js";

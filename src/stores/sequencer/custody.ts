@@ -1,8 +1,8 @@
 /**
  * The grants of this process, each with a watch on its own entry: whoever takes it away is noticed.
  *
- * Short holds are not worth a watch: it begins once a grant has been held for a moment. It begins at the
- * entry's own revision, so however late, nothing is missed.
+ * Short holds are not worth a watch: it begins once a grant has been held for a moment. It begins
+ * at the entry's own revision, so however late, nothing is missed.
  */
 import type { LossReason } from "../../errors.js";
 import { keyOf } from "../../rules/name.js";

@@ -1,16 +1,18 @@
 /**
  * The waiters of this process for one name.
  *
- * Nobody holds behind somebody who does not, so only the first of them is watched for: one watch for
- * each process and name, on just what blocks that one. An event is a reason to look; what counts is the
- * line as the store lists it, own entry included. Only the next in line, of whom there is one in all
- * processes, watches the whole line, and so needs no look to know that its turn has come. Where the obstacle is an entry of this very
- * process, its release brings the line along, and nothing is watched at all. Watches may break, and
- * events get lost with the server that had them: then, and every now and then anyway, it looks again.
+ * Nobody holds behind somebody who does not, so only the first of them is watched for: one watch
+ * for each process and name, on just what blocks that one. An event is a reason to look; what
+ * counts is the line as the store lists it, own entry included. Only the next in line, of whom
+ * there is one in all processes, watches the whole line, and so needs no look to know that its turn
+ * has come. Where the obstacle is an entry of this very process, its release brings the line along,
+ * and nothing is watched at all. Watches may break, and events get lost with the server that had
+ * them: then, and every now and then anyway, it looks again.
  *
- * After an event, the line of any moment since will do: who held then holds still, unless its entry was
- * taken away by a revoke. Of that it hears as any holder does: by the watch on its entry, or at the next
- * proof of its session. The end of the session itself lies behind its deadline, however old the look.
+ * After an event, the line of any moment since will do: who held then holds still, unless its entry
+ * was taken away by a revoke. Of that it hears as any holder does: by the watch on its entry, or at
+ * the next proof of its session. The end of the session itself lies behind its deadline, however
+ * old the look.
  */
 import { StoreError } from "../../errors.js";
 import type { Port } from "../../time/port.js";
@@ -89,7 +91,7 @@ export class Line {
   see(listing: Listing): void {
     const { at, entries, mark } = listing;
     // The answer of a newcomer was overtaken: what is watched fits a later moment.
-    if (at < this.#seenAt) return this.look();
+    if (at < this.#seenAt) return this.look(at);
     this.#seenAt = at;
     this.#listing = listing;
     const places = new Map(entries.map(({ id }, index) => [id, index]));
@@ -118,15 +120,17 @@ export class Line {
   async #look(): Promise<void> {
     const { sequencer, port } = this.#duties;
     const sentMs = port.clock.nowMs();
+    const since = this.#heardAt > 0n ? this.#heardAt : undefined;
+    const seenBefore = this.#seenAt;
     try {
-      const since = this.#heardAt > 0n ? this.#heardAt : undefined;
       const listing = await sequencer.list(this.place, "plain", CALL_MS, since);
       this.#isLooking = false;
       this.#failures = 0;
-      if (listing.at < this.#seenAt) this.#seenAt = 0n;
-      this.see(listing);
-      const isBehind = listing.at < this.#heardAt;
+      const isBehind = listing.at < this.#heardAt || listing.at < this.#seenAt;
       this.#heardAt = 0n;
+      // Asked for the present, the store answered with the past: it has lost its data.
+      if (since === undefined && listing.at < seenBefore) this.#seenAt = 0n;
+      if (listing.at >= this.#seenAt) this.see(listing);
       if (isBehind) this.look();
       else if (this.#waiters.length > 0) this.#arm();
     } catch (error) {

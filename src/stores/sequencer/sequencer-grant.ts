@@ -11,7 +11,9 @@ export class SequencerGrant implements Grant {
   readonly span = 1;
   deadlineMs: number;
   home: Session;
-  /** The session that the entry is being moved to: it is not known yet which of the two it is in. */
+  /**
+   * The session that the entry is being moved to: it is not known yet which of the two it is in.
+   */
   nextHome: Session | null = null;
   /** On its own entry: whoever takes it away is noticed. */
   watch: Watch | null = null;

@@ -1,11 +1,13 @@
 /**
- * The family's shared part: turns a sequencer (ordered, session-bound entries; watches) into a store.
+ * The family's shared part: turns a sequencer (ordered, session-bound entries; watches) into a
+ * store.
  *
- * Who may believe what: a grant stands for an entry whose line, as the store listed it, is compatible up
- * to and with it. Entries before it only ever leave, so it holds until its own entry leaves; and that
- * leaves only by our release, a revoke, or the end of its session. The session's deadline counts from
- * the sending of a keep-alive that the store proved to have taken, and lies before the earliest moment
- * at which the store may end the session. So we stop believing before anybody behind us may begin.
+ * Who may believe what: a grant stands for an entry whose line, as the store listed it, is
+ * compatible up to and with it. Entries before it only ever leave, so it holds until its own entry
+ * leaves; and that leaves only by our release, a revoke, or the end of its session. The session's
+ * deadline counts from the sending of a keep-alive that the store proved to have taken, and lies
+ * before the earliest moment at which the store may end the session. So we stop believing before
+ * anybody behind us may begin.
  */
 import { ClosedError, type LossReason, StoreError } from "../../errors.js";
 import { keyOf, type Space } from "../../rules/name.js";
@@ -34,7 +36,9 @@ import { holderCount } from "./standing.js";
 import { type EntryText, lockView } from "./views.js";
 import { Withdrawals } from "./withdrawals.js";
 
-/** So many answers in a row that came after the lease was over: the ttl is too short for this store. */
+/**
+ * So many answers in a row that came after the lease was over: the ttl is too short for this store.
+ */
 const MOST_LATE_GRANTS = 3;
 const CALL_MS = 1_500;
 const LOOK_MS = 5_000;
@@ -188,8 +192,8 @@ export class SequencerStore implements Store {
   }
 
   /**
-   * A session cannot be made longer, but an entry can be bound to one that is. Until that is certain
-   * the entry may be in either, so both must last for as long as the grant is believed in.
+   * A session cannot be made longer, but an entry can be bound to one that is. Until that is
+   * certain the entry may be in either, so both must last for as long as the grant is believed in.
    */
   async #move(grant: SequencerGrant, ttlMs: number): Promise<boolean> {
     const { entry, home } = grant;

@@ -83,7 +83,8 @@ export interface SessionLink {
   enter(entry: OwnEntry, ifAlone: boolean, limitMs: number): Promise<Entering>;
   /**
    * Removes the entry; a doubtful one so that no late copy of its request can make it again. `look`
-   * asks for the line after it, with texts or without; `mark` leaves a mark in its place, if it is there.
+   * asks for the line after it, with texts or without; `mark` leaves a mark in its place, if it is
+   * there.
    */
   leave(
     entry: OwnEntry,
@@ -132,7 +133,9 @@ export interface Sequencer {
   readonly traits: Traits;
   readonly port: Port;
   openSession(ttlMs: number, limitMs: number): Promise<SessionLink>;
-  /** A session that another process opened, and its entry for this claim; null when either is gone. */
+  /**
+   * A session that another process opened, and its entry for this claim; null when either is gone.
+   */
   resumeSession(
     session: string,
     claim: Claim,

@@ -1,11 +1,11 @@
 /**
  * One session with the store, shared by the entries of this process with the same ttl.
  *
- * Its deadline counts from the moment its last *proven* keep-alive was sent; all its grants have this
- * deadline. It keeps itself alive while entries are in it, and for one more ttl, so that the next
- * acquire finds it open; a session `alone` does so only while its one owner waits, and is then renewed
- * when its owner asks for it. A renewal is never sent after the deadline: then the session is over, with
- * everything in it, and a new one is opened for new acquires.
+ * Its deadline counts from the moment its last *proven* keep-alive was sent; all its grants have
+ * this deadline. It keeps itself alive while entries are in it, and for one more ttl, so that the
+ * next acquire finds it open; a session `alone` does so only while its one owner waits, and is then
+ * renewed when its owner asks for it. A renewal is never sent after the deadline: then the session
+ * is over, with everything in it, and a new one is opened for new acquires.
  */
 import type { LossReason } from "../../errors.js";
 import { marginMs } from "../../rules/margin.js";

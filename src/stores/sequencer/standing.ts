@@ -2,8 +2,8 @@ import { fits, joined, NO_LIMIT, VACANT } from "../../rules/fits.js";
 import type { Entry, Watched } from "./sequencer.js";
 
 /**
- * How many entries from the head of the line hold: the longest compatible beginning. What leaves the
- * line only ever makes it longer, so whoever holds goes on holding until it leaves.
+ * How many entries from the head of the line hold: the longest compatible beginning. What leaves
+ * the line only ever makes it longer, so whoever holds goes on holding until it leaves.
  */
 export function holderCount(entries: readonly Entry[]): number {
   let held = VACANT;
@@ -15,10 +15,10 @@ export function holderCount(entries: readonly Entry[]): number {
 }
 
 /**
- * What the first waiting entry of this process has to be told about; nothing else can let it hold. The
- * next in line waits for any holder. Of the others, an exclusive one waits for its predecessor, a shared
- * one for the last exclusive before it. Where only weights are in the way, it waits for the one before:
- * that it leaves, or that it holds now.
+ * What the first waiting entry of this process has to be told about; nothing else can let it hold.
+ * The next in line waits for any holder. Of the others, an exclusive one waits for its predecessor,
+ * a shared one for the last exclusive before it. Where only weights are in the way, it waits for
+ * the one before: that it leaves, or that it holds now.
  */
 export function obstacleOf(entries: readonly Entry[], index: number): Watched {
   if (holderCount(entries) >= index) return { type: "leaving" };

@@ -1,9 +1,9 @@
 /**
  * Takes entries out of their lines, however often that has to be asked.
  *
- * The session of an entry is shared with others, so an entry that nobody wants would live for as long
- * as they do: there is no giving up before the store has answered, or the session is over. Whoever waits
- * in the same line of this process is shown the line as the entry left it.
+ * The session of an entry is shared with others, so an entry that nobody wants would live for as
+ * long as they do: there is no giving up before the store has answered, or the session is over.
+ * Whoever waits in the same line of this process is shown the line as the entry left it.
  */
 import { StoreError } from "../../errors.js";
 import type { Meta } from "../../store.js";
@@ -69,7 +69,10 @@ export class Withdrawals {
     }
   }
 
-  /** The end of a wait: what is seen of the line, if it is soon; with texts where they are asked for. */
+  /**
+   * The end of a wait: what is seen of the line, if it is soon; with texts where they are asked
+   * for.
+   */
   async withdraw(entry: OwnEntry, session: Session, isAsked: boolean): Promise<Leaving | null> {
     const leaving = this.#leaveAtLast(entry, session, isAsked ? "texts" : undefined);
     this.#pending.add(leaving);

@@ -1,5 +1,5 @@
--- A batch of ledger commands at one instant. Names that are free, or held by one exclusive owner and
--- without waiters, are strings and decided here; all others are hashes, left as they were to
+-- A batch of ledger commands at one instant. Names that are free, or held by one exclusive owner
+-- and without waiters, are strings and decided here; all others are hashes, left as they were to
 -- state.lua and rules.lua, which are not even set up before they are needed.
 --
 -- A string is `granted f body` (the token is the time it was granted, the expiry follows from the

@@ -1,0 +1,59 @@
+import type { Entry } from "../history.js";
+
+/** What a grant costs the others that nobody ever used. */
+export interface Waste {
+  /** Nobody confirmed it: it lapses. */
+  readonly claimMs: number;
+  /** It was confirmed, or given to whoever asked: it has to expire. */
+  readonly leaseMs: number;
+}
+
+interface Wasted {
+  readonly atMs: number;
+  readonly client: string;
+  isConfirmed: boolean;
+}
+
+/** The grants of each name that went to nobody: their process died, or had given up. */
+export class WastedGrants {
+  readonly #names = new Map<string, Wasted[]>();
+  readonly #waste: Waste;
+
+  constructor(entries: readonly Entry[], waste: Waste) {
+    this.#waste = waste;
+    const used = new Set<string>();
+    for (const entry of entries) {
+      if (entry.type === "held") used.add(`${entry.name} ${entry.token}`);
+    }
+    const wasted = new Map<string, Wasted>();
+    for (const entry of entries) {
+      if (entry.type === "extended") {
+        const grant = wasted.get(`${entry.name} ${entry.token}`);
+        if (grant) grant.isConfirmed = true;
+      }
+      if (entry.type !== "granted") continue;
+      const key = `${entry.name} ${entry.token}`;
+      if (used.has(key)) continue;
+      const grant = { atMs: entry.atMs, client: entry.client, isConfirmed: !entry.isHandoff };
+      wasted.set(key, grant);
+      this.#names.set(entry.name, [...(this.#names.get(entry.name) ?? []), grant]);
+    }
+  }
+
+  /**
+   * How long a name may be kept from its waiters by grants to nobody. A process that does not confirm
+   * costs one claim, however many of its waiters are in the queue.
+   */
+  costMs(name: string, fromMs: number, toMs: number): number {
+    const { claimMs, leaseMs } = this.#waste;
+    const silent = new Set<string>();
+    let costMs = 0;
+    for (const { atMs, client, isConfirmed } of this.#names.get(name) ?? []) {
+      if (atMs < fromMs - leaseMs || atMs > toMs) continue;
+      if (isConfirmed) costMs += leaseMs;
+      else if (!silent.has(client)) costMs += claimMs;
+      silent.add(client);
+    }
+    return costMs;
+  }
+}

@@ -1,0 +1,26 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
+const read = (file: string): string => readFileSync(pathOf(file), "utf8");
+
+describe("the script", () => {
+  it("is what its sources say, and their headers are true", () => {
+    const check = [pathOf("../../../scripts/embed-lua.mjs"), "--check"];
+    expect(() => execFileSync(process.execPath, check, { stdio: "pipe" })).not.toThrow();
+  });
+
+  it("calls nothing that the documented rights leave out", () => {
+    const [line = ""] = /^ACL SETUSER .*$/m.exec(read("../../../docs/stores/redis.md")) ?? [];
+    const allowed = line.split(" ").filter((word) => word.startsWith("+"));
+    const headers = readdirSync(pathOf("./lua")).map((file) => read(`./lua/${file}`));
+    const called = headers.flatMap((text) => {
+      const [, list = ""] = /^-- commands: (.*(?:\n-- {10}.*)*)/m.exec(text) ?? [];
+      return list.split(/[\s-]+/).map((name) => `+${name.toLowerCase()}`);
+    });
+    expect(called.length).toBeGreaterThan(20);
+    expect(allowed).toEqual(expect.arrayContaining(called));
+  });
+});
