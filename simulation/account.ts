@@ -45,7 +45,8 @@ export class Account {
     switch (reply.type) {
       case "granted":
         if (command.type !== "acquire") return;
-        if (this.#granted.has(`${command.owner} ${reply.token}`)) this.#extended(nowMs, name, reply.token);
+        if (this.#granted.has(`${command.owner} ${reply.token}`))
+          this.#extended(nowMs, name, reply.token);
         else this.#grant(nowMs, at, name, command, reply, false);
         return;
       case "renewed":

@@ -56,7 +56,8 @@ async function runSeeds(): Promise<number> {
     return 1;
   }
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
-  const range = count === 1 ? `seed ${firstSeed}` : `seeds ${firstSeed} to ${firstSeed + count - 1}`;
+  const range =
+    count === 1 ? `seed ${firstSeed}` : `seeds ${firstSeed} to ${firstSeed + count - 1}`;
   console.log(`${range}: ${steps} steps in ${seconds} s, nothing wrong`);
   return 0;
 }

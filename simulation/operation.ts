@@ -1,6 +1,6 @@
+import { NO_LIMIT } from "../src/rules/fits.js";
 import type { Chance } from "./chance.js";
 import type { Mode } from "./history.js";
-import { NO_LIMIT } from "../src/rules/fits.js";
 import type { Plan } from "./plan.js";
 
 /** One use of a lock, with all that is peculiar about it. */
@@ -43,7 +43,7 @@ export function drawOperation(plan: Plan, chance: Chance): Operation {
   // A grace that is longer than a renewal lasts would be warned of at once.
   const mostGraceMs = renewMs > 0 ? renewMs / 3 : Number.POSITIVE_INFINITY;
   return {
-    thinkMs: chance.spread(ttlMs / 300, ttlMs / 2),
+    thinkMs: ttlMs * chance.spread(...plan.thinkParts),
     name: chance.pick(plan.names),
     kind,
     mode: kind === "mutex" ? "exclusive" : "shared",
@@ -59,7 +59,9 @@ export function drawOperation(plan: Plan, chance: Chance): Operation {
     waitMs: chance.isLucky(0.2) ? chance.spread(1, 2 * ttlMs) : Number.POSITIVE_INFINITY,
     abortMs: chance.isLucky(0.15) ? chance.spread(1, ttlMs) : Number.POSITIVE_INFINITY,
     // Who neither renews nor lets go finds out whether the next one waits for the end of the lease.
-    holdMs: stays ? 2 * ttlMs + 2 * renewMs : chance.spread(ttlMs / 100, renew ? 1.5 * ttlMs : ttlMs / 2),
+    holdMs: stays
+      ? 2 * ttlMs + 2 * renewMs
+      : chance.spread(ttlMs / 100, renew ? 1.5 * ttlMs : ttlMs / 2),
     blockMs: chance.isLucky(plan.blocks) ? ttlMs * chance.between(...plan.freezeParts) : 0,
     renewMs,
     listens: chance.isLucky(0.7),

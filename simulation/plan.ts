@@ -46,6 +46,8 @@ export interface Plan {
   /** What locks are used as: how often an operation is of this kind. */
   readonly kinds: Readonly<Record<"mutex" | "read" | "semaphore", number>>;
   readonly strict: number;
+  /** How long a program pauses between two operations, in parts of the ttl. */
+  readonly thinkParts: readonly [number, number];
   readonly cohortLimit: number;
   readonly revokes: boolean;
   readonly weather: Weather;
@@ -133,6 +135,10 @@ export function planOf(seed: number, { clients, minutes }: PlanOptions = {}): Pl
       mixed: { mutex: 1, read: 1, semaphore: 1 },
     }[style],
     strict: style === "cohort" ? 0.1 : chance.pick([0, 0.5, 1]),
+    thinkParts: chance.pick([
+      [0.003, 0.5],
+      [0.05, 2],
+    ]),
     cohortLimit: chance.pick([2, 3, 32]),
     // A revoked claim tells the store nothing about the client that did not confirm it.
     revokes: profile !== "crash" && chance.isLucky(0.2),
@@ -150,10 +156,13 @@ export function planOf(seed: number, { clients, minutes }: PlanOptions = {}): Pl
 }
 
 function weatherOf(profile: Profile, ttlMs: number, chance: Chance): Weather {
+  // Some of the copies come in time to do harm, some do not.
+  const lateMs = [5, Math.min(3 * ttlMs, 8_000)] as const;
   switch (profile) {
     case "lossy":
       return {
         ...FAIR,
+        lateMs,
         loss: chance.pick([0, 0.05, 0.15]),
         copies: chance.pick([0, 0, 0.1]),
         ordered: chance.isLucky(0.5),
@@ -162,6 +171,7 @@ function weatherOf(profile: Profile, ttlMs: number, chance: Chance): Weather {
     case "slow":
       return {
         ...FAIR,
+        lateMs,
         delayMs: [1, chance.pick([10, ttlMs / 20])],
         slow: chance.pick([0, 0.1, 0.3]),
         slowPush: chance.pick([0.1, 0.5]),
@@ -170,6 +180,7 @@ function weatherOf(profile: Profile, ttlMs: number, chance: Chance): Weather {
       };
     case "storm":
       return {
+        lateMs,
         delayMs: [0.2, ttlMs / 50],
         slow: 0.05,
         slowPush: 0.1,

@@ -176,11 +176,7 @@ export class SimulatedProcess implements Inhabitant {
     };
   }
 
-  #after(
-    delayMs: number,
-    task: () => void,
-    kind: "library" | "library alive" | "program",
-  ): Timer {
+  #after(delayMs: number, task: () => void, kind: "library" | "library alive" | "program"): Timer {
     // As the real ones: not below 1 ms, up to 1 ms early, and a little late.
     const realMs = Math.max(1, delayMs) / this.#rate + this.#chance.between(-0.9, 1.5);
     const run = (): void => {

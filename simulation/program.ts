@@ -52,7 +52,9 @@ export class Program {
     this.#history = history;
     this.#chance = chance;
     const { claimMs } = plan;
-    this.#holdfast = new Holdfast(new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs }));
+    this.#holdfast = new Holdfast(
+      new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs }),
+    );
     process.onTurnEnd = () => this.#lookBack();
   }
 
@@ -239,7 +241,9 @@ export class Program {
     if (deadlineMs === tracked.deadlineMs || this.process.isBlind) return;
     tracked.deadlineMs = deadlineMs;
     const { nowMs } = this.process;
-    tracked.untilMs = hold.isLive ? this.process.worldMs(deadlineMs) : Math.min(tracked.untilMs, nowMs);
+    tracked.untilMs = hold.isLive
+      ? this.process.worldMs(deadlineMs)
+      : Math.min(tracked.untilMs, nowMs);
     this.#record({ type: "believed", lease: tracked.id, untilMs: tracked.untilMs });
   }
 

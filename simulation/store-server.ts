@@ -4,8 +4,8 @@
  */
 import type { Command, Push, Reply } from "../src/rules/ledger-command.js";
 import { splitKey } from "../src/rules/name.js";
-import { MemoryLedger } from "../src/stores/memory/memory-ledger.js";
 import type { Execution } from "../src/stores/arbiter/arbiter.js";
+import { MemoryLedger } from "../src/stores/memory/memory-ledger.js";
 import { Account } from "./account.js";
 import type { History } from "./history.js";
 import type { World } from "./world.js";

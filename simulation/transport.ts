@@ -4,8 +4,8 @@
  */
 import { StoreError } from "../src/errors.js";
 import type { Command, Push, View } from "../src/rules/ledger-command.js";
-import type { Arbiter, Execution } from "../src/stores/arbiter/arbiter.js";
 import type { Traits } from "../src/store.js";
+import type { Arbiter, Execution } from "../src/stores/arbiter/arbiter.js";
 import type { Port } from "../src/time/port.js";
 import type { Chance } from "./chance.js";
 import type { SimulatedProcess } from "./process.js";
@@ -22,9 +22,6 @@ const TRAITS: Traits = {
   marks: true,
   minTtlMs: 10,
 };
-
-/** How late a copy can be that was left in the buffers of a broken connection. */
-const LATE_COPY_MS = [5, 8_000] as const;
 
 interface Call {
   readonly commands: readonly Command[];
@@ -170,7 +167,7 @@ export class SimulatedArbiter implements Arbiter {
     const arrive = (): void => this.#arrive(call, connection);
     if (!chance.isLucky(loss) && !this.#isCut()) world.schedule(arrivalMs, null, arrive);
     if (chance.isLucky(copies)) {
-      world.schedule(arrivalMs + chance.spread(...LATE_COPY_MS), null, arrive);
+      world.schedule(arrivalMs + chance.spread(...weather().lateMs), null, arrive);
     }
   }
 
@@ -186,12 +183,13 @@ export class SimulatedArbiter implements Arbiter {
       }
       return;
     }
-    if (server.busyUntilMs > world.nowMs) return void world.schedule(server.busyUntilMs, null, again);
+    if (server.busyUntilMs > world.nowMs)
+      return void world.schedule(server.busyUntilMs, null, again);
     if (connection !== this.#connection && !isLate) {
       const fate = chance.weigh({ lost: 4, intime: 2, late: 4 });
       if (fate === "lost") return;
       if (fate === "late") {
-        return void world.schedule(world.nowMs + chance.spread(...LATE_COPY_MS), null, again);
+        return void world.schedule(world.nowMs + chance.spread(...weather().lateMs), null, again);
       }
     }
     const execution = server.execute(call.commands);
@@ -214,7 +212,8 @@ export class SimulatedArbiter implements Arbiter {
     const times = chance.isLucky(loss) || this.#isCut() ? 0 : chance.isLucky(copies) ? 2 : 1;
     for (let time = 0; time < times; time += 1) {
       const { slowPush } = weather();
-      const delayMs = delayOf(weather(), chance, slowPush) + (time > 0 ? chance.spread(...LATE_COPY_MS) : 0);
+      const delayMs =
+        delayOf(weather(), chance, slowPush) + (time > 0 ? chance.spread(...weather().lateMs) : 0);
       world.schedule(world.nowMs + delayMs, this.#process, () => {
         if (!this.#isClosed) this.#onPush(push);
       });

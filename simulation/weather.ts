@@ -12,6 +12,8 @@ export interface Weather {
   readonly slowPush: number;
   /** How often a request comes twice although its connection held: no client can know. */
   readonly copies: number;
+  /** How late a copy is that was left in the buffers of a broken connection. */
+  readonly lateMs: readonly [number, number];
   /** Requests and replies keep their order, as on one connection. */
   readonly ordered: boolean;
 }
@@ -23,14 +25,11 @@ export const FAIR: Weather = {
   loss: 0,
   slowPush: 0,
   copies: 0,
+  lateMs: [5, 8_000],
   ordered: true,
 };
 
-export function delayOf(
-  weather: Weather,
-  chance: Chance,
-  slow: number = weather.slow,
-): number {
+export function delayOf(weather: Weather, chance: Chance, slow: number = weather.slow): number {
   const [low, high] = chance.isLucky(slow) ? weather.slowMs : weather.delayMs;
   return chance.spread(low, high);
 }

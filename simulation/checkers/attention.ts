@@ -35,7 +35,9 @@ export class Attention {
   /** Whether the machine slept: then its timers come as much later as it slept. */
   wasSuspended(process: string, fromMs: number, toMs: number): boolean {
     const freezes = this.#freezes.get(process) ?? [];
-    return freezes.some((freeze) => freeze.isSuspend && freeze.fromMs <= toMs && freeze.untilMs >= fromMs);
+    return freezes.some(
+      (freeze) => freeze.isSuspend && freeze.fromMs <= toMs && freeze.untilMs >= fromMs,
+    );
   }
 
   wasFrozen(process: string, fromMs: number, toMs: number): boolean {

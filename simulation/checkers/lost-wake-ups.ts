@@ -47,7 +47,10 @@ export function checkLostWakeUps(entries: readonly Entry[], bound: WakeUpBound):
 }
 
 function setBackMs(entries: readonly Entry[]): number {
-  return entries.reduce((sum, entry) => sum + (entry.type === "stepped" ? Math.max(0, -entry.byMs) : 0), 0);
+  return entries.reduce(
+    (sum, entry) => sum + (entry.type === "stepped" ? Math.max(0, -entry.byMs) : 0),
+    0,
+  );
 }
 
 function momentsOf(entries: readonly Entry[], silentMs: number): Map<string, Moment[]> {

@@ -11,7 +11,7 @@ import type { Violation } from "./violation.js";
 
 const SLACK_MS = 3;
 /** A store that was silent for so long counts as out of reach. */
-const SILENCE_MS = 15_000;
+const SILENCE_MS = 5_000;
 /** Sleep is known to 10 ms, and rounded up. */
 const SLEEP_SLACK_MS = 30;
 
@@ -58,8 +58,7 @@ function isDue(
   // Whoever could not run when the deadline passed could not be helped; nor could one that was given
   // the lease so late that less than the grace was left soon.
   const sinceMs = held.graceMs > 0 ? asked.atMs : dueMs;
-  const isExcused =
-    !held.renews || !isHealthy || attention.wasFrozen(held.process, sinceMs, dueMs);
+  const isExcused = !held.renews || !isHealthy || attention.wasFrozen(held.process, sinceMs, dueMs);
   const slept = attention.wasSuspended(held.process, held.atMs, atMs);
   return isExcused && atMs >= dueMs - (slept ? SLEEP_SLACK_MS : SLACK_MS);
 }

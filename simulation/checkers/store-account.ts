@@ -29,7 +29,6 @@ export class StoreAccount {
     return grants?.findLast(({ granted }) => granted.atMs <= atMs);
   }
 
-
   hasForgotten(fromMs: number, toMs: number): boolean {
     return this.#forgotMs.some((atMs) => atMs >= fromMs && atMs <= toMs);
   }
@@ -44,7 +43,11 @@ export class StoreAccount {
   #read(entry: Entry): void {
     switch (entry.type) {
       case "granted": {
-        const account = { granted: entry, wordsMs: [entry.atMs], revokedMs: Number.POSITIVE_INFINITY };
+        const account = {
+          granted: entry,
+          wordsMs: [entry.atMs],
+          revokedMs: Number.POSITIVE_INFINITY,
+        };
         const grants = this.#grants.get(entry.name) ?? new Map<bigint, GrantAccount[]>();
         this.#grants.set(entry.name, grants);
         for (let turn = 0; turn < entry.span; turn += 1) {

@@ -72,11 +72,7 @@ function isHeld(life: Life): life is HeldLife {
 }
 
 /** The later of two grants came from a store that had forgotten the earlier, with a clock behind it. */
-function isExcused(
-  a: EntryOf<"granted">,
-  b: EntryOf<"granted">,
-  account: StoreAccount,
-): boolean {
+function isExcused(a: EntryOf<"granted">, b: EntryOf<"granted">, account: StoreAccount): boolean {
   const [earlier, later] = a.atMs < b.atMs ? [a, b] : [b, a];
   return account.hasForgotten(earlier.atMs, later.atMs) && BigInt(later.clockUs) <= earlier.token;
 }
@@ -86,9 +82,12 @@ function problem(life: HeldLife, earlier: HeldLife[], account: StoreAccount): st
   const grant = account.grant(name, token, life.held.atMs);
   if (!grant) return `${lease} holds "${name}" with ${token}, which the store never gave`;
   for (const { held } of earlier) {
-    if (held.token < token || (held.token > token && held.atMs > life.asked.atMs)) continue;
+    const wasAhead = held.atMs <= life.asked.atMs;
+    if (held.token < token || (held.token > token && !wasAhead)) continue;
     const other = account.grant(name, held.token, held.atMs)?.granted;
-    if (other && held.process !== process && isExcused(other, grant.granted, account)) continue;
+    // A request carries what its process had seen when it was made, and the store cannot fall behind.
+    const isSeen = wasAhead && held.process === process;
+    if (other && !isSeen && isExcused(other, grant.granted, account)) continue;
     if (held.token === token) return `${lease} and ${held.lease} share the token ${token}`;
     return `${lease} asked for "${name}" after ${held.lease} had ${held.token}, and got ${token}`;
   }

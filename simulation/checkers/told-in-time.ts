@@ -32,17 +32,28 @@ export function checkToldInTime(entries: readonly Entry[]): Violation[] {
 
 type Problem = { readonly message: string; readonly dueMs: number } | null;
 
-function checkOutcome({ asked, held, refused, endedMs }: Life, attention: Attention, endMs: number): Problem {
+function checkOutcome(
+  { asked, held, refused, endedMs }: Life,
+  attention: Attention,
+  endMs: number,
+): Problem {
   const { process, lease, atMs, withinMs } = asked;
   const toldMs = held?.atMs ?? refused?.atMs ?? Number.POSITIVE_INFINITY;
   if (attention.wasSuspended(process, atMs, Math.min(toldMs, endMs))) return null;
   const slackMs = asked.waits ? SLACK_MS : TRY_SLACK_MS;
   const dueMs = attention.latestMs(process, atMs + withinMs, slackMs);
   if (Math.min(toldMs, endedMs, endMs) <= dueMs) return null;
-  return { message: `${lease} was to be told within ${withinMs.toFixed(0)} ms, and was not`, dueMs };
+  return {
+    message: `${lease} was to be told within ${withinMs.toFixed(0)} ms, and was not`,
+    dueMs,
+  };
 }
 
-function checkLoss({ held, beliefs, lost, endedMs }: Life, attention: Attention, endMs: number): Problem {
+function checkLoss(
+  { held, beliefs, lost, endedMs }: Life,
+  attention: Attention,
+  endMs: number,
+): Problem {
   // What is written down at the end of a lease looks back; what it relied on looks ahead.
   const untilMs = beliefs.findLast((belief) => belief.untilMs > belief.atMs)?.untilMs;
   if (!held || !beliefs[0]) return null;
@@ -54,14 +65,22 @@ function checkLoss({ held, beliefs, lost, endedMs }: Life, attention: Attention,
   if (untilMs !== undefined && untilMs > atMs + held.longestMs + SLACK_MS) {
     return { message: `${lease} is relied on for too long`, dueMs: untilMs };
   }
-  if (!held.listens || untilMs === undefined || attention.wasSuspended(process, atMs, untilMs)) return null;
+  if (!held.listens || untilMs === undefined || attention.wasSuspended(process, atMs, untilMs))
+    return null;
   const dueMs = attention.latestMs(process, Math.max(atMs, untilMs - graceMs), SLACK_MS);
   const toldMs = lost?.atMs ?? Number.POSITIVE_INFINITY;
   if (Math.min(toldMs, endedMs, endMs) <= dueMs) return null;
-  return { message: `${lease} was not told of its loss (${graceMs.toFixed(0)} ms of grace)`, dueMs };
+  return {
+    message: `${lease} was not told of its loss (${graceMs.toFixed(0)} ms of grace)`,
+    dueMs,
+  };
 }
 
-function checkRelease({ asked, releasing, released }: Life, attention: Attention, endMs: number): Problem {
+function checkRelease(
+  { asked, releasing, released }: Life,
+  attention: Attention,
+  endMs: number,
+): Problem {
   if (!releasing || !released) return null;
   const { process, lease } = asked;
   const { atMs } = releasing;

@@ -18,7 +18,9 @@ const MOST_LINES = 80;
 export function sliceOf(entries: readonly Entry[], violation: Violation): string[] {
   const { name, fromMs, toMs } = violation;
   const leases = new Set(
-    entries.flatMap((entry) => ("name" in entry && "lease" in entry && entry.name === name ? [entry.lease] : [])),
+    entries.flatMap((entry) =>
+      "name" in entry && "lease" in entry && entry.name === name ? [entry.lease] : [],
+    ),
   );
   const isAbout = (entry: Entry): boolean => {
     if (name === null) return true;
@@ -31,5 +33,9 @@ export function sliceOf(entries: readonly Entry[], violation: Violation): string
     .map(describe);
   if (lines.length <= MOST_LINES) return lines;
   const half = MOST_LINES / 2;
-  return [...lines.slice(0, half), `... ${lines.length - MOST_LINES} more ...`, ...lines.slice(-half)];
+  return [
+    ...lines.slice(0, half),
+    `... ${lines.length - MOST_LINES} more ...`,
+    ...lines.slice(-half),
+  ];
 }

@@ -228,7 +228,8 @@ const family: readonly Mutant[] = [
     title: "belief in the full lease before the confirm",
     file: "stores/arbiter/acquisition.js",
     find: "const grant = isBelieved ? this.#accept(pushed, deadlineMs) : null;",
-    replace: "const grant = isBelieved ? this.#accept(pushed, deadlineMs + this.#claim.ttlMs) : null;",
+    replace:
+      "const grant = isBelieved ? this.#accept(pushed, deadlineMs + this.#claim.ttlMs) : null;",
   },
   {
     title: "a claim too short for the grace is believed",

@@ -25,6 +25,8 @@ const UNANSWERED_PART = 6;
 const FAILED_PART = 20;
 const LONGEST_PAUSE_MS = 1_000;
 const CLEANUP_MS = 5_000;
+/** Timers stop while the machine sleeps, leases do not: so soon after it the keeper looks again. */
+const LONGEST_NAP_MS = 1_000;
 
 export class Keeper {
   readonly #store: Store;
@@ -92,13 +94,17 @@ export class Keeper {
     if (!next) return;
     const { clock, timers } = this.#store.port;
     this.#timer?.cancel();
-    this.#timerMs = next.dueMs;
-    this.#timer = timers.after(Math.max(1, next.dueMs - clock.nowMs()), () => this.#tick());
+    const nowMs = clock.nowMs();
+    const delayMs = Math.min(Math.max(1, next.dueMs - nowMs), LONGEST_NAP_MS);
+    this.#timerMs = nowMs + delayMs;
+    this.#timer = timers.after(delayMs, () => this.#tick());
   }
 
   #tick(): void {
     this.#timerMs = Number.POSITIVE_INFINITY;
     const nowMs = this.#store.port.clock.exactMs();
+    const first = this.#holds.peek();
+    if (first && first.dueMs > nowMs) return this.#arm();
     const batch: Hold[] = [];
     for (let hold = this.#holds.peek(); hold; hold = this.#holds.peek()) {
       if (hold.dueMs > nowMs && !isDueAlong(hold, nowMs)) break;

@@ -336,7 +336,9 @@ export class Acquisition {
       const restMs = this.#heardMs + storeTimeoutMs - nowMs;
       if (restMs > 0) return this.#listenForSilence(restMs);
       if (nowMs > dueMs + OVERSLEPT_MS) {
-        return this.#listenForSilence(Math.min(OVERSLEPT_MS, storeTimeoutMs));
+        // The next touch may have to come first: its last one counts as failed by now.
+        const chanceMs = Math.max(OVERSLEPT_MS, this.touchMs);
+        return this.#listenForSilence(Math.min(chanceMs, storeTimeoutMs));
       }
       this.#fail(
         new StoreError(`The store was silent for ${Math.round(storeTimeoutMs)} ms.${this.#why()}`, {

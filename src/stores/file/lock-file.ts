@@ -3,7 +3,7 @@
  * way to run a transaction on it. Nothing here waits inside a call: where another process is in a
  * transaction (or stopped in one), it tries again from a timer, and says in the end who that was.
  */
-import { mkdirSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ClosedError } from "../../errors.js";
 import type { Instant } from "../../rules/ledger-command.js";
@@ -222,9 +222,10 @@ export class LockFile {
     try {
       mkdirSync(guard);
     } catch (error) {
-      const since = statSync(guard, { throwIfNoEntry: false })?.mtimeMs;
-      if (since === undefined) throw error;
-      if (Date.now() - since > ABANDONED_MS) rmdirSync(guard);
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      const since = statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+      // Whoever began it was killed on the way.
+      if (Date.now() - since > ABANDONED_MS) rmSync(guard, { recursive: true, force: true });
       throw new BeingMadeError("Another process makes the file.");
     }
     try {
@@ -236,7 +237,7 @@ export class LockFile {
       }
       prepareFile(this.path);
     } finally {
-      rmdirSync(guard);
+      rmSync(guard, { recursive: true, force: true });
     }
   }
 

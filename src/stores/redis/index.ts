@@ -61,8 +61,8 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
 
 /**
  * Opens `redis://user:password@host:6379/5`, `rediss:` (TLS), `redis+cluster://host:7000` or
- * `redis+sentinel://host:26379/master/5`; more hosts as `?node=host:port`, and `namespace`, `replicas`,
- * `replicaTimeoutMs`, `claimMs` likewise. Uses ioredis where it is installed, else redis.
+ * `redis+sentinel://host:26379/master/5`; more hosts as `?node=host:port`, and `namespace`,
+ * `replicas`, `replicaTimeoutMs`, `claimMs` likewise. Uses ioredis where installed, else redis.
  */
 export async function openRedisStore(url: URL): Promise<Store> {
   const { client, close } = await openClient(url);
