@@ -38,19 +38,18 @@ export class Account {
 
   after(nowMs: number, at: Instant, command: Command, reply: Reply): void {
     const { name } = splitKey(command.key);
-    // What was refused as too late confirms nothing.
-    if ("owner" in command && CONFIRMING.has(reply.type)) {
-      this.#claims.get(name)?.delete(command.owner);
-    }
+    // What was refused as too late confirms nothing, and only the first word about a claim extends it.
+    const confirms = CONFIRMING.has(reply.type) && "owner" in command;
+    const wasClaim = confirms && this.#claims.get(name)?.delete(command.owner);
     switch (reply.type) {
       case "granted":
         if (command.type !== "acquire") return;
-        if (this.#granted.has(`${command.owner} ${reply.token}`))
-          this.#extended(nowMs, name, reply.token);
-        else this.#grant(nowMs, at, name, command, reply, false);
-        return;
+        if (wasClaim) return this.#extended(nowMs, name, reply.token);
+        if (this.#granted.has(`${command.owner} ${reply.token}`)) return;
+        return this.#grant(nowMs, at, name, command, reply, false);
       case "renewed":
-        return this.#extended(nowMs, name, reply.token);
+        if (wasClaim || command.type === "renew") this.#extended(nowMs, name, reply.token);
+        return;
       case "queued": {
         if (command.type !== "acquire" || reply.ahead === null) return;
         const { owner, client } = command;

@@ -79,7 +79,7 @@ function wakeUpBound(plan: Plan): WakeUpBound {
   const waste = {
     claimMs: claimMs + SLACK_MS,
     leaseMs: leaseMs + SLACK_MS,
-    silentMs: 3 * claimMs + SLACK_MS,
+    silentMs: 4 * claimMs + SLACK_MS,
   };
   if (isSteady(plan)) return { boundMs: endMs + blockMs, ...waste };
   const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_BACK_OFF_MS);

@@ -10,8 +10,10 @@ import type { Violation } from "./violation.js";
 
 /** Timers are this late at most, and one turn may take several. */
 const SLACK_MS = 10;
+/** Timers stop while the machine sleeps: so soon after it somebody looks at the clock. */
+const SLEEP_SLACK_MS = 1_050;
 /** Whoever overslept gives the store another chance to answer. */
-const TRY_SLACK_MS = 1_000;
+const TRY_SLACK_MS = 5_000;
 const LONGEST_RELEASE_MS = 5_000;
 
 export function checkToldInTime(entries: readonly Entry[]): Violation[] {
@@ -50,7 +52,7 @@ function checkOutcome(
 }
 
 function checkLoss(
-  { held, beliefs, lost, endedMs }: Life,
+  { asked, held, beliefs, lost, endedMs }: Life,
   attention: Attention,
   endMs: number,
 ): Problem {
@@ -65,9 +67,10 @@ function checkLoss(
   if (untilMs !== undefined && untilMs > atMs + held.longestMs + SLACK_MS) {
     return { message: `${lease} is relied on for too long`, dueMs: untilMs };
   }
-  if (!held.listens || untilMs === undefined || attention.wasSuspended(process, atMs, untilMs))
-    return null;
-  const dueMs = attention.latestMs(process, Math.max(atMs, untilMs - graceMs), SLACK_MS);
+  if (!held.listens || untilMs === undefined) return null;
+  const slept = attention.wasSuspended(process, asked.atMs, untilMs);
+  const slackMs = slept ? SLEEP_SLACK_MS : SLACK_MS;
+  const dueMs = attention.latestMs(process, Math.max(atMs, untilMs - graceMs), slackMs);
   const toldMs = lost?.atMs ?? Number.POSITIVE_INFINITY;
   if (Math.min(toldMs, endedMs, endMs) <= dueMs) return null;
   return {

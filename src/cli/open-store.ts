@@ -29,15 +29,6 @@ export async function openStore(args: Arguments, interrupted: AbortSignal): Prom
   }
 }
 
-/**
- * Lets what a release has to tell other processes go out before the store is closed: a store may
- * drop what it has not sent by then, and whoever is next would only find out by asking, seconds
- * later.
- */
-export async function sendWakeUps(): Promise<void> {
-  for (let turn = 0; turn < 2; turn += 1) await new Promise((resume) => setImmediate(resume));
-}
-
 /** What of a store's URL must not be shown. */
 export function secretsOf(url: string): string[] {
   if (!URL.canParse(url)) return [];

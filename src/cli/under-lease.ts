@@ -6,7 +6,7 @@ import type { CommandLine } from "./child.js";
 import type { Ending } from "./command.js";
 import { ExitCode } from "./exit-code.js";
 import { type CommandEnd, runWhileHeld } from "./held-command.js";
-import { sendWakeUps, storeUrlOf } from "./open-store.js";
+import { storeUrlOf } from "./open-store.js";
 import type { Report } from "./report.js";
 import type { Signals } from "./signals.js";
 
@@ -49,7 +49,6 @@ export class UnderLease {
     const { name, token } = lease;
     channel(channels.release).subscribe((event) => this.#onRelease(event as ReleaseEvent));
     const wasHeld = await lease.release();
-    await sendWakeUps();
     if (loss) return ExitCode.leaseLost;
     if (!wasHeld) {
       this.#report.event("lost", { name, token, reason: "missing" });

@@ -5,7 +5,7 @@ import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
 import type { CommandEnd } from "../held-command.js";
 import { whoIs } from "../holder-text.js";
-import { openStore, sendWakeUps } from "../open-store.js";
+import { openStore } from "../open-store.js";
 import type { Report } from "../report.js";
 import {
   ABOUT_OPTIONS,
@@ -91,8 +91,6 @@ export const once: Command = {
       return tell(name, result, { keepMs, conflictCode, report });
     } catch (error) {
       return failedEnding(error);
-    } finally {
-      await sendWakeUps();
     }
   },
 };

@@ -1,7 +1,7 @@
 import type { Command } from "../command.js";
 import { ExitCode } from "../exit-code.js";
 import { IS_OVER, readHandle } from "../handle-input.js";
-import { openStore, sendWakeUps } from "../open-store.js";
+import { openStore } from "../open-store.js";
 import { EVENT_OPTIONS, OUTPUT_OPTIONS, STORE_OPTIONS } from "../settings.js";
 import { Signals } from "../signals.js";
 
@@ -24,7 +24,6 @@ export const release: Command = {
       report.error(IS_OVER);
       return ExitCode.leaseLost;
     }
-    await sendWakeUps();
     report.event("released", { name: lease.name, token: lease.token });
     report.detail(`${lease.name}: released`);
     return ExitCode.ok;

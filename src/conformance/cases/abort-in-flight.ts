@@ -4,6 +4,7 @@ import type { Behaviour } from "../behaviour.js";
 import { PROMPT_MS } from "../patience.js";
 
 const reason = new Error("aborted by the test");
+
 /** From "before anything was sent" to "about when the answer comes". */
 const moments: readonly (() => Promise<unknown>)[] = [
   () => Promise.resolve(),

@@ -4,6 +4,7 @@ import { needMarks } from "../needs.js";
 import { until } from "../patience.js";
 
 const keepMs = 60_000;
+
 export const onceForgotten: Behaviour = {
   title: "once: the mark is gone after keepMs, or when it is revoked",
   needs: needMarks,

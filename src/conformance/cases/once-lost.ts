@@ -3,6 +3,7 @@ import type { Behaviour } from "../behaviour.js";
 import { needMarks } from "../needs.js";
 
 const keepMs = 60_000;
+
 export const onceLost: Behaviour = {
   title: "once: a lost lease leaves no mark",
   needs: needMarks,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Behaviour } from "../behaviour.js";
 import { PATIENCE_MS, within } from "../patience.js";
 
-const storeTimeoutMs = 1_500;
+const storeTimeoutMs = 3_000;
 
 export const patientWait: Behaviour = {
   title: "to wait for longer than storeTimeoutMs is no silence of the store",
@@ -14,7 +14,7 @@ export const patientWait: Behaviour = {
       const lease = await b.mutex("m").acquire({ storeTimeoutMs, fairness });
       return lease.release();
     });
-    const early = await Promise.race([...served, sleep(2 * storeTimeoutMs, "they wait")]);
+    const early = await Promise.race([...served, sleep(1.5 * storeTimeoutMs, "they wait")]);
     assert.equal(early, "they wait");
     await held.release();
     const all = within(PATIENCE_MS, "both are served", Promise.all(served));

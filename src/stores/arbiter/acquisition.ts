@@ -336,8 +336,8 @@ export class Acquisition {
       const restMs = this.#heardMs + storeTimeoutMs - nowMs;
       if (restMs > 0) return this.#listenForSilence(restMs);
       if (nowMs > dueMs + OVERSLEPT_MS) {
-        // The next touch may have to come first: its last one counts as failed by now.
-        const chanceMs = Math.max(OVERSLEPT_MS, this.touchMs);
+        // The next touch has to come first: the last one may count as failed by now.
+        const chanceMs = this.touchMs + OVERSLEPT_MS;
         return this.#listenForSilence(Math.min(chanceMs, storeTimeoutMs));
       }
       this.#fail(

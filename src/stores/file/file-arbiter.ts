@@ -99,7 +99,7 @@ export class FileArbiter implements Arbiter {
     const file = this.#opened;
     this.#opened = undefined;
     if (this.#client !== undefined) file?.post.unlisten(this.#client);
-    file?.leave(this.#onReplaced);
+    await file?.leave(this.#onReplaced);
   }
 
   #file(): LockFile {

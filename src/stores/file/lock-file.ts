@@ -68,13 +68,13 @@ export class LockFile {
     return file;
   }
 
-  leave(onReplaced: () => void): void {
+  async leave(onReplaced: () => void): Promise<void> {
     this.#onReplaced.delete(onReplaced);
     this.#users -= 1;
     if (this.#users > 0) return;
     files.delete(this.path);
-    this.post.close();
     this.#close();
+    await this.post.close();
   }
 
   /**

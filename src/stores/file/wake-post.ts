@@ -36,6 +36,9 @@ const IDLE_MS = 30_000;
 /** So many strange sockets are looked at when a process begins to listen. */
 const SWEPT = 16;
 
+/** A receiver that reads nothing for so long is stopped: its message waits for nobody. */
+const FLUSH_MS = 100;
+
 export class WakePost {
   readonly #paths: WakePath;
   readonly #listeners = new Map<string, Listener>();
@@ -92,10 +95,12 @@ export class WakePost {
     peer.socket.write(`${JSON.stringify(push)}\n`);
   }
 
-  close(): void {
+  /** What was sent goes out first: whoever is next would else find out by asking, seconds later. */
+  async close(): Promise<void> {
     for (const client of [...this.#listeners.keys()]) this.unlisten(client);
-    for (const { socket } of this.#peers.values()) socket.destroy();
+    const sockets = [...this.#peers.values()].map(({ socket }) => socket);
     this.#peers.clear();
+    await Promise.all(sockets.map(flushed));
     this.#paths.close();
   }
 
@@ -184,4 +189,14 @@ export class WakePost {
       // Somebody else was faster.
     }
   }
+}
+
+/** Ends a connection when all that was written to it is on its way. */
+function flushed(socket: Socket): Promise<void> {
+  return new Promise((resume) => {
+    socket.once("close", () => resume());
+    socket.setTimeout(FLUSH_MS, () => socket.destroy());
+    socket.ref();
+    socket.destroySoon();
+  });
 }
