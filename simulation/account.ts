@@ -10,6 +10,12 @@ interface Claim {
 
 const CONFIRMING = new Set<Reply["type"]>(["granted", "renewed", "released"]);
 
+/** The name of a lock in a history: elections and the like are told apart by their kind. */
+export function nameOf(key: string): string {
+  const { space, name } = splitKey(key);
+  return space === "lock" ? name : `${space} ${name}`;
+}
+
 /** What the store did, told from its commands, replies and pushes alone. */
 export class Account {
   readonly #history: History;
@@ -24,7 +30,7 @@ export class Account {
 
   /** Lapsed claims make their clients suspect; a word of a client clears it. */
   before(nowMs: number, at: Instant, command: Command): void {
-    const { name } = splitKey(command.key);
+    const name = nameOf(command.key);
     const claims = this.#claims.get(name);
     for (const [owner, { client, expiryUs }] of claims ?? []) {
       if (expiryUs > at.us) continue;
@@ -37,7 +43,7 @@ export class Account {
   }
 
   after(nowMs: number, at: Instant, command: Command, reply: Reply): void {
-    const { name } = splitKey(command.key);
+    const name = nameOf(command.key);
     // What was refused as too late confirms nothing, and only the first word about a claim extends it.
     const confirms = CONFIRMING.has(reply.type) && "owner" in command;
     const wasClaim = confirms && this.#claims.get(name)?.delete(command.owner);

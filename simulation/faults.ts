@@ -46,9 +46,9 @@ function strike(fault: Fault, plan: Plan, victims: Victims, chance: Chance): voi
     case "crash":
       return crash(program, victims, ttlMs, chance);
     case "reset":
-      return chance.isLucky(0.5) ? program.arbiter.reset() : program.arbiter.resetNext();
+      return chance.isLucky(0.5) ? program.link.reset() : program.link.resetNext();
     case "cut":
-      return program.arbiter.cut(chance.spread(10, 2 * ttlMs));
+      return program.link.cut(chance.spread(10, 2 * ttlMs));
     case "stall":
       return server.stall(chance.spread(5, 1.5 * ttlMs));
     case "step":
@@ -68,7 +68,7 @@ function crash(program: Program, victims: Victims, ttlMs: number, chance: Chance
     if (!program.process.isAlive) return;
     if (program.process.blockedUntilMs > world.nowMs) return crash(program, victims, ttlMs, chance);
     program.process.crash();
-    program.arbiter.abandon(noticedMs);
+    program.link.abandon(noticedMs);
     world.schedule(world.nowMs + restartMs, null, () => victims.replace(program));
   });
 }

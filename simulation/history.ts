@@ -82,6 +82,14 @@ export interface Refused {
   readonly reason: string;
 }
 
+/** The work of a `once` succeeded: nobody else does it before `untilMs`. */
+export interface Done {
+  readonly type: "done";
+  readonly name: string;
+  readonly lease: string;
+  readonly untilMs: number;
+}
+
 export interface Crashed {
   readonly type: "crashed";
   readonly process: string;
@@ -177,6 +185,7 @@ export type Happening =
   | Released
   | Lost
   | Refused
+  | Done
   | Crashed
   | Frozen
   | Queued

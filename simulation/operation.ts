@@ -3,11 +3,15 @@ import type { Chance } from "./chance.js";
 import type { Mode } from "./history.js";
 import type { Plan } from "./plan.js";
 
+export type Kind = "mutex" | "read" | "semaphore" | "once";
+
 /** One use of a lock, with all that is peculiar about it. */
 export interface Operation {
   readonly thinkMs: number;
   readonly name: string;
-  readonly kind: "mutex" | "read" | "semaphore";
+  /** The name in the history. */
+  readonly label: string;
+  readonly kind: Kind;
   readonly mode: Mode;
   readonly weight: number;
   readonly limit: number;
@@ -34,6 +38,7 @@ export interface Operation {
 
 export function drawOperation(plan: Plan, chance: Chance): Operation {
   const kind = chance.weigh(plan.kinds);
+  const name = chance.pick(plan.names);
   const ttlMs = chance.pick(plan.ttlsMs);
   const renew = chance.isLucky(0.6);
   const limit = kind === "semaphore" ? chance.whole(2, 4) : NO_LIMIT;
@@ -44,9 +49,10 @@ export function drawOperation(plan: Plan, chance: Chance): Operation {
   const mostGraceMs = renewMs > 0 ? renewMs / 3 : Number.POSITIVE_INFINITY;
   return {
     thinkMs: ttlMs * chance.spread(...plan.thinkParts),
-    name: chance.pick(plan.names),
+    name,
+    label: kind === "once" ? `once ${name}` : name,
     kind,
-    mode: kind === "mutex" ? "exclusive" : "shared",
+    mode: kind === "mutex" || kind === "once" ? "exclusive" : "shared",
     weight: kind === "semaphore" ? chance.whole(1, Math.min(limit, 2)) : 1,
     limit,
     ttlMs,
@@ -55,7 +61,7 @@ export function drawOperation(plan: Plan, chance: Chance): Operation {
     renew,
     maxHoldMs: chance.isLucky(0.1) ? ttlMs * chance.between(0.2, 1.5) : Number.POSITIVE_INFINITY,
     graceMs: chance.isLucky(0.2) ? Math.min(ttlMs * chance.pick([0.1, 0.3, 0.45]), mostGraceMs) : 0,
-    entry: chance.weigh({ acquire: 4, run: 2, try: 1 }),
+    entry: kind === "once" ? "run" : chance.weigh({ acquire: 4, run: 2, try: 1 }),
     waitMs: chance.isLucky(0.2) ? chance.spread(1, 2 * ttlMs) : Number.POSITIVE_INFINITY,
     abortMs: chance.isLucky(0.15) ? chance.spread(1, ttlMs) : Number.POSITIVE_INFINITY,
     // Who neither renews nor lets go finds out whether the next one waits for the end of the lease.
@@ -66,6 +72,6 @@ export function drawOperation(plan: Plan, chance: Chance): Operation {
     renewMs,
     listens: chance.isLucky(0.7),
     probes: chance.isLucky(0.7),
-    releases: !stays || chance.isLucky(0.5),
+    releases: !stays || kind === "once" || chance.isLucky(0.5),
   };
 }

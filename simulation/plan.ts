@@ -1,10 +1,12 @@
 /** What a seed means: how many programs do what, in which weather, and what befalls them. */
 import { Chance } from "./chance.js";
+import type { Kind } from "./operation.js";
 import { FAIR, type Weather } from "./weather.js";
 
 /**
  * clear: nothing goes wrong. busy: programs block their event loops, but not for long. crash: programs
- * die. The others add one kind of trouble each; in a storm everything happens.
+ * die. local: all of it in one process with its store, and no network. The others add one kind of
+ * trouble each; in a storm everything happens.
  */
 export const PROFILES = [
   "clear",
@@ -16,6 +18,7 @@ export const PROFILES = [
   "busy",
   "restart",
   "storm",
+  "local",
 ] as const;
 export type Profile = (typeof PROFILES)[number];
 
@@ -44,7 +47,7 @@ export interface Plan {
   /** For how long programs renew of their own accord, in parts of the ttl. */
   readonly renewalParts: readonly number[];
   /** What locks are used as: how often an operation is of this kind. */
-  readonly kinds: Readonly<Record<"mutex" | "read" | "semaphore", number>>;
+  readonly kinds: Readonly<Record<Kind, number>>;
   readonly strict: number;
   /** How long a program pauses between two operations, in parts of the ttl. */
   readonly thinkParts: readonly [number, number];
@@ -83,6 +86,7 @@ const NO_FAULTS: Record<Fault, number> = {
 const TROUBLES: Record<Profile, Partial<Record<Fault, number>>> = {
   clear: {},
   busy: {},
+  local: {},
   crash: { crash: 1 },
   lossy: { reset: 3, cut: 1 },
   slow: { stall: 1, reset: 1 },
@@ -104,13 +108,21 @@ const TROUBLES: Record<Profile, Partial<Record<Fault, number>>> = {
 
 /** No lease should be lost and nobody should wait longer than it takes. */
 export function isHealthy({ profile }: Plan): boolean {
-  return profile === "clear" || profile === "busy";
+  return profile === "clear" || profile === "busy" || profile === "local";
 }
 
 /** Messages come and clocks run as they should, whatever happens to the programs. */
 export function isSteady(plan: Plan): boolean {
   return isHealthy(plan) || plan.profile === "crash";
 }
+
+/** How often a program blocks right after it got a lock. */
+const BLOCKS: Partial<Record<Profile, number>> = {
+  busy: 0.25,
+  frozen: 0.25,
+  storm: 0.25,
+  local: 0.1,
+};
 
 export function planOf(seed: number, { clients, minutes }: PlanOptions = {}): Plan {
   const chance = new Chance(seed, "plan");
@@ -129,10 +141,10 @@ export function planOf(seed: number, { clients, minutes }: PlanOptions = {}): Pl
     claimMs: chance.isLucky(0.6) ? undefined : ttlMs * chance.pick([0.2, 0.5]),
     renewalParts: profile === "crash" ? [0.1, 0.5] : [0.1, 0.5, 1, 2],
     kinds: {
-      mutual: { mutex: 1, read: 0, semaphore: 0 },
-      cohort: { mutex: 1, read: 0, semaphore: 0 },
-      shared: { mutex: 0.3, read: 0.4, semaphore: 1.3 },
-      mixed: { mutex: 1, read: 1, semaphore: 1 },
+      mutual: { mutex: 1, read: 0, semaphore: 0, once: 0.1 },
+      cohort: { mutex: 1, read: 0, semaphore: 0, once: 0 },
+      shared: { mutex: 0.3, read: 0.4, semaphore: 1.3, once: 0 },
+      mixed: { mutex: 1, read: 1, semaphore: 1, once: 0.5 },
     }[style],
     strict: style === "cohort" ? 0.1 : chance.pick([0, 0.5, 1]),
     thinkParts: chance.pick([
@@ -146,11 +158,11 @@ export function planOf(seed: number, { clients, minutes }: PlanOptions = {}): Pl
     believesPushes: !isRough && chance.isLucky(0.85),
     // Pushes are believed only where the clocks are as good as that belief assumes.
     drift: isRough ? 0.0045 : profile === "clocks" || profile === "storm" ? 0.0004 : 0.00002,
-    leasesStep: chance.isLucky(0.7),
+    leasesStep: profile !== "local" && chance.isLucky(0.7),
     faults: { ...NO_FAULTS, ...TROUBLES[profile] },
     faultEveryMs: chance.spread(profile === "crash" ? 2 * ttlMs : ttlMs / 2, 4 * ttlMs),
-    freezeParts: profile === "busy" ? [0.05, 0.4] : [0.1, 3],
-    blocks: profile === "busy" || profile === "frozen" || profile === "storm" ? 0.25 : 0,
+    freezeParts: profile === "busy" || profile === "local" ? [0.05, 0.4] : [0.1, 3],
+    blocks: BLOCKS[profile] ?? 0,
     chaosMs: minutes === undefined ? ttlMs * chance.between(8, 16) : minutes * 60_000,
   };
 }

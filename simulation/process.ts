@@ -22,7 +22,7 @@ export class SimulatedProcess implements Inhabitant {
   readonly #history: History;
   readonly #chance: Chance;
   /** How fast its clock runs. */
-  readonly #rate: number;
+  readonly rate: number;
   /** What is set, and for whom. */
   readonly #timers = new Map<Scheduled, "library" | "library alive" | "program">();
   #soon: (() => void)[] = [];
@@ -35,11 +35,11 @@ export class SimulatedProcess implements Inhabitant {
   #isBlind = false;
   #messagesFirst = false;
   #ids = 0;
-  onTurnEnd: () => void = () => {};
+  readonly #onTurnEnd: (() => void)[] = [];
 
   constructor(id: string, rate: number, world: World, history: History, chance: Chance) {
     this.id = id;
-    this.#rate = rate;
+    this.rate = rate;
     this.#world = world;
     this.#history = history;
     this.#chance = chance;
@@ -89,12 +89,17 @@ export class SimulatedProcess implements Inhabitant {
 
   /** World time at which this process's clock will show `localMs`. */
   worldMs(localMs: number): number {
-    return this.nowMs + (localMs - this.port.clock.nowMs()) / this.#rate;
+    return this.nowMs + (localMs - this.port.clock.nowMs()) / this.rate;
   }
 
   /** How long it takes in world time until this process's clock has moved on by that much. */
   worldSpanMs(localMs: number): number {
-    return localMs / this.#rate;
+    return localMs / this.rate;
+  }
+
+  /** Calls back at the end of every turn, when all is done that can be done in it. */
+  onTurnEnd(listener: () => void): void {
+    this.#onTurnEnd.push(listener);
   }
 
   sleep(delayMs: number): Promise<void> {
@@ -119,7 +124,7 @@ export class SimulatedProcess implements Inhabitant {
       for (const next of tasks) next();
       await drain();
     }
-    this.onTurnEnd();
+    for (const listener of this.#onTurnEnd) listener();
     this.#blockedUntilMs = this.nowMs;
     this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.nowMs);
     this.#aheadMs = 0;
@@ -160,8 +165,8 @@ export class SimulatedProcess implements Inhabitant {
   }
 
   #clock(): Clock {
-    const localMs = (): number => START_MS + this.nowMs * this.#rate;
-    const monotonic = (): number => START_MS + (this.nowMs - this.#suspendedMs) * this.#rate;
+    const localMs = (): number => START_MS + this.nowMs * this.rate;
+    const monotonic = (): number => START_MS + (this.nowMs - this.#suspendedMs) * this.rate;
     const wallUs = (): number => WALL_US + Math.floor(localMs() * 1000);
     const aware = suspendAware({ nowMs: monotonic, exactMs: monotonic, wallUs }, () => {
       return Math.floor(localMs() / UPTIME_STEP_MS) * UPTIME_STEP_MS;
@@ -178,7 +183,7 @@ export class SimulatedProcess implements Inhabitant {
 
   #after(delayMs: number, task: () => void, kind: "library" | "library alive" | "program"): Timer {
     // As the real ones: not below 1 ms, up to 1 ms early, and a little late.
-    const realMs = Math.max(1, delayMs) / this.#rate + this.#chance.between(-0.9, 1.5);
+    const realMs = Math.max(1, delayMs) / this.rate + this.#chance.between(-0.9, 1.5);
     const run = (): void => {
       this.#timers.delete(timer);
       task();

@@ -5,33 +5,28 @@
 import { Holdfast } from "../src/holdfast.js";
 import type { HeldLease, Lease } from "../src/lease/lease.js";
 import type { Lock } from "../src/locks/lock.js";
+import type { AcquireOptions } from "../src/options.js";
 import { ArbiterStore } from "../src/stores/arbiter/arbiter-store.js";
 import type { Chance } from "./chance.js";
 import type { Happening, History } from "./history.js";
+import type { Link } from "./link.js";
 import { drawOperation, type Operation } from "./operation.js";
 import { isHealthy, type Plan } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
-import type { SimulatedArbiter } from "./transport.js";
+import { Witness } from "./witness.js";
 
 /** A store that is silent for 10 s ends a try; one that answers too late may do so three times. */
 const LONGEST_TRY_MS = 30_000;
 
-/** A lease in use, and the last of its deadlines that was written down, by its clock and the world's. */
-interface Tracked {
-  readonly id: string;
-  readonly lease: HeldLease;
-  deadlineMs: number;
-  untilMs: number;
-}
-
 export class Program {
+  readonly id: string;
   readonly process: SimulatedProcess;
-  readonly arbiter: SimulatedArbiter;
+  readonly link: Link;
   readonly #plan: Plan;
   readonly #history: History;
   readonly #chance: Chance;
   readonly #holdfast: Holdfast;
-  readonly #tracked = new Set<Tracked>();
+  readonly #witness: Witness;
   #untilMs = 0;
   #running = 0;
   #leases = 0;
@@ -40,22 +35,24 @@ export class Program {
   #isClosed = false;
 
   constructor(
+    id: string,
     process: SimulatedProcess,
-    arbiter: SimulatedArbiter,
+    link: Link,
     plan: Plan,
     history: History,
     chance: Chance,
   ) {
+    this.id = id;
     this.process = process;
-    this.arbiter = arbiter;
+    this.link = link;
     this.#plan = plan;
     this.#history = history;
     this.#chance = chance;
     const { claimMs } = plan;
-    this.#holdfast = new Holdfast(
-      new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs }),
-    );
-    process.onTurnEnd = () => this.#lookBack();
+    const store = new ArbiterStore(link, claimMs === undefined ? {} : { claimMs });
+    this.#holdfast = new Holdfast(store);
+    this.#witness = new Witness(process, history);
+    if (isHealthy(plan)) process.onTurnEnd(() => this.#checkKeptAlive());
   }
 
   /** No task is under way. */
@@ -105,44 +102,71 @@ export class Program {
   }
 
   async #perform(operation: Operation): Promise<void> {
-    const { name, mode, weight, limit, entry, waitMs, abortMs } = operation;
-    const lease = `${this.process.id}/${this.#leases++}`;
-    const process = this.process.id;
-    const withinMs = this.process.worldSpanMs(
-      entry === "try" ? LONGEST_TRY_MS : Math.min(waitMs, abortMs),
-    );
-    const waits = entry !== "try";
-    this.#record({ type: "asked", process, lease, name, mode, weight, limit, withinMs, waits });
+    const lease = `${this.id}/${this.#leases++}`;
+    this.#ask(lease, operation);
     let isHeld = false;
-    const hold = (held: Lease): Promise<void> => {
+    const hold = async (held: Lease): Promise<void> => {
       isHeld = true;
       this.#pending -= 1;
-      return this.#hold(lease, operation, held as HeldLease).finally(() => {
-        this.#pending += 1;
-      });
+      await this.#hold(lease, operation, held as HeldLease);
+      this.#pending += 1;
     };
     try {
-      if (entry === "run") {
-        await this.#lock(operation).run(hold, this.#options(operation));
-        this.#record({ type: "released", lease });
-        return;
-      }
-      const held = await this.#enter(operation);
-      if (!held) return this.#record({ type: "refused", lease, reason: "busy" });
-      await hold(held);
-      if (!operation.releases) return;
-      await held.release();
-      this.#record({ type: "released", lease });
+      const refusal = await this.#enter(lease, operation, hold);
+      if (refusal !== null) return this.#record({ type: "refused", lease, reason: refusal });
     } catch (error) {
-      if (!isHeld) this.#record({ type: "refused", lease, reason: reasonOf(error) });
-      else this.#record({ type: "released", lease });
+      if (!isHeld) return this.#record({ type: "refused", lease, reason: reasonOf(error) });
     }
+    if (operation.releases) this.#record({ type: "released", lease });
   }
 
-  #enter(operation: Operation): Promise<Lease | null> {
-    const lock = this.#lock(operation);
+  #ask(lease: string, operation: Operation): void {
+    const { label: name, mode, weight, limit, entry, waitMs, abortMs } = operation;
+    const waits = entry !== "try";
+    const localMs = waits ? Math.min(waitMs, abortMs) : LONGEST_TRY_MS;
+    const withinMs = this.process.worldSpanMs(localMs);
+    const process = this.process.id;
+    this.#record({ type: "asked", process, lease, name, mode, weight, limit, withinMs, waits });
+  }
+
+  /** Gets the lock, uses it by `hold` and gives it back; why not, if it was refused. */
+  async #enter(
+    lease: string,
+    operation: Operation,
+    hold: (held: Lease) => Promise<void>,
+  ): Promise<string | null> {
     const options = this.#options(operation);
-    return operation.entry === "try" ? lock.tryAcquire(options) : lock.acquire(options);
+    if (operation.kind === "once") return this.#once(lease, operation, options, hold);
+    const lock = this.#lock(operation);
+    if (operation.entry === "run") {
+      await lock.run(hold, options);
+      return null;
+    }
+    const held = await (operation.entry === "try"
+      ? lock.tryAcquire(options)
+      : lock.acquire(options));
+    if (!held) return "busy";
+    await hold(held);
+    if (operation.releases) await held.release();
+    return null;
+  }
+
+  async #once(
+    lease: string,
+    { name, label, ttlMs }: Operation,
+    options: AcquireOptions,
+    hold: (held: Lease) => Promise<void>,
+  ): Promise<string | null> {
+    let endMs = 0;
+    const work = async (held: Lease): Promise<void> => {
+      await hold(held);
+      endMs = this.process.nowMs;
+    };
+    const result = await this.#holdfast.once(name, work, { ...options, keepMs: ttlMs });
+    if (!result.ran) return result.state;
+    const untilMs = endMs + this.process.worldSpanMs(ttlMs);
+    this.#record({ type: "done", name: label, lease, untilMs });
+    return null;
   }
 
   #lock({ name, kind, limit }: Operation): Lock {
@@ -150,7 +174,7 @@ export class Program {
     return kind === "read" ? this.#holdfast.readWrite(name).read : this.#holdfast.mutex(name);
   }
 
-  #options(operation: Operation) {
+  #options(operation: Operation): AcquireOptions {
     const { ttlMs, renew, maxHoldMs, graceMs, waitMs, weight, fairness, cohortLimit } = operation;
     const options = { ttlMs, renew, maxHoldMs, graceMs, waitMs, weight, fairness, cohortLimit };
     if (operation.abortMs === Number.POSITIVE_INFINITY) return options;
@@ -161,54 +185,32 @@ export class Program {
 
   /** From the moment the lock is ours to the moment we no longer rely on it. */
   async #hold(id: string, operation: Operation, held: HeldLease): Promise<void> {
-    const { name, mode, weight, limit, renew, listens, cohortLimit } = operation;
-    const process = this.process.id;
-    const { token } = held;
-    const lock = { process, lease: id, name, token, mode, weight, limit };
-    const turns = cohortLimit;
-    const graceMs = this.process.worldSpanMs(operation.graceMs);
-    const longestMs = this.process.worldSpanMs(operation.maxHoldMs);
-    const ttlMs = this.process.worldSpanMs(operation.ttlMs);
-    const terms = { ttlMs, renews: renew, graceMs, longestMs, turns, listens };
-    this.#record({ type: "held", ...lock, ...terms });
-    const tracked = { id, lease: held, deadlineMs: Number.NaN, untilMs: Number.POSITIVE_INFINITY };
-    this.#tracked.add(tracked);
-    this.#recordBelief(tracked);
+    const { process } = this;
+    const { label: name, mode, weight, limit, listens, cohortLimit: turns } = operation;
+    const terms = {
+      renews: operation.renew,
+      ttlMs: process.worldSpanMs(operation.ttlMs),
+      graceMs: process.worldSpanMs(operation.graceMs),
+      longestMs: process.worldSpanMs(operation.maxHoldMs),
+    };
     let isOver = false;
-    if (listens) {
-      const onAbort = (): void => {
-        isOver = true;
-        this.#record({ type: "lost", lease: id, reason: held.signal.reason.reason });
-      };
-      if (held.signal.aborted) onAbort();
-      else held.signal.addEventListener("abort", onAbort, { once: true });
-    }
-    if (operation.blockMs > 0) this.process.block(operation.blockMs);
+    this.#witness.watch(id, held, { name, mode, weight, limit, listens, turns, ...terms }, () => {
+      isOver = true;
+    });
+    if (operation.blockMs > 0) process.block(operation.blockMs);
     const probe = (): void => {
-      if (operation.probes && !this.#probe(id, held)) isOver = true;
+      if (operation.probes && !this.#witness.probe(id)) isOver = true;
     };
     probe();
-    const endMs = this.process.nowMs + operation.holdMs;
+    const endMs = process.nowMs + operation.holdMs;
     if (operation.renewMs > 0 && !isOver) await held.renew(operation.renewMs).catch(() => {});
     // Who means to leave it to its fate stays to the bitter end.
-    while ((!isOver || !operation.releases) && this.process.nowMs < endMs) {
-      const restMs = endMs - this.process.nowMs;
-      await this.process.sleep(Math.min(restMs, operation.ttlMs * this.#chance.between(0.02, 0.3)));
+    while ((!isOver || !operation.releases) && process.nowMs < endMs) {
+      const restMs = endMs - process.nowMs;
+      await process.sleep(Math.min(restMs, operation.ttlMs * this.#chance.between(0.02, 0.3)));
       probe();
     }
-    this.#tracked.delete(tracked);
-    this.#record({ type: "releasing", lease: id });
-  }
-
-  #probe(lease: string, held: Lease): boolean {
-    let holds = true;
-    try {
-      held.assertHeld();
-    } catch {
-      holds = false;
-    }
-    this.#record({ type: "probed", lease, holds });
-    return holds;
+    this.#witness.dismiss(id);
   }
 
   /** Ends somebody's lease now and then. */
@@ -227,24 +229,11 @@ export class Program {
     }
   }
 
-  /** At the end of a turn: what is believed now, and does anything keep the process alive? */
-  #lookBack(): void {
-    for (const tracked of this.#tracked) this.#recordBelief(tracked);
-    if (this.#pending > 0 || this.arbiter.callsUnderWay > 0 || !isHealthy(this.#plan)) return;
+  /** Nothing is under way: then nothing may keep the process alive, whatever is held. */
+  #checkKeptAlive(): void {
+    if (this.#pending > 0 || this.link.callsUnderWay > 0) return;
     const { alive } = this.process.timers;
     if (alive > 0) this.#record({ type: "left", what: "timers that keep it alive", count: alive });
-  }
-
-  #recordBelief(tracked: Tracked): void {
-    const { hold } = tracked.lease;
-    const deadlineMs = hold.isLive ? hold.deadlineMs : Number.NEGATIVE_INFINITY;
-    if (deadlineMs === tracked.deadlineMs || this.process.isBlind) return;
-    tracked.deadlineMs = deadlineMs;
-    const { nowMs } = this.process;
-    tracked.untilMs = hold.isLive
-      ? this.process.worldMs(deadlineMs)
-      : Math.min(tracked.untilMs, nowMs);
-    this.#record({ type: "believed", lease: tracked.id, untilMs: tracked.untilMs });
   }
 
   #record(happening: Happening): void {

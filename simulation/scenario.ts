@@ -2,11 +2,12 @@
 import { Chance } from "./chance.js";
 import { injectFaults } from "./faults.js";
 import { History } from "./history.js";
+import { type Link, LocalLink } from "./link.js";
 import { isHealthy, isSteady, type Plan } from "./plan.js";
 import { SimulatedProcess } from "./process.js";
 import { Program } from "./program.js";
 import { StoreServer } from "./store-server.js";
-import { SimulatedArbiter } from "./transport.js";
+import { SimulatedLink } from "./transport.js";
 import { FAIR, longestDelayMs } from "./weather.js";
 import { World } from "./world.js";
 
@@ -24,15 +25,28 @@ export class Scenario {
   readonly #server: StoreServer;
   readonly #chance: Chance;
   readonly #programs: Program[] = [];
+  /** Where all programs are in one process with their store. */
+  readonly #local: { readonly process: SimulatedProcess; link(): Link } | null = null;
   #weather = FAIR;
   #restarts = 0;
 
   constructor(plan: Plan) {
     this.#plan = plan;
     this.#chance = new Chance(plan.seed, "world");
-    this.#server = new StoreServer(this.world, this.history, {
-      rate: this.#rate(),
-      leasesStep: plan.leasesStep,
+    const { leasesStep } = plan;
+    const rate = this.#rate();
+    if (plan.profile === "local") {
+      // One process, one clock: the store's is that of the programs, also in the middle of a turn.
+      const process = this.#newProcess("p");
+      const clock = { leasesStep, rate: process.rate, nowMs: () => process.nowMs };
+      this.#server = new StoreServer(this.history, clock);
+      this.#local = { process, link: () => new LocalLink(process.port, this.#server) };
+      return;
+    }
+    this.#server = new StoreServer(this.history, {
+      rate,
+      leasesStep,
+      nowMs: () => this.world.nowMs,
     });
   }
 
@@ -95,30 +109,34 @@ export class Scenario {
   }
 
   #start(id: string): Program {
-    const { seed, believesPushes } = this.#plan;
-    const chance = new Chance(seed, `process ${id}`);
-    const process = new SimulatedProcess(id, this.#rate(), this.world, this.history, chance);
-    const arbiter = new SimulatedArbiter(process, believesPushes, {
-      world: this.world,
-      server: this.#server,
-      chance: new Chance(seed, `network ${id}`),
-      weather: () => this.#weather,
-    });
-    const program = new Program(
-      process,
-      arbiter,
-      this.#plan,
-      this.history,
-      new Chance(seed, `program ${id}`),
-    );
+    const { seed } = this.#plan;
+    const process = this.#local?.process ?? this.#newProcess(id);
+    const link = this.#local?.link() ?? this.#newLink(id, process);
+    const chance = new Chance(seed, `program ${id}`);
+    const program = new Program(id, process, link, this.#plan, this.history, chance);
     this.#programs.push(program);
     program.start(this.#times.chaosMs);
     return program;
   }
 
+  #newProcess(id: string): SimulatedProcess {
+    const chance = new Chance(this.#plan.seed, `process ${id}`);
+    return new SimulatedProcess(id, this.#rate(), this.world, this.history, chance);
+  }
+
+  #newLink(id: string, process: SimulatedProcess): Link {
+    const { seed, believesPushes } = this.#plan;
+    return new SimulatedLink(process, believesPushes, {
+      world: this.world,
+      server: this.#server,
+      chance: new Chance(seed, `network ${id}`),
+      weather: () => this.#weather,
+    });
+  }
+
   #replace(crashed: Program): void {
     this.#programs.splice(this.#programs.indexOf(crashed), 1);
-    const [name] = crashed.process.id.split("+");
+    const [name] = crashed.id.split("+");
     this.#restarts += 1;
     this.#start(`${name}+${this.#restarts}`);
   }

@@ -3,17 +3,17 @@
  * restart. It keeps an account of its own for the checkers, so that they need not trust the ledger.
  */
 import type { Command, Push, Reply } from "../src/rules/ledger-command.js";
-import { splitKey } from "../src/rules/name.js";
 import type { Execution } from "../src/stores/arbiter/arbiter.js";
 import { MemoryLedger } from "../src/stores/memory/memory-ledger.js";
-import { Account } from "./account.js";
+import { Account, nameOf } from "./account.js";
 import type { History } from "./history.js";
-import type { World } from "./world.js";
 
 const WALL_US = 1_700_000_000_000_000;
 
 export interface StoreClock {
   readonly rate: number;
+  /** World time, as far as the process of the store has got. */
+  nowMs(): number;
   /** Leases run by the wall clock, as in Redis, or by one that never steps. */
   readonly leasesStep: boolean;
 }
@@ -22,7 +22,6 @@ export interface StoreClock {
 export type Deliver = (push: Push) => boolean;
 
 export class StoreServer {
-  readonly #world: World;
   readonly #history: History;
   readonly #clock: StoreClock;
   readonly #account: Account;
@@ -35,8 +34,7 @@ export class StoreServer {
   #downUntilMs = 0;
   #busyUntilMs = 0;
 
-  constructor(world: World, history: History, clock: StoreClock) {
-    this.#world = world;
+  constructor(history: History, clock: StoreClock) {
     this.#history = history;
     this.#clock = clock;
     this.#account = new Account(history);
@@ -47,7 +45,7 @@ export class StoreServer {
   }
 
   get isDown(): boolean {
-    return this.#world.nowMs < this.#downUntilMs;
+    return this.#clock.nowMs() < this.#downUntilMs;
   }
 
   /** World time before which it answers nobody. */
@@ -58,9 +56,9 @@ export class StoreServer {
   execute(commands: readonly Command[]): Execution {
     const at = this.#instant();
     const replies = commands.map((command) => {
-      this.#account.before(this.#world.nowMs, at, command);
+      this.#account.before(this.#clock.nowMs(), at, command);
       const reply: Reply = this.#ledger.execute(command, at);
-      this.#account.after(this.#world.nowMs, at, command, reply);
+      this.#account.after(this.#clock.nowMs(), at, command, reply);
       return reply;
     });
     return { nowUs: at.us, node: `run-${this.#runs}`, replies };
@@ -96,36 +94,37 @@ export class StoreServer {
   step(byMs: number): void {
     this.#steppedMs += byMs;
     this.#setBackMs += Math.max(0, -byMs);
-    if (this.#clock.leasesStep) this.#history.record(this.#world.nowMs, { type: "stepped", byMs });
+    if (this.#clock.leasesStep)
+      this.#history.record(this.#clock.nowMs(), { type: "stepped", byMs });
   }
 
   stall(forMs: number): void {
-    this.#busyUntilMs = this.#world.nowMs + forMs;
+    this.#busyUntilMs = this.#clock.nowMs() + forMs;
   }
 
   restart(downMs: number, forgets: boolean): void {
-    this.#downUntilMs = this.#world.nowMs + downMs;
+    this.#downUntilMs = this.#clock.nowMs() + downMs;
     this.#runs += 1;
     this.#subscribers.clear();
     if (forgets) {
       this.#ledger.forget();
       this.#account.forget();
-      this.#history.record(this.#world.nowMs, { type: "forgot" });
+      this.#history.record(this.#clock.nowMs(), { type: "forgot" });
     }
     for (const listener of this.#onRestart) listener();
   }
 
   #instant(): { us: number; wallUs: number } {
     const { rate, leasesStep } = this.#clock;
-    const steadyUs = this.#world.nowMs * rate * 1000;
+    const steadyUs = this.#clock.nowMs() * rate * 1000;
     const wallUs = WALL_US + Math.floor(steadyUs + this.#steppedMs * 1000);
     return { us: leasesStep ? wallUs : Math.floor(steadyUs), wallUs };
   }
 
   #emit(push: Push): boolean {
     const isSent = this.#subscribers.get(push.client)?.(push) ?? false;
-    const { name } = splitKey(push.key);
-    this.#account.pushed(this.#world.nowMs, this.#instant(), name, push, isSent);
+    const name = nameOf(push.key);
+    this.#account.pushed(this.#clock.nowMs(), this.#instant(), name, push, isSent);
     return isSent;
   }
 }

@@ -4,24 +4,14 @@
  */
 import { StoreError } from "../src/errors.js";
 import type { Command, Push, View } from "../src/rules/ledger-command.js";
-import type { Traits } from "../src/store.js";
-import type { Arbiter, Execution } from "../src/stores/arbiter/arbiter.js";
+import type { Execution } from "../src/stores/arbiter/arbiter.js";
 import type { Port } from "../src/time/port.js";
 import type { Chance } from "./chance.js";
+import { type Link, TRAITS } from "./link.js";
 import type { SimulatedProcess } from "./process.js";
 import type { StoreServer } from "./store-server.js";
 import { delayOf, type Weather } from "./weather.js";
 import type { World } from "./world.js";
-
-const TRAITS: Traits = {
-  scope: "network",
-  modes: ["exclusive", "shared"],
-  fifo: true,
-  tokenSpan: true,
-  transferable: true,
-  marks: true,
-  minTtlMs: 10,
-};
 
 interface Call {
   readonly commands: readonly Command[];
@@ -38,7 +28,7 @@ export interface Surroundings {
   weather(): Weather;
 }
 
-export class SimulatedArbiter implements Arbiter {
+export class SimulatedLink implements Link {
   readonly name = "simulated";
   readonly traits = TRAITS;
   readonly isLocal = false;
@@ -82,9 +72,8 @@ export class SimulatedArbiter implements Arbiter {
     });
   }
 
-  // biome-ignore lint/correctness/useYield: nothing in the simulation asks for it
-  async *list(): AsyncIterable<{ key: string; view: View }> {
-    throw new Error("A simulated store is not listed.");
+  list(): AsyncIterable<{ key: string; view: View }> {
+    throw new Error("Nothing in the simulation lists a store.");
   }
 
   listen(client: string, onPush: (push: Push) => void, onReset: () => void): void {

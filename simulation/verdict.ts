@@ -1,6 +1,7 @@
 /** Runs a seed and lets every checker look at its history. */
 import { checkBoundedOvertaking } from "./checkers/bounded-overtaking.js";
 import { checkConfirmation } from "./checkers/confirmation.js";
+import { checkDoneOnce } from "./checkers/done-once.js";
 import { checkExclusionByBelief, checkExclusionByProbes } from "./checkers/exclusion.js";
 import { checkFifo } from "./checkers/fifo.js";
 import { checkGhosts, checkLeftovers } from "./checkers/leftovers.js";
@@ -57,6 +58,7 @@ function check(plan: Plan, history: History): Violation[] {
     ...checkToldInTime(entries),
     ...checkNeedlessLoss(entries, { isHealthy: isHealthy(plan), hasStrays }),
     ...checkLeftovers(entries),
+    ...(isSteady(plan) ? checkDoneOnce(entries) : []),
     ...(isHealthy(plan) ? checkConfirmation(entries, longestDelayMs(plan.weather)) : []),
     ...(hasStrays ? [] : checkGhosts(entries)),
   ];

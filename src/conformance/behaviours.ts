@@ -20,6 +20,7 @@ import { deletedQueue } from "./cases/deleted-queue.js";
 import { deletedState } from "./cases/deleted-state.js";
 import { deletedUnnoticed } from "./cases/deleted-unnoticed.js";
 import { detachInFlight } from "./cases/detach-in-flight.js";
+import { detachInRun } from "./cases/detach-in-run.js";
 import { droppedWakeUp } from "./cases/dropped-wake-up.js";
 import { electionAgain } from "./cases/election-again.js";
 import { electionCrash } from "./cases/election-crash.js";
@@ -191,6 +192,7 @@ export const behaviours: readonly Behaviour[] = [
   transfer,
   transferOfProcess,
   detachInFlight,
+  detachInRun,
   transferRevoked,
   grace,
   graceRelease,
