@@ -52,7 +52,8 @@ export class Program {
     const store = new ArbiterStore(link, claimMs === undefined ? {} : { claimMs });
     this.#holdfast = new Holdfast(store);
     this.#witness = new Witness(process, history);
-    if (isHealthy(plan)) process.onTurnEnd(() => this.#checkKeptAlive());
+    // Several programs in one process cannot be told apart by its timers.
+    if (isHealthy(plan) && !link.isLocal) process.onTurnEnd(() => this.#checkKeptAlive());
   }
 
   /** No task is under way. */

@@ -33,23 +33,32 @@ export const monotonicClock: Clock = {
 /** `os.uptime()` has a resolution of 10 ms, so a smaller difference than two steps says nothing. */
 const UPTIME_STEP_MS = 10;
 
+/** The wall clock follows the monotonic one this closely, unless it is set or the machine slept. */
+const WALL_JUMP_MS = 4;
+
 /**
  * Monotonic time stops while the machine sleeps, a lease in a store across the network does not.
- * `uptimeMs` counts the sleep: what it gained on the monotonic clock since the start is added,
- * rounded up, so that a lease ends early rather than late.
+ * `uptimeMs` counts the sleep: what it gained on the monotonic clock since the start is added, rounded
+ * up, so that a lease ends early rather than late. Asking it is slow; but no machine sleeps without
+ * its wall clock running ahead of the monotonic one, so it is asked only after those moved apart.
  */
 export function suspendAware(
   monotonic: Clock = monotonicClock,
   uptimeMs: () => number = () => uptime() * 1000,
 ): Clock {
   const startMs = uptimeMs() - monotonic.nowMs();
+  let wallLeadMs = monotonic.wallUs() / 1000 - monotonic.nowMs();
   let suspendedMs = 0;
   return {
     nowMs: () => monotonic.nowMs() + suspendedMs,
     exactMs() {
       const nowMs = monotonic.nowMs();
-      const gainedMs = uptimeMs() - nowMs - startMs;
-      if (gainedMs > suspendedMs + 2 * UPTIME_STEP_MS) suspendedMs = gainedMs + UPTIME_STEP_MS;
+      const leadMs = monotonic.wallUs() / 1000 - nowMs;
+      if (Math.abs(leadMs - wallLeadMs) > WALL_JUMP_MS) {
+        wallLeadMs = leadMs;
+        const gainedMs = uptimeMs() - nowMs - startMs;
+        if (gainedMs > suspendedMs + 2 * UPTIME_STEP_MS) suspendedMs = gainedMs + UPTIME_STEP_MS;
+      }
       return nowMs + suspendedMs;
     },
     wallUs: () => monotonic.wallUs(),
