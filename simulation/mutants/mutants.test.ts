@@ -1,0 +1,16 @@
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { hunt } from "./hunt.js";
+import { mutants } from "./list.js";
+
+const BUILD = fileURLToPath(new URL("../../build", import.meta.url));
+const PATIENCE_MS = 30 * 60_000;
+
+describe("planted bugs", () => {
+  it("are all found by the seeds of a test run", { timeout: PATIENCE_MS }, async () => {
+    const catches = await hunt(mutants, () => {}, BUILD);
+    const escaped = catches.filter(({ isCaught }) => !isCaught).map(({ line }) => line);
+    expect(escaped).toEqual([]);
+    expect(catches.length).toBeGreaterThanOrEqual(25);
+  });
+});

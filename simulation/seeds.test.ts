@@ -1,0 +1,24 @@
+import { describe, expect, it } from "vitest";
+import { simulate } from "./built-simulation.js";
+
+const SEEDS = process.env.HOLDFAST_FULL ? 20_000 : 2_000;
+const PATIENCE_MS = 30 * 60_000;
+
+describe("all seeds", () => {
+  // Two processes, because there are two cores; a failure prints how to see it again.
+  it.concurrent.each([0, SEEDS / 2])("pass, from %d on", { timeout: PATIENCE_MS }, async (seed) => {
+    const { code, output } = await simulate("--seed", `${seed}`, "--count", `${SEEDS / 2}`);
+    expect(code, output).toBe(0);
+  });
+});
+
+describe("a history", () => {
+  it("is the same for the same seed, and another for another", async () => {
+    const run = (): Promise<{ output: string }> =>
+      simulate("--seed", "7", "--count", "30", "--hash");
+    const [first, second] = await Promise.all([run(), run()]);
+    const hashes = first.output.split("\n").slice(0, 30);
+    expect(second.output.split("\n").slice(0, 30)).toEqual(hashes);
+    expect(new Set(hashes.map((line) => line.split(" ")[1])).size).toBe(30);
+  });
+});
