@@ -34,7 +34,8 @@ export function chart({ question, standings }: Result): string {
       : (room * value) / largest;
   const rows = standings.map((one, index) => {
     const y = TOP + index * ROW;
-    const label = `<text x="${LABEL - 8}" y="${y + 14}" text-anchor="end">${escape(one.name)}</text>`;
+    const at = `x="${LABEL - 8}" y="${y + 14}" text-anchor="end"`;
+    const label = `<text ${at}>${escaped(one.name)}</text>`;
     if (one.failure !== null) {
       return `${label}<text class="note" x="${LABEL + 6}" y="${y + 14}">failed</text>`;
     }
@@ -52,15 +53,15 @@ export function chart({ question, standings }: Result): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img">
 <style>${STYLE}
 </style>
-<title>${escape(`${store}: ${title}`)}</title>
-<text class="title" x="8" y="22">${escape(`${store}: ${title}`)}</text>
-<text class="note" x="8" y="41">${escape(note)}</text>
+<title>${escaped(`${store}: ${title}`)}</title>
+<text class="title" x="8" y="22">${escaped(`${store}: ${title}`)}</text>
+<text class="note" x="8" y="41">${escaped(note)}</text>
 <line class="axis" x1="${LABEL}" y1="${TOP - 6}" x2="${LABEL}" y2="${height - 8}"/>
 ${rows.join("\n")}
 </svg>
 `;
 }
 
-function escape(text: string): string {
+function escaped(text: string): string {
   return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }

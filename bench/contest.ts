@@ -46,8 +46,8 @@ export interface Standing {
 }
 
 /**
- * Runs all contestants in turn, round by round, each round starting with another one: what disturbs the
- * machine for a while disturbs all of them. The first round warms up and does not count.
+ * Runs all contestants in turn, round by round, each round starting with another one: what disturbs
+ * the machine for a while disturbs all of them. The first round warms up and does not count.
  */
 export async function contest(
   question: Question,

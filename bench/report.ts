@@ -1,4 +1,6 @@
-/** `npm run bench:report`: docs/benchmarks.md and its pictures, from the results and nothing else. */
+/**
+ * `npm run bench:report`: docs/benchmarks.md and its pictures, from the results and nothing else.
+ */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { chart } from "./chart.js";
@@ -29,12 +31,13 @@ function page(all: readonly Result[]): string {
   );
   return `# Benchmarks
 
-Every figure here was written by \`npm run bench:report\` from one run of \`npm run bench\`; none is typed in.
-Run both to get your own. All contestants of a question run in one process of one run, in turn, in
-interleaved rounds, on servers that the run starts for itself; the first round warms up and does not
-count. What counts is the ratio within a run, not the figure: machines differ, and this one is shared.
+Every figure here was written by \`npm run bench:report\` from one run of \`npm run bench\`; none is
+typed in. Run both to get your own. All contestants of a question run in turn, in interleaved rounds,
+on servers that the run starts for itself; the first round warms up and does not count. What counts
+is the ratio within a run, not the figure: machines differ, and this one is shared.
 
-- \`npm run bench\` runs everything, \`npm run bench -- redis handoff\` a part, \`--quick\` a first look.
+- \`npm run bench\` runs everything, \`npm run bench -- redis handoff\` a part; \`--quick\` is a
+  first look.
 - × floor: relative to the raw commands that no lock can do without, on the same client.
 - × best peer: relative to the best of the other packages in that run.
 

@@ -1,5 +1,6 @@
-// `npm run bench -- [STORE] [QUESTION] [--quick]`: installs the peers, builds, and runs on plain Node.
-// With `--report` (`npm run bench:report`) it writes docs/benchmarks.md from the results instead.
+// `npm run bench -- [STORE] [QUESTION] [--quick]`: installs the peers, builds, and runs on plain
+// Node. With `--report` (`npm run bench:report`) it writes docs/benchmarks.md from the results
+// instead.
 import { root, run, runTool } from "./run.mjs";
 import { build, install, installBench } from "./setup.mjs";
 

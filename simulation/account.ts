@@ -44,7 +44,8 @@ export class Account {
 
   after(nowMs: number, at: Instant, command: Command, reply: Reply): void {
     const name = nameOf(command.key);
-    // What was refused as too late confirms nothing, and only the first word about a claim extends it.
+    // What was refused as too late confirms nothing, and only the first word about a claim extends
+    // it.
     const confirms = CONFIRMING.has(reply.type) && "owner" in command;
     const wasClaim = confirms && this.#claims.get(name)?.delete(command.owner);
     switch (reply.type) {

@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** The simulation as it is built: plain Node runs it several times as fast as a test runner does. */
+/**
+ * The simulation as it is built: plain Node runs it several times as fast as a test runner does.
+ */
 const MAIN = fileURLToPath(new URL("../build/simulation/main.js", import.meta.url));
 
 export interface Outcome {

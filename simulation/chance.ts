@@ -1,6 +1,6 @@
 /**
- * Chance that a seed decides: the same seed and label draw the same numbers. Every part of a simulation
- * has a label of its own, so that one more draw here does not change what happens there.
+ * Chance that a seed decides: the same seed and label draw the same numbers. Every part of a
+ * simulation has a label of its own, so that one more draw here does not change what happens there.
  */
 export class Chance {
   #a: number;

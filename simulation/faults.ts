@@ -13,7 +13,9 @@ export interface Victims {
   replace(program: Program): void;
 }
 
-/** Steps of the store's clock: far more than any message takes, so that none looks like a slow one. */
+/**
+ * Steps of the store's clock: far more than any message takes, so that none looks like a slow one.
+ */
 const STEPS_MS = [5_000, 60_000, -5_000, -60_000, 20_000];
 
 /** Lets one fault after the other happen until `untilMs`. */

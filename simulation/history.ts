@@ -1,6 +1,6 @@
 /**
- * What happened, in the order of world time. Checkers read nothing else: what programs did and believed,
- * what the store's account says, and which faults there were.
+ * What happened, in the order of world time. Checkers read nothing else: what programs did and
+ * believed, what the store's account says, and which faults there were.
  */
 import { createHash } from "node:crypto";
 
@@ -228,7 +228,8 @@ export class History {
 export function describe(entry: Entry): string {
   const { atMs, type, ...rest } = entry;
   const parts = Object.entries(rest).map(([key, value]) => {
-    return `${key}=${typeof value === "number" && !Number.isInteger(value) ? value.toFixed(3) : value}`;
+    const isBroken = typeof value === "number" && !Number.isInteger(value);
+    return `${key}=${isBroken ? value.toFixed(3) : value}`;
   });
   return `${atMs.toFixed(3).padStart(11)} ${type.padEnd(9)} ${parts.join(" ")}`;
 }

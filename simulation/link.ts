@@ -28,7 +28,9 @@ export const TRAITS: Traits = {
   minTtlMs: 10,
 };
 
-/** The store is in this very process, as the one in memory: it answers at once, and nothing breaks. */
+/**
+ * The store is in this very process, as the one in memory: it answers at once, and nothing breaks.
+ */
 export class LocalLink implements Link {
   readonly name = "simulated";
   readonly traits = TRAITS;

@@ -4,9 +4,9 @@ import type { Kind } from "./operation.js";
 import { FAIR, type Weather } from "./weather.js";
 
 /**
- * clear: nothing goes wrong. busy: programs block their event loops, but not for long. crash: programs
- * die. local: all of it in one process with its store, and no network. The others add one kind of
- * trouble each; in a storm everything happens.
+ * clear: nothing goes wrong. busy: programs block their event loops, but not for long. crash:
+ * programs die. local: all of it in one process with its store, and no network. The others add one
+ * kind of trouble each; in a storm everything happens.
  */
 export const PROFILES = [
   "clear",

@@ -1,7 +1,7 @@
 /**
- * A simulated process: its own clock, timers and chance, and its own troubles. It may be paused, block
- * its event loop, sleep with its machine, or crash; the code it runs is the real one and sees all of
- * this only through the port to time.
+ * A simulated process: its own clock, timers and chance, and its own troubles. It may be paused,
+ * block its event loop, sleep with its machine, or crash; the code it runs is the real one and sees
+ * all of this only through the port to time.
  */
 import { type Clock, suspendAware } from "../src/time/clock.js";
 import type { Port } from "../src/time/port.js";

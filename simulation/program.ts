@@ -1,6 +1,7 @@
 /**
- * A program that uses locks: several tasks, each one operation after the other, in one simulated process
- * with one Holdfast. It writes down all that it asks for, is given, believes and gives back.
+ * A program that uses locks: several tasks, each one operation after the other, in one simulated
+ * process with one Holdfast. It writes down all that it asks for, is given, believes and gives
+ * back.
  */
 import { Holdfast } from "../src/holdfast.js";
 import type { HeldLease, Lease } from "../src/lease/lease.js";

@@ -1,6 +1,7 @@
 /**
- * The store's side: the real ledger behind a clock that drifts and steps, in a process that may stop or
- * restart. It keeps an account of its own for the checkers, so that they need not trust the ledger.
+ * The store's side: the real ledger behind a clock that drifts and steps, in a process that may
+ * stop or restart. It keeps an account of its own for the checkers, so that they need not trust the
+ * ledger.
  */
 import type { Command, Push, Reply } from "../src/rules/ledger-command.js";
 import type { Execution } from "../src/stores/arbiter/arbiter.js";

@@ -1,6 +1,7 @@
 /**
- * The way from a simulated process to the store: requests, replies and pushes are late, lost, repeated
- * or overtaken, connections break, and a copy of a request may turn up long after its connection is gone.
+ * The way from a simulated process to the store: requests, replies and pushes are late, lost,
+ * repeated or overtaken, connections break, and a copy of a request may turn up long after its
+ * connection is gone.
  */
 import { StoreError } from "../src/errors.js";
 import type { Command, Push, View } from "../src/rules/ledger-command.js";

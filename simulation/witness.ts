@@ -2,7 +2,9 @@ import type { HeldLease } from "../src/lease/lease.js";
 import type { Held, History } from "./history.js";
 import type { SimulatedProcess } from "./process.js";
 
-/** A lease in use, with its last deadline that was written down, by its own clock and the world's. */
+/**
+ * A lease in use, with its last deadline that was written down, by its own clock and the world's.
+ */
 interface Watched {
   readonly id: string;
   readonly lease: HeldLease;
@@ -27,7 +29,9 @@ export class Witness {
     });
   }
 
-  /** The lease is held from now on; `onLost` is called when its signal aborts, if anybody listens. */
+  /**
+   * The lease is held from now on; `onLost` is called when its signal aborts, if anybody listens.
+   */
   watch(id: string, lease: HeldLease, terms: Terms, onLost: () => void): void {
     const { id: process, nowMs } = this.#process;
     const { token } = lease;

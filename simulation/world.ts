@@ -1,6 +1,7 @@
 /**
- * Simulated time: a queue of things that will happen, taken one after the other. Between two of them all
- * promises are run dry, so that what a program does at one instant is done before the next begins.
+ * Simulated time: a queue of things that will happen, taken one after the other. Between two of
+ * them all promises are run dry, so that what a program does at one instant is done before the next
+ * begins.
  */
 import { nextTick } from "node:process";
 import { Heap, type HeapItem } from "../src/time/heap.js";
@@ -42,7 +43,9 @@ export class Scheduled implements HeapItem {
   }
 }
 
-/** The queue of ticks is only served when no promise is left to run: no turn of a real loop needed. */
+/**
+ * The queue of ticks is only served when no promise is left to run: no turn of a real loop needed.
+ */
 function drain(): Promise<void> {
   return new Promise((resolve) => nextTick(resolve));
 }

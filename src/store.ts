@@ -42,8 +42,8 @@ export interface Claim {
   /** The longest silence of the store to endure. */
   readonly storeTimeoutMs: number;
   /**
-   * A grant that can be relied on for no longer than this at first is of no use yet: the store makes
-   * sure of more before it returns it. Default 0.
+   * A grant that can be relied on for no longer than this at first is of no use yet: the store
+   * makes sure of more before it returns it. Default 0.
    */
   readonly leastMs?: number;
 }

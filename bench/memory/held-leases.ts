@@ -5,7 +5,9 @@ import type { Question } from "../contest.js";
 
 const PERIODS = 3;
 
-/** A client that holds very many leases keeps all of them, in few calls, without blocking its host. */
+/**
+ * A client that holds very many leases keeps all of them, in few calls, without blocking its host.
+ */
 export const heldLeases: Question = {
   store: "memory",
   name: "held-leases",

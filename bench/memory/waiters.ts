@@ -27,7 +27,9 @@ export const waiters: Question = {
 
 const HANDOFFS = 1_000;
 
-/** Fills the queue, lets it settle, then times handoffs off its head; a short queue is filled again. */
+/**
+ * Fills the queue, lets it settle, then times handoffs off its head; a short queue is filled again.
+ */
 function contestant(name: string, fairness: "bounded" | "strict", waiting: number): Contestant {
   return {
     name,

@@ -1,4 +1,6 @@
-/** Everybody who can lock on one Redis, behind one face: with their own defaults but for retries. */
+/**
+ * Everybody who can lock on one Redis, behind one face: with their own defaults but for retries.
+ */
 import { randomUUID } from "node:crypto";
 import { Redlock as SesamecareRedlock } from "@sesamecare-oss/redlock";
 import { Holdfast } from "holdfast";

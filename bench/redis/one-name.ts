@@ -7,7 +7,9 @@ const redis = new BenchRedis();
 const PROCESSES = 2;
 const WORKERS = 10;
 
-/** Everybody wants the same lock, and nobody keeps it: the price of contention, and its fairness. */
+/**
+ * Everybody wants the same lock, and nobody keeps it: the price of contention, and its fairness.
+ */
 export const oneName: Question = {
   store: "redis",
   name: "one-name",

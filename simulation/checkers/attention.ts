@@ -23,7 +23,9 @@ export class Attention {
     }
   }
 
-  /** The latest time by which a process has done what is due, if it takes no longer than `slackMs`. */
+  /**
+   * The latest time by which a process has done what is due, if it takes no longer than `slackMs`.
+   */
   latestMs(process: string, dueMs: number, slackMs: number): number {
     let readyMs = dueMs;
     for (const { fromMs, untilMs } of this.#freezes.get(process) ?? []) {

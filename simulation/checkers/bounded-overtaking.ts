@@ -1,6 +1,6 @@
 /**
- * Waiters of one process take turns on one grant only as far as the store allowed it: no more turns than
- * the span of the grant, nor than the limit that was asked for, and no token of it twice.
+ * Waiters of one process take turns on one grant only as far as the store allowed it: no more turns
+ * than the span of the grant, nor than the limit that was asked for, and no token of it twice.
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type GrantAccount, StoreAccount } from "./store-account.js";
@@ -20,7 +20,9 @@ export function checkBoundedOvertaking(entries: readonly Entry[]): Violation[] {
     if (taken.length <= mostTurns) continue;
     violations.push({
       checker: "bounded overtaking",
-      message: `${held.process} took turn ${taken.length} on a grant of "${held.name}" for ${mostTurns}`,
+      message:
+        `${held.process} took turn ${taken.length} on a grant of "${held.name}" ` +
+        `for ${mostTurns}`,
       name: held.name,
       fromMs: grant.granted.atMs,
       toMs: held.atMs,

@@ -1,7 +1,7 @@
 /**
- * Who is told to hold a lock that was handed over has already told the store so: the confirm is on its
- * way before `acquire` resolves. So the store hears of it in time, even when the program does nothing
- * else for a while than what it wanted the lock for.
+ * Who is told to hold a lock that was handed over has already told the store so: the confirm is on
+ * its way before `acquire` resolves. So the store hears of it in time, even when the program does
+ * nothing else for a while than what it wanted the lock for.
  */
 import type { Entry } from "../history.js";
 import { StoreAccount } from "./store-account.js";

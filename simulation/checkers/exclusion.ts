@@ -1,13 +1,13 @@
 /**
  * No two who rely on a lock at the same time may be incompatible.
  *
- * By belief: from the moment `acquire` resolves until `release` is called, the signal aborts, or the
- * deadline passes by the holder's own clock, whether or not it runs at that time: it may run the next
- * moment. By probes: between the first and the last time that `assertHeld` passed.
+ * By belief: from the moment `acquire` resolves until `release` is called, the signal aborts, or
+ * the deadline passes by the holder's own clock, whether or not it runs at that time: it may run
+ * the next moment. By probes: between the first and the last time that `assertHeld` passed.
  *
- * What the store itself ended early is excused, and nothing else: a lease that was revoked; one that the
- * store forgot; and, for as long as the clock jumped ahead, one that the store counts as expired by it.
- * All of these are fenced by their tokens.
+ * What the store itself ended early is excused, and nothing else: a lease that was revoked; one
+ * that the store forgot; and, for as long as the clock jumped ahead, one that the store counts as
+ * expired by it. All of these are fenced by their tokens.
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
@@ -21,7 +21,9 @@ interface Reliance {
   readonly toMs: number;
 }
 
-/** The clocks of store and holder may differ this much while a jump of the store's clock is felt. */
+/**
+ * The clocks of store and holder may differ this much while a jump of the store's clock is felt.
+ */
 const CLOCK_TOLERANCE = 1.01;
 
 export function checkExclusionByBelief(entries: readonly Entry[]): Violation[] {
@@ -73,7 +75,8 @@ function conflict(
   const others = active.filter((other) => !isExcused(other, next, account));
   const alone = others.find((other) => !areCompatible([other, next]));
   if (alone) return [alone];
-  // One that the store had ended before it granted to another of them does not count beside that one.
+  // One that the store had ended before it granted to another of them does not count beside that
+  // one.
   const counted = others.filter((other) => {
     const newer = others.filter((one) => grantedMsOf(one) > grantedMsOf(other));
     return !newer.some((one) => isExcused(other, one, account));
@@ -110,7 +113,9 @@ function violation(checker: string, others: readonly Reliance[], next: Reliance)
   });
   return {
     checker,
-    message: `${who.join(" and ")} hold "${next.held.name}" at once for ${(toMs - next.fromMs).toFixed(1)} ms`,
+    message:
+      `${who.join(" and ")} hold "${next.held.name}" at once ` +
+      `for ${(toMs - next.fromMs).toFixed(1)} ms`,
     name: next.held.name,
     fromMs: Math.min(next.fromMs, ...others.map((other) => other.fromMs)),
     toMs,

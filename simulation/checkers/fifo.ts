@@ -1,7 +1,8 @@
 /**
- * First come, first served: whoever is handed the lock from the queue was not overtaken by anyone who
- * came later, while the store had no reason to think its process dead. That a waiter was served from
- * its place proves that it stood there all the time: one that had lost its place would have asked anew.
+ * First come, first served: whoever is handed the lock from the queue was not overtaken by anyone
+ * who came later, while the store had no reason to think its process dead. That a waiter was served
+ * from its place proves that it stood there all the time: one that had lost its place would have
+ * asked anew.
  */
 import type { Entry, EntryOf } from "../history.js";
 import type { Violation } from "./violation.js";

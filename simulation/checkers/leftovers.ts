@@ -1,7 +1,7 @@
 /**
- * Nothing stays behind: at the end the store is empty and the programs have no timers. And no ghosts: an
- * owner whose release the store has executed never queues or holds again, where every copy of a request
- * is one that its client knew to expect.
+ * Nothing stays behind: at the end the store is empty and the programs have no timers. And no
+ * ghosts: an owner whose release the store has executed never queues or holds again, where every
+ * copy of a request is one that its client knew to expect.
  */
 import type { Entry } from "../history.js";
 import type { Violation } from "./violation.js";

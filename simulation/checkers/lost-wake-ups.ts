@@ -1,7 +1,8 @@
 /**
- * Nobody waits for a lock that is free: when every waiter of a name would fit in with those who hold it,
- * one of them gets it within a bound. Whoever stands first in the queue, it fits; so it is not the order
- * that holds them up, but a message that was lost for good. Counts from the moment all is calm.
+ * Nobody waits for a lock that is free: when every waiter of a name would fit in with those who
+ * hold it, one of them gets it within a bound. Whoever stands first in the queue, it fits; so it is
+ * not the order that holds them up, but a message that was lost for good. Counts from the moment
+ * all is calm.
  */
 import type { Entry } from "../history.js";
 import { livesOf } from "./life.js";
@@ -41,7 +42,8 @@ export function checkLostWakeUps(entries: readonly Entry[], bound: WakeUpBound):
     });
     if (!stall) return [];
     const { fromMs, toMs, lease } = stall;
-    const message = `${lease} waits for "${name}", which is free for ${(toMs - fromMs).toFixed(0)} ms`;
+    const freeMs = (toMs - fromMs).toFixed(0);
+    const message = `${lease} waits for "${name}", which is free for ${freeMs} ms`;
     return [{ checker: "lost wake-ups", message, name, fromMs, toMs }];
   });
 }

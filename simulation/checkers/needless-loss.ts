@@ -1,7 +1,7 @@
 /**
  * Unknown is not lost: a lease ends before its deadline only for a reason that the store's account
- * shows, and where nothing goes wrong no lease that is renewed is lost at all. Nor does an acquisition
- * fail for a store that is there.
+ * shows, and where nothing goes wrong no lease that is renewed is lost at all. Nor does an
+ * acquisition fail for a store that is there.
  */
 import type { Entry, EntryOf } from "../history.js";
 import { Attention } from "./attention.js";
@@ -55,8 +55,8 @@ function isDue(
   if (!held || reason === "max_hold") return true;
   const untilMs = beliefs.findLast((belief) => belief.atMs < atMs)?.untilMs ?? 0;
   const dueMs = reason === "expired" ? untilMs - held.graceMs : untilMs;
-  // Whoever could not run when the deadline passed could not be helped; nor could one that was given
-  // the lease so late that less than the grace was left soon.
+  // Whoever could not run when the deadline passed could not be helped; nor could one that was
+  // given the lease so late that less than the grace was left soon.
   const sinceMs = held.graceMs > 0 ? asked.atMs : dueMs;
   const isExcused = !held.renews || !isHealthy || attention.wasFrozen(held.process, sinceMs, dueMs);
   const slept = attention.wasSuspended(held.process, held.atMs, atMs);

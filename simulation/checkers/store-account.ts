@@ -23,7 +23,9 @@ export class StoreAccount {
     for (const entry of entries) this.#read(entry);
   }
 
-  /** The grant that a token belonged to at that time: a store that forgot may give a token again. */
+  /**
+   * The grant that a token belonged to at that time: a store that forgot may give a token again.
+   */
   grant(name: string, token: bigint, atMs: number): GrantAccount | undefined {
     const grants = this.#grants.get(name)?.get(token);
     return grants?.findLast(({ granted }) => granted.atMs <= atMs);

@@ -1,9 +1,9 @@
 /**
- * Tokens only rise: with every grant of a name, as the store made them and as the holders saw them. No
- * two leases share one, and none is used that the store did not give.
+ * Tokens only rise: with every grant of a name, as the store made them and as the holders saw them.
+ * No two leases share one, and none is used that the store did not give.
  *
- * A store that lost its data while its clock was behind the tokens it had given can only be told by a
- * client that knows better: so what one process sees of a name rises whatever happens.
+ * A store that lost its data while its clock was behind the tokens it had given can only be told by
+ * a client that knows better: so what one process sees of a name rises whatever happens.
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
@@ -71,7 +71,9 @@ function isHeld(life: Life): life is HeldLife {
   return life.held !== null;
 }
 
-/** The later of two grants came from a store that had forgotten the earlier, with a clock behind it. */
+/**
+ * The later of two grants came from a store that had forgotten the earlier, with a clock behind it.
+ */
 function isExcused(a: EntryOf<"granted">, b: EntryOf<"granted">, account: StoreAccount): boolean {
   const [earlier, later] = a.atMs < b.atMs ? [a, b] : [b, a];
   return account.hasForgotten(earlier.atMs, later.atMs) && BigInt(later.clockUs) <= earlier.token;
@@ -85,7 +87,8 @@ function problem(life: HeldLife, earlier: HeldLife[], account: StoreAccount): st
     const wasAhead = held.atMs <= life.asked.atMs;
     if (held.token < token || (held.token > token && !wasAhead)) continue;
     const other = account.grant(name, held.token, held.atMs)?.granted;
-    // A request carries what its process had seen when it was made, and the store cannot fall behind.
+    // A request carries what its process had seen when it was made, and the store cannot fall
+    // behind.
     const isSeen = wasAhead && held.process === process;
     if (other && !isSeen && isExcused(other, grant.granted, account)) continue;
     if (held.token === token) return `${lease} and ${held.lease} share the token ${token}`;

@@ -1,7 +1,7 @@
 /**
- * Everybody is told in time: of the loss of a lease by its signal, at the deadline less the grace at the
- * latest; of the outcome of an acquisition within its wait; of a release within its bound. And nobody is
- * given a lease that is over.
+ * Everybody is told in time: of the loss of a lease by its signal, at the deadline less the grace
+ * at the latest; of the outcome of an acquisition within its wait; of a release within its bound.
+ * And nobody is given a lease that is over.
  */
 import type { Entry } from "../history.js";
 import { Attention } from "./attention.js";

@@ -41,8 +41,8 @@ export class WastedGrants {
   }
 
   /**
-   * How long a name may be kept from its waiters by grants to nobody. A process that does not confirm
-   * costs one claim, however many of its waiters are in the queue.
+   * How long a name may be kept from its waiters by grants to nobody. A process that does not
+   * confirm costs one claim, however many of its waiters are in the queue.
    */
   costMs(name: string, fromMs: number, toMs: number): number {
     const { claimMs, leaseMs } = this.#waste;

@@ -1,6 +1,7 @@
 /**
- * Bugs to plant, one at a time, in a copy of the build. Each is small, plausible, and must be found by
- * the seeds that every test run goes through. `find` has to match exactly once in the compiled file.
+ * Bugs to plant, one at a time, in a copy of the build. Each is small, plausible, and must be found
+ * by the seeds that every test run goes through. `find` has to match exactly once in the compiled
+ * file.
  */
 
 export interface Mutant {
@@ -85,7 +86,8 @@ const ledger: readonly Mutant[] = [
     replace: `if (!holder) {
         const { owner, ttlUs } = command;
         const all = { mode: "exclusive", weight: 1, limit: 1, span: 1, meta: "{}", client: "" };
-        state.putHolder({ ...all, owner, ttlUs, token: command.seenToken, expiryUs: at.us + ttlUs, grantedUs: at.us, confirmed: true });
+        const times = { expiryUs: at.us + ttlUs, grantedUs: at.us, confirmed: true };
+        state.putHolder({ ...all, ...times, owner, ttlUs, token: command.seenToken });
         return renewed(state, state.holder(owner), at);
     }`,
   },

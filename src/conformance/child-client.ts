@@ -116,8 +116,12 @@ export class ChildClient {
     );
   }
 
-  /** SIGSTOP; resolves once it stands still. */
+  /**
+   * SIGSTOP; resolves once it stands still. At rest: a process that is stopped inside a transaction
+   * holds up all others, which is a matter of the store at hand.
+   */
   async stop(): Promise<void> {
+    await this.call("rest");
     this.#process.kill("SIGSTOP");
     const stat = `/proc/${this.#process.pid}/stat`;
     if (!existsSync(stat)) return;

@@ -36,6 +36,8 @@ export interface ChildVerbs {
   /** So many contenders at once, each of which counts one up under the lock. */
   count(lock: LockChoice, file: string, contenders: number): Promise<readonly Count[]>;
   close(): Promise<void>;
+  /** Resolves when the process has done what it had to do for now. */
+  rest(): Promise<void>;
   /** Hangs up: from now on nothing but the locks can keep the process alive. */
   leave(): Promise<void>;
   /**

@@ -1,7 +1,9 @@
 /**
- * The program of a client in another process. Its only argument says, as JSON, which module opens the
- * store and what that is given. It does what the parent tells it until it is killed, or told to leave.
+ * The program of a client in another process. Its only argument says, as JSON, which module opens
+ * the store and what that is given. It does what the parent tells it until it is killed, or told to
+ * leave.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError, type LeaseLostError } from "../errors.js";
 import { Holdfast } from "../holdfast.js";
 import type { Lease } from "../lease/lease.js";
@@ -17,6 +19,8 @@ import type {
 import { machineMs } from "./patience.js";
 import { countUp } from "./shared-counter.js";
 import { warmUp } from "./warm-up.js";
+
+const REST_MS = 50;
 
 class ChildProgram implements ChildVerbs {
   readonly #locks: Holdfast;
@@ -73,6 +77,10 @@ class ChildProgram implements ChildVerbs {
 
   close(): Promise<void> {
     return this.#locks.close();
+  }
+
+  rest(): Promise<void> {
+    return sleep(REST_MS);
   }
 
   async leave(): Promise<void> {

@@ -18,8 +18,8 @@ export interface ConformanceCase {
 }
 
 /**
- * The cases for one store. Cases do not touch each other's locks: all but those that are `alone` may
- * run at the same time.
+ * The cases for one store. Cases do not touch each other's locks: all but those that are `alone`
+ * may run at the same time.
  *
  * @example
  * for (const { title, skip, run } of conformance(harness)) {

@@ -50,16 +50,18 @@ export interface Harness {
   open(namespace: string): Promise<Store>;
 
   /**
-   * The shortest lease that cases rely on where they wait for one to expire. Default 800, or what the
-   * store allows when that is more.
+   * The shortest lease that cases rely on where they wait for one to expire. Default 800, or what
+   * the store allows when that is more.
    */
   readonly ttlMs?: number;
 
-  /** How to make a client in another process: needed where `traits.scope` is more than the process. */
+  /**
+   * How to make a client in another process: needed where `traits.scope` is more than the process.
+   */
   readonly child?: {
     /**
-     * The URL of a module that plain node can run. It exports `openStore(argument)`, which returns a
-     * store or a promise of one. To close that store ends everything that was opened for it.
+     * The URL of a module that plain node can run. It exports `openStore(argument)`, which returns
+     * a store or a promise of one. To close that store ends everything that was opened for it.
      */
     readonly module: URL | string;
     /** What `openStore` is given: a JSON value. */

@@ -1,7 +1,10 @@
 import { AssertionError } from "node:assert";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What happens by a message takes at most this long, and any backstop longer, even on a busy machine. */
+/**
+ * What happens by a message takes at most this long, and any backstop longer, even on a busy
+ * machine.
+ */
 export const PROMPT_MS = 4_000;
 
 /** Nothing that has to happen takes longer. */

@@ -12,8 +12,8 @@ export interface Count {
 }
 
 /**
- * A number in a file that is raised by reading it, sleeping and writing it: any two who do so at the
- * same time lose a count.
+ * A number in a file that is raised by reading it, sleeping and writing it: any two who do so at
+ * the same time lose a count.
  */
 export async function countUp(lock: Lock, file: string): Promise<Count> {
   return lock.run(async ({ token }) => {

@@ -153,8 +153,8 @@ export function joinScope(client: Client, target: Target, options: Options): Joi
     if (space !== target.space || name !== target.name) continue;
     if (mode === "shared" && target.mode === "exclusive") {
       throw new UnsupportedError(
-        `Lock "${name}" is held shared by the run around this call; acquiring it exclusively would ` +
-          "wait for itself. Take the write side first.",
+        `Lock "${name}" is held shared by the run around this call; acquiring it exclusively ` +
+          "would wait for itself. Take the write side first.",
         { lockName: name, store: client.store.name },
       );
     }

@@ -38,9 +38,10 @@ const WALL_JUMP_MS = 4;
 
 /**
  * Monotonic time stops while the machine sleeps, a lease in a store across the network does not.
- * `uptimeMs` counts the sleep: what it gained on the monotonic clock since the start is added, rounded
- * up, so that a lease ends early rather than late. Asking it is slow; but no machine sleeps without
- * its wall clock running ahead of the monotonic one, so it is asked only after those moved apart.
+ * `uptimeMs` counts the sleep: what it gained on the monotonic clock since the start is added,
+ * rounded up, so that a lease ends early rather than late. Asking it is slow; but no machine sleeps
+ * without its wall clock running ahead of the monotonic one, so it is asked only after those moved
+ * apart.
  */
 export function suspendAware(
   monotonic: Clock = monotonicClock,

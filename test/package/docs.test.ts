@@ -81,6 +81,9 @@ beforeAll(() => {
   mkdirSync(folder, { recursive: true });
   mkdirSync(join(project, "node_modules"));
   symlinkSync(root, join(project, "node_modules/holdfast"));
+  for (const client of ["etcd3", "ioredis", "redis"]) {
+    symlinkSync(join(root, "node_modules", client), join(project, "node_modules", client));
+  }
   for (const name of readdirSync(join(root, "src"))) {
     if (name !== "stores") symlinkSync(join(root, "src", name), join(project, "src", name));
   }

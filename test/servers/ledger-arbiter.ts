@@ -18,7 +18,10 @@ export const LEDGER_TRAITS: Traits = {
 
 const RECONNECT_MS = 20;
 
-/** A client of the ledger server: one connection for commands and pushes, opened again when it breaks. */
+/**
+ * A client of the ledger server: one connection for commands and pushes, opened again when it
+ * breaks.
+ */
 export class LedgerArbiter implements Arbiter {
   readonly name = "ledger";
   readonly traits: Traits = LEDGER_TRAITS;

@@ -6,8 +6,8 @@ import type { Execution } from "../../src/stores/arbiter/arbiter.js";
 /** A fault that strikes once, on the connection of the client with this label. */
 export interface LedgerFault {
   /**
-   * loseReply: the command takes effect, then the connection breaks. keepBack: the connection breaks
-   * first, and the command takes effect when it is delivered. dropPush: a push is lost.
+   * loseReply: the command takes effect, then the connection breaks. keepBack: the connection
+   * breaks first, and the command takes effect when it is delivered. dropPush: a push is lost.
    */
   readonly kind: "loseReply" | "keepBack" | "dropPush";
   readonly label: string;

@@ -14,8 +14,8 @@ export const lossInTime: Behaviour = {
     const { shortMs } = context.ttl;
     const lease = await a.mutex("m").acquire({ ttlMs: shortMs });
     const { signal } = lease;
-    // On a busy machine the grant may be seen before the timer of the loss; by the clock it is lost,
-    // and to ask is enough to have it told.
+    // On a busy machine the grant may be seen before the timer of the loss; by the clock it is
+    // lost, and to ask is enough to have it told.
     const takeover = b
       .mutex("m")
       .acquire()

@@ -6,9 +6,8 @@ const LONGEST = 512;
 /** No two of these are one, however alike they look or however a store may write them. */
 const names: readonly string[] = [
   ..."{} {a} {a}b {a}{b} / a/ /a a/b a//b a:b : :a a: a::b a-b a_b a.b . .. ../a a/../b".split(" "),
-  ...`' " \` '' "" a'b a"b ; -- \\ \\\\ a\\b $a \${a} $(a) % %2F %25 %a a%b * ? [a] ~ # & | !`.split(
-    " ",
-  ),
+  ...`' " \` '' "" a'b a"b ; -- \\ \\\\ a\\b $a \${a} $(a)`.split(" "),
+  ..."% %2F %25 %a a%b * ? [a] ~ # & | !".split(" "),
   ...["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "null", "undefined"],
   ...["a", "A", "a ", " a", " ", "  ", "\t", "\n", "a\n", "\r\n", "\0", "a\0", "a\0b", "\u007f"],
   ...["0", "00", "-0", "1", "01", "1.0", "1e0", "true", "NaN"],

@@ -10,6 +10,8 @@ export const timeOut: Behaviour = {
   async run(context) {
     const [a, b] = [await context.open(), await context.open()];
     const held = await a.mutex("m").acquire({ meta: { job: "held by a" } });
+    // Who just came may have to wait for the first answer of the store.
+    await b.inspect("m");
     for (const fairness of ["bounded", "strict"] as const) {
       const startMs = performance.now();
       const waiting = b.mutex("m").acquire({ waitMs: WAIT_MS, fairness });
