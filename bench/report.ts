@@ -32,7 +32,7 @@ function page(all: readonly Result[]): string {
   return `# Benchmarks
 
 Every figure here was written by \`npm run bench:report\` from one run of \`npm run bench\`; none is
-typed in. Run both to get your own. All contestants of a question run in turn, in interleaved rounds,
+typed in. Run both to get your own. All contestants of a question run in turn, in mixed rounds,
 on servers that the run starts for itself; the first round warms up and does not count. What counts
 is the ratio within a run, not the figure: machines differ, and this one is shared.
 

@@ -33,7 +33,7 @@ export const TRAITS: Traits = {
  */
 export class LocalLink implements Link {
   readonly name = "simulated";
-  readonly traits = TRAITS;
+  readonly traits: Traits = TRAITS;
   readonly isLocal = true;
   readonly believesPushes = true;
   readonly callsUnderWay = 0;

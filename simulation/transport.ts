@@ -5,6 +5,7 @@
  */
 import { StoreError } from "../src/errors.js";
 import type { Command, Push, View } from "../src/rules/ledger-command.js";
+import type { Traits } from "../src/store.js";
 import type { Execution } from "../src/stores/arbiter/arbiter.js";
 import type { Port } from "../src/time/port.js";
 import type { Chance } from "./chance.js";
@@ -31,7 +32,7 @@ export interface Surroundings {
 
 export class SimulatedLink implements Link {
   readonly name = "simulated";
-  readonly traits = TRAITS;
+  readonly traits: Traits = TRAITS;
   readonly isLocal = false;
   readonly believesPushes: boolean;
   readonly port: Port;

@@ -93,7 +93,9 @@ function areCompatible(reliances: readonly Reliance[]): boolean {
 }
 
 function isExcused(a: Reliance, b: Reliance, account: StoreAccount): boolean {
-  const [older, newer] = grantedMsOf(a) < grantedMsOf(b) ? [a, b] : [b, a];
+  const byTime = grantedMsOf(a) - grantedMsOf(b);
+  const isInOrder = byTime < 0 || (byTime === 0 && a.held.token < b.held.token);
+  const [older, newer] = isInOrder ? [a, b] : [b, a];
   const grantedMs = grantedMsOf(newer);
   if (older.grant && older.grant.revokedMs <= grantedMs) return true;
   const wordMs = lastWordMs(older.grant, grantedMs);

@@ -53,7 +53,8 @@ function isDue(
   isHealthy: boolean,
 ): boolean {
   if (!held || reason === "max_hold") return true;
-  const untilMs = beliefs.findLast((belief) => belief.atMs < atMs)?.untilMs ?? 0;
+  const belief = beliefs.findLast((one) => one.atMs < atMs) ?? beliefs[0];
+  const untilMs = belief?.untilMs ?? 0;
   const dueMs = reason === "expired" ? untilMs - held.graceMs : untilMs;
   // Whoever could not run when the deadline passed could not be helped; nor could one that was
   // given the lease so late that less than the grace was left soon.

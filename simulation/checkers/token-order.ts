@@ -84,7 +84,7 @@ function problem(life: HeldLife, earlier: HeldLife[], account: StoreAccount): st
   const grant = account.grant(name, token, life.held.atMs);
   if (!grant) return `${lease} holds "${name}" with ${token}, which the store never gave`;
   for (const { held } of earlier) {
-    const wasAhead = held.atMs <= life.asked.atMs;
+    const wasAhead = held.atMs < life.asked.atMs;
     if (held.token < token || (held.token > token && !wasAhead)) continue;
     const other = account.grant(name, held.token, held.atMs)?.granted;
     // A request carries what its process had seen when it was made, and the store cannot fall

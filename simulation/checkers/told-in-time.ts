@@ -68,7 +68,7 @@ function checkLoss(
     return { message: `${lease} is relied on for too long`, dueMs: untilMs };
   }
   if (!held.listens || untilMs === undefined) return null;
-  const slept = attention.wasSuspended(process, asked.atMs, untilMs);
+  const slept = attention.wasSuspended(process, asked.atMs - SLEEP_SLACK_MS, untilMs);
   const slackMs = slept ? SLEEP_SLACK_MS : SLACK_MS;
   const dueMs = attention.latestMs(process, Math.max(atMs, untilMs - graceMs), slackMs);
   const toldMs = lost?.atMs ?? Number.POSITIVE_INFINITY;
