@@ -8,7 +8,7 @@ import { checkGhosts, checkLeftovers } from "./checkers/leftovers.js";
 import { checkLostWakeUps, type WakeUpBound } from "./checkers/lost-wake-ups.js";
 import { checkNeedlessLoss } from "./checkers/needless-loss.js";
 import { checkTokenOrder } from "./checkers/token-order.js";
-import { checkToldInTime } from "./checkers/told-in-time.js";
+import { checkRevocation, checkToldInTime } from "./checkers/told-in-time.js";
 import type { Violation } from "./checkers/violation.js";
 import type { History } from "./history.js";
 import { isHealthy, isSteady, type Plan, type PlanOptions, planOf } from "./plan.js";
@@ -48,6 +48,7 @@ export async function judge(seed: number, options: PlanOptions = {}): Promise<Ve
 function check(plan: Plan, history: History): Violation[] {
   const entries = history.entries();
   const hasStrays = plan.weather.copies > 0;
+  const delayMs = longestDelayMs(plan.weather);
   return [
     ...checkExclusionByBelief(entries),
     ...checkExclusionByProbes(entries),
@@ -59,7 +60,8 @@ function check(plan: Plan, history: History): Violation[] {
     ...checkNeedlessLoss(entries, { isHealthy: isHealthy(plan), hasStrays }),
     ...checkLeftovers(entries),
     ...(isSteady(plan) ? checkDoneOnce(entries) : []),
-    ...(isHealthy(plan) ? checkConfirmation(entries, longestDelayMs(plan.weather)) : []),
+    ...(isHealthy(plan) ? checkConfirmation(entries, delayMs) : []),
+    ...(isHealthy(plan) ? checkRevocation(entries, delayMs) : []),
     ...(hasStrays ? [] : checkGhosts(entries)),
   ];
 }

@@ -49,7 +49,8 @@ function newLife(asked: EntryOf<"asked">): Life {
 
 function endAll(lives: Map<string, Life>, { process, atMs }: EntryOf<"crashed">): void {
   for (const life of lives.values()) {
-    if (life.asked.process !== process || life.endedMs <= atMs) continue;
+    // A release that was not answered yet may have died with its process.
+    if (life.asked.process !== process || life.released || life.refused) continue;
     life.hasCrashed = true;
     end(life, atMs);
   }

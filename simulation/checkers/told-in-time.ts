@@ -6,7 +6,25 @@
 import type { Entry } from "../history.js";
 import { Attention } from "./attention.js";
 import { type Life, livesOf } from "./life.js";
+import { StoreAccount } from "./store-account.js";
 import type { Violation } from "./violation.js";
+
+/** In good weather, who is revoked hears of it as soon as a message comes. */
+export function checkRevocation(entries: readonly Entry[], withinMs: number): Violation[] {
+  const account = new StoreAccount(entries);
+  const attention = new Attention(entries);
+  return [...livesOf(entries).values()].flatMap(({ held, beliefs, endedMs }) => {
+    const grant = held && account.grant(held.name, held.token, held.atMs);
+    if (!held || !grant || grant.revokedMs > endedMs) return [];
+    const { name, lease, process, atMs } = held;
+    const fromMs = Math.max(atMs, grant.revokedMs);
+    const dueMs = attention.latestMs(process, fromMs, withinMs + SLACK_MS);
+    const untilMs = Math.min(endedMs, beliefs.at(-1)?.untilMs ?? endedMs);
+    if (untilMs <= dueMs) return [];
+    const message = `${lease} was revoked, and goes on for ${(untilMs - fromMs).toFixed(0)} ms`;
+    return [{ checker: "told in time", message, name, fromMs, toMs: dueMs }];
+  });
+}
 
 /** Timers are this late at most, and one turn may take several. */
 const SLACK_MS = 10;

@@ -41,7 +41,8 @@ async function seek(mutant: Mutant, build: string): Promise<Catch> {
   try {
     cpSync(build, folder, { recursive: true });
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-    plant(mutant, folder);
+    const problem = plant(mutant, folder);
+    if (problem) return { title: mutant.title, isCaught: false, line: problem };
     const { code, output } = await runSeeds(folder);
     const [first = ""] = output.split("\n");
     const isCaught = code === 1 && first.startsWith("seed ");
@@ -53,15 +54,14 @@ async function seek(mutant: Mutant, build: string): Promise<Catch> {
   }
 }
 
-function plant({ title, file, find, replace }: Mutant, folder: string): void {
-  const path = join(folder, "src", file);
-  const text = readFileSync(path, "utf8");
-  const parts = text.split(find);
-  if (parts.length !== 2) {
-    const found = parts.length - 1;
-    throw new Error(`Mutant "${title}": its text is ${found} times in ${file}, not once:\n${find}`);
-  }
+/** Why it cannot be planted, if it cannot. */
+export function plant({ title, file, find, replace }: Mutant, build: string): string | null {
+  const path = join(build, "src", file);
+  const parts = readFileSync(path, "utf8").split(find);
+  const count = parts.length - 1;
+  if (count !== 1) return `${title}: the text to replace is ${count} times in ${file}, not once`;
   writeFileSync(path, parts.join(replace));
+  return null;
 }
 
 function runSeeds(folder: string): Promise<{ code: number | null; output: string }> {

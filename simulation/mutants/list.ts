@@ -158,6 +158,19 @@ const ledger: readonly Mutant[] = [
     replace: "suspect(state, client);",
   },
   {
+    title: "a finished once leaves no mark",
+    file: "rules/ledger.js",
+    find: "if (keep) {",
+    replace: "if (false) {",
+  },
+  {
+    title: "a mark does not end the waiting",
+    file: "rules/ledger.js",
+    find: `if (state.mark())
+        return endWaiters(state, emit);`,
+    replace: "",
+  },
+  {
     title: "the queue is a stack",
     file: "stores/memory/memory-queue.js",
     find: "a.order < b.order",
@@ -258,6 +271,30 @@ const family: readonly Mutant[] = [
     replace: "if (true)",
   },
   {
+    title: "a refused push forgets what is under way",
+    file: "stores/arbiter/arbiter-store.js",
+    find: "this.#leaving.get(owner) ?? 0",
+    replace: "0",
+  },
+  {
+    title: "one release overtakes another",
+    file: "stores/arbiter/arbiter-store.js",
+    find: "grant.isGivenBack = true;",
+    replace: "this.#grants.delete(grant.claim.owner);",
+  },
+  {
+    title: "a loss before anybody keeps the lease is forgotten",
+    file: "stores/arbiter/arbiter-store.js",
+    find: "grant.end();",
+    replace: "",
+  },
+  {
+    title: "whoever overslept takes the store for silent",
+    file: "stores/arbiter/acquisition.js",
+    find: "const chanceMs = this.touchMs + OVERSLEPT_MS;",
+    replace: "const chanceMs = OVERSLEPT_MS;",
+  },
+  {
     title: "lost places are not asked for again",
     file: "stores/arbiter/vigil.js",
     find: "acquisition.ask();",
@@ -305,6 +342,12 @@ const lease: readonly Mutant[] = [
                 continue;`,
   },
   {
+    title: "the keeper sleeps with the machine",
+    file: "lease/keeper.js",
+    find: "Math.min(Math.max(1, next.dueMs - nowMs), LONGEST_NAP_MS)",
+    replace: "Math.max(1, next.dueMs - nowMs)",
+  },
+  {
     title: "no answer is a loss",
     file: "lease/keeper.js",
     find: 'if (renewal.type === "gone")',
@@ -347,6 +390,12 @@ const cohort: readonly Mutant[] = [
     title: "the span is used again",
     file: "lease/cohort.js",
     find: "this.#turnsLeft -= 1;",
+    replace: "",
+  },
+  {
+    title: "a turn renews as the one before it did",
+    file: "lease/cohort.js",
+    find: "hold.ttlMs = this.#options.ttlMs;",
     replace: "",
   },
   {

@@ -68,7 +68,7 @@ export class Cohort implements Tenant {
     return new Promise((resolve, reject) => {
       const place = this.#members.push({ options, wait, resolve, reject });
       wait?.onEnd(() => this.#leave(place));
-      if (isIdle) this.#ask();
+      if (isIdle) this.#goOn();
     });
   }
 

@@ -10,7 +10,7 @@ export const brieflyStopped: Behaviour = {
   needs: needStopping,
   async run(context) {
     const [locks, child] = [await context.open(), await context.child()];
-    const ttlMs = 3 * context.ttl.renewedMs;
+    const ttlMs = 2 * context.ttl.renewedMs;
     const token = await child.call("acquire", lock, { ttlMs });
     await child.stop();
     // Longer than the time to the next renewal, which so comes late.

@@ -16,6 +16,7 @@ export class ArbiterGrant implements Grant {
   deadlineMs: number;
   /** Its release is under way: nobody relies on it, and no other release may overtake that one. */
   isGivenBack = false;
+  #isGone = false;
 
   constructor(
     claim: Claim,
@@ -34,6 +35,12 @@ export class ArbiterGrant implements Grant {
 
   /** Deadlines only move on: an answer that comes out of order tells nothing new. */
   extend(deadlineMs: number): void {
-    if (deadlineMs > this.deadlineMs) this.deadlineMs = deadlineMs;
+    if (!this.#isGone && deadlineMs > this.deadlineMs) this.deadlineMs = deadlineMs;
+  }
+
+  /** The store gave it to nobody, or to another: who hears of this grant only now finds it over. */
+  end(): void {
+    this.#isGone = true;
+    this.deadlineMs = Number.NEGATIVE_INFINITY;
   }
 }

@@ -386,6 +386,8 @@ export class ArbiterStore implements Store {
     if (!this.#isLive(grant)) return;
     this.#grants.delete(grant.claim.owner);
     this.#onGone({ type: "gone", grant, reason, detail });
+    // The acquisition may be so fresh that nobody keeps it yet.
+    grant.end();
   }
 
   /**
