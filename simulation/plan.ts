@@ -153,7 +153,7 @@ export function planOf(seed: number, { clients, minutes }: PlanOptions = {}): Pl
     ]),
     cohortLimit: chance.pick([2, 3, 32]),
     // A revoked claim tells the store nothing about the client that did not confirm it.
-    revokes: profile !== "crash" && chance.isLucky(0.2),
+    revokes: profile !== "crash" && chance.isLucky(profile === "local" ? 0.6 : 0.2),
     weather,
     believesPushes: !isRough && chance.isLucky(0.85),
     // Pushes are believed only where the clocks are as good as that belief assumes.

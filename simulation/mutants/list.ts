@@ -271,12 +271,6 @@ const family: readonly Mutant[] = [
     replace: "if (true)",
   },
   {
-    title: "a refused push forgets what is under way",
-    file: "stores/arbiter/arbiter-store.js",
-    find: "this.#leaving.get(owner) ?? 0",
-    replace: "0",
-  },
-  {
     title: "one release overtakes another",
     file: "stores/arbiter/arbiter-store.js",
     find: "grant.isGivenBack = true;",
@@ -287,12 +281,6 @@ const family: readonly Mutant[] = [
     file: "stores/arbiter/arbiter-store.js",
     find: "grant.end();",
     replace: "",
-  },
-  {
-    title: "whoever overslept takes the store for silent",
-    file: "stores/arbiter/acquisition.js",
-    find: "const chanceMs = this.touchMs + OVERSLEPT_MS;",
-    replace: "const chanceMs = OVERSLEPT_MS;",
   },
   {
     title: "lost places are not asked for again",
@@ -390,12 +378,6 @@ const cohort: readonly Mutant[] = [
     title: "the span is used again",
     file: "lease/cohort.js",
     find: "this.#turnsLeft -= 1;",
-    replace: "",
-  },
-  {
-    title: "a turn renews as the one before it did",
-    file: "lease/cohort.js",
-    find: "hold.ttlMs = this.#options.ttlMs;",
     replace: "",
   },
   {
