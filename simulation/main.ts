@@ -16,29 +16,17 @@ const USAGE = `npm run simulate -- [options]
   --mutants       plant every known bug and show which seed finds it; or only those
                   whose title contains the given words`;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    seed: { type: "string" },
-    count: { type: "string" },
-    clients: { type: "string" },
-    minutes: { type: "string" },
-    hash: { type: "boolean", default: false },
-    history: { type: "boolean", default: false },
-    mutants: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
-  },
-});
+const { values, positionals } = parse();
 
 if (values.help) console.log(USAGE);
 else if (values.mutants) process.exitCode = await runMutants(positionals.join(" "));
 else process.exitCode = await runSeeds();
 
 async function runSeeds(): Promise<number> {
-  const firstSeed = numberOf("seed") ?? Math.floor(Math.random() * 2 ** 30);
-  const count = numberOf("count") ?? (values.seed === undefined ? 200 : 1);
-  const clients = numberOf("clients");
-  const minutes = numberOf("minutes");
+  const firstSeed = wholeOf("seed", 0) ?? Math.floor(Math.random() * 2 ** 30);
+  const count = wholeOf("count", 1) ?? (values.seed === undefined ? 200 : 1);
+  const clients = wholeOf("clients", 1);
+  const minutes = numberOf("minutes", 0.01);
   const options: PlanOptions = {
     ...(clients === undefined ? {} : { clients }),
     ...(minutes === undefined ? {} : { minutes }),
@@ -85,11 +73,44 @@ async function runMutants(words: string): Promise<number> {
   return escaped === 0 ? 0 : 1;
 }
 
-function numberOf(option: "seed" | "count" | "clients" | "minutes"): number | undefined {
+function parse() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        seed: { type: "string" },
+        count: { type: "string" },
+        clients: { type: "string" },
+        minutes: { type: "string" },
+        hash: { type: "boolean", default: false },
+        history: { type: "boolean", default: false },
+        mutants: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
+      },
+    });
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
+function wholeOf(option: "seed" | "count" | "clients", least: number): number | undefined {
+  const number = numberOf(option, least);
+  if (number === undefined || Number.isSafeInteger(number)) return number;
+  return refuse(`--${option} must be a whole number, not "${values[option]}".`);
+}
+
+function numberOf(
+  option: "seed" | "count" | "clients" | "minutes",
+  least: number,
+): number | undefined {
   const text = values[option];
   if (text === undefined) return undefined;
-  const number = Number(text);
-  if (Number.isFinite(number) && number >= 0) return number;
-  console.error(`--${option} must be a number, not "${text}".\n${USAGE}`);
+  const number = text.trim() === "" ? Number.NaN : Number(text);
+  if (Number.isFinite(number) && number >= least) return number;
+  return refuse(`--${option} must be a number from ${least}, not "${text}".`);
+}
+
+function refuse(message: string): never {
+  console.error(`${message}\n${USAGE}`);
   process.exit(2);
 }

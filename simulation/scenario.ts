@@ -11,7 +11,8 @@ import { SimulatedLink } from "./transport.js";
 import { FAIR, longestDelayMs } from "./weather.js";
 import { World } from "./world.js";
 
-/** More steps than any seed needs: beyond, something runs in circles. */
+/** More steps than any program takes in a second of its time: beyond, something runs in circles. */
+const MOST_STEPS_PER_SECOND = 5_000;
 const MOST_STEPS = 200_000;
 /** Copies from broken connections come this late. */
 const LATEST_COPY_MS = 8_000;
@@ -105,7 +106,7 @@ export class Scenario {
     this.#server.census();
     this.#left("names", this.#server.size);
     for (const { process } of living) this.#left(`timers of ${process.id}`, process.timers.all);
-    if (this.world.steps >= MOST_STEPS) this.#left("steps", this.world.steps);
+    if (this.world.steps >= this.#mostSteps) this.#left("steps", this.world.steps);
   }
 
   #start(id: string): Program {
@@ -141,6 +142,11 @@ export class Scenario {
     this.#start(`${name}+${this.#restarts}`);
   }
 
+  get #mostSteps(): number {
+    const { chaosMs, programs } = this.#plan;
+    return MOST_STEPS + MOST_STEPS_PER_SECOND * programs * (chaosMs / 1_000);
+  }
+
   #living(): Program[] {
     return this.#programs.filter((program) => program.process.isAlive);
   }
@@ -162,7 +168,7 @@ export class Scenario {
   }
 
   #runUntil(untilMs: number, isOver: () => boolean): Promise<void> {
-    return this.world.run(untilMs, MOST_STEPS, isOver);
+    return this.world.run(untilMs, this.#mostSteps, isOver);
   }
 }
 

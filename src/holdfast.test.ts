@@ -6,6 +6,7 @@ import { ScriptedStore } from "../test/fixtures/scripted-store.js";
 import { ClosedError, InvalidOptionError, UnsupportedError } from "./errors.js";
 import { Holdfast } from "./holdfast.js";
 import type { LockView } from "./store.js";
+import { MemorySpace, memoryStore } from "./stores/memory/index.js";
 
 let trial: LockTrial;
 
@@ -225,5 +226,38 @@ describe("close", () => {
     end();
     await settled();
     expect(run.error).toMatchObject({ code: "HF_LEASE_LOST", reason: "session_ended" });
+  });
+});
+
+describe("close", () => {
+  it("gives back what a resume brings in meanwhile", async () => {
+    const space = new MemorySpace();
+    const giver = new Holdfast(memoryStore({ space }));
+    const taker = new Holdfast(memoryStore({ space }));
+    const handle = (await giver.mutex("h").acquire({ transferable: true })).detach();
+    const resumed = taker.resume(handle);
+    const closed = taker.close();
+    await expect(resumed).rejects.toMatchObject({ code: "HF_CLOSED" });
+    await closed;
+    expect((await giver.inspect("h")).holders).toEqual([]);
+    await giver.close();
+  });
+
+  it("is one, also for a listener that closes in its turn", async () => {
+    const locks = new Holdfast(memoryStore());
+    const lease = await locks.mutex("a").acquire();
+    let inner: Promise<void> | undefined;
+    lease.signal.addEventListener("abort", () => {
+      inner = locks.close();
+    });
+    const outer = locks.close();
+    await outer;
+    expect(inner).toBe(outer);
+  });
+
+  it("lets a store be used again whose options were refused", () => {
+    const store = memoryStore();
+    expect(() => new Holdfast(store, { ttlMs: -1 })).toThrow(InvalidOptionError);
+    expect(() => new Holdfast(store)).not.toThrow();
   });
 });

@@ -31,8 +31,8 @@ export class Holdfast implements AsyncDisposable {
   readonly #defaults: Options;
 
   constructor(store: Store, defaults: AcquireOptions = {}) {
-    this.#client = new Client(store);
     this.#defaults = resolveOptions(defaults, store.traits);
+    this.#client = new Client(store);
   }
 
   /** One holder at a time. */

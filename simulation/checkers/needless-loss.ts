@@ -66,11 +66,11 @@ function isDue(
 
 function isExplained(
   held: EntryOf<"held">,
-  { atMs, reason }: EntryOf<"lost">,
+  { atMs }: EntryOf<"lost">,
   account: StoreAccount,
 ): boolean {
   const grant = account.grant(held.name, held.token, held.atMs);
-  if (grant && grant.revokedMs <= atMs) return reason !== "expired";
+  if (grant && grant.revokedMs <= atMs) return true;
   const wordMs = lastWordMs(grant, atMs);
   if (account.hasForgotten(wordMs, atMs)) return true;
   return account.steppedAheadMs(wordMs, atMs) > 0;

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Mutant } from "./list.js";
+import type { Mutant } from "./mutant.js";
 
 export interface Catch {
   readonly title: string;
@@ -55,12 +55,14 @@ async function seek(mutant: Mutant, build: string): Promise<Catch> {
 }
 
 /** Why it cannot be planted, if it cannot. */
-export function plant({ title, file, find, replace }: Mutant, build: string): string | null {
-  const path = join(build, "src", file);
-  const parts = readFileSync(path, "utf8").split(find);
-  const count = parts.length - 1;
-  if (count !== 1) return `${title}: the text to replace is ${count} times in ${file}, not once`;
-  writeFileSync(path, parts.join(replace));
+export function plant({ title, also, ...edit }: Mutant, build: string): string | null {
+  for (const { file, find, replace } of also ? [edit, also] : [edit]) {
+    const path = join(build, "src", file);
+    const parts = readFileSync(path, "utf8").split(find);
+    const count = parts.length - 1;
+    if (count !== 1) return `${title}: the text to replace is ${count} times in ${file}, not once`;
+    writeFileSync(path, parts.join(replace));
+  }
   return null;
 }
 

@@ -4,7 +4,7 @@
  */
 import { ClosedError, InvalidOptionError, type LossReason, StoreError } from "../errors.js";
 import type { ReleaseEvent } from "../events.js";
-import type { Options } from "../options.js";
+import { type Options, resolveOptions } from "../options.js";
 import { events } from "../publish.js";
 import type { Request } from "../rules/fits.js";
 import { keyOf, type Space } from "../rules/name.js";
@@ -75,13 +75,25 @@ export class Client {
     return traced(this.store, target, options.signal, mayWait, ask);
   }
 
+  /** Lets time pass; over at once when the signal aborts or the client closes. */
+  async pause(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const wait = this.#startWait({ waitMs, signal });
+    await new Promise<void>((resume) => wait.onEnd(resume));
+    this.#endWait(wait);
+  }
+
   /** Continues a lease that another process handed over; null when it is gone. */
   async resume(handle: string, options: Options): Promise<HeldLease | null> {
     this.assertOpen();
     const { claim, token, session } = decodeHandle(handle);
-    const grant = await this.store.resume(claim, token, session);
+    const { storeTimeoutMs } = options;
+    const resumed = resolveOptions({ ttlMs: claim.ttlMs }, this.store.traits, options);
+    const grant = await this.store.resume({ ...claim, storeTimeoutMs }, token, session);
     if (!grant) return null;
-    return this.#keep(grant, { ...options, ttlMs: claim.ttlMs });
+    const lease = this.#keep(grant, resumed);
+    if (!this.#closing) return lease;
+    await lease.release();
+    throw new ClosedError({ lockName: claim.name, store: this.store.name });
   }
 
   held(): Lease[] {
@@ -89,7 +101,8 @@ export class Client {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    // Set before anybody is told: a listener may call `close` in its turn.
+    this.#closing ??= Promise.resolve().then(() => this.#close());
     return this.#closing;
   }
 
@@ -105,7 +118,7 @@ export class Client {
         this.#onReleased = resume;
       });
     }
-    this.#keeper.stop();
+    await this.#keeper.stop();
     await this.store.close();
   }
 
@@ -132,7 +145,7 @@ export class Client {
   }
 
   /** A wait that ends with the client. */
-  #startWait({ waitMs, signal }: Options): WaitTime {
+  #startWait({ waitMs, signal }: Pick<Options, "waitMs" | "signal">): WaitTime {
     const wait = new WaitTime(this.store.port, waitMs, signal);
     this.#waits.add(wait);
     return wait;

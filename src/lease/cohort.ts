@@ -54,8 +54,12 @@ export class Cohort implements Tenant {
 
   /** Only equals share a hold: what one turn relies on must be true for all. */
   takes(options: Options): boolean {
-    const { ttlMs, graceMs } = this.#options;
-    return options.ttlMs === ttlMs && options.graceMs === graceMs;
+    const { ttlMs, graceMs, storeTimeoutMs } = this.#options;
+    return (
+      options.ttlMs === ttlMs &&
+      options.graceMs === graceMs &&
+      options.storeTimeoutMs === storeTimeoutMs
+    );
   }
 
   get lease(): HeldLease | null {
@@ -174,6 +178,8 @@ export class Cohort implements Tenant {
   }
 
   #goOn(): void {
+    // Whoever was told of a loss may have asked here already.
+    if (this.#hold || this.#asking) return;
     if (this.#members.size > 0) this.#ask();
     else this.#duties.onIdle();
   }

@@ -31,6 +31,7 @@ const LONGEST_NAP_MS = 1_000;
 export class Keeper {
   readonly #store: Store;
   readonly #holds = new Heap<Hold>((a, b) => a.dueMs < b.dueMs);
+  readonly #cleanups = new Set<Promise<unknown>>();
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
 
@@ -79,14 +80,17 @@ export class Keeper {
 
   /** Renews at once, for a longer or the same time. */
   async renew(hold: Hold, ttlMs: number): Promise<Renewal> {
-    hold.ttlMs = checkDuration("ttlMs", ttlMs, this.#store.traits.minTtlMs);
+    const leastMs = Math.max(this.#store.traits.minTtlMs, 2 * hold.graceMs + 1);
+    hold.ttlMs = checkDuration("ttlMs", ttlMs, leastMs);
     const [renewal] = await this.#send([hold]);
     return renewal as Renewal;
   }
 
-  stop(): void {
+  /** Ends all timers, when what was lost has been given back as far as the store can be told. */
+  async stop(): Promise<void> {
     this.#timer?.cancel();
     this.#timerMs = Number.POSITIVE_INFINITY;
+    await Promise.all(this.#cleanups);
   }
 
   #arm(): void {
@@ -173,7 +177,9 @@ export class Keeper {
     this.drop(hold);
     // The store may still count it as held (a maximum, or a clock behind ours): the next may go on,
     // before the tenant stands in line again.
-    this.#store.release(hold.grant, CLEANUP_MS).catch(() => {});
+    const cleanup = this.#store.release(hold.grant, CLEANUP_MS).catch(() => {});
+    this.#cleanups.add(cleanup);
+    void cleanup.finally(() => this.#cleanups.delete(cleanup));
     hold.tenant.onLost(reason, detail);
   }
 

@@ -130,7 +130,10 @@ export class AllLock implements Lock<LeaseSet> {
 
   async tryAcquire(options: AcquireOptions = {}): Promise<LeaseSet | null> {
     const merged = { ...this.#defaults, ...options };
-    return this.#gather((member) => member.tryAcquire(merged));
+    const set = await this.#gather((member) => member.tryAcquire(merged));
+    if (!set || set.state === "held") return set;
+    await set.release();
+    return null;
   }
 
   async run<T>(
@@ -138,13 +141,17 @@ export class AllLock implements Lock<LeaseSet> {
     options: AcquireOptions = {},
   ): Promise<T> {
     const set = await this.#acquire(options);
-    const { reentrant = this.#base.reentrant } = { ...this.#defaults, ...options };
-    if (!reentrant) return runUnder(set, body);
-    const held = set.leases.map((lease, index) => ({
-      target: (this.members[index] as StoreLock).target,
-      lease,
-    }));
-    return openScopes(this.#client, held, (joined) => new HeldSet(joined), body);
+    const merged = { ...this.#defaults, ...options };
+    const held = set.leases.flatMap((lease, index) => {
+      const target = this.members[index]?.joinable(merged);
+      return target ? [{ target, lease }] : [];
+    });
+    if (held.length === 0) return runUnder(set, body);
+    const unite = (joined: readonly Part[]): HeldSet => {
+      const rest = set.leases.filter((lease) => !held.some((one) => one.lease === lease));
+      return new HeldSet([...joined, ...rest]);
+    };
+    return openScopes(this.#client, held, unite, body);
   }
 
   async #acquire(given: AcquireOptions): Promise<HeldSet> {

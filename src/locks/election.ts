@@ -76,27 +76,8 @@ export class Election {
         told = token;
         highest = token ?? highest;
       }
-      await this.#pause(everyMs, signal);
+      await this.#client.pause(everyMs, signal);
     }
-  }
-
-  #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resume) => {
-      const onAbort = (): void => {
-        timer.cancel();
-        resume();
-      };
-      const timer = this.#client.store.port.timers.after(
-        delayMs,
-        () => {
-          signal?.removeEventListener("abort", onAbort);
-          resume();
-        },
-        true,
-      );
-      if (signal?.aborted) onAbort();
-      else signal?.addEventListener("abort", onAbort, { once: true });
-    });
   }
 }
 

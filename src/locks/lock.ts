@@ -40,19 +40,21 @@ export class StoreLock implements Lock {
     return this.#client;
   }
 
-  get target(): Target {
-    return this.#target;
+  /** What a `run` with these options lets others join; null when it lets nobody. */
+  joinable(given: AcquireOptions): Target | null {
+    const options = this.#resolve(given);
+    return options.reentrant ? this.#targetFor(options) : null;
   }
 
   async acquire(given?: AcquireOptions): Promise<Lease> {
     const options = this.#resolve(given);
-    const joined = joinScope(this.#client, this.#target, options);
+    const joined = joinScope(this.#client, this.#targetFor(options), options);
     return joined ?? this.#granted(options, await this.#begin(options, options.waitMs > 0));
   }
 
   async tryAcquire(given?: AcquireOptions): Promise<Lease | null> {
     const options = this.#resolve(given);
-    const joined = joinScope(this.#client, this.#target, options);
+    const joined = joinScope(this.#client, this.#targetFor(options), options);
     if (joined) return joined;
     const outcome = await this.#begin(options, false);
     return outcome.type === "granted" ? outcome.lease : null;
@@ -60,11 +62,11 @@ export class StoreLock implements Lock {
 
   async run<T>(body: (lease: Lease) => T | Promise<T>, given?: AcquireOptions): Promise<T> {
     const options = this.#resolve(given);
-    const joined = joinScope(this.#client, this.#target, options);
+    const joined = joinScope(this.#client, this.#targetFor(options), options);
     if (joined) return runUnder(joined, body);
     const lease = this.#granted(options, await this.#begin(options, options.waitMs > 0));
     if (!options.reentrant) return runUnder(lease, body);
-    const held = [{ target: this.#target, lease }];
+    const held = [{ target: this.#targetFor(options), lease }];
     return openScopes(this.#client, held, ([joined]) => joined as JoinedLease, body);
   }
 

@@ -3,7 +3,9 @@ import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { LeaseLostError, UnsupportedError } from "../errors.js";
+import { Holdfast } from "../holdfast.js";
 import type { Lease } from "../lease/lease.js";
+import { memoryStore } from "../stores/memory/index.js";
 import type { Lock } from "./lock.js";
 
 const reentrant = true;
@@ -203,5 +205,29 @@ describe("a joined lease", () => {
       await expect(inner.renew()).rejects.toBeInstanceOf(LeaseLostError);
       expect(() => outer.assertHeld()).not.toThrow();
     });
+  });
+});
+
+describe("what a run may be joined with", () => {
+  it("is no more than was granted to it", async () => {
+    const locks = new Holdfast(memoryStore(), { reentrant: true });
+    const semaphore = locks.semaphore("s", 3);
+    const inner = (weight: number) => semaphore.run(() => weight, { weight, waitMs: 50 });
+    await semaphore.run(async () => {
+      await expect(inner(1)).resolves.toBe(1);
+      await expect(inner(3)).rejects.toMatchObject({ code: "HF_UNSUPPORTED" });
+    });
+    await expect(semaphore.run(() => inner(2), { weight: 2 })).resolves.toBe(2);
+    await locks.close();
+  });
+
+  it("counts for members of several at once by their own options", async () => {
+    const locks = new Holdfast(memoryStore());
+    const [again, plain] = [locks.mutex("a", { reentrant: true }), locks.mutex("b")];
+    const both = locks.all([again, plain]);
+    const nested = () => again.run(() => "inside", { waitMs: 50 });
+    await expect(both.run(nested)).resolves.toBe("inside");
+    await expect(both.run(() => plain.tryAcquire())).resolves.toBeNull();
+    await locks.close();
   });
 });

@@ -129,7 +129,7 @@ export function openScopes<L, T>(
   scopes ??= new AsyncLocalStorage();
   const opened: Scope[] = [];
   for (const { target, lease } of held) {
-    opened.push(new Scope(client, target, lease, opened.at(-1) ?? scopes.getStore()));
+    opened.push(new Scope(client, target, lease, opened.at(-1) ?? openAround()));
   }
   const united = unite(opened.map((scope) => scope.join()));
   return scopes.run(opened.at(-1) as Scope, () =>
@@ -141,6 +141,15 @@ export function openScopes<L, T>(
       }
     }),
   );
+}
+
+/**
+ * The innermost scope that is still open: what is closed would else be kept alive by what follows.
+ */
+function openAround(): Scope | undefined {
+  let scope = scopes?.getStore();
+  while (scope && !scope.isOpen) scope = scope.outer;
+  return scope;
 }
 
 /** The lease of the open `run` around this call, if the call may join it. Throws if it was lost. */
@@ -155,6 +164,14 @@ export function joinScope(client: Client, target: Target, options: Options): Joi
       throw new UnsupportedError(
         `Lock "${name}" is held shared by the run around this call; acquiring it exclusively ` +
           "would wait for itself. Take the write side first.",
+        { lockName: name, store: client.store.name },
+      );
+    }
+    const isMore = target.weight > scope.target.weight || target.limit < scope.target.limit;
+    if (mode === "shared" && isMore) {
+      throw new UnsupportedError(
+        `Lock "${name}" is held by the run around this call with weight ${scope.target.weight}; ` +
+          "joining it with more weight or a lower limit would exceed what was granted.",
         { lockName: name, store: client.store.name },
       );
     }

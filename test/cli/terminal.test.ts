@@ -41,6 +41,9 @@ function inTerminal(
 
 const CLI = [process.execPath, MAIN];
 
+/** The first moments of a command are not covered, as the documentation says. */
+const SETTLED = "sleep 0.5";
+
 describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
   it("the command reads what is typed and keeps its exit code", async () => {
     await using shop = new Workshop();
@@ -57,7 +60,16 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
   it("an interrupt ends the command, and the script around it as well", async () => {
     await using shop = new Workshop();
     const script = `"$0" "$@"; echo survived`;
-    const command = ["bash", "-c", script, ...CLI, "run", "x", "-c", "echo up; sleep 60"];
+    const command = [
+      "bash",
+      "-c",
+      script,
+      ...CLI,
+      "run",
+      "x",
+      "-c",
+      `${SETTLED}; echo up; sleep 60`,
+    ];
     const { code, stdout } = await inTerminal(shop, [["up", "\x03"]], command);
     expect(stdout).not.toContain("survived");
     expect(code).toBe(130);
@@ -66,7 +78,9 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
 
   it("the command cannot be put to sleep while it holds a lock", async () => {
     await using shop = new Workshop();
-    const line = "echo up; sleep 0.5; echo awake";
+    // No fork after "up": one that is stopped in the middle of it is not the case in question.
+    const count = "n=0; while [ $n -lt 300000 ]; do n=$((n+1)); done";
+    const line = `${SETTLED}; echo up; ${count}; echo awake`;
     const { code, stdout } = await inTerminal(
       shop,
       [["up", "\x1a"]],
@@ -100,7 +114,7 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
     ["both", "kill -9 $PPID $(cat parent)"],
   ])("the command does not outlive %s killed with -9", async (_, kill) => {
     await using shop = new Workshop();
-    const line = `trap '' TERM; echo $$ > pid; ${kill}; while :; do sleep 0.1; done`;
+    const line = `trap '' TERM; echo $$ > pid; ${SETTLED}; ${kill}; while :; do sleep 0.1; done`;
     const starter = `echo $$ > parent; exec "$0" "$@"`;
     const run = ["run", "--ttl", "3s", "--grace", "500ms", "x", "-c", line];
     await inTerminal(shop, [], ["sh", "-c", starter, ...CLI, ...run]);

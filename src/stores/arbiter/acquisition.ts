@@ -130,10 +130,10 @@ export class Acquisition {
   }
 
   /** The store answered its client about this name, so it is not silent. */
-  heard(holder: HolderView | null): void {
+  heard(holder: HolderView | null, ahead: number | null = null): void {
     // A sleep of the machine that shows only later would look like a silence of the store.
     this.#heardMs = this.#around.port.clock.exactMs();
-    this.#wait?.report(holder, null);
+    this.#wait?.report(holder, ahead);
   }
 
   /** A push: the store granted, some time ago, by its own clock. */
@@ -220,7 +220,6 @@ export class Acquisition {
   }
 
   #onAnswer({ reply, sentMs }: Answer<Acquire>): void {
-    this.#heardMs = sentMs;
     switch (reply.type) {
       case "granted":
         this.#entered = true;
@@ -230,7 +229,7 @@ export class Acquisition {
         this.#entered = true;
         this.#failures = 0;
         this.#stale = 0;
-        this.#wait?.report(reply.holder && holderView(reply.holder), reply.ahead);
+        this.heard(reply.holder && holderView(reply.holder), reply.ahead);
         this.#around.onQueued(this, reply.ahead, reply.dueUs / 1000);
         return;
       case "busy": {
@@ -249,6 +248,7 @@ export class Acquisition {
 
   /** The clocks stepped apart, and this very answer told how far: the next request knows. */
   #onStale(): void {
+    this.#heardMs = this.#around.port.clock.exactMs();
     this.#stale += 1;
     if (this.#stale < MOST_STALE) this.#askLater(this.#stale === 1 ? 0 : FIRST_RETRY_MS);
     else this.#settle(null)?.({ type: "again", reason: "late" });

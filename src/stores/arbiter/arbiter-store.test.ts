@@ -167,7 +167,8 @@ describe("resume", () => {
     expect(resumed).toMatchObject({ token: grant.token, span: 1 });
     expect(resumed?.deadlineMs).toBe(port.nowMs + 30_000 - marginMs(30_000));
     if (resumed) expect(await other.release(resumed, 1_000)).toBe(true);
-    expect(server.ledger.size).toBe(0);
+    // A copy of its acquire may be under way: nobody here knows.
+    expect(server.view(KEY).holders).toEqual([]);
   });
 
   it("is null where the grant is gone, or not that one", async () => {

@@ -136,8 +136,13 @@ export class ArbiterStore implements Store {
     const { reply, sentMs } = await this.#sendRenew(key, claim.owner, claim.ttlMs, untilMs);
     if (reply.type !== "renewed" || BigInt(reply.token) !== token) return null;
     const deadlineMs = deadlineOf(sentMs, reply.remainingUs, claim.ttlMs);
-    const grant = new ArbiterGrant(claim, key, reply, deadlineMs, 0);
-    this.#grants.set(claim.owner, grant);
+    if (this.port.clock.exactMs() >= deadlineMs) return null;
+    // Nobody here knows how its acquire was answered, but it was sent before this: no copy of it
+    // acts for longer than one that would be sent now.
+    const windowMs = Math.min(claim.ttlMs, claim.storeTimeoutMs);
+    const tombstoneUs = this.#channel.time(key).storeUs(sentMs + windowMs) + 1;
+    const grant = new ArbiterGrant(claim, key, reply, deadlineMs, tombstoneUs);
+    this.#adopt(grant);
     return grant;
   }
 
@@ -272,8 +277,11 @@ export class ArbiterStore implements Store {
     const vigil = this.#vigils.get(key);
     vigil?.remove(acquisition);
     if (vigil?.isIdle) this.#vigils.delete(key);
-    if (!grant) return;
-    this.#grants.set(owner, grant);
+    if (grant) this.#adopt(grant);
+  }
+
+  #adopt(grant: ArbiterGrant): void {
+    this.#grants.set(grant.claim.owner, grant);
     this.#seenToken = Math.max(this.#seenToken, Number(grant.token) + grant.span - 1);
   }
 

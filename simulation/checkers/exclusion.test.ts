@@ -1,0 +1,109 @@
+import { describe, expect, it } from "vitest";
+import { checkExclusionByBelief, checkExclusionByProbes } from "./exclusion.js";
+import { Story } from "./story.js";
+
+/** Two holders, the second from 500 on; the first relies on its lease until 1 000. */
+function overlapping(): Story {
+  const story = new Story();
+  story.at(0).asks("p/0").holds("p/0", 10n, 1_000);
+  story.at(100).asks("q/0");
+  return story.at(500).holds("q/0", 20n, 1_500);
+}
+
+describe("exclusion by belief", () => {
+  it("is broken by two who rely on a lock at once", () => {
+    const [violation] = checkExclusionByBelief(overlapping().entries);
+    expect(violation?.message).toContain("p/0");
+    expect(violation?.message).toContain('hold "a" at once for 500.0 ms');
+  });
+
+  it("is broken even by one who cannot run at that time: it may run the next moment", () => {
+    const story = overlapping();
+    story.at(200).happens({ type: "frozen", process: "p", untilMs: 2_000, how: "paused" });
+    expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
+  });
+
+  it("is broken by a holder that lost its lease and was never told", () => {
+    const story = overlapping();
+    story.at(600).probes("p/0", false);
+    expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
+  });
+
+  it("is kept by who let go before", () => {
+    expect(checkExclusionByBelief(overlapping().at(499).releases("p/0").entries)).toEqual([]);
+    expect(checkExclusionByBelief(overlapping().at(499).loses("p/0").entries)).toEqual([]);
+    const crash = overlapping().at(499).happens({ type: "crashed", process: "p" });
+    expect(checkExclusionByBelief(crash.entries)).toEqual([]);
+  });
+
+  it("counts a warning as no end", () => {
+    const story = new Story();
+    story.at(0).asks("p/0").holds("p/0", 10n, 1_000, { graceMs: 600 });
+    story.at(400).loses("p/0").asks("q/0");
+    story.at(500).holds("q/0", 20n, 1_500);
+    expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
+  });
+
+  it("is about every single name", () => {
+    const story = new Story();
+    story.at(0).asks("p/0").holds("p/0", 10n, 1_000);
+    story.at(1).asks("q/0", { name: "b" }).holds("q/0", 20n, 1_000, { name: "b" });
+    expect(checkExclusionByBelief(story.entries)).toEqual([]);
+  });
+
+  it.each([
+    ["is broken beyond the limit of the newcomer", 5, 2, 1],
+    ["is broken beyond the limit of a holder", 2, 5, 1],
+    ["is kept within all limits", 3, 5, 0],
+  ])("of a semaphore %s", (_, first, second, count) => {
+    const story = new Story();
+    const claim = { mode: "shared", weight: 2 } as const;
+    story
+      .at(0)
+      .asks("p/0", claim)
+      .holds("p/0", 10n, 1_000, { ...claim, limit: first });
+    story.at(1).asks("q/0").holds("q/0", 20n, 1_000, { mode: "shared", weight: 1, limit: second });
+    expect(checkExclusionByBelief(story.entries)).toHaveLength(count);
+  });
+});
+
+describe("what the store ended early", () => {
+  it("is excused when it was revoked, or forgotten", () => {
+    const revoked = overlapping().at(400).happens({ type: "revoked", name: "a", token: 10n });
+    expect(checkExclusionByBelief(revoked.entries)).toEqual([]);
+    const forgotten = overlapping().at(400).happens({ type: "forgot" });
+    expect(checkExclusionByBelief(forgotten.entries)).toEqual([]);
+  });
+
+  it("is not excused by what happened before the store's last word about it", () => {
+    const story = overlapping().at(300).happens({ type: "forgot" });
+    story.at(400).extends(10n);
+    expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
+  });
+
+  it("is excused for as long as the clock jumped ahead, and no longer", () => {
+    const step = (byMs: number) => overlapping().at(400).happens({ type: "stepped", byMs });
+    expect(checkExclusionByBelief(step(500).entries)).toEqual([]);
+    expect(checkExclusionByBelief(step(400).entries)).toHaveLength(1);
+    expect(checkExclusionByBelief(step(-60_000).entries)).toHaveLength(1);
+  });
+});
+
+describe("exclusion by probes", () => {
+  it("is broken when both were proven to hold", () => {
+    const story = overlapping().at(600).probes("q/0");
+    expect(checkExclusionByProbes(story.entries)).toEqual([]);
+    story.at(700).probes("p/0");
+    expect(checkExclusionByProbes(story.entries)).toHaveLength(1);
+  });
+
+  it("is broken by who still passes after its deadline", () => {
+    const story = new Story();
+    story.at(0).asks("p/0").holds("p/0", 10n, 1_000);
+    story.at(100).asks("q/0");
+    story.at(1_100).holds("q/0", 20n, 2_000);
+    story.at(1_200).probes("q/0").probes("p/0");
+    expect(checkExclusionByBelief(story.entries)).toEqual([]);
+    expect(checkExclusionByProbes(story.entries)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { checkFifo } from "./fifo.js";
+import { Story } from "./story.js";
+
+/** `p` queues before `q`, and `q` is served first. */
+function overtaken(): Story {
+  return new Story().at(0).queues("p/0").at(1).queues("q/0");
+}
+
+const serve = (story: Story): Story =>
+  story
+    .at(10)
+    .grants("q/0", 10n, { isHandoff: true })
+    .at(20)
+    .grants("p/0", 20n, { isHandoff: true });
+
+describe("first come, first served", () => {
+  it("is broken by who is served before one that queued before", () => {
+    const [violation] = checkFifo(serve(overtaken()).entries);
+    expect(violation?.message).toBe('q/0 got "a" before p/0, who had queued before it');
+  });
+
+  it("is broken by a newcomer that does not queue at all", () => {
+    const story = new Story().at(0).queues("p/0").at(1).grants("q/0", 10n);
+    story.at(2).grants("p/0", 20n, { isHandoff: true });
+    expect(checkFifo(story.entries)).toHaveLength(1);
+  });
+
+  it("is kept in order", () => {
+    const story = overtaken().at(10).grants("p/0", 10n, { isHandoff: true });
+    story.at(20).grants("q/0", 20n, { isHandoff: true });
+    expect(checkFifo(story.entries)).toEqual([]);
+  });
+
+  it("is broken only while nobody had reason to think the client dead", () => {
+    const suspected = overtaken().at(5).happens({ type: "suspected", name: "a", client: "p" });
+    expect(checkFifo(serve(suspected).entries)).toEqual([]);
+    suspected.at(6).happens({ type: "cleared", name: "a", client: "p" });
+    expect(checkFifo(suspected.entries)).toHaveLength(1);
+  });
+
+  it("starts anew for who left, lost its place, or was forgotten", () => {
+    expect(checkFifo(serve(overtaken().at(5).withdraws("p/0").queues("p/0")).entries)).toEqual([]);
+    expect(checkFifo(serve(overtaken().at(5).queues("p/0")).entries)).toEqual([]);
+    const forgotten = overtaken().at(5).happens({ type: "forgot" });
+    expect(checkFifo(serve(forgotten).entries)).toEqual([]);
+  });
+
+  it("says nothing of one that asked again and got it at once", () => {
+    const story = overtaken()
+      .at(10)
+      .grants("q/0", 10n, { isHandoff: true })
+      .at(20)
+      .grants("p/0", 20n);
+    expect(checkFifo(story.entries)).toEqual([]);
+  });
+});

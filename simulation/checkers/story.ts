@@ -1,0 +1,125 @@
+import { type Entry, type Happening, History, type Mode } from "../history.js";
+
+interface Terms {
+  readonly name: string;
+  readonly mode: Mode;
+  readonly weight: number;
+  readonly limit: number;
+  readonly ttlMs: number;
+  readonly renews: boolean;
+  readonly graceMs: number;
+  readonly longestMs: number;
+  readonly turns: number;
+  readonly listens: boolean;
+  readonly withinMs: number;
+  readonly waits: boolean;
+}
+
+/** What a story leaves unsaid. */
+const USUAL: Terms = {
+  name: "a",
+  mode: "exclusive",
+  weight: 1,
+  limit: 1,
+  ttlMs: 1_000,
+  renews: true,
+  graceMs: 0,
+  longestMs: Number.POSITIVE_INFINITY,
+  turns: 32,
+  listens: true,
+  withinMs: Number.POSITIVE_INFINITY,
+  waits: true,
+};
+
+/** A grant, as the store tells of it. */
+interface GrantTerms {
+  readonly name?: string;
+  readonly span?: number;
+  readonly isHandoff?: boolean;
+  readonly clockUs?: number;
+}
+
+/** A history as a test tells it: who did what at which time. Process `p` has the leases `p/…`. */
+export class Story {
+  readonly #history = new History();
+  #nowMs = 0;
+
+  get entries(): readonly Entry[] {
+    return this.#history.entries();
+  }
+
+  at(atMs: number): this {
+    this.#nowMs = atMs;
+    return this;
+  }
+
+  /** Anything that has no shorter word. */
+  happens(happening: Happening): this {
+    this.#history.record(this.#nowMs, happening);
+    return this;
+  }
+
+  asks(lease: string, terms: Partial<Terms> = {}): this {
+    const { name, mode, weight, limit, withinMs, waits } = { ...USUAL, ...terms };
+    const process = processOf(lease);
+    const claim = { name, mode, weight, limit, withinMs, waits };
+    return this.happens({ type: "asked", process, lease, ...claim });
+  }
+
+  /** The store grants, and the program relies on it up to `untilMs`, unless something happens. */
+  holds(lease: string, token: bigint, untilMs: number, terms: Partial<Terms> = {}): this {
+    const { name } = { ...USUAL, ...terms };
+    this.grants(`${lease} owner`, token, { name });
+    return this.takes(lease, token, untilMs, terms);
+  }
+
+  /** The program holds by a grant that was told before. */
+  takes(lease: string, token: bigint, untilMs: number, terms: Partial<Terms> = {}): this {
+    const { withinMs: _, waits: __, ...claim } = { ...USUAL, ...terms };
+    const process = processOf(lease);
+    this.happens({ type: "held", process, lease, token, ...claim });
+    return this.believes(lease, untilMs);
+  }
+
+  believes(lease: string, untilMs: number): this {
+    return this.happens({ type: "believed", lease, untilMs });
+  }
+
+  probes(lease: string, holds = true): this {
+    return this.happens({ type: "probed", lease, holds });
+  }
+
+  releases(lease: string): this {
+    return this.happens({ type: "releasing", lease });
+  }
+
+  loses(lease: string, reason = "expired"): this {
+    return this.happens({ type: "lost", lease, reason });
+  }
+
+  queues(owner: string): this {
+    const client = processOf(owner);
+    return this.happens({ type: "queued", name: USUAL.name, owner, client });
+  }
+
+  grants(
+    owner: string,
+    token: bigint,
+    { name = USUAL.name, span = 1, isHandoff = false, clockUs = Number(token) }: GrantTerms = {},
+  ): this {
+    const client = processOf(owner);
+    return this.happens({ type: "granted", name, owner, client, token, span, isHandoff, clockUs });
+  }
+
+  extends(token: bigint): this {
+    return this.happens({ type: "extended", name: USUAL.name, token });
+  }
+
+  withdraws(owner: string, isBuried = false): this {
+    return this.happens({ type: "withdrawn", name: USUAL.name, owner, isBuried });
+  }
+}
+
+function processOf(lease: string): string {
+  return lease.slice(0, lease.indexOf("/"));
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { Story } from "./story.js";
+import { checkTokenOrder } from "./token-order.js";
+
+const messages = (story: Story): string[] =>
+  checkTokenOrder(story.entries).map(({ message }) => message);
+
+describe("tokens", () => {
+  it("rise with every grant of the store", () => {
+    const story = new Story().at(0).grants("p/0", 10n).at(1).grants("q/0", 10n);
+    expect(messages(story)).toEqual(['the store gave 10 for "a" after 10']);
+  });
+
+  it("rise above the whole span of the grant before", () => {
+    const story = new Story().at(0).grants("p/0", 10n, { span: 3 });
+    expect(messages(story.at(1).grants("q/0", 12n))).toHaveLength(1);
+  });
+
+  it("rise for who asks after another had one", () => {
+    const story = new Story().at(0).asks("p/0").grants("q/0", 10n).grants("p/0", 20n);
+    story.at(1).takes("p/0", 20n, 9).at(2).asks("q/0").at(3).takes("q/0", 10n, 9);
+    expect(messages(story)).toEqual(['q/0 asked for "a" after p/0 had 20, and got 10']);
+  });
+
+  it("are not shared, and not made up", () => {
+    const story = new Story().at(0).asks("p/0").asks("p/1").grants("p/0", 10n);
+    story.at(1).takes("p/0", 10n, 9).takes("p/1", 10n, 9);
+    expect(messages(story)).toEqual(["p/1 and p/0 share the token 10"]);
+    const madeUp = new Story().at(0).asks("p/0").takes("p/0", 11n, 9);
+    expect(messages(madeUp)).toEqual(['p/0 holds "a" with 11, which the store never gave']);
+  });
+
+  it("belong to their names", () => {
+    const story = new Story().at(0).grants("p/0", 10n).at(1).grants("q/0", 5n, { name: "b" });
+    expect(messages(story)).toEqual([]);
+  });
+});
+
+describe("a store that forgot", () => {
+  const again = (clockUs: number): Story => {
+    const story = new Story().at(0).asks("p/0").holds("p/0", 10n, 9).asks("q/0");
+    return story.at(1).happens({ type: "forgot" }).at(2).grants("q/0", 5n, { clockUs });
+  };
+
+  it("goes on from its clock", () => {
+    expect(messages(again(11))).toHaveLength(1);
+    expect(messages(again(10))).toEqual([]);
+  });
+
+  it("is told by a process that knows better", () => {
+    const story = again(5).at(3).asks("p/1").at(4).takes("p/1", 5n, 9);
+    expect(messages(story)).toEqual(['p/1 asked for "a" after p/0 had 10, and got 5']);
+  });
+});

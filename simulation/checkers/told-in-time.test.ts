@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { Story } from "./story.js";
+import { checkRevocation, checkToldInTime } from "./told-in-time.js";
+
+const messages = (story: Story, endMs = 60_000): string[] =>
+  checkToldInTime(story.at(endMs).happens({ type: "calm" }).entries).map(({ message }) => message);
+
+const holding = (terms = {}): Story => {
+  return new Story().at(0).asks("p/0").at(10).holds("p/0", 10n, 1_000, terms);
+};
+
+describe("a loss", () => {
+  it("is told at the deadline", () => {
+    expect(messages(holding().at(1_001).loses("p/0"))).toEqual([]);
+    expect(messages(holding())).toEqual(["p/0 was not told of its loss (0 ms of grace)"]);
+    expect(messages(holding().at(1_050).loses("p/0"))).toHaveLength(1);
+  });
+
+  it("is told a grace before", () => {
+    expect(messages(holding({ graceMs: 300 }).at(701).loses("p/0"))).toEqual([]);
+    expect(messages(holding({ graceMs: 300 }).at(1_000).loses("p/0"))).toHaveLength(1);
+  });
+
+  it("is told later to who cannot run, at its first chance", () => {
+    const frozen = { type: "frozen", process: "p", untilMs: 5_000, how: "paused" } as const;
+    expect(messages(holding().at(900).happens(frozen).at(5_001).loses("p/0"))).toEqual([]);
+    expect(messages(holding().at(900).happens(frozen).at(5_100).loses("p/0"))).toHaveLength(1);
+  });
+
+  it("is no news to who let go, or does not listen", () => {
+    expect(messages(holding().at(900).releases("p/0"))).toEqual([]);
+    expect(messages(holding({ listens: false }))).toEqual([]);
+  });
+});
+
+describe("a lease", () => {
+  it("is not over when it is given", () => {
+    const story = new Story().at(10).asks("p/0").at(2_000).holds("p/0", 10n, 1_000);
+    expect(messages(story.loses("p/0"))).toEqual(["p/0 was over when it was given"]);
+  });
+
+  it("is not relied on for longer than it may be held", () => {
+    const story = holding({ longestMs: 500 }).at(1_001).loses("p/0");
+    expect(messages(story)).toEqual(["p/0 is relied on for too long"]);
+  });
+});
+
+describe("an outcome", () => {
+  it("is told within the wait", () => {
+    const story = new Story().at(0).asks("p/0", { withinMs: 500 });
+    expect(messages(story)).toEqual(["p/0 was to be told within 500 ms, and was not"]);
+    expect(messages(story.at(501).holds("p/0", 1n, 700).at(600).releases("p/0"))).toEqual([]);
+  });
+
+  it("of a release is told within its bound", () => {
+    const story = holding().at(900).releases("p/0");
+    story.at(6_000).happens({ type: "released", lease: "p/0" });
+    expect(messages(story)).toEqual(["the release of p/0 took too long"]);
+  });
+});
+
+describe("a revocation", () => {
+  it("is told as soon as a message comes", () => {
+    const story = holding().at(100).happens({ type: "revoked", name: "a", token: 10n });
+    expect(checkRevocation(story.entries, 5)).toHaveLength(1);
+    story.at(104).loses("p/0", "revoked");
+    expect(checkRevocation(story.entries, 5)).toEqual([]);
+  });
+});

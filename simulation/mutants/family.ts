@@ -1,0 +1,132 @@
+import type { Mutant } from "./mutant.js";
+
+/** In the arbiter family: what a client would believe, forget or leave behind. */
+export const family: readonly Mutant[] = [
+  {
+    title: "deadline from the reply",
+    file: "stores/arbiter/acquisition.js",
+    find: "this.#accept(reply, sentMs + reply.remainingUs / 1000",
+    replace: "this.#accept(reply, this.#around.port.clock.nowMs() + reply.remainingUs / 1000",
+  },
+  {
+    title: "deadline from the ttl after a repeat",
+    file: "stores/arbiter/acquisition.js",
+    find: "this.#accept(reply, sentMs + reply.remainingUs / 1000",
+    replace: "this.#accept(reply, sentMs + this.#claim.ttlMs",
+  },
+  {
+    title: "deadline of a renewal from its reply",
+    file: "stores/arbiter/arbiter-store.js",
+    find: "grant.extend(deadlineOf(sentMs,",
+    replace: "grant.extend(deadlineOf(this.port.clock.nowMs(),",
+  },
+  {
+    title: "margin of the renewal only",
+    file: "stores/arbiter/arbiter-store.js",
+    find: "marginMs(Math.max(ttlMs, remainingMs))",
+    replace: "marginMs(ttlMs)",
+  },
+  {
+    title: "a late grant is kept",
+    file: "stores/arbiter/acquisition.js",
+    find: "if (this.#around.port.clock.exactMs() >= deadlineMs) {",
+    replace: "if (false) {",
+  },
+  {
+    title: "nothing is withdrawn",
+    file: "stores/arbiter/acquisition.js",
+    find: "if (!grant && (this.#entered || this.#unsure || this.#underWay > 0)) {",
+    replace: "if (false) {",
+  },
+  {
+    title: "what is under way is not withdrawn",
+    file: "stores/arbiter/acquisition.js",
+    find: "(this.#entered || this.#unsure || this.#underWay > 0)",
+    replace: "this.#entered",
+  },
+  {
+    title: "no tombstone for what is under way",
+    file: "stores/arbiter/acquisition.js",
+    find: "return this.#unsure || this.#underWay > 0 ? this.#notAfterUs + 1 : 0;",
+    replace: "return 0;",
+  },
+  {
+    title: "a changed connection goes unnoticed",
+    file: "stores/arbiter/acquisition.js",
+    find: "if (answer.resent)",
+    replace: "if (false)",
+  },
+  {
+    title: "belief without the lag check",
+    file: "stores/arbiter/store-time.js",
+    find: "if (!(lagMs >= 0 && lagMs <= margin))",
+    replace: "if (false)",
+  },
+  {
+    title: "belief in the full lease before the confirm",
+    file: "stores/arbiter/acquisition.js",
+    find: "const grant = isBelieved ? this.#accept(pushed, deadlineMs) : null;",
+    replace:
+      "const grant = isBelieved ? this.#accept(pushed, deadlineMs + this.#claim.ttlMs) : null;",
+  },
+  {
+    title: "a claim too short for the grace is believed",
+    file: "stores/arbiter/acquisition.js",
+    find: "deadlineMs - port.clock.nowMs() > leastMs",
+    replace: "true",
+  },
+  {
+    title: "the confirm waits for its batch",
+    file: "stores/arbiter/acquisition.js",
+    find: "const confirmed = channel.sendNow(",
+    replace: "const confirmed = channel.send(",
+  },
+  {
+    title: "an unbelieved push is dropped",
+    file: "stores/arbiter/acquisition.js",
+    find: "if (!believed && !this.#settled)",
+    replace: "if (false)",
+  },
+  {
+    title: "a late push takes the lock from its holder",
+    file: "stores/arbiter/arbiter-store.js",
+    find: "if (!this.#grants.has(owner))",
+    replace: "if (true)",
+  },
+  {
+    title: "one release overtakes another",
+    file: "stores/arbiter/arbiter-store.js",
+    find: "grant.isGivenBack = true;",
+    replace: "this.#grants.delete(grant.claim.owner);",
+  },
+  {
+    title: "a loss before anybody keeps the lease is forgotten",
+    file: "stores/arbiter/arbiter-store.js",
+    find: "grant.end();",
+    replace: "",
+  },
+  {
+    title: "lost places are not asked for again",
+    file: "stores/arbiter/vigil.js",
+    find: "acquisition.ask();",
+    replace: "void acquisition;",
+  },
+  {
+    title: "nobody watches the holder's end",
+    file: "stores/arbiter/vigil.js",
+    find: "this.#wakeIn(reply.holder ? reply.dueUs / 1000 : this.#periodMs);",
+    replace: "this.#wakeIn(this.#periodMs);",
+  },
+  {
+    title: "a failed touch is the last",
+    file: "stores/arbiter/vigil.js",
+    find: "this.#wakeIn(this.#periodMs / RETRY_PART);",
+    replace: "",
+  },
+  {
+    title: "a release tells of a loss after a repeat",
+    file: "stores/arbiter/arbiter-store.js",
+    find: "return reply.held || resent || failures > 0;",
+    replace: "return reply.held || failures > 0;",
+  },
+];
