@@ -3,6 +3,7 @@
  * believed, what the store's account says, and which faults there were.
  */
 import { createHash } from "node:crypto";
+import { NO_LIMIT } from "../src/rules/fits.js";
 
 export type Mode = "exclusive" | "shared";
 
@@ -227,9 +228,12 @@ export class History {
 /** One line about an entry. */
 export function describe(entry: Entry): string {
   const { atMs, type, ...rest } = entry;
-  const parts = Object.entries(rest).map(([key, value]) => {
-    const isBroken = typeof value === "number" && !Number.isInteger(value);
-    return `${key}=${isBroken ? value.toFixed(3) : value}`;
-  });
+  const parts = Object.entries(rest).map(([key, value]) => `${key}=${show(value)}`);
   return `${atMs.toFixed(3).padStart(11)} ${type.padEnd(9)} ${parts.join(" ")}`;
+}
+
+function show(value: unknown): string {
+  if (typeof value !== "number" || !Number.isFinite(value)) return String(value);
+  if (value === NO_LIMIT) return "none";
+  return Number.isInteger(value) ? String(value) : value.toFixed(3);
 }
