@@ -229,7 +229,7 @@ describe("close", () => {
   });
 });
 
-describe("close", () => {
+describe("close, while others are at work", () => {
   it("gives back what a resume brings in meanwhile", async () => {
     const space = new MemorySpace();
     const giver = new Holdfast(memoryStore({ space }));
