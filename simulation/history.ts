@@ -27,6 +27,8 @@ export interface Held {
   readonly type: "held";
   readonly process: string;
   readonly lease: string;
+  /** Whom the store granted it to. */
+  readonly owner: string;
   readonly name: string;
   readonly token: bigint;
   readonly mode: Mode;

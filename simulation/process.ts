@@ -36,6 +36,8 @@ export class SimulatedProcess implements Inhabitant {
   #messagesFirst = false;
   #ids = 0;
   readonly #onTurnEnd: (() => void)[] = [];
+  readonly #onAwake: (() => void)[] = [];
+  #hasSlept = false;
 
   constructor(id: string, rate: number, world: World, history: History, chance: Chance) {
     this.id = id;
@@ -102,6 +104,11 @@ export class SimulatedProcess implements Inhabitant {
     this.#onTurnEnd.push(listener);
   }
 
+  /** Calls back before anything else happens in a process that could not run for a while. */
+  onAwake(listener: () => void): void {
+    this.#onAwake.push(listener);
+  }
+
   sleep(delayMs: number): Promise<void> {
     return new Promise((resume) => this.#after(delayMs, resume, "program"));
   }
@@ -116,6 +123,10 @@ export class SimulatedProcess implements Inhabitant {
   }
 
   async turn(task: () => void, drain: () => Promise<void>): Promise<void> {
+    if (this.#hasSlept) {
+      this.#hasSlept = false;
+      for (const listener of this.#onAwake) listener();
+    }
     task();
     await drain();
     while (this.#soon.length > 0) {
@@ -160,6 +171,7 @@ export class SimulatedProcess implements Inhabitant {
 
   #freeze(how: "paused" | "blocked" | "suspended", forMs: number): void {
     this.#messagesFirst = this.#chance.isLucky(0.5);
+    this.#hasSlept = how !== "blocked" || this.#hasSlept;
     const untilMs = this.nowMs + forMs;
     this.#history.record(this.nowMs, { type: "frozen", process: this.id, untilMs, how });
   }

@@ -196,7 +196,8 @@ export class Program {
       longestMs: process.worldSpanMs(operation.maxHoldMs),
     };
     let isOver = false;
-    this.#witness.watch(id, held, { name, mode, weight, limit, listens, turns, ...terms }, () => {
+    const said = { name, mode, weight, limit, listens, turns, ...terms };
+    this.#witness.watch(id, held, said, operation.probes, () => {
       isOver = true;
     });
     if (operation.blockMs > 0) process.block(operation.blockMs);

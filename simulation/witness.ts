@@ -8,12 +8,13 @@ import type { SimulatedProcess } from "./process.js";
 interface Watched {
   readonly id: string;
   readonly lease: HeldLease;
+  readonly isProbed: boolean;
   deadlineMs: number;
   untilMs: number;
 }
 
 /** What a program says of its lease; the rest the witness finds out. */
-export type Terms = Omit<Held, "type" | "process" | "lease" | "token">;
+export type Terms = Omit<Held, "type" | "process" | "lease" | "owner" | "token">;
 
 /** Writes down what the leases of a process are believed to be, without touching them. */
 export class Witness {
@@ -27,18 +28,23 @@ export class Witness {
     process.onTurnEnd(() => {
       for (const watched of this.#watched.values()) this.#look(watched);
     });
+    process.onAwake(() => {
+      for (const { id, isProbed } of this.#watched.values()) if (isProbed) this.probe(id);
+    });
   }
 
   /**
    * The lease is held from now on; `onLost` is called when its signal aborts, if anybody listens.
    */
-  watch(id: string, lease: HeldLease, terms: Terms, onLost: () => void): void {
+  watch(id: string, lease: HeldLease, terms: Terms, isProbed: boolean, onLost: () => void): void {
     const { id: process, nowMs } = this.#process;
     const { token } = lease;
-    this.#history.record(nowMs, { type: "held", process, lease: id, token, ...terms });
+    const { owner } = lease.hold.grant.claim;
+    this.#history.record(nowMs, { type: "held", process, lease: id, owner, token, ...terms });
     const watched = {
       id,
       lease,
+      isProbed,
       deadlineMs: Number.NaN,
       untilMs: Number.POSITIVE_INFINITY,
     };

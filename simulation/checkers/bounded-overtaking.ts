@@ -12,7 +12,7 @@ export function checkBoundedOvertaking(entries: readonly Entry[]): Violation[] {
   const violations: Violation[] = [];
   for (const held of entries) {
     if (held.type !== "held") continue;
-    const grant = account.grant(held.name, held.token, held.atMs);
+    const grant = account.grantOf(held);
     if (!grant) continue;
     const taken = [...(turns.get(grant) ?? []), held];
     turns.set(grant, taken);

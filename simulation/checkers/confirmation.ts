@@ -13,7 +13,7 @@ export function checkConfirmation(entries: readonly Entry[], withinMs: number): 
   for (const entry of entries) {
     if (entry.type !== "held") continue;
     const { name, token, lease, atMs } = entry;
-    const grant = account.grant(name, token, atMs);
+    const grant = account.grantOf(entry);
     // Later turns on a grant find it confirmed.
     if (!grant?.granted.isHandoff || grant.granted.token !== token) continue;
     const toMs = atMs + withinMs;

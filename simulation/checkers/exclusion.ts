@@ -48,7 +48,7 @@ function check(
     if (!held) continue;
     const reliances = names.get(held.name) ?? [];
     names.set(held.name, reliances);
-    const grant = account.grant(held.name, held.token, held.atMs);
+    const grant = account.grantOf(held);
     reliances.push({ held, grant, fromMs: held.atMs, toMs: endOf(life) });
   }
   return [...names.values()].flatMap((reliances) => checkName(checker, reliances, account));
@@ -111,7 +111,8 @@ function grantedMsOf({ grant, fromMs }: Reliance): number {
 function violation(checker: string, others: readonly Reliance[], next: Reliance): Violation {
   const toMs = Math.min(next.toMs, Math.max(...others.map((other) => other.toMs)));
   const who = [...others, next].map(({ held }) => {
-    return `${held.lease} (${held.mode} ${held.weight}/${held.limit}, token ${held.token})`;
+    const share = held.mode === "shared" ? `${held.weight} of ${held.limit}` : held.mode;
+    return `${held.lease} (${share}, token ${held.token})`;
   });
   return {
     checker,

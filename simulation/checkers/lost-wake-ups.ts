@@ -74,7 +74,7 @@ function momentsOf(entries: readonly Entry[], silentMs: number): Map<string, Mom
     if (!held) continue;
     add(held.atMs, "holds");
     // Nobody can tell the store that a holder died: its lease has to expire.
-    const grant = account.grant(held.name, held.token, held.atMs);
+    const grant = account.grantOf(held);
     const expiryMs = lastWordMs(grant, endedMs + silentMs) + held.ttlMs;
     const untilMs = beliefs.at(-1)?.untilMs ?? endedMs;
     add(hasCrashed ? Math.max(untilMs, expiryMs) : Math.min(endedMs, untilMs), "holds no more");

@@ -52,7 +52,7 @@ function isDue(
   attention: Attention,
   isHealthy: boolean,
 ): boolean {
-  if (!held || reason === "max_hold") return true;
+  if (!held || reason === "max_hold" || reason === "session_ended") return true;
   const belief = beliefs.findLast((one) => one.atMs < atMs) ?? beliefs[0];
   const untilMs = belief?.untilMs ?? 0;
   const dueMs = reason === "expired" ? untilMs - held.graceMs : untilMs;
@@ -69,7 +69,7 @@ function isExplained(
   { atMs }: EntryOf<"lost">,
   account: StoreAccount,
 ): boolean {
-  const grant = account.grant(held.name, held.token, held.atMs);
+  const grant = account.grantOf(held);
   if (grant && grant.revokedMs <= atMs) return true;
   const wordMs = lastWordMs(grant, atMs);
   if (account.hasForgotten(wordMs, atMs)) return true;

@@ -23,12 +23,11 @@ export class StoreAccount {
     for (const entry of entries) this.#read(entry);
   }
 
-  /**
-   * The grant that a token belonged to at that time: a store that forgot may give a token again.
-   */
-  grant(name: string, token: bigint, atMs: number): GrantAccount | undefined {
+  /** The grant that a lease was made from: a store that forgot may have given its token again. */
+  grantOf({ name, token, owner, atMs }: EntryOf<"held">): GrantAccount | undefined {
     const grants = this.#grants.get(name)?.get(token);
-    return grants?.findLast(({ granted }) => granted.atMs <= atMs);
+    const own = grants?.find(({ granted }) => granted.owner === owner);
+    return own ?? this.#latest(name, token, atMs);
   }
 
   hasForgotten(fromMs: number, toMs: number): boolean {
@@ -40,6 +39,11 @@ export class StoreAccount {
     return this.#steps
       .filter(({ atMs, byMs }) => byMs > 0 && atMs >= fromMs && atMs <= toMs)
       .reduce((sum, { byMs }) => sum + byMs, 0);
+  }
+
+  #latest(name: string, token: bigint, atMs: number): GrantAccount | undefined {
+    const grants = this.#grants.get(name)?.get(token);
+    return grants?.findLast(({ granted }) => granted.atMs <= atMs);
   }
 
   #read(entry: Entry): void {
@@ -59,10 +63,10 @@ export class StoreAccount {
         return;
       }
       case "extended":
-        this.grant(entry.name, entry.token, entry.atMs)?.wordsMs.push(entry.atMs);
+        this.#latest(entry.name, entry.token, entry.atMs)?.wordsMs.push(entry.atMs);
         return;
       case "revoked": {
-        const grant = this.grant(entry.name, entry.token, entry.atMs);
+        const grant = this.#latest(entry.name, entry.token, entry.atMs);
         if (grant) grant.revokedMs = entry.atMs;
         return;
       }

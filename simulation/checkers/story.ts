@@ -77,7 +77,7 @@ export class Story {
   takes(lease: string, token: bigint, untilMs: number, terms: Partial<Terms> = {}): this {
     const { withinMs: _, waits: __, ...claim } = { ...USUAL, ...terms };
     const process = processOf(lease);
-    this.happens({ type: "held", process, lease, token, ...claim });
+    this.happens({ type: "held", process, lease, owner: `${lease} owner`, token, ...claim });
     return this.believes(lease, untilMs);
   }
 

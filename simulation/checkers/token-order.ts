@@ -81,12 +81,12 @@ function isExcused(a: EntryOf<"granted">, b: EntryOf<"granted">, account: StoreA
 
 function problem(life: HeldLife, earlier: HeldLife[], account: StoreAccount): string | null {
   const { name, token, process, lease } = life.held;
-  const grant = account.grant(name, token, life.held.atMs);
+  const grant = account.grantOf(life.held);
   if (!grant) return `${lease} holds "${name}" with ${token}, which the store never gave`;
   for (const { held } of earlier) {
     const wasAhead = held.atMs < life.asked.atMs;
     if (held.token < token || (held.token > token && !wasAhead)) continue;
-    const other = account.grant(name, held.token, held.atMs)?.granted;
+    const other = account.grantOf(held)?.granted;
     // A request carries what its process had seen when it was made, and the store cannot fall
     // behind.
     const isSeen = wasAhead && held.process === process;

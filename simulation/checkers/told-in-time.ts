@@ -14,7 +14,7 @@ export function checkRevocation(entries: readonly Entry[], withinMs: number): Vi
   const account = new StoreAccount(entries);
   const attention = new Attention(entries);
   return [...livesOf(entries).values()].flatMap(({ held, beliefs, endedMs }) => {
-    const grant = held && account.grant(held.name, held.token, held.atMs);
+    const grant = held && account.grantOf(held);
     if (!held || !grant || grant.revokedMs > endedMs) return [];
     const { name, lease, process, atMs } = held;
     const fromMs = Math.max(atMs, grant.revokedMs);

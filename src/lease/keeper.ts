@@ -148,8 +148,10 @@ export class Keeper {
     if (renewal.type === "gone") return this.#lose(hold, renewal.reason, renewal.detail);
     const { clock } = this.#store.port;
     const isRenewed = renewal.type === "renewed";
+    // The answer may be to a shorter renewal than is asked for by now: the next one is due sooner.
+    const restMs = hold.grant.deadlineMs - sentMs;
     hold.renewMs = isRenewed
-      ? sentMs + hold.ttlMs / 3
+      ? sentMs + Math.min(hold.ttlMs / 3, restMs / 2)
       : clock.nowMs() + Math.min(hold.ttlMs / FAILED_PART, LONGEST_PAUSE_MS);
     this.#replan(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();

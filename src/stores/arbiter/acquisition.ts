@@ -158,6 +158,11 @@ export class Acquisition {
     this.#settle(null)?.({ type: "busy", holder: null, mark });
   }
 
+  /** Its grant was revoked before it got here. */
+  onRevoked(): void {
+    this.#settle(null)?.({ type: "again", reason: "revoked" });
+  }
+
   /** Nobody waits for it any more. */
   giveUp(): void {
     this.#settle(null)?.({ type: "busy", holder: null, mark: null });

@@ -322,6 +322,8 @@ export class ArbiterStore implements Store {
     if (push.type === "revoked") {
       const grant = this.#grants.get(push.owner);
       if (grant?.token === BigInt(push.token)) this.#lose(grant, "revoked", push.reason);
+      // The word may overtake the grant itself: its owner will never hold again.
+      else this.#acquisitions.get(push.owner)?.onRevoked();
       return;
     }
     if (push.type === "marked") {
