@@ -115,12 +115,7 @@ const redlock5: Candidate = {
   role: "peer",
   open: async (port) => {
     const client = new Redis(port);
-    // Its declaration files describe a CommonJS module; the constructor is what arrives.
-    const Redlock = ((Redlock5 as { default?: unknown }).default ?? Redlock5) as new (
-      clients: unknown[],
-      settings: object,
-    ) => { acquire(names: string[], ttlMs: number): Promise<{ release(): Promise<unknown> }> };
-    const redlock = new Redlock([client], { retryCount: -1, retryDelay: RETRY_MS });
+    const redlock = new Redlock5([client], { retryCount: -1, retryDelay: RETRY_MS });
     return {
       acquire: async (lock) => {
         const held = await redlock.acquire([lock], TTL_MS);
