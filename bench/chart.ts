@@ -51,9 +51,9 @@ export function chart({ question, standings }: Result): string {
   const scale = isLogarithmic ? ", logarithmic" : "";
   const note = `${unit}, ${better} is better${scale}; medians of interleaved rounds`;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img">
+<title>${escaped(`${store}: ${title}`)}</title>
 <style>${STYLE}
 </style>
-<title>${escaped(`${store}: ${title}`)}</title>
 <text class="title" x="8" y="22">${escaped(`${store}: ${title}`)}</text>
 <text class="note" x="8" y="41">${escaped(note)}</text>
 <line class="axis" x1="${LABEL}" y1="${TOP - 6}" x2="${LABEL}" y2="${height - 8}"/>
