@@ -14,10 +14,16 @@ export interface Command {
   run(args: Arguments, report: Report, verbs: Verbs): Promise<Ending>;
 }
 
+/** An exit code, or the interrupt to end by. */
+export type Ending = number | Interruption;
+
 /**
- * An exit code, or the signal to end by, so that a shell around us sees what it would have seen.
+ * A script around us stops only if we end by the interrupt itself. Where the command had the
+ * terminal, only the command got what was typed, and our whole group has to be told.
  */
-export type Ending = number | { readonly raise: NodeJS.Signals };
+export interface Interruption {
+  readonly interrupt: "us" | "our group";
+}
 
 /** What the command line can do: each verb with its one line in the overview. */
 export type Verbs = Readonly<

@@ -6,8 +6,8 @@ import {
   StoreError,
   UnsupportedError,
 } from "../errors.js";
-import { LaunchError } from "./child.js";
 import { codeOfSignal, ExitCode, Interrupted } from "./exit-code.js";
+import { LaunchError } from "./launcher.js";
 
 export interface Failure {
   /** Empty: nothing to say. */

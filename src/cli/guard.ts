@@ -15,28 +15,31 @@ import type { Writable } from "node:stream";
 // is to be left behind. `$1` is how often to look, a tenth of a second apart, before KILL.
 const SCRIPT = `
 trap '' HUP INT QUIT TERM
-group= timer= steps=$1
+group= timer= quiet= steps=$1
 send() { kill -s "$1" -- "-$group" 2>/dev/null; }
 cancel() {
   if [ -n "$timer" ]; then kill -s USR1 "$timer" 2>/dev/null; wait "$timer"; fi
   timer=
 }
-while read -r word first second; do
+arm() {
   cancel
+  if [ -z "$group" ] || [ -z "$quiet" ]; then return; fi
+  (
+    nap() { sleep "$1" & napping=$!; wait "$napping"; }
+    napping=
+    trap 'kill -s KILL "$napping"; exit' USR1
+    nap "$quiet"
+    send TERM; send CONT
+    nap "$grace"
+    send KILL
+  ) & timer=$!
+}
+while read -r word first second; do
   case $word in
-    group) group=$first ;;
-    alive)
-      (
-        nap() { sleep "$1" & napping=$!; wait "$napping"; }
-        napping=
-        trap 'kill -s KILL "$napping"; exit' USR1
-        nap "$first"
-        send TERM; send CONT
-        nap "$second"
-        send KILL
-      ) & timer=$! ;;
+    group) group=$first; arm ;;
+    alive) quiet=$first grace=$second; arm ;;
     ending) steps=0 ;;
-    done) exit ;;
+    done) cancel; exit ;;
   esac
 done
 cancel
@@ -68,13 +71,14 @@ export class Guard {
     this.#shell.unref();
   }
 
-  /** The pipe it reads, for a launcher that knows the group before we do. */
+  /** The pipe it reads, for the group to tell its own number before it becomes the command. */
   get pipe(): Writable {
     return this.#shell.stdin as Writable;
   }
 
-  watch(group: number): void {
-    this.#tell(`group ${group}`);
+  /** An interrupt that is typed just as it starts still finds it in our own group. */
+  get killedBy(): NodeJS.Signals | null {
+    return this.#shell.signalCode;
   }
 
   /** The lease holds for `remainingMs`: until then no other word is due. */

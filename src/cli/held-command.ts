@@ -8,10 +8,12 @@
  */
 import type { LeaseLostError } from "../errors.js";
 import type { Lease } from "../lease/lease.js";
-import { Child, type CommandLine } from "./child.js";
+import { Child } from "./child.js";
+import type { Interruption } from "./command.js";
 import { formatDuration } from "./duration.js";
-import { codeOfSignal, type Interrupted } from "./exit-code.js";
+import { codeOfSignal, ExitCode, type Interrupted } from "./exit-code.js";
 import { Guard } from "./guard.js";
+import type { CommandLine } from "./launcher.js";
 import type { Report } from "./report.js";
 import type { Signals } from "./signals.js";
 
@@ -19,8 +21,8 @@ export interface CommandEnd {
   readonly exitCode: number;
   /** Why it was made to end before its time; null when it ended by itself. */
   readonly loss: LeaseLostError | null;
-  /** Ended by an interrupt typed at the terminal, which only the command got. */
-  readonly isInterrupted: boolean;
+  /** Who has to hear of the interrupt that ended it; null when none did. */
+  readonly interrupt: Interruption["interrupt"] | null;
 }
 
 export interface Surroundings {
@@ -32,8 +34,7 @@ export interface Surroundings {
 
 /** KILL comes this long before the deadline: time for the kernel to do it. */
 const KILL_LEAD_MS = 150;
-/** A command that ends sooner needs no timer in its guard. */
-const SETTLED_MS = 250;
+const SHORTEST_LOOK_MS = 250;
 
 /** The least grace a lease needs, so that KILL can come before its deadline. */
 export function leastGraceMs(ttlMs: number): number {
@@ -45,14 +46,16 @@ export async function runWhileHeld(
   line: CommandLine,
   { env, graceMs, signals, report }: Surroundings,
 ): Promise<CommandEnd> {
+  // Nothing is started after a TERM, nor on a lease that is over.
+  signals.interrupted.throwIfAborted();
+  lease.assertHeld();
   const guard = new Guard(graceMs);
+  const stopFeeding = feed(guard, lease);
   try {
-    // Nothing is started after a TERM, nor on a lease that is over.
-    signals.interrupted.throwIfAborted();
-    lease.assertHeld();
     const child = await Child.start(line, env, guard);
     return await supervise(child, lease, guard, { graceMs, signals, report });
   } finally {
+    stopFeeding();
     guard.done();
   }
 }
@@ -63,9 +66,9 @@ async function supervise(
   guard: Guard,
   { graceMs, signals, report }: Omit<Surroundings, "env">,
 ): Promise<CommandEnd> {
-  let isTold = false;
+  const told = new Set<NodeJS.Signals>();
   const pass = (signal: NodeJS.Signals): void => {
-    isTold ||= ENDINGS.has(signal);
+    if (ENDINGS.has(signal)) told.add(signal);
     report.detail(`${lease.name}: passing ${signal} on`);
     child.signal(signal);
   };
@@ -73,37 +76,49 @@ async function supervise(
   // What came between the last look and now must not be lost.
   if (signals.interrupted.aborted) pass((signals.interrupted.reason as Interrupted).signal);
 
-  const stopFeeding = feed(guard, lease);
   const losing = new Promise<true>((resolve) => {
     const onLoss = (): void =>
       void windDown(child, lease, guard, graceMs, report).then(() => resolve(true));
     if (lease.signal.aborted) onLoss();
     else lease.signal.addEventListener("abort", onLoss, { once: true });
   });
-  const exitCode = await child.ended;
+  const { code, killedBy } = await child.ended;
   const isLost = lease.signal.aborted;
-  stopFeeding();
-  if (child.isOrphaned && !isLost) {
-    isTold = true;
+  // Who is killed on the way to the command, is so by what was typed for all of us: the word to
+  // ourselves may come later.
+  const early = code === ExitCode.cannotRun ? guard.killedBy : child.hasBegun ? null : killedBy;
+  if (early) told.add(early);
+  // Its launching shell was killed, which says nothing about the command: that may still run.
+  else if (killedBy && child.hadTerminal && !isLost) {
+    told.add("SIGTERM");
     child.terminate();
   }
   // What was told to end may need a moment longer than the command itself; the lock stays until
   // then.
   if (isLost) await losing;
-  else if (isTold) await child.endBy(graceEnd(lease, graceMs));
+  else if (told.size > 0) await child.endBy(graceEnd(lease, graceMs));
   else if (child.isThere) report.detail(`${lease.name}: the command left processes behind`);
   signals.passTo(null);
+  const exitCode = early ? codeOfSignal(early) : code;
   return {
     exitCode,
     loss: isLost ? (lease.signal.reason as LeaseLostError) : null,
-    isInterrupted: child.hadTerminal && !isTold && exitCode === codeOfSignal("SIGINT"),
+    interrupt: exitCode === codeOfSignal("SIGINT") ? interruptOf(child, told) : null,
   };
+}
+
+/** What was typed came to us and our group, or to the command alone, which had the terminal. */
+function interruptOf(child: Child, told: ReadonlySet<string>): CommandEnd["interrupt"] {
+  if (told.has("SIGINT")) return "us";
+  return child.hadTerminal && told.size === 0 ? "our group" : null;
 }
 
 /** Not SIGHUP: to many programs it means "read your settings again". */
 const ENDINGS: ReadonlySet<string> = new Set(["SIGINT", "SIGQUIT", "SIGTERM"]);
 
-/** Tells the guard at every renewal how long the lease holds now. Returns how to stop that. */
+/**
+ * Tells the guard, at once and at every renewal, how long the lease holds. Returns how to stop that.
+ */
 function feed(guard: Guard, lease: Lease): () => void {
   let toldMs = 0;
   let timer: NodeJS.Timeout;
@@ -112,9 +127,9 @@ function feed(guard: Guard, lease: Lease): () => void {
     const untilMs = performance.now() + remainingMs;
     if (untilMs > toldMs + 1 && !lease.signal.aborted) guard.alive(remainingMs);
     toldMs = untilMs;
-    timer = setTimeout(tell, Math.max(SETTLED_MS, remainingMs / 8));
+    timer = setTimeout(tell, Math.max(SHORTEST_LOOK_MS, remainingMs / 8));
   };
-  timer = setTimeout(tell, SETTLED_MS);
+  tell();
   return () => clearTimeout(timer);
 }
 

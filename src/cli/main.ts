@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Arguments, type OptionSpecs, UsageError } from "./arguments.js";
 import type { Ending } from "./command.js";
-import { ExitCode } from "./exit-code.js";
+import { ExitCode, Interrupted } from "./exit-code.js";
 import { Report } from "./report.js";
 import { VERBS } from "./verbs.js";
 
@@ -34,6 +34,7 @@ async function dispatch([verb, ...rest]: readonly string[]): Promise<Ending> {
       complain(error.message, verb);
       return ExitCode.usage;
     }
+    if (error instanceof Interrupted && error.signal === "SIGINT") return { interrupt: "us" };
     const { explainFailure } = await import("./failure.js");
     const { text, exitCode } = explainFailure(error, isVerbose);
     if (text !== "") report.error(text);
@@ -82,6 +83,5 @@ function isNpmStart(): boolean {
 
 function end(ending: Ending): void {
   if (typeof ending === "number") process.exit(ending);
-  // To the whole group, as the terminal would have sent it: a script around us has to stop, too.
-  process.kill(0, ending.raise);
+  process.kill(ending.interrupt === "us" ? process.pid : 0, "SIGINT");
 }

@@ -2,10 +2,10 @@
 import { basename } from "node:path";
 import type { AcquireOptions } from "../options.js";
 import { type Arguments, type OptionSpecs, UsageError } from "./arguments.js";
-import type { CommandLine } from "./child.js";
 import { formatDuration } from "./duration.js";
 import { ExitCode } from "./exit-code.js";
 import { leastGraceMs } from "./held-command.js";
+import type { CommandLine } from "./launcher.js";
 
 export const STORE_OPTIONS: OptionSpecs = {
   store: {

@@ -2,10 +2,10 @@ import { channel } from "node:diagnostics_channel";
 import { channels, type ReleaseEvent } from "../events.js";
 import type { Lease } from "../lease/lease.js";
 import type { Arguments } from "./arguments.js";
-import type { CommandLine } from "./child.js";
 import type { Ending } from "./command.js";
 import { ExitCode } from "./exit-code.js";
 import { type CommandEnd, runWhileHeld } from "./held-command.js";
+import type { CommandLine } from "./launcher.js";
 import { storeUrlOf } from "./open-store.js";
 import type { Report } from "./report.js";
 import type { Signals } from "./signals.js";
@@ -45,7 +45,7 @@ export class UnderLease {
   /**
    * Releases the lease; the exit code is the command's unless the lease did not hold until then.
    */
-  async endingOf(lease: Lease, { exitCode, loss, isInterrupted }: CommandEnd): Promise<Ending> {
+  async endingOf(lease: Lease, { exitCode, loss, interrupt }: CommandEnd): Promise<Ending> {
     const { name, token } = lease;
     channel(channels.release).subscribe((event) => this.#onRelease(event as ReleaseEvent));
     const wasHeld = await lease.release();
@@ -60,7 +60,7 @@ export class UnderLease {
     }
     this.#report.event("released", { name, token });
     this.#report.detail(`${name}: released, the command ended with ${exitCode}`);
-    return isInterrupted ? { raise: "SIGINT" } : exitCode;
+    return interrupt ? { interrupt } : exitCode;
   }
 
   /**

@@ -103,6 +103,15 @@ describe("the guard", () => {
     await allGone(pids);
   });
 
+  it("ends a command whose first step is to kill the command line", async () => {
+    await using shop = new Workshop();
+    const line = "trap '' TERM; echo $$ > pid; kill -9 $PPID; while :; do sleep 0.1; done";
+    await shop.run(["run", "--ttl", "3s", "--grace", "500ms", "x", "-c", line]);
+    const next = await shop.run(["run", "-w", "20s", "x", "--", "cat", "pid"]);
+    expect(next.code).toBe(0);
+    expect(isRunning(Number(next.stdout))).toBe(false);
+  });
+
   it("ends the group when the command line is stopped past its ttl", async () => {
     await using shop = new Workshop();
     const running = shop.start(["run", "--ttl", "3s", "--grace", "1s", "x", "-c", STUBBORN]);

@@ -119,7 +119,7 @@ function failedEnding(error: unknown): Ending {
   // After a loss the library throws its own error, with what the body threw as cause.
   const failed = [error, (error as Error).cause].find((item) => item instanceof CommandFailed);
   if (!failed) throw error;
-  const { loss, exitCode, isInterrupted } = (failed as CommandFailed).end;
+  const { loss, exitCode, interrupt } = (failed as CommandFailed).end;
   if (loss || failed !== error) return ExitCode.leaseLost;
-  return isInterrupted ? { raise: "SIGINT" } : exitCode;
+  return interrupt ? { interrupt } : exitCode;
 }
