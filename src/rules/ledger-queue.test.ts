@@ -117,6 +117,18 @@ describe("a client that does not answer", () => {
     expect(owners()).toEqual(["d1"]);
   });
 
+  it("is served by its touch, whose answer tells, while no push can reach it", () => {
+    trial.take("h");
+    trial.acquire("d1");
+    trial.unreachable.add("d");
+    trial.release("h");
+    expect(owners()).toEqual([]);
+    trial.touch("e");
+    expect(owners()).toEqual([]);
+    expect(trial.touch("d")).toMatchObject({ grants: [{ owner: "d1" }] });
+    expect(trial.inspect().holders.map(({ meta }) => meta)).toEqual(['{"by":"d1"}']);
+  });
+
   it("does not stand in the way of newcomers while it is suspect", () => {
     trial.take("h");
     trial.acquire("d1");

@@ -32,7 +32,7 @@ const SILENT_PERIODS = 3;
 export function apply(state: LedgerState, command: Command, at: Instant, emit: Emit): Reply {
   expire(state, at);
   if ("client" in command) alive(state, command.client, at);
-  serve(state, at, emit);
+  serve(state, at, command.type === "touch" ? orByAnswer(emit, command.client) : emit);
   switch (command.type) {
     case "acquire":
       return acquire(state, command, at);
@@ -49,6 +49,11 @@ export function apply(state: LedgerState, command: Command, at: Instant, emit: E
     case "revoke":
       return revoke(state, command, at, emit);
   }
+}
+
+/** Whoever touches hears of its grants by the answer, also while no push can reach it. */
+function orByAnswer(emit: Emit, client: string): Emit {
+  return (push) => emit(push) || push.client === client;
 }
 
 function expire(state: LedgerState, at: Instant): void {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
 import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
+import { compareNames } from "../../rules/name.js";
 import type { Traits } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
@@ -84,7 +85,7 @@ export class RedisArbiter implements Arbiter {
         return names.map((key) => ({ shard, key }));
       }),
     );
-    const names = found.flat().sort((a, b) => (a.key < b.key ? -1 : 1));
+    const names = found.flat().sort((a, b) => compareNames(a.key, b.key));
     for (let start = 0; start < names.length; start += LIST_CHUNK) {
       const chunk = names.slice(start, start + LIST_CHUNK);
       const views = await Promise.all(chunk.map(({ shard, key }) => this.#view(shard, key)));

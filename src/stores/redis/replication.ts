@@ -1,6 +1,6 @@
 import { ReplicationError } from "../../errors.js";
 import type { Port } from "../../time/port.js";
-import { within } from "../../time/timers.js";
+import { TimeLimitError, within } from "../../time/timers.js";
 import type { Driver, OwnConnection } from "./driver.js";
 
 /** The server answers in time by itself; this is for one that does not answer at all. */
@@ -71,7 +71,19 @@ export class Replication {
     this.#isAsking = false;
   }
 
+  /** Asks on the connection there is; when that has ended meanwhile, on another. */
   async #ask(): Promise<{ run: string; count: number }> {
+    const isNew = this.#connection === null;
+    try {
+      return await this.#askOnce();
+    } catch (error) {
+      this.#drop();
+      if (isNew || this.#isClosed || error instanceof TimeLimitError) throw error;
+      return await this.#askOnce();
+    }
+  }
+
+  async #askOnce(): Promise<{ run: string; count: number }> {
     this.#connection ??= this.#driver.open(this.#key);
     const connection = await this.#connection;
     if (this.#isClosed) connection.close();

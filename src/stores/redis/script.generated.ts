@@ -2,7 +2,7 @@
 export const SCRIPT: string = `local call, try, sub = redis.call, redis.pcall, string.sub
 local clock, index, size = call('TIME'), KEYS[1], #KEYS - 1
 local nowText = string.format('%s%06d', clock[1], clock[2])
-if size == 1 and not ARGV[2] then
+if size == 1 and not ARGV[2] and clock[2] % 256 ~= 0 then
   local command, key = ARGV[1], KEYS[2]
   local operation = sub(command, 1, 1)
   if operation == 'X' or operation == 'x' then
@@ -230,12 +230,11 @@ local function commit(state)
   end
   local untilMs = math.max(state.untilMs, endMs(state.needed))
   local isLonger = untilMs > state.untilMs
-  if isLonger then write(state, 'u', untilMs) end
+  if not (isHeld or state.waiting > 0 or state.mark) then untilMs = endMs(state.buried) end
+  if untilMs ~= state.untilMs then write(state, 'u', untilMs) end
   writeFields(state)
-  if isLonger then
-    call('PEXPIREAT', key, untilMs)
-    list(key, true)
-  end
+  if untilMs ~= state.untilMs then call('PEXPIREAT', key, untilMs) end
+  if isLonger then list(key, true) end
   if state.count > 0 and (isLonger or state.isShared) then
     call('PEXPIREAT', companion(state, 'e'), untilMs)
   end
@@ -488,11 +487,13 @@ local function expire(state)
   end
   dropSilent(state)
 end
-local function handOff(state, entry)
+local function handOff(state, entry, toucher)
   local token, expiry = nextToken(), now + entry.claim
   local grant = { entry.owner, text(token), text(entry.span), text(now), text(expiry) }
   local message = 'g' .. table.concat(grant, ' ') .. ' ' .. sub(state.suffix, 2)
-  if not emit(entry.client, message) then return setSuspect(state, entry.client) end
+  if not emit(entry.client, message) and entry.client ~= toucher then
+    return setSuspect(state, entry.client)
+  end
   dropWaiter(state, entry)
   raise(token + entry.span - 1)
   entry.token, entry.expiry, entry.granted, entry.confirmed = token, expiry, now, false
@@ -504,12 +505,12 @@ local function endWaiters(state)
     emitNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
   end
 end
-local function serve(state)
+local function serve(state, toucher)
   if state.waiting == 0 then return end
   if state.mark then return endWaiters(state) end
   local first = head(state)
   while first and fits(state, first) do
-    handOff(state, first)
+    handOff(state, first, toucher)
     first = head(state)
   end
 end
@@ -675,7 +676,7 @@ return function(command, key)
   local state, reply = load(key), nil
   expire(state)
   if client then setAlive(state, client, SILENT_PERIODS) end
-  serve(state)
+  serve(state, operation == 't' and client)
   if request then
     local notAfter, seen = tonumber(sub(text, 1, 16)), tonumber(sub(text, 17, 32))
     reply = acquire(state, request, notAfter, seen, mode ~= operation)

@@ -1,5 +1,6 @@
 -- One command alone, on a name that nobody else uses: the common case, in as few calls as can be.
--- What it cannot decide it leaves as it was to the parts that follow.
+-- What it cannot decide it leaves as it was to the parts that follow, now and then all of it: they
+-- look after the index.
 --
 -- in:       KEYS[1] the index, KEYS[1 + n] the name of command n; ARGV[n] command n (codec.ts),
 --           ARGV[n + 1] flags, where there are any
@@ -9,7 +10,7 @@
 local call, try, sub = redis.call, redis.pcall, string.sub
 local clock, index, size = call('TIME'), KEYS[1], #KEYS - 1
 local nowText = string.format('%s%06d', clock[1], clock[2])
-if size == 1 and not ARGV[2] then
+if size == 1 and not ARGV[2] and clock[2] % 256 ~= 0 then
   local command, key = ARGV[1], KEYS[2]
   local operation = sub(command, 1, 1)
   if operation == 'X' or operation == 'x' then

@@ -46,12 +46,15 @@ local function expire(state)
   dropSilent(state)
 end
 
--- Gives the name to a waiter for the claim window; one that cannot be reached is passed over.
-local function handOff(state, entry)
+-- Gives the name to a waiter for the claim window; one that cannot be reached is passed over,
+-- unless it is the one who touches: it hears of its grants by the answer.
+local function handOff(state, entry, toucher)
   local token, expiry = nextToken(), now + entry.claim
   local grant = { entry.owner, text(token), text(entry.span), text(now), text(expiry) }
   local message = 'g' .. table.concat(grant, ' ') .. ' ' .. sub(state.suffix, 2)
-  if not emit(entry.client, message) then return setSuspect(state, entry.client) end
+  if not emit(entry.client, message) and entry.client ~= toucher then
+    return setSuspect(state, entry.client)
+  end
   dropWaiter(state, entry)
   raise(token + entry.span - 1)
   entry.token, entry.expiry, entry.granted, entry.confirmed = token, expiry, now, false
@@ -67,12 +70,12 @@ local function endWaiters(state)
 end
 
 -- Serves the queue from its head for as long as the head fits: nobody overtakes, nobody starves.
-local function serve(state)
+local function serve(state, toucher)
   if state.waiting == 0 then return end
   if state.mark then return endWaiters(state) end
   local first = head(state)
   while first and fits(state, first) do
-    handOff(state, first)
+    handOff(state, first, toucher)
     first = head(state)
   end
 end
@@ -264,7 +267,7 @@ return function(command, key)
   local state, reply = load(key), nil
   expire(state)
   if client then setAlive(state, client, SILENT_PERIODS) end
-  serve(state)
+  serve(state, operation == 't' and client)
   if request then
     local notAfter, seen = tonumber(sub(text, 1, 16)), tonumber(sub(text, 17, 32))
     reply = acquire(state, request, notAfter, seen, mode ~= operation)

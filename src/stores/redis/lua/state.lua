@@ -149,13 +149,13 @@ local function commit(state)
   end
   local untilMs = math.max(state.untilMs, endMs(state.needed))
   local isLonger = untilMs > state.untilMs
+  -- With nothing left but tombstones, it goes with the last of them.
+  if not (isHeld or state.waiting > 0 or state.mark) then untilMs = endMs(state.buried) end
   -- Never dropped, so that the hash and its expiry outlive the rest of the fields.
-  if isLonger then write(state, 'u', untilMs) end
+  if untilMs ~= state.untilMs then write(state, 'u', untilMs) end
   writeFields(state)
-  if isLonger then
-    call('PEXPIREAT', key, untilMs)
-    list(key, true)
-  end
+  if untilMs ~= state.untilMs then call('PEXPIREAT', key, untilMs) end
+  if isLonger then list(key, true) end
   if state.count > 0 and (isLonger or state.isShared) then
     call('PEXPIREAT', companion(state, 'e'), untilMs)
   end

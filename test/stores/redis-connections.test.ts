@@ -1,0 +1,281 @@
+/**
+ * What the server does to our connections, or says instead of an answer: each of them is closed,
+ * all of them stand still, the script is forgotten, another one blocks, the server loads or follows
+ * another.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Holdfast } from "../../src/holdfast.js";
+import { holdRequest } from "../faults/late-copy.js";
+import { type FaultProxy, startProxy } from "../faults/proxy.js";
+import {
+  type RedisServer,
+  type Replication,
+  startRedis,
+  startReplication,
+} from "../servers/redis.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { Trial } from "./redis-trial.js";
+
+const CLAIM_MS = 400;
+/** Until a touch at the latest, then a round trip or two. */
+const BACKSTOP_MS = CLAIM_MS + 250;
+
+/** Fields of CLIENT LIST, of all connections but the one that asks. */
+async function connections(server: RedisServer): Promise<Record<string, string>[]> {
+  const lines = String(await server.ask("CLIENT", "LIST"))
+    .trim()
+    .split("\n");
+  const parsed = lines.map((line) =>
+    Object.fromEntries(line.split(" ").map((field) => field.split(/=(.*)/s, 2))),
+  );
+  return parsed.filter(({ cmd }) => cmd !== "client|list");
+}
+
+async function kill(
+  server: RedisServer,
+  match: (connection: Record<string, string>) => boolean,
+): Promise<void> {
+  const found = (await connections(server)).filter(match);
+  expect(found).not.toEqual([]);
+  for (const { id = "" } of found) await server.ask("CLIENT", "KILL", "ID", id);
+}
+
+const isSubscription = ({ sub }: Record<string, string>): boolean => sub === "1";
+const isWait = ({ cmd }: Record<string, string>): boolean => cmd === "wait";
+const isCommand = ({ cmd = "", flags = "" }: Record<string, string>): boolean =>
+  cmd.startsWith("eval") && !flags.includes("S");
+
+/** Resolves when so many clients of locks listen: pushes reach them. */
+async function listening(server: RedisServer, count: number): Promise<void> {
+  await waitUntil(async () => (await connections(server)).filter(isSubscription).length === count, {
+    what: `${count} listen`,
+  });
+}
+
+let trial: Trial;
+afterEach(() => trial?.close());
+
+const libraries = {
+  ioredis: async (port: number) => trial.ioredis(port, { claimMs: CLAIM_MS }),
+  "node-redis": (port: number) => trial.nodeRedis(port, { claimMs: CLAIM_MS }),
+};
+
+describe("one server", () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis({ args: ["--busy-reply-threshold", "20"] });
+  });
+  afterAll(() => server?.close());
+  beforeEach(() => {
+    trial = new Trial(server);
+  });
+
+  for (const [library, open] of Object.entries(libraries)) {
+    test(`${library}: the connection for commands is closed under a holder and a waiter`, async () => {
+      const [a, b] = [await open(server.port), await open(server.port)];
+      const lease = await trial.acquire(a, { ttlMs: 900 });
+      const waiting = trial.acquire(b, { ttlMs: 900 });
+      await trial.waiting(a, 1);
+      await kill(server, isCommand);
+      // Renewals went on over the next connection.
+      await sleep(900);
+      lease.assertHeld();
+      expect(await lease.release()).toBe(true);
+      expect(await (await waiting).release()).toBe(true);
+      await trial.end(b, 1_000);
+    });
+
+    test(`${library}: the subscription is closed, and the push finds nobody`, async () => {
+      const [a, b] = [await open(server.port), await open(server.port)];
+      const lease = await trial.acquire(a);
+      const waiting = trial.acquire(b);
+      await trial.waiting(a, 1);
+      await listening(server, 2);
+      await kill(server, isSubscription);
+      await lease.release();
+      const startMs = performance.now();
+      const next = await waiting;
+      expect(performance.now() - startMs).toBeLessThan(BACKSTOP_MS);
+      await next.release();
+      await listening(server, 2);
+      await trial.end(a, 1_000);
+    });
+
+    test(`${library}: all stands still for less than the lease, then for longer`, async () => {
+      const [a, b] = [await open(server.port), await open(server.port)];
+      const lease = await trial.acquire(a, { ttlMs: 600 });
+      await server.ask("CLIENT", "PAUSE", 250, "ALL");
+      await sleep(600);
+      lease.assertHeld();
+      const waiting = trial.acquire(b, { ttlMs: 600 });
+      await trial.waiting(a, 1);
+      await server.ask("CLIENT", "PAUSE", 800, "ALL");
+      // The trial checks that the one knows of its loss before the other holds.
+      const next = await waiting;
+      expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+      await next.release();
+      await trial.end(a, 1_000);
+    });
+
+    test(`${library}: the script is forgotten again and again under load`, async () => {
+      const [a, b] = [await open(server.port), await open(server.port)];
+      const isOver = new AbortController();
+      const flushing = (async () => {
+        while (!isOver.signal.aborted) {
+          await server.ask("SCRIPT", "FLUSH");
+          await sleep(2);
+        }
+      })();
+      await Promise.all([a, b].map((locks) => turns(locks, 60)));
+      isOver.abort();
+      await flushing;
+      await trial.end(a, 1_000);
+    });
+
+    test(`${library}: another script blocks the server`, async () => {
+      const locks = await open(server.port);
+      await trial.turn(locks);
+      const blocking = server.ask("EVAL", "while true do end", 0).catch((error: Error) => error);
+      await waitUntil(() => isRefused(server, "BUSY"), { what: "the server is busy" });
+      const refused = trial.acquire(locks, { storeTimeoutMs: 200 });
+      await expect(refused).rejects.toThrow(/silent for 200 ms.*another script.*SCRIPT KILL/s);
+      const patient = trial.acquire(locks);
+      await server.ask("SCRIPT", "KILL");
+      await blocking;
+      await (await patient).release();
+      await trial.end(locks, 1_000);
+    });
+
+    test(`${library}: the server follows another for a while`, async () => {
+      const [a, b] = [await open(server.port), await open(server.port)];
+      const lease = await trial.acquire(a, { ttlMs: 900 });
+      const replicaOf = (...args: string[]) => server.ask("REPLICAOF", ...args);
+      // Nobody answers there, so it keeps what it has.
+      await replicaOf("127.0.0.1", "1");
+      const refused = trial.acquire(b, { storeTimeoutMs: 200 });
+      await expect(refused).rejects.toThrow(/this server is a replica now/);
+      await replicaOf("NO", "ONE");
+      await sleep(900);
+      lease.assertHeld();
+      expect(await lease.release()).toBe(true);
+      await trial.end(b, 1_000);
+    });
+
+    test(`${library}: too few replicas to write`, async () => {
+      const locks = await open(server.port);
+      const lease = await trial.acquire(locks, { ttlMs: 900 });
+      await server.ask("CONFIG", "SET", "min-replicas-to-write", 1);
+      try {
+        const refused = locks.mutex("other").acquire({ storeTimeoutMs: 200 });
+        await expect(refused).rejects.toThrow(/min-replicas-to-write/);
+      } finally {
+        await server.ask("CONFIG", "SET", "min-replicas-to-write", 0);
+      }
+      expect(await lease.release()).toBe(true);
+      await trial.end(locks, 1_000);
+    });
+  }
+
+  test("a push is lost on its way: a touch finds the grant", async () => {
+    await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
+    const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, { claimMs: CLAIM_MS })];
+    const lease = await trial.acquire(a);
+    const waiting = trial.acquire(b);
+    await trial.waiting(a, 1);
+    await listening(server, 2);
+    const lost = losePushes(proxy);
+    await lease.release();
+    const startMs = performance.now();
+    const next = await waiting;
+    expect(lost()).toBe(1);
+    expect(performance.now() - startMs).toBeLessThan(BACKSTOP_MS);
+    // Past the claim: it was confirmed.
+    await waitUntil(() => next.remainingMs() > CLAIM_MS, { what: "it is confirmed" });
+    await next.release();
+    await proxy.heal();
+    await trial.end(a, 1_000);
+  });
+
+  test("overtaken before its subscription is up, it is served by a touch", async () => {
+    await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
+    const held = holdRequest(proxy, { match: "SUBSCRIBE" });
+    const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, { claimMs: CLAIM_MS })];
+    const lease = await trial.acquire(a);
+    const waiting = trial.acquire(b);
+    await held.caught;
+    await trial.waiting(a, 1);
+    await lease.release();
+    const startMs = performance.now();
+    await (await waiting).release();
+    expect(performance.now() - startMs).toBeLessThan(BACKSTOP_MS);
+    proxy.reset();
+    await trial.end(a, 1_000);
+  });
+
+  async function turns(locks: Holdfast, count: number): Promise<void> {
+    for (let turn = 0; turn < count; turn += 1) await trial.turn(locks);
+  }
+});
+
+describe("a server that loads its data", () => {
+  for (const [library, open] of Object.entries(libraries)) {
+    test(`${library}: an acquire waits for it`, async () => {
+      const args = ["--key-load-delay", "3000", "--loading-process-events-interval-bytes", "1024"];
+      const server = await startRedis({ args });
+      trial = new Trial(server);
+      try {
+        const locks = await open(server.port);
+        await trial.turn(locks);
+        await server.ask("DEBUG", "POPULATE", 250, "key", 1_000);
+        await server.ask("SAVE");
+        await server.kill();
+        const started = server.start();
+        await waitUntil(() => isRefused(server, "LOADING"), { what: "the server loads" });
+        const waiting = trial.acquire(locks, { ttlMs: 1_000, storeTimeoutMs: 10_000 });
+        await started;
+        await (await waiting).release();
+        await trial.end(locks, 1_000);
+      } finally {
+        await trial.close();
+        await server.close();
+      }
+    });
+  }
+});
+
+describe("with replicas", () => {
+  let replication: Replication;
+  beforeAll(async () => {
+    replication = await startReplication({ replicas: 1 });
+  });
+  afterAll(() => replication?.[Symbol.asyncDispose]());
+
+  test("the connection for WAIT is closed: the next grant opens another", async () => {
+    const { master } = replication;
+    trial = new Trial(master);
+    const locks = trial.ioredis(master.port, { replicas: 1 });
+    await trial.turn(locks);
+    await kill(master, isWait);
+    await trial.turn(locks, { waitMs: 2_000 });
+    await trial.end(locks, 1_000);
+  });
+});
+
+async function isRefused(server: RedisServer, code: string): Promise<boolean> {
+  return await server.ask("GET", "anything").then(
+    () => false,
+    (error: Error) => error.message.startsWith(code),
+  );
+}
+
+/** Loses all messages of subscriptions from now on; tells how many there were. */
+function losePushes(proxy: FaultProxy): () => number {
+  let count = 0;
+  proxy.onReply(({ pushed, value }) => {
+    if (!pushed || !Array.isArray(value) || value[0] !== "message") return undefined;
+    count += 1;
+    return "drop";
+  });
+  return () => count;
+}
