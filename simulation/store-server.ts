@@ -34,6 +34,8 @@ export class StoreServer {
   #runs = 0;
   #downUntilMs = 0;
   #busyUntilMs = 0;
+  /** Who touches just now: it hears of its grants by the answer. */
+  #toucher: string | null = null;
 
   constructor(history: History, clock: StoreClock) {
     this.#history = history;
@@ -58,6 +60,7 @@ export class StoreServer {
     const at = this.#instant();
     const replies = commands.map((command) => {
       this.#account.before(this.#clock.nowMs(), at, command);
+      this.#toucher = command.type === "touch" ? command.client : null;
       const reply: Reply = this.#ledger.execute(command, at);
       this.#account.after(this.#clock.nowMs(), at, command, reply);
       return reply;
@@ -125,7 +128,8 @@ export class StoreServer {
   #emit(push: Push): boolean {
     const isSent = this.#subscribers.get(push.client)?.(push) ?? false;
     const name = nameOf(push.key);
-    this.#account.pushed(this.#clock.nowMs(), this.#instant(), name, push, isSent);
+    const isHeard = isSent || push.client === this.#toucher;
+    this.#account.pushed(this.#clock.nowMs(), this.#instant(), name, push, isHeard);
     return isSent;
   }
 }

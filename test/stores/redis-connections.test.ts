@@ -72,7 +72,7 @@ describe("one server", () => {
   });
 
   for (const [library, open] of Object.entries(libraries)) {
-    test(`${library}: the connection for commands is closed under a holder and a waiter`, async () => {
+    test(`${library}: commands lose their connection under a holder and a waiter`, async () => {
       const [a, b] = [await open(server.port), await open(server.port)];
       const lease = await trial.acquire(a, { ttlMs: 900 });
       const waiting = trial.acquire(b, { ttlMs: 900 });

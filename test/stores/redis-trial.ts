@@ -79,8 +79,8 @@ export class Trial {
 
   /** Acquires, and checks that nobody else believes at that moment. */
   async acquire(locks: Holdfast, options: AcquireOptions = {}): Promise<Lease> {
-    // A tombstone stands for as long as the store may be silent: what is left must go soon.
-    const usual = { fairness: "strict", storeTimeoutMs: 1_000 } as const;
+    // A tombstone stands for as long as a lease would: what is left must go soon.
+    const usual = { fairness: "strict", ttlMs: 2_000 } as const;
     const lease = await locks.mutex(this.name).acquire({ ...usual, ...options });
     const others = [...this.#leases].filter(({ state }) => state === "held");
     if (!this.#forgets) expect(others.map(({ token }) => token)).toEqual([]);
@@ -107,7 +107,7 @@ export class Trial {
    * back, and nothing is left of it.
    */
   async end(locks: Holdfast, withinMs: number): Promise<void> {
-    const last = await this.acquire(locks, { waitMs: withinMs });
+    const last = await this.acquire(locks, { ttlMs: 30_000, waitMs: withinMs });
     expect(await last.release()).toBe(true);
     await this.close();
     await waitUntil(async () => (await this.#leftovers()).length === 0, {

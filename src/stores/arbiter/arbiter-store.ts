@@ -310,9 +310,13 @@ export class ArbiterStore implements Store {
   /** A revocation may have gone unheard; to confirm once more changes nothing, but tells. */
   async #lookAfter(grant: ArbiterGrant): Promise<void> {
     try {
-      const confirm = { type: "confirm", key: grant.key, owner: grant.claim.owner } as const;
+      const { key, claim, deadlineMs } = grant;
+      const confirm = { type: "confirm", key, owner: claim.owner } as const;
       const { reply } = await this.#channel.send(confirm);
-      if (reply.type === "gone") this.#lose(grant, reply.reason, reply.detail);
+      if (reply.type !== "gone") return;
+      this.#lose(grant, reply.reason, reply.detail);
+      // A store that lost the grant may have lost its token: a renewal, in vain, carries it there.
+      if (reply.reason !== "revoked") await this.#sendRenew(key, claim.owner, 0, deadlineMs);
     } catch {
       // It was only a look: renewals ask again, too.
     }
