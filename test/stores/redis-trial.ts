@@ -112,7 +112,7 @@ export class Trial {
     await this.close();
     await waitUntil(async () => (await this.#leftovers()).length === 0, {
       what: `nothing is left in ${this.namespace}`,
-      timeoutMs: 5_000,
+      timeoutMs: 10_000,
     }).catch(async () => expect(await this.#leftovers()).toEqual([]));
   }
 

@@ -13,6 +13,7 @@ const MEANINGS: readonly Meaning[] = [
   no(/^LOADING/, "Redis is still loading its data"),
   no(/^READONLY/, "this server is a replica now: the client must find the new master"),
   no(/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|Too many Cluster redirections)/, "the Cluster is changing"),
+  maybe(/non local key/, "the Cluster is changing"),
   no(/^BUSY/, "another script blocks Redis: SCRIPT KILL ends it"),
   no(/^OOM|OOM command not allowed/, "Redis has reached maxmemory: raise it, or free some"),
   no(/^MASTERDOWN/, "this replica lost its master"),
@@ -30,6 +31,10 @@ const MEANINGS: readonly Meaning[] = [
 
 function no(pattern: RegExp, advice: string): Meaning {
   return { pattern, outcome: "not_applied", retryable: true, advice };
+}
+
+function maybe(pattern: RegExp, advice: string): Meaning {
+  return { pattern, outcome: "unknown", retryable: true, advice };
 }
 
 function never(pattern: RegExp, advice: string): Meaning {

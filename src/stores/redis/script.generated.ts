@@ -31,7 +31,7 @@ if size == 1 and not ARGV[2] and clock[2] % 256 ~= 0 then
 end
 local now, flags, format = tonumber(nowText), tonumber(ARGV[size + 1] or 0), string.format
 local replies, turn = { nowText }, 1
-local apply, last, isRaised, pending
+local apply, last, isRaised, pending, motion
 local function raise(token)
   if not last then last = tonumber(call('ZSCORE', index, '') or 0) end
   if token > last then
@@ -44,6 +44,13 @@ local function list(key, isUsed)
   pending[key] = isUsed
 end
 local function endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
+local function moving()
+  if motion == nil then
+    local answer = flags % 2 == 1 and try('EXISTS', index .. '?', index .. '!')
+    motion = type(answer) == 'table' and answer.err
+  end
+  return motion
+end
 local function leanAcquire(command, key)
   if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
   local lifeMs, head = string.match(command, '^%d+', 34), nowText .. 'f'
@@ -636,6 +643,7 @@ local function inspect(state)
   return { left or '', holders, waiters }
 end
 local function refusal(isAcquire)
+  if moving() then return 'TRYAGAIN ' .. moving() end
   local probe = index .. '?'
   if not isAcquire then
     call('DEL', probe)
@@ -707,7 +715,7 @@ if pending or isRaised then
   if removed[1] then call('ZREM', index, unpack(removed)) end
   if added[1] then call('ZADD', index, unpack(added)) end
 end
-if now % 16 == 0 then
+if now % 16 == 0 and not moving() then
   for _, key in ipairs(call('ZRANGE', index, 0, now - 60000000, 'BYSCORE', 'LIMIT', 0, 64)) do
     local restMs = key ~= '' and call('PTTL', key)
     if restMs == -2 then

@@ -7,12 +7,12 @@
 -- The index holds the names in use by the time they were granted, and under '' the last token.
 --
 -- in:       call try sub nowText index size
--- out:      now flags raise list endMs
--- commands: DEL GET INFO PTTL SET ZADD ZRANGE ZREM ZSCORE
+-- out:      now flags raise list endMs moving
+-- commands: DEL EXISTS GET INFO PTTL SET ZADD ZRANGE ZREM ZSCORE
 -- returns:  the time, a reply for each command, and where the flags ask for it the run id
 local now, flags, format = tonumber(nowText), tonumber(ARGV[size + 1] or 0), string.format
 local replies, turn = { nowText }, 1
-local apply, last, isRaised, pending
+local apply, last, isRaised, pending, motion
 
 -- Raises the last token, reads it with 0. Written once, at the end.
 local function raise(token)
@@ -32,6 +32,17 @@ end
 -- When a key may go that matters until then: a little later, because the clock went on since this
 -- batch read it, and a key whose time has passed already would be gone at once.
 local function endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
+
+-- While a slot of a Cluster moves, what is not here may be at its other end, and Redis refuses what
+-- touches it. Two keys that never are find out: that is an error at both ends. What reads or writes
+-- more than the keys of the call must ask first, or it would work with half of a lock.
+local function moving()
+  if motion == nil then
+    local answer = flags % 2 == 1 and try('EXISTS', index .. '?', index .. '!')
+    motion = type(answer) == 'table' and answer.err
+  end
+  return motion
+end
 
 local function leanAcquire(command, key)
   if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
@@ -128,7 +139,7 @@ end
 
 -- Now and then, names that nobody released are looked for, so that the index never outgrows its
 -- use; those that are still in use after a minute are listed anew.
-if now % 16 == 0 then
+if now % 16 == 0 and not moving() then
   for _, key in ipairs(call('ZRANGE', index, 0, now - 60000000, 'BYSCORE', 'LIMIT', 0, 64)) do
     local restMs = key ~= '' and call('PTTL', key)
     if restMs == -2 then

@@ -1,7 +1,7 @@
 -- The rules of rules/ledger.ts, function by function: that file is the specification, and a
 -- differential test compares every reply and every push.
 --
--- in:       call try sub now index flags raise parseBody load commit holder eachHolder
+-- in:       call try sub now index flags raise moving parseBody load commit holder eachHolder
 --           nextToExpire putHolder updateHolder dropHolder pendingOf waiter eachWaiter head
 --           enqueue dropWaiter waitingOf setAlive setSuspect dropSilent putMark dropMark
 --           tombstone bury
@@ -218,6 +218,7 @@ end
 -- At maxmemory a script may still write once it has deleted. So an acquire asks first whether it
 -- may write at all, and whatever else comes begins by deleting what is not there.
 local function refusal(isAcquire)
+  if moving() then return 'TRYAGAIN ' .. moving() end
   local probe = index .. '?'
   if not isAcquire then
     call('DEL', probe)

@@ -1,0 +1,170 @@
+/**
+ * The slot of a lock moves from node to node of a Cluster, under load: what has moved is not where
+ * it was, what has not is not yet there, and a script must never work with half of it.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Cluster } from "ioredis";
+import { createCluster } from "redis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ReplicationError } from "../../src/errors.js";
+import type { Holdfast } from "../../src/holdfast.js";
+import {
+  type ClusterNode,
+  type RedisCluster,
+  startRedisCluster,
+} from "../servers/redis-cluster.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { type Client, type StoreOptions, Trial } from "./redis-trial.js";
+
+let cluster: RedisCluster;
+beforeAll(async () => {
+  cluster = await startRedisCluster({ replicasPerMaster: 1 });
+});
+afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+type Open = (trial: Trial, options?: StoreOptions) => Promise<Holdfast>;
+
+const libraries: Record<string, Open> = {
+  async ioredis(trial, options) {
+    const nodes = cluster.masters.map(({ server: { port } }) => ({ host: "127.0.0.1", port }));
+    const client = new Cluster(nodes, { retryDelayOnTryAgain: 20 });
+    client.on("error", () => {});
+    return trial.by(client, () => client.disconnect(), options);
+  },
+  async "node-redis"(trial, options) {
+    const client = createCluster({ rootNodes: cluster.urls.map((url) => ({ url })) });
+    client.on("error", () => {});
+    await client.connect();
+    return trial.by(client as unknown as Client, () => client.destroy(), options);
+  },
+};
+
+async function onTrial(act: (trial: Trial) => Promise<void>): Promise<void> {
+  const trial = new Trial(...cluster.masters.map(({ server }) => server));
+  try {
+    await act(trial);
+  } finally {
+    await trial.close();
+  }
+}
+
+/** Where the lock under trial lives: its key is there while somebody holds it. */
+async function place(trial: Trial): Promise<{ slot: number; owner: ClusterNode }> {
+  for (const owner of cluster.masters) {
+    const pattern = `{hf:${trial.namespace}:*}:l:${trial.name}`;
+    const [key] = (await owner.server.ask("KEYS", pattern)) as string[];
+    if (key !== undefined) return { slot: await cluster.slotOf(key), owner };
+  }
+  throw new Error("nobody holds the lock");
+}
+
+async function elsewhere(slot: number): Promise<ClusterNode> {
+  const owner = await cluster.ownerOf(slot);
+  return cluster.masters.find((node) => node !== owner) ?? owner;
+}
+
+for (const [library, open] of Object.entries(libraries)) {
+  describe.concurrent(library, () => {
+    test("a slot moves under holders, waiters and their turns", () =>
+      onTrial(async (trial) => {
+        const options = { claimMs: 500 };
+        const clients = [
+          await open(trial, options),
+          await open(trial, options),
+          await open(trial, options),
+        ];
+        const first = await trial.acquire(clients[0] as Holdfast);
+        const { slot } = await place(trial);
+        await first.release();
+        const isOver = new AbortController();
+        let turns = 0;
+        const contenders = clients.map(async (locks) => {
+          while (!isOver.signal.aborted) {
+            await trial.turn(locks);
+            turns += 1;
+          }
+        });
+        for (let round = 0; round < 4; round += 1) {
+          const move = await cluster.beginMove(slot, await elsewhere(slot));
+          await sleep(30);
+          await move.moveKeys();
+          await sleep(30);
+          await move.finish();
+          const before = turns;
+          await waitUntil(() => turns > before + 10, { what: "turns go on" });
+        }
+        isOver.abort();
+        await Promise.all(contenders);
+        await trial.end(clients[0] as Holdfast, 5_000);
+      }));
+
+    test("nobody overtakes or is forgotten while half of the keys have moved", () =>
+      onTrial(async (trial) => {
+        const [a, b, c] = [await open(trial), await open(trial), await open(trial)];
+        const lease = await trial.acquire(a, { ttlMs: 3_000 });
+        const { slot, owner } = await place(trial);
+        const to = await elsewhere(slot);
+        const order: string[] = [];
+        const waits = [trial.acquire(b, { ttlMs: 3_000 })];
+        await trial.waiting(a, 1);
+        const move = await cluster.beginMove(slot, to);
+        // The new place has the lock and the index already, but not yet the line of those who wait.
+        const all = (await owner.server.ask("CLUSTER", "GETKEYSINSLOT", slot, 100)) as string[];
+        const some = all.filter((key) => key.endsWith("}") || key.includes("}:l:"));
+        expect(some).toHaveLength(2);
+        expect(all.length).toBeGreaterThan(2);
+        const { port } = to.server;
+        await owner.server.ask("MIGRATE", "127.0.0.1", port, "", 0, 5_000, "KEYS", ...some);
+        waits.push(trial.acquire(c, { ttlMs: 3_000 }));
+        const released = lease.release();
+        await sleep(100);
+        await move.moveKeys();
+        await move.finish();
+        expect(await released).toBe(true);
+        for (const [at, wait] of waits.entries()) {
+          const next = await wait;
+          order.push(["b", "c"][at] as string);
+          expect(await next.release()).toBe(true);
+        }
+        expect(order).toEqual(["b", "c"]);
+        await trial.end(a, 5_000);
+      }));
+
+    test("a waiter comes while the slot is leaving: the holder stays", () =>
+      onTrial(async (trial) => {
+        const [a, b] = [await open(trial), await open(trial)];
+        const lease = await trial.acquire(a, { ttlMs: 3_000 });
+        const { slot } = await place(trial);
+        const move = await cluster.beginMove(slot, await elsewhere(slot));
+        // Nothing has moved, but what is not there yet cannot be written any more.
+        const waiting = trial.acquire(b, { ttlMs: 3_000 });
+        await sleep(100);
+        await lease.renew();
+        await move.moveKeys();
+        await move.finish();
+        expect((await a.inspect(trial.name)).holders).toMatchObject([{ token: lease.token }]);
+        await trial.waiting(a, 1);
+        expect(await lease.release()).toBe(true);
+        await (await waiting).release();
+        await trial.end(a, 5_000);
+      }));
+
+    test("with replicas, a grant counts only when the shard's own has it", () =>
+      onTrial(async (trial) => {
+        const locks = await open(trial, { replicas: 1, replicaTimeoutMs: 200 });
+        const lease = await trial.acquire(locks, { ttlMs: 3_000 });
+        const { owner } = await place(trial);
+        expect(await lease.release()).toBe(true);
+        const replica = cluster.replicas[cluster.masters.indexOf(owner)];
+        await replica?.server.pause();
+        try {
+          const refused = await trial.acquire(locks).catch((error: unknown) => error);
+          expect(refused).toBeInstanceOf(ReplicationError);
+          expect(refused).toMatchObject({ asked: 1, acknowledged: 0, timeoutMs: 200 });
+        } finally {
+          replica?.server.resume();
+        }
+        await trial.end(locks, 5_000);
+      }));
+  });
+}
