@@ -117,7 +117,7 @@ function interruptOf(child: Child, told: ReadonlySet<string>): CommandEnd["inter
 const ENDINGS: ReadonlySet<string> = new Set(["SIGINT", "SIGQUIT", "SIGTERM"]);
 
 /**
- * Tells the guard, at once and at every renewal, how long the lease holds. Returns how to stop that.
+ * Tells the guard, at once and at every renewal, how long the lease holds. Returns how to stop.
  */
 function feed(guard: Guard, lease: Lease): () => void {
   let toldMs = 0;
