@@ -207,6 +207,10 @@ export class SimulatedProcess implements Inhabitant {
         this.#world.cancel(timer);
         this.#timers.delete(timer);
       },
+      keepAlive: (isNeeded) => {
+        const next = isNeeded ? "library alive" : "library";
+        if (this.#timers.has(timer)) this.#timers.set(timer, next);
+      },
     };
   }
 }

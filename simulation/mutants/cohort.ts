@@ -43,7 +43,7 @@ export const cohort: readonly Mutant[] = [
   {
     title: "a span without a limit",
     file: "lease/cohort.js",
-    find: "Math.min(this.#members.size, first.options.cohortLimit)",
-    replace: "this.#members.size",
+    find: "this.#members.size > 1 ? first.options.cohortLimit : 1",
+    replace: "this.#members.size > 1 ? 10 * first.options.cohortLimit : 1",
   },
 ];

@@ -97,7 +97,7 @@ export const family: readonly Mutant[] = [
     title: "one release overtakes another",
     file: "stores/arbiter/arbiter-store.js",
     find: "grant.isGivenBack = true;",
-    replace: "this.#grants.delete(grant.claim.owner);",
+    replace: "this.#grants.delete(claim.owner);",
   },
   {
     title: "a loss before anybody keeps the lease is forgotten",
@@ -125,8 +125,8 @@ export const family: readonly Mutant[] = [
   },
   {
     title: "a release tells of a loss after a repeat",
-    file: "stores/arbiter/arbiter-store.js",
-    find: "return reply.held || resent || failures > 0;",
-    replace: "return reply.held || failures > 0;",
+    file: "stores/arbiter/withdrawal.js",
+    find: "this.#resolve(reply.held || resent || this.#failures > 0);",
+    replace: "this.#resolve(reply.held || this.#failures > 0);",
   },
 ];

@@ -9,7 +9,7 @@ import { events } from "../publish.js";
 import type { Request } from "../rules/fits.js";
 import { keyOf, type Space } from "../rules/name.js";
 import type { Busy, Claim, Grant, Store } from "../store.js";
-import { Cohort } from "./cohort.js";
+import { Cohort, type CohortDuties } from "./cohort.js";
 import { decodeHandle } from "./handle.js";
 import type { Tenant } from "./hold.js";
 import { Keeper } from "./keeper.js";
@@ -49,6 +49,7 @@ export class Client {
   readonly store: Store;
   readonly #keeper: Keeper;
   readonly #cohorts = new Map<string, Cohort>();
+  readonly #duties: CohortDuties;
   readonly #waits = new Set<WaitTime>();
   #releasing = 0;
   #onReleased: () => void = () => {};
@@ -62,6 +63,13 @@ export class Client {
     taken.add(store);
     this.store = store;
     this.#keeper = new Keeper(store);
+    this.#duties = {
+      store,
+      keeper: this.#keeper,
+      claim: (target, options, span) => this.#claim(target, options, span),
+      release: (last) => this.#release(last),
+      onIdle: (key) => this.#cohorts.delete(key),
+    };
   }
 
   assertOpen(): void {
@@ -188,13 +196,7 @@ export class Client {
   }
 
   #openCohort(key: string, target: Target, options: Options): Cohort {
-    const cohort = new Cohort(options, {
-      store: this.store,
-      keeper: this.#keeper,
-      claim: (memberOptions, span) => this.#claim(target, memberOptions, span),
-      release: (hold) => this.#release(hold),
-      onIdle: () => this.#cohorts.delete(key),
-    });
+    const cohort = new Cohort(key, target, options, this.#duties);
     this.#cohorts.set(key, cohort);
     return cohort;
   }

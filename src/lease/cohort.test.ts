@@ -22,7 +22,7 @@ describe("turns", () => {
     expect(store.asked).toHaveLength(1);
     await first.lease.release();
     expect(store.asked).toHaveLength(2);
-    expect(store.latest.claim.span).toBe(3);
+    expect(store.latest.claim.span).toBe(32);
     await trial.grant(20n);
     const tokens: bigint[] = [];
     for (const member of members) {
@@ -40,10 +40,10 @@ describe("turns", () => {
     const members = Array.from({ length: 12 }, () => join({ cohortLimit: 5 }));
     await settled();
     await first.lease.release();
-    for (const [round, span] of [5, 5, 2].entries()) {
-      expect(store.latest.claim.span).toBe(span);
+    for (const [round, turns] of [5, 5, 2].entries()) {
+      expect(store.latest.claim.span).toBe(5);
       await trial.grant(BigInt(100 * (round + 1)));
-      for (const member of members.splice(0, span)) {
+      for (const member of members.splice(0, turns)) {
         await settled();
         await member.lease.release();
       }
@@ -63,7 +63,7 @@ describe("turns", () => {
     await settled();
     expect([third.state, fourth.state]).toEqual(["pending", "pending"]);
     expect(store.asked).toHaveLength(3);
-    expect(store.latest.claim.span).toBe(2);
+    expect(store.latest.claim.span).toBe(32);
   });
 
   it("release and ask again at once, in that order, when the licence is used up", async () => {
@@ -230,7 +230,7 @@ describe("a hold that is lost", () => {
     store.tell(grant, "revoked", "stuck");
     expect(first.lease.state).toBe("lost");
     expect(second.state).toBe("pending");
-    expect(store.latest.claim.span).toBe(2);
+    expect(store.latest.claim.span).toBe(32);
     await trial.grant(20n);
     expect([second.lease.token, second.lease.state]).toEqual([20n, "held"]);
     expect(third.state).toBe("pending");

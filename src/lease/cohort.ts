@@ -14,6 +14,7 @@ import type { Options } from "../options.js";
 import { events } from "../publish.js";
 import { Fifo, type Place } from "../rules/fifo.js";
 import type { Busy, Claim, Grant, HolderView, Store } from "../store.js";
+import type { Target } from "./client.js";
 import type { Hold, Tenant } from "./hold.js";
 import type { Keeper } from "./keeper.js";
 import { HeldLease } from "./lease.js";
@@ -29,16 +30,18 @@ interface Member {
 export interface CohortDuties {
   readonly store: Store;
   readonly keeper: Keeper;
-  claim(options: Options, span: number): Claim;
+  claim(target: Target, options: Options, span: number): Claim;
   /** Releases the hold of the last turn in the store, within bounds. */
   release(last: HeldLease): Promise<boolean>;
   /** Nobody holds or waits here any more. */
-  onIdle(): void;
+  onIdle(key: string): void;
 }
 
 export class Cohort implements Tenant {
-  readonly #duties: CohortDuties;
+  readonly #key: string;
+  readonly #target: Target;
   readonly #options: Options;
+  readonly #duties: CohortDuties;
   readonly #members = new Fifo<Member>();
   #hold: Hold | null = null;
   #lease: HeldLease | null = null;
@@ -47,7 +50,9 @@ export class Cohort implements Tenant {
   /** The representative's wait, while one is asking. */
   #asking: WaitTime | null = null;
 
-  constructor(options: Options, duties: CohortDuties) {
+  constructor(key: string, target: Target, options: Options, duties: CohortDuties) {
+    this.#key = key;
+    this.#target = target;
     this.#options = options;
     this.#duties = duties;
   }
@@ -98,11 +103,13 @@ export class Cohort implements Tenant {
   #ask(): void {
     const first = this.#members.first;
     if (!first) return;
-    const { store, claim } = this.#duties;
+    const { store } = this.#duties;
     const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined);
     this.#asking = wait;
-    const span = Math.min(this.#members.size, first.options.cohortLimit);
-    store.acquire(claim(first.options, span), first.wait ? wait : null).then(
+    // Whoever had a turn may come back for another while the others have theirs.
+    const span = this.#members.size > 1 ? first.options.cohortLimit : 1;
+    const claim = this.#duties.claim(this.#target, first.options, span);
+    store.acquire(claim, first.wait ? wait : null).then(
       (outcome) => this.#onOutcome(first, outcome),
       (error) => this.#onFailure(error),
     );
@@ -181,7 +188,7 @@ export class Cohort implements Tenant {
     // Whoever was told of a loss may have asked here already.
     if (this.#hold || this.#asking) return;
     if (this.#members.size > 0) this.#ask();
-    else this.#duties.onIdle();
+    else this.#duties.onIdle(this.#key);
   }
 
   #busy(): Busy {

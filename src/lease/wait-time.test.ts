@@ -36,7 +36,7 @@ describe("a wait", () => {
     const tasks: (() => void)[] = [];
     const after = (_: number, task: () => void): Timer => {
       tasks.push(task);
-      return { cancel() {} };
+      return { cancel() {}, keepAlive() {} };
     };
     const { clock, random, timers } = port;
     const early: Port = { clock, random, timers: { ...timers, after } };

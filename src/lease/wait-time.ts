@@ -12,7 +12,6 @@ export class WaitTime implements Wait {
   readonly untilMs: number;
   readonly #port: Port;
   readonly #signal: AbortSignal | undefined;
-  readonly #onAbort = (): void => this.end("signal");
   #listener: (() => void) | undefined;
   #timer: Timer | undefined;
   #isArmed = false;
@@ -49,8 +48,13 @@ export class WaitTime implements Wait {
     if (this.#isArmed) return;
     this.#isArmed = true;
     if (this.#signal?.aborted) return this.end("signal");
-    this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
+    this.#signal?.addEventListener("abort", this, { once: true });
     if (this.untilMs !== Number.POSITIVE_INFINITY) this.#sleep();
+  }
+
+  /** Its caller's signal aborted. */
+  handleEvent(): void {
+    this.end("signal");
   }
 
   report(holder: HolderView | null): void {
@@ -71,7 +75,7 @@ export class WaitTime implements Wait {
     this.#listener = undefined;
     if (!this.#isArmed) return;
     this.#timer?.cancel();
-    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#signal?.removeEventListener("abort", this);
   }
 
   #sleep(): void {

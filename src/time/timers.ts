@@ -1,6 +1,8 @@
 /** Something that will happen unless it is cancelled. */
 export interface Timer {
   cancel(): void;
+  /** Whether the process has to stay for it. */
+  keepAlive(isNeeded: boolean): void;
 }
 
 export interface Timers {
@@ -18,9 +20,11 @@ const LONGEST_MS = 2 ** 31 - 1;
 
 class SystemTimer implements Timer {
   #timeout: NodeJS.Timeout | undefined;
+  #isNeeded: boolean;
 
-  constructor(delayMs: number, task: () => void, keepAlive: boolean) {
-    this.#start(delayMs, task, keepAlive);
+  constructor(delayMs: number, task: () => void, isNeeded: boolean) {
+    this.#isNeeded = isNeeded;
+    this.#start(delayMs, task);
   }
 
   cancel(): void {
@@ -28,13 +32,19 @@ class SystemTimer implements Timer {
     this.#timeout = undefined;
   }
 
-  #start(delayMs: number, task: () => void, keepAlive: boolean): void {
+  keepAlive(isNeeded: boolean): void {
+    this.#isNeeded = isNeeded;
+    if (isNeeded) this.#timeout?.ref();
+    else this.#timeout?.unref();
+  }
+
+  #start(delayMs: number, task: () => void): void {
     const restMs = delayMs - LONGEST_MS;
     this.#timeout =
       restMs > 0
-        ? setTimeout(() => this.#start(restMs, task, keepAlive), LONGEST_MS)
+        ? setTimeout(() => this.#start(restMs, task), LONGEST_MS)
         : setTimeout(task, Math.max(0, delayMs));
-    if (!keepAlive) this.#timeout.unref();
+    if (!this.#isNeeded) this.#timeout.unref();
   }
 }
 

@@ -12,10 +12,11 @@ import { StoreError } from "../../errors.js";
 import type { Acquire, Confirm, PushedGrant } from "../../rules/ledger-command.js";
 import { marginMs } from "../../rules/margin.js";
 import type { Busy, Claim, Grant, HolderView, MarkView, Meta, Wait } from "../../store.js";
+import type { Limited, Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import { ArbiterGrant } from "./arbiter-grant.js";
-import type { Answer, Channel } from "./channel.js";
+import { type Answer, CALL_TIMEOUT_MS, type Channel, type Recipient } from "./channel.js";
 import { holderView, markView } from "./views.js";
 
 const FIRST_RETRY_MS = 20;
@@ -33,6 +34,7 @@ const OVERSLEPT_MS = 250;
 export interface Surroundings {
   readonly port: Port;
   readonly channel: Channel;
+  readonly limits: Limits;
   readonly client: string;
   readonly isLocal: boolean;
   readonly believesPushes: boolean;
@@ -56,16 +58,19 @@ export interface Again {
   readonly reason: "revoked" | "late";
 }
 
-type Outcome = Grant | Busy | Again;
+export type Outcome = Grant | Busy | Again;
 
-export class Acquisition {
+export class Acquisition implements Recipient<Acquire>, Limited {
   readonly key: string;
   readonly #claim: Claim;
   readonly #wait: Wait | null;
   readonly #around: Surroundings;
   readonly #meta: string;
-  #resolve!: (outcome: Outcome) => void;
-  #reject!: (error: unknown) => void;
+  readonly #resolve: (outcome: Outcome) => void;
+  readonly #reject: (error: unknown) => void;
+  /** When to look whether the store has been silent for too long. */
+  dueMs = 0;
+  heapIndex = -1;
   #settled = false;
   /** The store may know this owner: whatever happens, it has to be withdrawn. */
   #entered = false;
@@ -78,17 +83,25 @@ export class Acquisition {
   #stale = 0;
   #lastError: unknown;
   #heardMs = 0;
-  #silence: Timer | undefined;
   #retry: Timer | undefined;
   #grant: ArbiterGrant | null = null;
   /** The token whose confirm is under way. */
   #confirming = 0;
 
-  constructor(key: string, claim: Claim, wait: Wait | null, around: Surroundings) {
+  constructor(
+    key: string,
+    claim: Claim,
+    wait: Wait | null,
+    around: Surroundings,
+    resolve: (outcome: Outcome) => void,
+    reject: (error: unknown) => void,
+  ) {
     this.key = key;
     this.#claim = claim;
     this.#wait = wait;
     this.#around = around;
+    this.#resolve = resolve;
+    this.#reject = reject;
     this.#meta = around.metaText(claim.meta);
   }
 
@@ -104,18 +117,14 @@ export class Acquisition {
     return Math.min(this.#claimMs, this.#claim.storeTimeoutMs / 3);
   }
 
-  run(): Promise<Outcome> {
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-      this.#wait?.onEnd(() => this.giveUp());
-      if (this.#settled) return;
-      if (!this.#around.isLocal) {
-        this.#heardMs = this.#around.port.clock.nowMs();
-        this.#listenForSilence(this.#claim.storeTimeoutMs);
-      }
-      this.ask();
-    });
+  start(): void {
+    this.#wait?.onEnd(() => this.giveUp());
+    if (this.#settled) return;
+    const { storeTimeoutMs } = this.#claim;
+    this.#heardMs = this.#around.port.clock.nowMs();
+    // The first request is answered or has failed by its own time-out; silence comes after that.
+    if (storeTimeoutMs < CALL_TIMEOUT_MS) this.#listenForSilence(storeTimeoutMs);
+    this.ask();
   }
 
   /** Sends the request, or repeats it: the store knows the owner, so both are the same. */
@@ -125,7 +134,40 @@ export class Acquisition {
     if (!greeting) return this.#send();
     greeting.then(
       () => this.#send(),
-      (error) => this.#onFailure(error),
+      (error) => this.#onRefusal(error),
+    );
+  }
+
+  onAnswer(answer: Answer<Acquire>): void {
+    this.#underWay -= 1;
+    if (answer.resent) this.#unsure = true;
+    // A push may overtake the reply: with the last of them, nothing of this owner is under way.
+    if (this.#grant) this.#grant.tombstoneUs = this.#tombstoneUs();
+    // After the end of this acquisition, its withdrawal has seen to the rest.
+    if (!this.#settled) this.#onAnswer(answer);
+  }
+
+  onFailure(error: unknown): void {
+    this.#underWay -= 1;
+    this.#unsure = true;
+    this.#onRefusal(error);
+  }
+
+  onDue(): void {
+    const nowMs = this.#around.port.clock.nowMs();
+    const { storeTimeoutMs } = this.#claim;
+    const restMs = this.#heardMs + storeTimeoutMs - nowMs;
+    if (restMs > 0) return this.#listenForSilence(restMs);
+    if (nowMs > this.dueMs + OVERSLEPT_MS) {
+      // The next touch has to come first: the last one may count as failed by now.
+      const chanceMs = this.touchMs + OVERSLEPT_MS;
+      return this.#listenForSilence(Math.min(chanceMs, storeTimeoutMs));
+    }
+    this.#fail(
+      new StoreError(`The store was silent for ${Math.round(storeTimeoutMs)} ms.${this.#why()}`, {
+        outcome: "unknown",
+        cause: this.#lastError,
+      }),
     );
   }
 
@@ -175,17 +217,7 @@ export class Acquisition {
   #send(): void {
     if (this.#settled) return;
     this.#underWay += 1;
-    const answer = this.#around.channel.send(this.#request());
-    if (answer instanceof Promise) {
-      answer.then(
-        (later) => this.#onReply(later),
-        (error) => {
-          this.#underWay -= 1;
-          this.#unsure = true;
-          this.#onFailure(error);
-        },
-      );
-    } else this.#onReply(answer);
+    this.#around.channel.post(this.#request(), this);
   }
 
   #request(): Acquire {
@@ -215,15 +247,6 @@ export class Acquisition {
     };
   }
 
-  #onReply(answer: Answer<Acquire>): void {
-    this.#underWay -= 1;
-    if (answer.resent) this.#unsure = true;
-    // A push may overtake the reply: with the last of them, nothing of this owner is under way.
-    if (this.#grant) this.#grant.tombstoneUs = this.#tombstoneUs();
-    // After the end of this acquisition, its withdrawal has seen to the rest.
-    if (!this.#settled) this.#onAnswer(answer);
-  }
-
   #onAnswer({ reply, sentMs }: Answer<Acquire>): void {
     switch (reply.type) {
       case "granted":
@@ -234,6 +257,7 @@ export class Acquisition {
         this.#entered = true;
         this.#failures = 0;
         this.#stale = 0;
+        this.#hearken();
         this.heard(reply.holder && holderView(reply.holder), reply.ahead);
         this.#around.onQueued(this, reply.ahead, reply.dueUs / 1000);
         return;
@@ -255,6 +279,7 @@ export class Acquisition {
   #onStale(): void {
     this.#heardMs = this.#around.port.clock.exactMs();
     this.#stale += 1;
+    this.#hearken();
     if (this.#stale < MOST_STALE) this.#askLater(this.#stale === 1 ? 0 : FIRST_RETRY_MS);
     else this.#settle(null)?.({ type: "again", reason: "late" });
   }
@@ -319,11 +344,12 @@ export class Acquisition {
     return grant;
   }
 
-  #onFailure(error: unknown): void {
+  #onRefusal(error: unknown): void {
     if (this.#settled) return;
     if (error instanceof StoreError && !error.retryable) return this.#fail(error);
     const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS);
     this.#lastError = error;
+    this.#hearken();
     this.#askLater(pauseMs);
   }
 
@@ -333,27 +359,16 @@ export class Acquisition {
     this.#retry = timers.after(pauseMs * (0.5 + random.fraction() / 2), () => this.ask(), true);
   }
 
+  /** It did not end with the first answer: from now on the store must not fall silent. */
+  #hearken(): void {
+    if (this.heapIndex >= 0 || this.#around.isLocal) return;
+    const { clock } = this.#around.port;
+    this.#listenForSilence(this.#heardMs + this.#claim.storeTimeoutMs - clock.nowMs());
+  }
+
   #listenForSilence(delayMs: number): void {
-    const { clock, timers } = this.#around.port;
-    const dueMs = clock.nowMs() + delayMs;
-    const check = (): void => {
-      const nowMs = clock.nowMs();
-      const { storeTimeoutMs } = this.#claim;
-      const restMs = this.#heardMs + storeTimeoutMs - nowMs;
-      if (restMs > 0) return this.#listenForSilence(restMs);
-      if (nowMs > dueMs + OVERSLEPT_MS) {
-        // The next touch has to come first: the last one may count as failed by now.
-        const chanceMs = this.touchMs + OVERSLEPT_MS;
-        return this.#listenForSilence(Math.min(chanceMs, storeTimeoutMs));
-      }
-      this.#fail(
-        new StoreError(`The store was silent for ${Math.round(storeTimeoutMs)} ms.${this.#why()}`, {
-          outcome: "unknown",
-          cause: this.#lastError,
-        }),
-      );
-    };
-    this.#silence = timers.after(delayMs, check, true);
+    this.dueMs = this.#around.port.clock.nowMs() + delayMs;
+    this.#around.limits.add(this);
   }
 
   #why(): string {
@@ -368,9 +383,9 @@ export class Acquisition {
   #settle(grant: ArbiterGrant | null): ((outcome: Outcome) => void) | undefined {
     if (this.#settled) return undefined;
     this.#settled = true;
-    this.#silence?.cancel();
     this.#retry?.cancel();
-    const { withdraw, onSettled } = this.#around;
+    const { limits, withdraw, onSettled } = this.#around;
+    limits.remove(this);
     onSettled(this, grant);
     if (!grant && (this.#entered || this.#unsure || this.#underWay > 0)) {
       withdraw(this.key, this.owner, this.#tombstoneUs(), this.#claim.ttlMs);

@@ -237,7 +237,7 @@ describe("close", () => {
     expect(server.view(KEY).waiters).toEqual([]);
     await expect(store.acquire(claimOf("c"), null)).rejects.toBeInstanceOf(ClosedError);
     await store.close();
-    expect(port.alarms).toBe(0);
+    expect(port.keepsAlive).toBe(false);
   });
 
   it("does not wait for ever for a store that is silent", async () => {

@@ -10,7 +10,7 @@
 import { ClosedError, StoreError } from "../../errors.js";
 import type { HandoffEvent } from "../../events.js";
 import { events } from "../../publish.js";
-import type { Push, Renew, Touch } from "../../rules/ledger-command.js";
+import type { Push, Release, Renew, Touch } from "../../rules/ledger-command.js";
 import { marginMs } from "../../rules/margin.js";
 import { keyOf, type Space } from "../../rules/name.js";
 import type {
@@ -25,14 +25,16 @@ import type {
   Traits,
   Wait,
 } from "../../store.js";
+import { Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
 import { type Timer, within } from "../../time/timers.js";
-import { Acquisition, type Surroundings } from "./acquisition.js";
+import { Acquisition, type Outcome, type Surroundings } from "./acquisition.js";
 import type { Arbiter } from "./arbiter.js";
 import { ArbiterGrant } from "./arbiter-grant.js";
 import { type Answer, Channel } from "./channel.js";
 import { lockView, markView } from "./views.js";
 import { Vigil } from "./vigil.js";
+import { Withdrawal, type WithdrawalDuties } from "./withdrawal.js";
 
 export interface ArbiterOptions {
   /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
@@ -44,7 +46,6 @@ const LEAST_CLAIM_MS = 2_000;
  * So many answers in a row that came after the lease was over: the ttl is too short for this store.
  */
 const MOST_LATE_GRANTS = 3;
-const RETRY_MS = 50;
 const LONGEST_CLEANUP_MS = 30_000;
 const CLOSE_MS = 5_000;
 
@@ -53,9 +54,11 @@ export class ArbiterStore implements Store {
   readonly traits: Traits;
   readonly port: Port;
   readonly #arbiter: Arbiter;
+  readonly #limits: Limits;
   readonly #channel: Channel;
   readonly #client: string;
   readonly #around: Surroundings;
+  readonly #withdrawals: WithdrawalDuties;
   readonly #acquisitions = new Map<string, Acquisition>();
   readonly #grants = new Map<string, ArbiterGrant>();
   readonly #vigils = new Map<string, Vigil>();
@@ -76,11 +79,13 @@ export class ArbiterStore implements Store {
     this.traits = arbiter.traits;
     this.port = arbiter.port;
     this.#arbiter = arbiter;
-    this.#channel = new Channel(arbiter);
+    this.#limits = new Limits(arbiter.port);
+    this.#channel = new Channel(arbiter, this.#limits);
     this.#client = arbiter.port.random.id();
     this.#around = {
       port: arbiter.port,
       channel: this.#channel,
+      limits: this.#limits,
       client: this.#client,
       isLocal: arbiter.isLocal,
       believesPushes: arbiter.believesPushes,
@@ -102,26 +107,20 @@ export class ArbiterStore implements Store {
       },
       onLost: (grant, reason, detail) => this.#lose(grant, reason, detail),
     };
+    this.#withdrawals = {
+      port: arbiter.port,
+      channel: this.#channel,
+      onHandedOff: (key, claimMs) => this.#checkLater(key, claimMs),
+      onLeft: (owner) => this.#onLeft(owner),
+    };
   }
 
-  async acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy> {
-    if (this.#isClosed) throw new ClosedError({ store: this.name });
-    this.#listen();
-    const key = keyOf(claim.space, claim.name);
-    let late = 0;
-    for (let attempt = claim; ; attempt = { ...claim, owner: this.port.random.id() }) {
-      const acquisition = new Acquisition(key, attempt, wait, this.#around);
-      this.#acquisitions.set(attempt.owner, acquisition);
-      const outcome = await acquisition.run();
-      if (outcome.type !== "again") return outcome;
-      if (outcome.reason === "late") late += 1;
-      if (late === MOST_LATE_GRANTS || (late > 0 && !wait)) {
-        throw new StoreError(
-          `The store answers more slowly than a lease of ${claim.ttlMs} ms lasts: raise ttlMs.`,
-          { outcome: "not_applied", lockName: claim.name, store: this.name },
-        );
-      }
-    }
+  acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) throw new ClosedError({ store: this.name });
+      this.#listen();
+      this.#ask(claim, wait, 0, resolve, reject);
+    });
   }
 
   renew(
@@ -147,8 +146,14 @@ export class ArbiterStore implements Store {
   }
 
   release(grant: Grant, withinMs: number, keep?: { ttlMs: number; meta: Meta }): Promise<boolean> {
-    const released = this.#release(grant as ArbiterGrant, withinMs, keep);
-    return this.#arbiter.isLocal ? released : within(this.port.timers, withinMs, released);
+    const { key, claim, tombstoneUs } = grant as ArbiterGrant;
+    const mark = keep ? { ttlUs: keep.ttlMs * 1000, meta: JSON.stringify(keep.meta) } : null;
+    const command: Release = { type: "release", key, owner: claim.owner, tombstoneUs, keep: mark };
+    (grant as ArbiterGrant).isGivenBack = true;
+    return new Promise((resolve, reject) => {
+      const withdrawal = new Withdrawal(command, withinMs, this.#withdrawals, resolve, reject);
+      withdrawal.start(this.#limits);
+    });
   }
 
   onEvent(listener: (event: GoneEvent) => void): void {
@@ -185,47 +190,33 @@ export class ArbiterStore implements Store {
     for (const timer of this.#checks.values()) timer.cancel();
     const cleaned = Promise.allSettled([...this.#cleanups]);
     await within(this.port.timers, CLOSE_MS, cleaned).catch(() => {});
+    this.#limits.stop();
     await this.#arbiter.close();
   }
 
-  async #release(
-    grant: ArbiterGrant,
-    withinMs: number,
-    keep?: { ttlMs: number; meta: Meta },
-  ): Promise<boolean> {
-    grant.isGivenBack = true;
-    try {
-      return await this.#sendRelease(grant, withinMs, keep);
-    } finally {
-      const { owner } = grant.claim;
-      if (this.#grants.get(owner) === grant) this.#grants.delete(owner);
-    }
-  }
-
-  async #sendRelease(
-    { key, claim, tombstoneUs }: ArbiterGrant,
-    withinMs: number,
-    keep?: { ttlMs: number; meta: Meta },
-  ): Promise<boolean> {
-    const { owner } = claim;
-    const mark = keep ? { ttlUs: keep.ttlMs * 1000, meta: JSON.stringify(keep.meta) } : null;
-    let untilMs = Number.NaN;
-    for (let failures = 0; ; failures += 1) {
-      try {
-        const release = { type: "release", key, owner, tombstoneUs, keep: mark } as const;
-        const { reply, resent } = await this.#channel.send(release);
-        if (reply.claimUs > 0) this.#checkLater(key, reply.claimUs / 1000);
-        // Absent after a try of unknown outcome: that try released it, for nobody else could yet.
-        return reply.held || resent || failures > 0;
-      } catch (error) {
-        const pauseMs = RETRY_MS * (failures + 1);
-        const nowMs = this.port.clock.nowMs();
-        untilMs ||= nowMs + withinMs;
-        const isOver = nowMs + pauseMs >= untilMs;
-        if (isOver || (error instanceof StoreError && !error.retryable)) throw error;
-        await this.#pause(pauseMs);
+  /** So many `late` answers in a row came when the lease was over already. */
+  #ask(
+    claim: Claim,
+    wait: Wait | null,
+    late: number,
+    resolve: (outcome: Grant | Busy) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    const key = keyOf(claim.space, claim.name);
+    const onOutcome = (outcome: Outcome): void => {
+      if (outcome.type !== "again") return resolve(outcome);
+      const again = { ...claim, owner: this.port.random.id() };
+      if (outcome.reason !== "late") return this.#ask(again, wait, 0, resolve, reject);
+      if (wait && late + 1 < MOST_LATE_GRANTS) {
+        return this.#ask(again, wait, late + 1, resolve, reject);
       }
-    }
+      const about = { outcome: "not_applied", lockName: claim.name, store: this.name } as const;
+      const why = `The store answers more slowly than a lease of ${claim.ttlMs} ms lasts`;
+      reject(new StoreError(`${why}: raise ttlMs.`, about));
+    };
+    const acquisition = new Acquisition(key, claim, wait, this.#around, onOutcome, reject);
+    this.#acquisitions.set(claim.owner, acquisition);
+    acquisition.start();
   }
 
   async #renew(grant: ArbiterGrant, ttlMs: number): Promise<Renewal> {
@@ -408,22 +399,11 @@ export class ArbiterStore implements Store {
    * Repeats the release of an owner until it is answered, or until its grant would be over anyway.
    */
   #cleanUp(key: string, owner: string, tombstoneUs: number, ttlMs: number): void {
-    const { clock } = this.port;
-    const untilMs = clock.nowMs() + Math.min(Math.max(ttlMs, CLOSE_MS), LONGEST_CLEANUP_MS);
-    const cleanup = (async () => {
-      for (let failures = 1; ; failures += 1) {
-        try {
-          const release = { type: "release", key, owner, tombstoneUs, keep: null } as const;
-          const { reply } = await this.#channel.send(release);
-          if (reply.claimUs > 0) this.#checkLater(key, reply.claimUs / 1000);
-          return;
-        } catch (error) {
-          const isFinal = error instanceof StoreError && !error.retryable;
-          if (isFinal || clock.nowMs() >= untilMs) return;
-          await this.#pause(RETRY_MS * failures);
-        }
-      }
-    })();
+    const limitMs = Math.min(Math.max(ttlMs, CLOSE_MS), LONGEST_CLEANUP_MS);
+    const command: Release = { type: "release", key, owner, tombstoneUs, keep: null };
+    const cleanup = new Promise<unknown>((resolve) => {
+      new Withdrawal(command, limitMs, this.#withdrawals, resolve, resolve).start(null);
+    });
     this.#cleanups.add(cleanup);
     if (tombstoneUs > 0) this.#leaving.set(owner, tombstoneUs);
     void cleanup.finally(() => {
@@ -432,8 +412,8 @@ export class ArbiterStore implements Store {
     });
   }
 
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resume) => this.port.timers.after(delayMs, resume));
+  #onLeft(owner: string): void {
+    if (this.#grants.get(owner)?.isGivenBack) this.#grants.delete(owner);
   }
 }
 

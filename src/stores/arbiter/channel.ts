@@ -1,6 +1,7 @@
 import { StoreError } from "../../errors.js";
 import type { Command, ReplyTo } from "../../rules/ledger-command.js";
-import { within } from "../../time/timers.js";
+import type { Limited, Limits } from "../../time/limits.js";
+import { TimeLimitError, within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "./arbiter.js";
 import { StoreTime } from "./store-time.js";
 
@@ -15,17 +16,58 @@ export interface Answer<C extends Command> {
   readonly resent: boolean;
 }
 
+/** Whoever is told what became of a command. */
+export interface Recipient<C extends Command> {
+  onAnswer(answer: Answer<C>): void;
+  /** Unknown, unless the error says otherwise. */
+  onFailure(error: unknown): void;
+}
+
 interface Entry {
   readonly command: Command;
-  resolve(answer: Answer<Command>): void;
-  reject(error: unknown): void;
+  readonly recipient: Recipient<Command>;
 }
 
 /** A larger batch would keep the store and this process busy for too long at a stretch. */
 const MAX_BATCH = 1_000;
+/**
+ * Where there are many, the store works on the first of them while this process makes the rest
+ * ready. Renewals come in no hurry, so the fewest calls are best.
+ */
+const BRISK_BATCH = 128;
 
 /** How long one call may take before its outcome counts as unknown. */
-const CALL_TIMEOUT_MS = 5_000;
+export const CALL_TIMEOUT_MS = 5_000;
+
+/** Commands on their way. */
+class Call implements Limited {
+  readonly shard: string;
+  readonly entries: readonly Entry[];
+  readonly sentMs: number;
+  readonly #onFailure: (call: Call, error: unknown) => void;
+  isOver = false;
+  heapIndex = -1;
+
+  constructor(
+    shard: string,
+    entries: readonly Entry[],
+    sentMs: number,
+    onFailure: (call: Call, error: unknown) => void,
+  ) {
+    this.shard = shard;
+    this.entries = entries;
+    this.sentMs = sentMs;
+    this.#onFailure = onFailure;
+  }
+
+  get dueMs(): number {
+    return this.sentMs + CALL_TIMEOUT_MS;
+  }
+
+  onDue(): void {
+    this.#onFailure(this, new TimeLimitError(CALL_TIMEOUT_MS));
+  }
+}
 
 /**
  * The way to an arbiter. Commands issued in one turn of the event loop travel as one call; a single
@@ -33,12 +75,16 @@ const CALL_TIMEOUT_MS = 5_000;
  */
 export class Channel {
   readonly #arbiter: Arbiter;
+  readonly #limits: Limits;
   readonly #times = new Map<string, StoreTime>();
   readonly #greetings = new Map<string, Promise<void>>();
+  readonly #flush = (): void => this.#sendPending();
+  readonly #onFailure = (call: Call, error: unknown): void => this.#fail(call, error);
   #pending: Entry[] = [];
 
-  constructor(arbiter: Arbiter) {
+  constructor(arbiter: Arbiter, limits: Limits) {
     this.#arbiter = arbiter;
+    this.#limits = limits;
   }
 
   time(key: string): StoreTime {
@@ -50,22 +96,28 @@ export class Channel {
    * Returns nothing where there is nothing to wait for.
    */
   greet(key: string): Promise<void> | undefined {
-    if (this.time(key).isKnown) return undefined;
     const shard = this.#arbiter.shardOf(key);
+    if (this.#timeOf(shard).isKnown) return undefined;
     let greeting = this.#greetings.get(shard);
     if (!greeting) {
-      greeting = this.#call(shard, []).finally(() => this.#greetings.delete(shard));
+      greeting = this.#greet(shard).finally(() => this.#greetings.delete(shard));
       this.#greetings.set(shard, greeting);
     }
     return greeting;
   }
 
   /** Sends with whatever else is issued in this turn; a local arbiter answers at once. */
+  post<C extends Command>(command: C, recipient: Recipient<C>): void {
+    if (this.#arbiter.isLocal) return recipient.onAnswer(this.#answerAtOnce(command));
+    this.#pending.push({ command, recipient: recipient as Recipient<Command> });
+    if (this.#pending.length === 1) this.#arbiter.port.timers.soon(this.#flush);
+  }
+
+  /** The same, for those who would rather have a promise. */
   send<C extends Command>(command: C): Answer<C> | Promise<Answer<C>> {
     if (this.#arbiter.isLocal) return this.#answerAtOnce(command);
     return new Promise((resolve, reject) => {
-      this.#pending.push({ command, resolve: resolve as Entry["resolve"], reject });
-      if (this.#pending.length === 1) this.#arbiter.port.timers.soon(() => this.#flush());
+      this.post(command, { onAnswer: resolve, onFailure: reject });
     });
   }
 
@@ -73,8 +125,8 @@ export class Channel {
   async sendNow<C extends Command>(command: C): Promise<Answer<C>> {
     if (this.#arbiter.isLocal) return this.#answerAtOnce(command);
     return new Promise((resolve, reject) => {
-      const entry = { command, resolve: resolve as Entry["resolve"], reject };
-      void this.#call(this.#arbiter.shardOf(command.key), [entry]);
+      const recipient = { onAnswer: resolve, onFailure: reject } as Recipient<Command>;
+      this.#call(this.#arbiter.shardOf(command.key), [{ command, recipient }]);
     });
   }
 
@@ -85,7 +137,19 @@ export class Channel {
     return { reply: replies[0] as ReplyTo<C>, sentMs, nowUs, resent: false };
   }
 
-  #flush(): void {
+  async #greet(shard: string): Promise<void> {
+    const { clock } = this.#arbiter.port;
+    const sentMs = clock.nowMs();
+    try {
+      const greeting = Promise.resolve(this.#arbiter.execute(shard, []));
+      const { nowUs, node } = await within(this.#arbiter.port.timers, CALL_TIMEOUT_MS, greeting);
+      this.#timeOf(shard).learn(node, sentMs, nowUs, clock.nowMs());
+    } catch (error) {
+      throw unknown(error);
+    }
+  }
+
+  #sendPending(): void {
     const shards = new Map<string, Entry[]>();
     for (const entry of this.#pending) {
       const shard = this.#arbiter.shardOf(entry.command.key);
@@ -94,35 +158,58 @@ export class Channel {
       else shards.set(shard, [entry]);
     }
     this.#pending = [];
-    for (const [shard, entries] of shards) {
-      for (let start = 0; start < entries.length; start += MAX_BATCH) {
-        void this.#call(shard, entries.slice(start, start + MAX_BATCH));
-      }
+    for (const [shard, entries] of shards) this.#sendInBatches(shard, entries);
+  }
+
+  #sendInBatches(shard: string, entries: readonly Entry[]): void {
+    for (let start = 0; start < entries.length; ) {
+      const isRenewal = entries[start]?.command.type === "renew";
+      const end = start + (isRenewal ? MAX_BATCH : BRISK_BATCH);
+      this.#call(shard, entries.slice(start, end));
+      start = end;
     }
   }
 
-  /** Never rejects where there are entries: they carry the outcome. */
-  async #call(shard: string, entries: readonly Entry[]): Promise<void> {
-    const { clock } = this.#arbiter.port;
+  #call(shard: string, entries: readonly Entry[]): void {
     const commands = entries.map((entry) => entry.command);
-    const sentMs = clock.nowMs();
+    const call = new Call(shard, entries, this.#arbiter.port.clock.nowMs(), this.#onFailure);
     try {
-      this.#deliver(shard, entries, sentMs, await this.#execute(shard, commands));
+      const execution = this.#arbiter.execute(shard, commands);
+      if (!(execution instanceof Promise)) return this.#deliver(call, execution);
+      this.#limits.add(call);
+      execution.then(
+        (late) => this.#deliver(call, late),
+        (error) => this.#fail(call, error),
+      );
     } catch (error) {
-      if (entries.length === 0) throw error;
-      for (const entry of entries) entry.reject(error);
+      this.#fail(call, error);
     }
   }
 
-  #deliver(shard: string, entries: readonly Entry[], sentMs: number, execution: Execution): void {
-    const { nowUs, node, replies, resent = false } = execution;
+  #deliver(call: Call, { nowUs, node, replies, resent = false }: Execution): void {
+    if (!this.#end(call)) return;
+    const { shard, entries, sentMs } = call;
     this.#timeOf(shard).learn(node, sentMs, nowUs, this.#arbiter.port.clock.nowMs());
     for (let index = 0; index < entries.length; index += 1) {
-      const entry = entries[index] as Entry;
+      const { recipient } = entries[index] as Entry;
       const reply = replies[index];
-      if (reply === undefined || reply instanceof Error) entry.reject(reply ?? noReply());
-      else entry.resolve({ reply, sentMs, nowUs, resent });
+      if (reply === undefined || reply instanceof Error) recipient.onFailure(reply ?? noReply());
+      else recipient.onAnswer({ reply, sentMs, nowUs, resent });
     }
+  }
+
+  /** Whatever the client below throws, or when it says nothing at all: the outcome is unknown. */
+  #fail(call: Call, cause: unknown): void {
+    if (!this.#end(call)) return;
+    const error = unknown(cause);
+    for (const { recipient } of call.entries) recipient.onFailure(error);
+  }
+
+  #end(call: Call): boolean {
+    if (call.isOver) return false;
+    call.isOver = true;
+    this.#limits.remove(call);
+    return true;
   }
 
   #timeOf(shard: string): StoreTime {
@@ -133,18 +220,12 @@ export class Channel {
     }
     return time;
   }
+}
 
-  /** Whatever the client below throws, or when it says nothing at all: the outcome is unknown. */
-  async #execute(shard: string, commands: readonly Command[]): Promise<Execution> {
-    try {
-      const execution = Promise.resolve(this.#arbiter.execute(shard, commands));
-      return await within(this.#arbiter.port.timers, CALL_TIMEOUT_MS, execution);
-    } catch (cause) {
-      if (cause instanceof StoreError) throw cause;
-      const message = cause instanceof Error ? cause.message : String(cause);
-      throw new StoreError(`The store failed: ${message}`, { outcome: "unknown", cause });
-    }
-  }
+function unknown(cause: unknown): StoreError {
+  if (cause instanceof StoreError) return cause;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new StoreError(`The store failed: ${message}`, { outcome: "unknown", cause });
 }
 
 function noReply(): StoreError {

@@ -38,7 +38,7 @@ describe("whoever would not wait", () => {
     expect(busy).toMatchObject({ type: "busy", holder: { token: grant.token } });
     expect(arbiter.sent.at(-1)?.type).toBe("acquire");
     expect(server.view(KEY).waiters).toEqual([]);
-    expect(port.alarms).toBe(0);
+    expect(port.keepsAlive).toBe(false);
   });
 });
 

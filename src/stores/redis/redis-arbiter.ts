@@ -74,7 +74,7 @@ export class RedisArbiter implements Arbiter {
   execute(shard: string, commands: readonly Command[]): Promise<Execution> {
     this.#used.add(shard);
     const before = this.#driver.changes();
-    const answered = this.#send(shard, commands).then((raw) => this.#read(commands, raw, before));
+    const answered = this.#send(shard, commands, (raw) => this.#read(commands, raw, before));
     return this.#options.replicas === 0 ? answered : this.#replicated(shard, answered);
   }
 
@@ -127,16 +127,16 @@ export class RedisArbiter implements Arbiter {
   }
 
   /** Sends before it returns, and with as few promises as can be: this is the way of every lock. */
-  #send(shard: string, commands: readonly Command[]): Promise<unknown> {
+  #send<T>(shard: string, commands: readonly Command[], read: (raw: unknown) => T): Promise<T> {
     const index = this.#layout.indexOf(shard);
     const args = [SHA, `${commands.length + 1}`, index];
     for (const { key } of commands) args.push(`${index}:${key}`);
     for (const command of commands) args.push(encode(command, this.#layout.channelPrefix));
     if (this.#flags > 0) args.push(`${this.#flags}`);
-    return this.#driver.send(index, "evalsha", args).catch((error: unknown) => {
+    return this.#driver.send(index, "evalsha", args).then(read, (error: unknown) => {
       if (!isNoScript(error)) throw storeError(error);
       args[0] = SCRIPT;
-      return this.#driver.send(index, "eval", args).catch((cause: unknown) => {
+      return this.#driver.send(index, "eval", args).then(read, (cause: unknown) => {
         throw storeError(cause);
       });
     });

@@ -1,0 +1,68 @@
+import { Heap, type HeapItem } from "./heap.js";
+import type { Port } from "./port.js";
+import type { Timer } from "./timers.js";
+
+/** Something that has a time limit. */
+export interface Limited extends HeapItem {
+  /** Fixed while it is among the limits. */
+  readonly dueMs: number;
+  /** Its time is over, and it is no longer among the limits. */
+  onDue(): void;
+}
+
+/**
+ * Many time limits on one timer. Nearly all of them are taken away long before they are due, so the
+ * timer is left as it was when that happens, and only looked at again when it fires. The process
+ * stays alive while there is any limit.
+ */
+export class Limits {
+  readonly #port: Port;
+  readonly #items = new Heap<Limited>((a, b) => a.dueMs < b.dueMs);
+  #timer: Timer | undefined;
+  #timerMs = Number.POSITIVE_INFINITY;
+
+  constructor(port: Port) {
+    this.#port = port;
+  }
+
+  add(item: Limited): void {
+    this.#items.push(item);
+    if (item.dueMs < this.#timerMs) this.#arm(item.dueMs);
+    else if (this.#items.size === 1) this.#timer?.keepAlive(true);
+  }
+
+  /** Nothing where it is not among the limits. */
+  remove(item: Limited): void {
+    if (item.heapIndex < 0) return;
+    this.#items.remove(item);
+    if (this.#items.size === 0) this.#timer?.keepAlive(false);
+  }
+
+  /** Ends the timer; limits that are left never become due. */
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timerMs = Number.NEGATIVE_INFINITY;
+  }
+
+  #arm(dueMs: number): void {
+    this.#timer?.cancel();
+    this.#timerMs = dueMs;
+    const delayMs = Math.max(1, dueMs - this.#port.clock.nowMs());
+    this.#timer = this.#port.timers.after(delayMs, () => this.#onTimer(), true);
+  }
+
+  #onTimer(): void {
+    this.#timer = undefined;
+    this.#timerMs = Number.POSITIVE_INFINITY;
+    const nowMs = this.#port.clock.nowMs();
+    for (let next = this.#items.peek(); next; next = this.#items.peek()) {
+      // What became due may have added others, and armed the timer for them.
+      if (next.dueMs > nowMs) {
+        if (next.dueMs < this.#timerMs) this.#arm(next.dueMs);
+        return;
+      }
+      this.#items.remove(next);
+      next.onDue();
+    }
+  }
+}
