@@ -113,3 +113,18 @@ describe("a store", () => {
     expect(() => new Holdfast(trial.store)).toThrow("another Holdfast");
   });
 });
+
+describe("a signal", () => {
+  it("ends a try that the store is slow to answer, and what comes later goes back", async () => {
+    const controller = new AbortController();
+    const asked = watch(trial.locks.mutex("x").tryAcquire({ signal: controller.signal }));
+    await settled();
+    const reason = new Error("enough");
+    controller.abort(reason);
+    await settled();
+    expect(asked.error).toBe(reason);
+    const grant = await trial.grant(10n);
+    expect(trial.store.released).toMatchObject([{ grant }]);
+    expect(trial.locks.held()).toEqual([]);
+  });
+});

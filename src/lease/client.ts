@@ -136,7 +136,9 @@ export class Client {
     const { name } = target;
     const wait = mayWait ? this.#startWait(options) : null;
     try {
-      const outcome = await this.#acquire(target, options, wait);
+      const asked = this.#acquire(target, options, wait);
+      const { signal } = options;
+      const outcome = await (wait || !signal ? asked : unlessAborted(asked, signal));
       const isLease = !("type" in outcome);
       if (this.#closing) {
         if (isLease) await outcome.release();
@@ -266,4 +268,22 @@ export class Client {
     lease.publishRelease(outcome, error);
     return outcome !== "lost";
   }
+}
+
+/** Who does not wait is not kept waiting by the store either; what it grants later goes back. */
+function unlessAborted(
+  asked: Promise<HeldLease | Busy>,
+  signal: AbortSignal,
+): Promise<HeldLease | Busy> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      reject(signal.reason);
+      asked.then(
+        (outcome) => "type" in outcome || outcome.release(),
+        () => {},
+      );
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    asked.finally(() => signal.removeEventListener("abort", onAbort)).then(resolve, reject);
+  });
 }

@@ -90,6 +90,7 @@ describe("turns", () => {
       { transferable: true },
       { fairness: "strict" },
       { cohortLimit: 1 },
+      { meta: { job: 7 } },
     ];
     for (const given of others) join(given);
     await settled();

@@ -13,7 +13,7 @@ import type { HandoffEvent } from "../events.js";
 import type { Options } from "../options.js";
 import { events } from "../publish.js";
 import { Fifo, type Place } from "../rules/fifo.js";
-import type { Busy, Claim, Grant, HolderView, Store } from "../store.js";
+import type { Busy, Claim, Grant, HolderView, Meta, Store } from "../store.js";
 import type { Target } from "./client.js";
 import type { Hold, Tenant } from "./hold.js";
 import type { Keeper } from "./keeper.js";
@@ -59,11 +59,12 @@ export class Cohort implements Tenant {
 
   /** Only equals share a hold: what one turn relies on must be true for all. */
   takes(options: Options): boolean {
-    const { ttlMs, graceMs, storeTimeoutMs } = this.#options;
+    const { ttlMs, graceMs, storeTimeoutMs, meta } = this.#options;
     return (
       options.ttlMs === ttlMs &&
       options.graceMs === graceMs &&
-      options.storeTimeoutMs === storeTimeoutMs
+      options.storeTimeoutMs === storeTimeoutMs &&
+      isSame(options.meta, meta)
     );
   }
 
@@ -204,4 +205,9 @@ export class Cohort implements Tenant {
     const remainingMs = lease.remainingMs();
     return { token: lease.token, mode, weight, limit: null, meta, heldMs, remainingMs };
   }
+}
+
+/** What the store shows of a holder is true for every turn. */
+function isSame(a: Meta, b: Meta): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

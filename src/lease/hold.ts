@@ -29,6 +29,7 @@ export class Hold implements HeapItem {
   /** When the next renewal is to be sent, unless an answer moves it. */
   renewMs: number;
   isLive = true;
+  isDetached = false;
   heapIndex = -1;
   #isWarned = false;
 
@@ -65,6 +66,12 @@ export class Hold implements HeapItem {
   plan(): void {
     const endingMs = this.#isWarned ? this.deadlineMs : this.warningMs;
     this.dueMs = this.renews && this.renewMs < endingMs ? this.renewMs : endingMs;
+  }
+
+  detach(): void {
+    this.isDetached = true;
+    this.renews = false;
+    this.plan();
   }
 
   /** True the first time: from then on only the end is left. */

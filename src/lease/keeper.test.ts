@@ -216,7 +216,7 @@ describe("graceMs", () => {
 });
 
 describe("a detached hold", () => {
-  it("is neither renewed nor ended here, also when a renewal was under way", async () => {
+  it("is neither renewed nor given back, only told of its end", async () => {
     const [detached, ...others] = [keep(), keep(), keep()];
     let answer: () => void = () => {};
     store.onRenew = (grants) =>
@@ -229,7 +229,8 @@ describe("a detached hold", () => {
     store.onRenew = async (grants) => grants.map((one) => store.extend(one));
     await port.advance(120_000);
     for (const { onLost } of others) expect(onLost).not.toHaveBeenCalled();
-    expect(detached?.onLost).not.toHaveBeenCalled();
+    expect(detached?.onLost).toHaveBeenCalledWith("expired", "");
+    expect(store.released).toEqual([]);
     expect(store.renewed.slice(1).flat()).not.toContain(detached?.grant);
     expect([...keeper.tenants()]).toHaveLength(2);
   });

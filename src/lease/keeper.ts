@@ -45,7 +45,7 @@ export class Keeper {
   }
 
   *tenants(): Iterable<Tenant> {
-    for (const hold of this.#holds.values()) yield hold.tenant;
+    for (const hold of this.#holds.values()) if (!hold.isDetached) yield hold.tenant;
   }
 
   keep(
@@ -65,9 +65,11 @@ export class Keeper {
     this.#holds.remove(hold);
   }
 
-  /** Somebody else keeps it from now on. */
+  /** Somebody else may keep it from now on: here it is only known up to its deadline. */
   detach(hold: Hold): void {
-    this.#holds.remove(hold);
+    hold.detach();
+    this.#holds.update(hold);
+    if (hold.dueMs < this.#timerMs) this.#arm();
   }
 
   /** Ends the hold if its deadline has passed; true while it holds. */
@@ -177,6 +179,7 @@ export class Keeper {
 
   #lose(hold: Hold, reason: LossReason, detail: string): void {
     this.drop(hold);
+    if (hold.isDetached) return hold.tenant.onLost(reason, detail);
     // The store may still count it as held (a maximum, or a clock behind ours): the next may go on,
     // before the tenant stands in line again.
     const cleanup = this.#store.release(hold.grant, CLEANUP_MS).catch(() => {});

@@ -208,6 +208,17 @@ describe("a transferable lease", () => {
     expect(() => lease.assertHeld()).toThrow(LeaseLostError);
   });
 
+  it("aborts its signal at the deadline also where it was detached", async () => {
+    const lease = await take({ transferable: true });
+    const { signal } = lease;
+    lease.detach();
+    await trial.port.advance(29_000);
+    expect(signal.aborted).toBe(false);
+    await trial.port.advance(1_000);
+    expect(signal.reason).toMatchObject({ code: "HF_LEASE_LOST", reason: "expired" });
+    expect(trial.store.released).toEqual([]);
+  });
+
   it("is not among those held any more once detached, but can still be released", async () => {
     const lease = await take({ transferable: true });
     lease.detach();

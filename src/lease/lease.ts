@@ -55,7 +55,6 @@ export class HeldLease implements Lease {
   #loss: LeaseLostError | undefined;
   /** Why work under it has to stop although it was given back in order. */
   #closed: LeaseLostError | undefined;
-  #isDetached = false;
   #controller: AbortController | undefined;
   #isWarned = false;
 
@@ -106,7 +105,6 @@ export class HeldLease implements Lease {
       });
     }
     this.assertHeld();
-    this.#isDetached = true;
     this.#keeper.detach(this.#hold);
     return handle;
   }
@@ -141,7 +139,7 @@ export class HeldLease implements Lease {
 
   /** The end of a block or a `run`: what was detached goes on elsewhere. */
   end(): Promise<boolean> {
-    return this.#isDetached ? Promise.resolve(true) : this.release();
+    return this.#hold.isDetached ? Promise.resolve(true) : this.release();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -188,8 +186,6 @@ export class HeldLease implements Lease {
 
   #isHeld(): boolean {
     if (this.#loss || this.#released) return false;
-    // A detached lease may go on elsewhere: here it is only known up to the last deadline.
-    if (this.#isDetached) return this.#clock.exactMs() < this.#hold.deadlineMs;
     return this.#keeper.check(this.#hold);
   }
 
