@@ -6,8 +6,19 @@ import { root } from "./run.mjs";
 const folder = `${root}src/stores/redis/`;
 const target = `${folder}script.generated.ts`;
 
-/** The script is the first two, the second includes the others; each may use what was before it. */
-const parts = /** @type {const} */ (["lone", "batch", "state", "rules"]);
+/** The script is the first two, which include the others; each may use what was before it. */
+const parts = /** @type {const} */ ([
+  "lone",
+  "batch",
+  "entry",
+  "state",
+  "queue",
+  "holders",
+  "shared",
+  "rules",
+  "ending",
+  "oversight",
+]);
 
 /** What the module should be, after every header was held against its code. */
 function embedded() {
@@ -20,10 +31,9 @@ function embedded() {
     checkHeader(part, header, body, declared);
     code[part] = withoutComments(body);
   }
-  const script = `${code.lone}\n${code.batch}`.replace(
-    /^ *include\('(\w+)'\)$/gm,
-    (_, part) => code[part] ?? "",
-  );
+  const include = (/** @type {string} */ text) =>
+    text.replace(/^ *include\('(\w+)'\)$/gm, (_, /** @type {string} */ part) => code[part] ?? "");
+  const script = include(include(`${code.lone}\n${code.batch}`));
   if (/`|\$\{|\\/.test(script)) throw new Error("The Lua must do without `, ${ and \\.");
   return [
     "// Written by scripts/embed-lua.mjs from lua/*.lua: change those, and run it.",
@@ -60,7 +70,7 @@ function checkHeader(part, header, body, declared) {
   const wrong = (/** @type {string} */ what) => {
     throw new Error(`lua/${part}.lua: ${what}`);
   };
-  const used = new Set(body.match(/[A-Za-z_]\w*/g) ?? []);
+  const used = new Set(withoutComments(body).match(/(?<![.\w])[A-Za-z_]\w*/g) ?? []);
   for (const name of part === parts[0] ? [] : field(header, "in")) {
     if (!declared.has(name)) wrong(`takes ${name}, which no part before it gives`);
     if (!used.has(name)) wrong(`takes ${name} for nothing`);
@@ -94,7 +104,9 @@ function field(header, name) {
 
 /** @param {string} body */
 function calls(body) {
-  const found = [...body.matchAll(/\b(?:call|try)\('([A-Z]+)'/g)].map(([, name = ""]) => name);
+  const found = [...body.matchAll(/\b(?:call|try|write)\('([A-Z]+)'/g)].map(
+    ([, name = ""]) => name,
+  );
   return [...new Set(found)].sort();
 }
 

@@ -49,7 +49,7 @@ async function onStage(
 async function raiseTokens({ server, trial, holder }: Scene): Promise<void> {
   await trial.turn(holder);
   const aheadUs = (Date.now() + 3_600_000) * 1_000;
-  await server.ask("ZADD", `{hf:${trial.namespace}}`, aheadUs, "");
+  await server.ask("HSET", `{hf:${trial.namespace}}`, "", aheadUs);
   await trial.turn(holder);
 }
 

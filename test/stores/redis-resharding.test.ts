@@ -48,12 +48,14 @@ async function onTrial(act: (trial: Trial) => Promise<void>): Promise<void> {
   }
 }
 
-/** Where the lock under trial lives: its key is there while somebody holds it. */
+/** Where the lock under trial lives: the register there tells while somebody holds it. */
 async function place(trial: Trial): Promise<{ slot: number; owner: ClusterNode }> {
   for (const owner of cluster.masters) {
-    const pattern = `{hf:${trial.namespace}:*}:l:${trial.name}`;
-    const [key] = (await owner.server.ask("KEYS", pattern)) as string[];
-    if (key !== undefined) return { slot: await cluster.slotOf(key), owner };
+    const registers = await owner.server.ask("KEYS", `{hf:${trial.namespace}:*}`);
+    for (const register of registers as string[]) {
+      const isThere = (await owner.server.ask("HEXISTS", register, `l:${trial.name}`)) === 1;
+      if (isThere) return { slot: await cluster.slotOf(register), owner };
+    }
   }
   throw new Error("nobody holds the lock");
 }
@@ -108,7 +110,7 @@ for (const [library, open] of Object.entries(libraries)) {
         const waits = [trial.acquire(b, { ttlMs: 3_000 })];
         await trial.waiting(a, 1);
         const move = await cluster.beginMove(slot, to);
-        // The new place has the lock and the index already, but not yet the line of those who wait.
+        // The new place has the lock and the register already, but not yet who waits until when.
         const all = (await owner.server.ask("CLUSTER", "GETKEYSINSLOT", slot, 100)) as string[];
         const some = all.filter((key) => key.endsWith("}") || key.includes("}:l:"));
         expect(some).toHaveLength(2);

@@ -120,7 +120,7 @@ export class Trial {
     for (const close of this.#closers.splice(0).reverse()) await close();
   }
 
-  /** All but the last token. Names leave the index a minute later, in its own test. */
+  /** All keys but the register: what nobody released leaves that later, in its own test. */
   async #leftovers(): Promise<string[]> {
     const masters = await this.#masters();
     const pattern = `{hf:${this.namespace}[:}]*`;

@@ -3,7 +3,7 @@
  * (lists only for views). Numbers are decimal strings both ways, because Lua's own formatting of
  * large numbers loses digits; free text stands last, so that nothing in it has to be escaped.
  */
-import type { Mode } from "../../rules/fits.js";
+import { type Mode, NO_LIMIT } from "../../rules/fits.js";
 import type {
   Acquire,
   Command,
@@ -29,14 +29,14 @@ export function encode(command: Command, channelPrefix: string): string {
     case "acquire":
       return encodeAcquire(command, channelPrefix);
     case "confirm":
-      return `c${command.owner}`;
+      return `c${command.owner} `;
     case "renew": {
       const { owner, ttlUs, notAfterUs, seenToken } = command;
-      return `n${digits(notAfterUs)}${digits(seenToken)}${ttlUs} ${owner}`;
+      return `n${digits(notAfterUs)}${digits(seenToken)}${digits(ttlUs)}${owner} `;
     }
     case "release": {
       const { owner, tombstoneUs, keep } = command;
-      if (!keep && tombstoneUs <= 0) return `r${owner}`;
+      if (!keep && tombstoneUs <= 0) return `r${owner} `;
       const keepUs = keep ? Math.ceil(keep.ttlUs) : "";
       return `d${Math.max(0, tombstoneUs)} ${keepUs} ${owner} ${keep?.meta ?? ""}`;
     }
@@ -51,16 +51,14 @@ export function encode(command: Command, channelPrefix: string): string {
 
 function encodeAcquire(command: Acquire, channelPrefix: string): string {
   const { owner, client, mode, weight, limit, ttlUs, claimUs, span, touchUs, meta } = command;
+  const isPlain = mode === "exclusive" && weight === 1 && limit === NO_LIMIT && span === 1;
   // `x` may take the lean paths; a capital letter may wait.
-  const isLean = mode === "exclusive" && span === 1 && weight <= limit;
-  const operation = isLean ? (command.enqueue ? "X" : "x") : command.enqueue ? "S" : "s";
-  const window = digits(command.notAfterUs) + digits(command.seenToken);
-  // The key must not go before its content has expired, so it gets what rounding may take.
-  const lifeMs = Math.ceil(ttlUs / 1000) + 2;
-  const place = mode === "exclusive" ? "x" : "s";
-  const channel = channelPrefix + client;
-  const request = `${owner} ${ttlUs} ${channel} ${place} ${weight} ${limit}`;
-  return `${operation}${window}${lifeMs} ${request} ${claimUs} ${span} ${touchUs} ${meta}`;
+  const operation = isPlain ? (command.enqueue ? "X" : "x") : command.enqueue ? "S" : "s";
+  const letter = isPlain ? "x" : mode === "exclusive" ? "e" : "s";
+  const detail = isPlain ? "" : `${weight} ${limit} ${span} `;
+  const times = digits(command.notAfterUs) + digits(command.seenToken) + digits(ttlUs);
+  const words = `${owner} ${channelPrefix}${client} ${claimUs} ${touchUs} ${detail}`;
+  return operation + times + letter + words + meta;
 }
 
 const MOST = 10 ** 16 - 1;
@@ -72,7 +70,7 @@ function digits(us: number): string {
 
 /** The reply to a command, at the store's time `nowUs`. */
 export function decode(command: Command, answered: Answered, nowUs: number): Reply {
-  if (typeof answered !== "string") return view(answered);
+  if (typeof answered !== "string") return view(answered, nowUs);
   const text = answered.slice(1);
   switch (answered[0]) {
     case "G": {
@@ -93,10 +91,14 @@ export function decode(command: Command, answered: Answered, nowUs: number): Rep
     }
     case "Q": {
       const [[ahead = ""], rest] = words(text, 1);
-      return { type: "queued", ahead: ahead === "-" ? null : Number(ahead), ...blockage(rest) };
+      return {
+        type: "queued",
+        ahead: ahead === "-" ? null : Number(ahead),
+        ...blockage(rest, nowUs),
+      };
     }
     case "B":
-      return { type: "busy", ...blockage(text.slice(1)) };
+      return { type: "busy", ...blockage(text.slice(1), nowUs) };
     case "M":
       return { type: "marked", ...mark(text) };
     case "L":
@@ -106,7 +108,7 @@ export function decode(command: Command, answered: Answered, nowUs: number): Rep
     case "O":
       return { type: "gone", reason: GONE[text[0] as keyof typeof GONE], detail: text.slice(1) };
     case "T":
-      return touched(text);
+      return touched(text, nowUs);
     case "V":
       return { type: "revoked", done: text === "1" };
     default:
@@ -134,44 +136,47 @@ function pushedGrant([owner = "", ...numbers]: readonly string[]): PushedGrant {
   return { owner, token, span, grantedUs, expiryUs };
 }
 
-function touched(text: string): Touched {
+function touched(text: string, nowUs: number): Touched {
   const [[waiting = "", count = ""], afterCounts] = words(text, 2);
   const [fields, rest] = words(afterCounts, 5 * Number(count));
   const grants: PushedGrant[] = [];
   for (let at = 0; at < fields.length; at += 5) grants.push(pushedGrant(fields.slice(at, at + 5)));
-  return { type: "touched", grants, waiting: Number(waiting), ...blockage(rest) };
+  return { type: "touched", grants, waiting: Number(waiting), ...blockage(rest, nowUs) };
 }
 
-function view([left, holders, waiters]: Exclude<Answered, string>): View {
+function view([left, holders, waiters]: Exclude<Answered, string>, nowUs: number): View {
   return {
     type: "view",
-    holders: holders.map(holder),
-    waiters: waiters.map(waiter),
+    holders: holders.map((text) => holder(text, nowUs)),
+    waiters: waiters.map((text) => waiter(text, nowUs)),
     mark: left === "" ? null : mark(left),
   };
 }
 
-function blockage(text: string): { holder: HolderEntry | null; dueUs: number } {
+function blockage(text: string, nowUs: number): { holder: HolderEntry | null; dueUs: number } {
   if (text === "") return { holder: null, dueUs: 0 };
-  const entry = holder(text);
+  const entry = holder(text, nowUs);
   return { holder: entry, dueUs: entry.remainingUs };
 }
 
-function holder(text: string): HolderEntry {
-  const [[token, span, mode, weight, limit, heldUs, remainingUs], meta] = words(text, 7);
+/** A holder as the script keeps it: see lua/batch.lua for the forms. */
+function holder(text: string, nowUs: number): HolderEntry {
+  const form = text[0];
+  const at = form === "f" ? 17 : form === "+" ? 33 : 49;
+  const grantedUs = Number(text.slice(1, 17));
+  const { ttlUs, ...asked } = request(text.slice(at));
   return {
-    token: Number(token),
-    span: Number(span),
-    ...request(mode, weight, limit),
-    meta,
-    heldUs: Number(heldUs),
-    remainingUs: Number(remainingUs),
+    ...asked,
+    token: form === "f" ? grantedUs : Number(text.slice(17, 33)),
+    heldUs: nowUs - grantedUs,
+    remainingUs: (at === 49 ? Number(text.slice(33, 49)) : grantedUs + ttlUs) - nowUs,
   };
 }
 
-function waiter(text: string): WaiterEntry {
-  const [[mode, weight, limit, waitedUs], meta] = words(text, 4);
-  return { ...request(mode, weight, limit), meta, waitedUs: Number(waitedUs) };
+/** When it came, and what it asked for. */
+function waiter(text: string, nowUs: number): WaiterEntry {
+  const { mode, weight, limit, meta } = request(text.slice(16));
+  return { mode, weight, limit, meta, waitedUs: nowUs - Number(text.slice(0, 16)) };
 }
 
 function mark(text: string): MarkEntry {
@@ -179,17 +184,23 @@ function mark(text: string): MarkEntry {
   return { token: Number(token), meta, remainingUs: Number(remainingUs) };
 }
 
-function request(
-  mode: string | undefined,
-  weight: string | undefined,
-  limit: string | undefined,
-): { mode: Mode; weight: number; limit: number } {
-  const isExclusive = mode === "x";
-  return {
-    mode: isExclusive ? "exclusive" : "shared",
-    weight: Number(weight),
-    limit: Number(limit),
-  };
+/** The part of an acquire that the script keeps. */
+function request(text: string): {
+  ttlUs: number;
+  mode: Mode;
+  weight: number;
+  limit: number;
+  span: number;
+  meta: string;
+} {
+  const ttlUs = Number(text.slice(0, 16));
+  const mode = text[16] === "s" ? "shared" : "exclusive";
+  const [, afterTimes] = words(text.slice(17), 4);
+  if (text[16] === "x") {
+    return { ttlUs, mode, weight: 1, limit: NO_LIMIT, span: 1, meta: afterTimes };
+  }
+  const [[weight, limit, span], meta] = words(afterTimes, 3);
+  return { ttlUs, mode, weight: Number(weight), limit: Number(limit), span: Number(span), meta };
 }
 
 /** The first words, and whatever follows them. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { slotOf } from "./cluster-slot.js";
-import { Layout } from "./layout.js";
+import { Layout, patternOf } from "./layout.js";
 
 describe("slots", () => {
   it("are those of Redis Cluster", () => {
@@ -13,13 +13,13 @@ describe("slots", () => {
 describe("a namespace", () => {
   it("cannot reach into another", () => {
     const forged = new Layout("a}:l:x", false, "", 0);
-    expect(forged.indexOf("")).toBe("{hf:a%7D:l:x}");
+    expect(forged.registerOf("")).toBe("{hf:a%7D:l:x}");
     expect(forged.channelPrefix).toBe("{hf:a%7D:l:x}@0:");
   });
 
   it("spreads its shards evenly over the slots of a Cluster", () => {
     const layout = new Layout("any", true, "", 0);
-    const slots = layout.shards.map((shard) => slotOf(layout.indexOf(shard)));
+    const slots = layout.shards.map((shard) => slotOf(layout.registerOf(shard)));
     const parts = slots.map((slot) => Math.floor(slot / 256));
     expect(parts).toEqual(Array.from({ length: 64 }, (_, part) => part));
   });
@@ -27,15 +27,12 @@ describe("a namespace", () => {
   it("keeps all keys of a name in one slot, with or without a prefix", () => {
     for (const prefix of ["", "app:", "{app}:"]) {
       const layout = new Layout("n", true, prefix, 0);
-      const shard = layout.shardOf("l:a{b}c");
-      const index = prefix + layout.indexOf(shard);
-      expect(slotOf(prefix + layout.keyOf(shard, "l:a{b}c"))).toBe(slotOf(index));
-      expect(layout.nameOf(shard, prefix + layout.keyOf(shard, "l:a{b}c"))).toBe("l:a{b}c");
+      const register = prefix + layout.registerOf(layout.shardOf("l:a{b}c"));
+      expect(slotOf(`${register}:l:a{b}c`)).toBe(slotOf(register));
     }
   });
 
   it("takes a prefix to look for literally", () => {
-    const layout = new Layout("n", false, "p*:", 0);
-    expect(layout.patternOf("", "l:[x]?")).toBe("p\\*:{hf:n}:l:\\[x\\]\\?*");
+    expect(patternOf("l:[x]?")).toBe("l:\\[x\\]\\?*");
   });
 });

@@ -1,9 +1,9 @@
 /**
  * The names of keys and channels. A name of a lock is kept as it is, behind a prefix that no
- * namespace can forge, so no two locks share a key:
+ * namespace can forge, so no two locks meet:
  *
- *   {hf:ns}           the index: names in use, and under the empty name the last token
- *   {hf:ns}:l:name    a lock (e: an election, o: a once)
+ *   {hf:ns}           the register: names in use, and under the empty name the last token
+ *   {hf:ns}:l:name    a lock (e: an election, o: a once) that needs more than a line there
  *   {hf:ns}e:l:name   what belongs to it, see lua/state.lua
  *
  * All keys of one call must be in one slot of a Cluster. There a namespace has 64 shards, as
@@ -17,7 +17,6 @@ const SHARDS = 64;
 
 export class Layout {
   readonly #tag: string;
-  readonly #prefix: string;
   readonly #shards: readonly string[];
   /** What the channel of every client begins with. */
   readonly channelPrefix: string;
@@ -26,7 +25,6 @@ export class Layout {
   constructor(namespace: string, isCluster: boolean, keyPrefix: string, database: number) {
     // The tag must end where we end it, and a channel stands between spaces.
     this.#tag = `hf:${namespace.replace(/[%{}\s]/g, escaped)}`;
-    this.#prefix = keyPrefix;
     this.#shards = isCluster ? spread(this.#tag) : [];
     const prefix = keyPrefix.replace(/\s/g, escaped);
     this.channelPrefix = `${prefix}{${this.#tag}}@${database}:`;
@@ -41,24 +39,14 @@ export class Layout {
     return length === 0 ? "" : (this.#shards[crc16(key) % length] ?? "");
   }
 
-  indexOf(shard: string): string {
+  registerOf(shard: string): string {
     return `{${this.#tag}${shard}}`;
   }
+}
 
-  keyOf(shard: string, key: string): string {
-    return `{${this.#tag}${shard}}:${key}`;
-  }
-
-  /** The name of a lock from what the index says, which is with the driver's prefix. */
-  nameOf(shard: string, indexed: string): string {
-    return indexed.slice(this.#prefix.length + this.indexOf(shard).length + 1);
-  }
-
-  /** A glob that finds, in the index, the names that begin with `prefix`. */
-  patternOf(shard: string, prefix: string): string {
-    const start = this.#prefix + this.keyOf(shard, prefix);
-    return `${start.replace(/[\\*?[\]^]/g, "\\$&")}*`;
-  }
+/** A glob that finds, in the register, the names that begin with `prefix`. */
+export function patternOf(prefix: string): string {
+  return `${prefix.replace(/[\\*?[\]^]/g, "\\$&")}*`;
 }
 
 /** The first tags whose slots fall into each of the equal parts of all slots. */

@@ -8,7 +8,7 @@ import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import { type Answered, decode, decodePush, encode } from "./codec.js";
 import type { Driver } from "./driver.js";
 import { isNoScript, storeError } from "./failure.js";
-import { Layout } from "./layout.js";
+import { Layout, patternOf } from "./layout.js";
 import { Replication } from "./replication.js";
 import { SCRIPT } from "./script.generated.js";
 import { Subscription } from "./subscription.js";
@@ -128,15 +128,15 @@ export class RedisArbiter implements Arbiter {
 
   /** Sends before it returns, and with as few promises as can be: this is the way of every lock. */
   #send<T>(shard: string, commands: readonly Command[], read: (raw: unknown) => T): Promise<T> {
-    const index = this.#layout.indexOf(shard);
-    const args = [SHA, `${commands.length + 1}`, index];
-    for (const { key } of commands) args.push(`${index}:${key}`);
+    const register = this.#layout.registerOf(shard);
+    const args = [SHA, "1", register];
+    for (const { key } of commands) args.push(key);
     for (const command of commands) args.push(encode(command, this.#layout.channelPrefix));
     if (this.#flags > 0) args.push(`${this.#flags}`);
-    return this.#driver.send(index, "evalsha", args).then(read, (error: unknown) => {
+    return this.#driver.send(register, "evalsha", args).then(read, (error: unknown) => {
       if (!isNoScript(error)) throw storeError(error);
       args[0] = SCRIPT;
-      return this.#driver.send(index, "eval", args).then(read, (cause: unknown) => {
+      return this.#driver.send(register, "eval", args).then(read, (cause: unknown) => {
         throw storeError(cause);
       });
     });
@@ -179,29 +179,28 @@ export class RedisArbiter implements Arbiter {
     let replication = this.#replications.get(shard);
     if (!replication) {
       const { replicas, replicaTimeoutMs } = this.#options;
-      const index = this.#layout.indexOf(shard);
-      replication = new Replication(this.#driver, this.port, index, replicas, replicaTimeoutMs);
+      const register = this.#layout.registerOf(shard);
+      replication = new Replication(this.#driver, this.port, register, replicas, replicaTimeoutMs);
       this.#replications.set(shard, replication);
     }
     return replication;
   }
 
   async #names(shard: string, prefix: string): Promise<string[]> {
-    const index = this.#layout.indexOf(shard);
-    const pattern = this.#layout.patternOf(shard, prefix);
+    const register = this.#layout.registerOf(shard);
     const names = new Set<string>();
     let cursor = "0";
     do {
-      const args = [index, cursor, "MATCH", pattern, "COUNT", "500"];
-      const answer = await this.#driver.send(index, "zscan", args).catch((error: unknown) => {
+      const args = [register, cursor, "MATCH", patternOf(prefix), "COUNT", "500"];
+      const answer = await this.#driver.send(register, "hscan", args).catch((error: unknown) => {
         throw storeError(error);
       });
-      const [next, members] = answer as [unknown, readonly unknown[]];
-      for (let at = 0; at < members.length; at += 2) {
-        names.add(this.#layout.nameOf(shard, String(members[at])));
-      }
+      const [next, fields] = answer as [unknown, readonly unknown[]];
+      for (let at = 0; at < fields.length; at += 2) names.add(String(fields[at]));
       cursor = String(next);
     } while (cursor !== "0");
+    // What is under the empty name is the last token.
+    names.delete("");
     return [...names];
   }
 

@@ -1,630 +1,634 @@
 // Written by scripts/embed-lua.mjs from lua/*.lua: change those, and run it.
 export const SCRIPT: string = `local call, try, sub = redis.call, redis.pcall, string.sub
-local clock, index, size = call('TIME'), KEYS[1], #KEYS - 1
-local nowText = string.format('%s%06d', clock[1], clock[2])
-if size == 1 and not ARGV[2] and clock[2] % 256 ~= 0 then
-  local command, key = ARGV[1], KEYS[2]
+local register, clock, known = KEYS[1], call('TIME'), nil
+local nowText = clock[1] .. sub('000000', #clock[2] + 1) .. clock[2]
+if #ARGV == 2 and clock[2] % 32 ~= 0 then
+  local name, command = ARGV[1], ARGV[2]
   local operation = sub(command, 1, 1)
+  known = call('HMGET', register, '', name)
+  local text = known[2]
   if operation == 'X' or operation == 'x' then
-    if nowText <= sub(command, 2, 17) and nowText > sub(command, 18, 33) then
-      local lifeMs = string.match(command, '^%d+', 34)
-      local value = nowText .. 'f' .. sub(command, 35 + #lifeMs)
-      local done = try('SET', key, value, 'NX', 'PX', lifeMs)
-      if done and done.ok then
-        if call('ZADD', index, 'GT', 'CH', nowText, '', nowText, key) == 2 then
-          return tonumber(nowText)
-        end
-        call('DEL', key)
+    local isFresh = nowText <= sub(command, 2, 17) and nowText > sub(command, 18, 33)
+    if isFresh and not text and (not known[1] or known[1] < nowText) then
+      text = 'f' .. nowText .. sub(command, 34)
+      if type(try('HSET', register, name, text, '', nowText)) == 'number' then
+        return tonumber(nowText)
       end
     end
-  elseif operation == 'r' then
-    local owner, value = sub(command, 2), try('GET', key)
-    if value and not value.err and sub(value, 17, 18 + #owner) == 'f' .. owner .. ' ' then
+  elseif operation == 'r' and text then
+    local form = sub(text, 1, 1)
+    local start = form == 'f' and 35 or form == '+' and 51
+    if start and sub(text, start, start + #command - 2) == sub(command, 2) then
       local now = tonumber(nowText)
-      if sub(value, 1, 16) + string.match(value, '^%d+', 19 + #owner) > now then
-        call('DEL', key)
-        call('ZREM', index, key)
+      if sub(text, 2, 17) + sub(text, start - 17, start - 2) > now then
+        call('HDEL', register, name)
         return now
       end
     end
   end
 end
-local now, flags, format = tonumber(nowText), tonumber(ARGV[size + 1] or 0), string.format
-local replies, turn = { nowText }, 1
-local apply, last, isRaised, pending, motion
+local now, count, format = tonumber(nowText), #ARGV, string.format
+local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
+local DETAIL = '^%S+ %S+ %d+ %d+ %d+ %d+ (%d+)'
+local replies, texts, changed, states = { nowText }, {}, {}, {}
+local apply, commit, refused, isRaised, motion
+known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
+local last = tonumber(known[1] or 0)
+for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
 local function raise(token)
-  if not last then last = tonumber(call('ZSCORE', index, '') or 0) end
   if token > last then
     last, isRaised = token, true
   end
   return last
 end
-local function list(key, isUsed)
-  pending = pending or {}
-  pending[key] = isUsed
+local function put(name, text) texts[name], changed[name] = text, true end
+local function write(...)
+  local done = try(...)
+  if type(done) ~= 'table' or not done.err then return done end
+  call('HDEL', register, '?')
+  return call(...)
 end
-local function endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
+local function refusal()
+  if refused == nil then
+    local answer = try('HSETNX', register, '', '0')
+    refused = type(answer) == 'table' and answer.err or false
+  end
+  return refused
+end
 local function moving()
   if motion == nil then
-    local answer = flags % 2 == 1 and try('EXISTS', index .. '?', index .. '!')
+    local answer = flags % 2 == 1 and try('EXISTS', register .. '?', register .. '!')
     motion = type(answer) == 'table' and answer.err
   end
   return motion
 end
-local function leanAcquire(command, key)
+local function expiryOf(text)
+  local form = sub(text, 1, 1)
+  if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) end
+  return sub(text, 2, 17) + (form == 'f' and sub(text, 18, 33) or sub(text, 34, 49))
+end
+local function ownerAt(text, owner)
+  local form = sub(text, 1, 1)
+  local start = form == 'f' and 35 or form == '+' and 51 or form == 'h' and 67
+  if not start or sub(text, start, start + #owner - 1) ~= owner then return nil end
+  return expiryOf(text) > now and start or nil
+end
+local function leanAcquire(name, command, text)
+  if text and (sub(text, 1, 1) == '=' or expiryOf(text) > now) then return nil end
   if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
-  local lifeMs, head = string.match(command, '^%d+', 34), nowText .. 'f'
-  local isLater = raise(0) >= now
-  if isLater then head = nowText .. '+' .. format('%016.0f', last + 1) end
-  local done = try('SET', key, head .. sub(command, 35 + #lifeMs), 'NX', 'PX', lifeMs)
-  if not done then return nil end
-  if done.err then return '!' .. done.err end
-  raise(isLater and last + 1 or now)
-  list(key, true)
-  return isLater and 'G' .. format('%016.0f', last) or 'G'
-end
-local function own(key, owner)
-  local value = try('GET', key)
-  if not value or value.err then return nil, not value end
-  local granted, form = sub(value, 1, 16), sub(value, 17, 17)
-  local start = form == 'f' and 18 or form == '+' and 34 or 50
-  if sub(value, start, start + #owner) ~= owner .. ' ' then return nil end
-  local token, expiry = form == 'f' and granted or sub(value, 18, 33), nil
-  if start == 50 then
-    expiry, token, granted = tonumber(granted), sub(value, 17, 32), sub(value, 33, 48)
-  else
-    expiry = granted + string.match(value, '^%d+', start + #owner + 1)
+  if refusal() then return '!' .. refused end
+  isRaised = true
+  if last < now then
+    last = now
+    put(name, 'f' .. nowText .. sub(command, 34))
+    return 'G'
   end
-  if expiry <= now then return nil end
-  return { expiry = expiry, token = token, granted = granted, body = sub(value, start) }
+  last = last + 1
+  local token = format('%.0f', last)
+  put(name, '+' .. nowText .. token .. sub(command, 34))
+  return 'G' .. token
 end
-local function leanRelease(owner, key)
-  local mine, isFree = own(key, owner)
-  if isFree then return 'r' end
-  if not mine then return nil end
-  call('DEL', key)
-  list(key, false)
+local function leanRelease(name, command, text)
+  if not text then return 'r' end
+  if not ownerAt(text, sub(command, 2)) then return nil end
+  put(name, false)
   return 'R'
 end
-local function leanRenew(command, key)
-  local ttl = string.match(command, '^%d+', 34)
-  if nowText > sub(command, 2, 17) then return nil end
-  local mine = own(key, sub(command, 35 + #ttl))
-  if not mine then return nil end
+local function leanRenew(name, command, text)
+  if not text or nowText > sub(command, 2, 17) then return nil end
+  local start = ownerAt(text, sub(command, 50))
+  if not start then return nil end
   raise(tonumber(sub(command, 18, 33)))
-  local expiry = math.max(mine.expiry, now + ttl)
-  local value = format('%016.0f', expiry) .. mine.token .. mine.granted .. 'c' .. mine.body
-  local untilMs = endMs(expiry)
-  if try('SET', key, value, 'PXAT', untilMs).err then
-    call('DEL', key)
-    call('SET', key, value, 'PXAT', untilMs)
+  local expiry = math.max(expiryOf(text), now + sub(command, 34, 49))
+  local token = start == 35 and sub(text, 2, 17) or sub(text, 18, 33)
+  local request, span = sub(text, start - 17), 1
+  put(name, 'h' .. sub(text, 2, 17) .. token .. format('%016.0f', expiry) .. request)
+  if sub(request, 17, 17) ~= 'x' then span = string.match(request, DETAIL, 18) end
+  return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. span
+end
+for turn = 1, size do
+  local name, command, reply = ARGV[turn], ARGV[size + turn], nil
+  local operation, text = sub(command, 1, 1), texts[name]
+  if states[name] then
+    reply = nil
+  elseif operation == 'X' or operation == 'x' then
+    reply = leanAcquire(name, command, text)
+  elseif operation == 'r' then
+    reply = leanRelease(name, command, text)
+  elseif operation == 'n' then
+    reply = leanRenew(name, command, text)
   end
-  return 'N' .. format('%.0f', expiry - now) .. ' 0 ' .. mine.token .. ' 1'
-end
-local function lean(command, key)
-  local operation = sub(command, 1, 1)
-  if operation == 'x' or operation == 'X' then return leanAcquire(command, key) end
-  if operation == 'r' then return leanRelease(sub(command, 2), key) end
-  if operation == 'n' then return leanRenew(command, key) end
-end
-while turn <= size do
-  local reply = lean(ARGV[turn], KEYS[turn + 1])
   if not reply then
     if not apply then
-      apply = (function()
-local CHUNK = 2000
-local BODY = '^(%S+) (%d+) (%S+) (%S) (%d+) (%d+) (%d+) (%d+) (%d+) '
-local function digits(number) return string.format('%016.0f', number) end
-local function parseBody(entry, body)
-  local _, stop, owner, ttl, client, mode, weight, limit, claim, span, touch =
-    string.find(body, BODY)
-  entry.body, entry.owner, entry.client, entry.mode = body, owner, client, mode
-  entry.weight, entry.limit, entry.ttl = tonumber(weight), tonumber(limit), tonumber(ttl)
-  entry.claim, entry.span, entry.touch = tonumber(claim), tonumber(span), tonumber(touch)
-  entry.meta = sub(body, stop + 1)
+      apply, commit = (function()
+local NO_LIMIT = 9007199254740991
+local entries = {}
+function entries.read(entry, request)
+  local _, stop, owner, client, claim, touch =
+    string.find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
+  local letter = sub(request, 17, 17)
+  entry.request, entry.owner, entry.client = request, owner, client
+  entry.ttl, entry.claim, entry.touch = tonumber(sub(request, 1, 16)), tonumber(claim), touch
+  entry.mode, entry.weight, entry.limit, entry.span = 'x', 1, NO_LIMIT, 1
+  if letter ~= 'x' then
+    local weight, limit, span = string.match(request, '^(%d+) (%d+) (%d+)', stop + 1)
+    entry.weight, entry.limit, entry.span = tonumber(weight), tonumber(limit), tonumber(span)
+    if letter == 's' then entry.mode = 's' end
+  end
   return entry
 end
-local function parseHolder(text)
-  local first, form = tonumber(sub(text, 1, 16)), sub(text, 17, 17)
-  if form == 'f' or form == '+' then
-    local token = form == '+' and tonumber(sub(text, 18, 33)) or first
-    local entry = { granted = first, token = token, confirmed = true }
-    parseBody(entry, sub(text, form == '+' and 34 or 18))
-    entry.expiry = first + entry.ttl
-    return entry
-  end
-  local entry = {
-    expiry = first,
-    token = tonumber(sub(text, 17, 32)),
-    granted = tonumber(sub(text, 33, 48)),
-    confirmed = sub(text, 49, 49) == 'c',
+function entries.holder(text)
+  local form = sub(text, 1, 1)
+  local start = form == 'f' and 18 or form == '+' and 34 or 50
+  return {
+    text = text, start = start, confirmed = form ~= 'u', expiry = expiryOf(text),
+    owner = string.match(text, '^%S+', start + 17),
+    mode = sub(text, start + 16, start + 16) == 's' and 's' or 'x',
   }
-  return parseBody(entry, sub(text, 50))
 end
-local function formatHolder(entry)
-  local confirmed = entry.confirmed and 'c' or 'u'
-  local times = digits(entry.expiry) .. digits(entry.token) .. digits(entry.granted)
-  return times .. confirmed .. entry.body
+function entries.complete(entry)
+  if entry.request then return entry end
+  local text, start = entry.text, entry.start
+  entry.granted = tonumber(sub(text, 2, 17))
+  entry.token = start == 18 and entry.granted or tonumber(sub(text, 18, 33))
+  return entries.read(entry, sub(text, start))
 end
-local function parseWaiter(text)
-  local since, order = sub(text, 1, 16), sub(text, 17, 32)
-  return parseBody({ since = tonumber(since), order = order }, sub(text, 33))
-end
-local function companion(state, letter) return index .. letter .. state.suffix end
-local function load(key)
-  local state = {
-    key = key,
-    suffix = sub(key, #index + 1),
-    fields = {},
-    closed = {},
-    shared = {},
-    queued = {},
-    count = 0,
-    weight = 0,
-    claims = 0,
-    limits = {},
-    needed = 0,
-  }
-  local fields = try('HMGET', key, 'x', 's', 'n', 'o', 'm', 't', 'u')
-  if fields.err then
-    if sub(fields.err, 1, 9) ~= 'WRONGTYPE' then error(fields.err) end
-    fields = { call('GET', key) }
-    state.lean = true
+function entries.text(entry)
+  if not entry.text then
+    local times = string.format('%016.0f%016.0f%016.0f', entry.granted, entry.token, entry.expiry)
+    entry.text, entry.start = (entry.confirmed and 'h' or 'u') .. times .. entry.request, 50
   end
-  state.exists = fields[1] or fields[7]
-  state.exclusive = fields[1] and parseHolder(fields[1]) or nil
-  if fields[2] then
-    local count, weight, claims, limits = string.match(fields[2], '^(%d+) (%d+) (%d+)(.*)$')
-    state.count, state.weight, state.claims = tonumber(count), tonumber(weight), tonumber(claims)
-    for limit, holders in string.gmatch(limits, ' (%d+):(%d+)') do
-      state.limits[limit] = tonumber(holders)
-    end
-  end
-  state.waiting, state.order = tonumber(fields[3] or 0), tonumber(fields[4] or 0)
-  if fields[5] then
-    local untilUs = tonumber(sub(fields[5], 1, 16))
-    local token, meta = tonumber(sub(fields[5], 17, 32)), sub(fields[5], 33)
-    state.mark = { untilUs = untilUs, token = token, meta = meta }
-  end
-  state.buried, state.untilMs = tonumber(fields[6] or 0), tonumber(fields[7] or 0)
-  return state
+  return entry.text
 end
-local function write(state, field, value) state.fields[field] = value end
-local function need(state, untilUs)
+local CHUNK = 2000
+local hash = {}
+function hash.companion(state, letter) return register .. letter .. ':' .. state.name end
+function hash.get(state, field)
+  local value = state.fields[field]
+  if value == nil then
+    value = state.hasHash and call('HGET', state.key, field)
+    state.fields[field] = value
+  end
+  return value
+end
+function hash.set(state, field, value)
+  state.fields[field], state.dirty[#state.dirty + 1] = value, field
+end
+function hash.need(state, untilUs)
   if untilUs > state.needed then state.needed = untilUs end
 end
-local function writeOccupancy(state)
-  local parts = {}
-  for limit, holders in pairs(state.limits) do
-    parts[#parts + 1] = ' ' .. limit .. ':' .. holders
+function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
+function hash.load(name, owner, client)
+  local text = texts[name]
+  local state = {
+    name = name, key = register .. ':' .. name, hasHash = false, fields = {}, dirty = {},
+    clients = {}, count = 0, waiting = 0, entries = 0, order = 0, at = 1, bound = NO_LIMIT,
+    buried = 0, untilMs = 0, needed = 0,
+  }
+  if not text then return state end
+  if sub(text, 1, 1) ~= '=' then
+    state.exclusive = entries.holder(text)
+    return state
   end
-  local weight = string.format('%.0f', state.weight)
-  local sums = state.count .. ' ' .. weight .. ' ' .. state.claims
-  write(state, 's', sums .. table.concat(parts))
+  local next, place, id = 'w' .. sub(text, 2), 'o' .. owner, 'c' .. client
+  local found = call('HMGET', state.key, 'u', 'x', 'q', 's', 'm', 't', next, place, id)
+  if not found[1] then return state end
+  local fields, exclusive, queue, mark = state.fields, found[2], found[3], found[5]
+  state.hasHash, state.untilMs = true, tonumber(found[1])
+  fields.s, fields[next], fields[place], fields[id] = found[4], found[7], found[8], found[9]
+  if exclusive then state.exclusive = entries.holder(exclusive) end
+  if queue then
+    local waiting, order, at, many, bound = string.match(queue, '^(%d+) (%d+) (%d+) (%d+) (%d+)')
+    state.waiting, state.order, state.at = tonumber(waiting), tonumber(order), tonumber(at)
+    state.entries, state.bound = tonumber(many), tonumber(bound)
+  end
+  if fields.s then state.count = tonumber(string.match(fields.s, '^%d+')) end
+  if mark then
+    local untilUs, token = tonumber(sub(mark, 1, 16)), tonumber(sub(mark, 17, 32))
+    state.mark = { untilUs = untilUs, token = token, meta = sub(mark, 33) }
+  end
+  state.buried = tonumber(found[6] or 0)
+  return state
 end
-local function writeFields(state)
-  local writes, drops = {}, {}
-  for field, value in pairs(state.fields) do
+function hash.saveFields(state)
+  local writes, drops, last, drop = {}, {}, 0, 0
+  for _, field in ipairs(state.dirty) do
+    local value = state.fields[field]
     if value then
-      writes[#writes + 1] = field
-      writes[#writes + 1] = value
+      writes[last + 1], writes[last + 2] = field, value
+      last = last + 2
+    elseif state.hasHash then
+      drop = drop + 1
+      drops[drop] = field
+    end
+  end
+  for first = 1, drop, CHUNK do
+    call('HDEL', state.key, unpack(drops, first, math.min(first + CHUNK - 1, drop)))
+  end
+  for first = 1, last, CHUNK do
+    write('HSET', state.key, unpack(writes, first, math.min(first + CHUNK - 1, last)))
+  end
+end
+function hash.isLean(state)
+  local holder = state.exclusive
+  if state.hasHash or not holder or not holder.confirmed or state.count > 0 then return false end
+  return state.entries == 0 and not state.mark and state.buried <= now
+end
+function hash.save(state)
+  local holder = state.exclusive
+  if not (holder or state.count > 0 or state.waiting > 0 or state.mark or state.buried > now) then
+    if state.hasHash or state.isShared or state.isWatched then
+      call('DEL', state.key, hash.companion(state, 'e'), hash.companion(state, 'g'))
+    end
+    if texts[state.name] then put(state.name, false) end
+    return
+  end
+  if hash.isLean(state) then
+    if holder.isNew then put(state.name, entries.text(holder)) end
+    return
+  end
+  if holder and (holder.isNew or not state.hasHash) then
+    hash.set(state, 'x', entries.text(holder))
+    hash.need(state, holder.expiry)
+  elseif state.isVacated and not holder then
+    hash.set(state, 'x', false)
+  end
+  for id, client in pairs(state.clients) do
+    if client and client.isChanged then
+      local text = string.format('%.0f ', client.gone) .. client.touch .. ' ' .. client.base
+        .. ' ' .. client.passed .. ' ' .. client.waiting .. (client.suspect and ' s' or ' a')
+      hash.set(state, 'c' .. id, text)
+    end
+  end
+  if state.isQueueChanged then
+    local sums = state.waiting .. ' ' .. state.order .. ' ' .. state.at .. ' ' .. state.entries
+    hash.set(state, 'q', sums .. string.format(' %.0f', state.bound))
+  end
+  if not state.dirty[1] and state.hasHash then return end
+  local untilMs = state.untilMs
+  if not (holder or state.count > 0 or state.waiting > 0 or state.mark) then
+    untilMs = hash.endMs(state.buried)
+  elseif hash.endMs(state.needed) > untilMs then
+    untilMs = hash.endMs(state.needed + (state.needed - now) / 2)
+  end
+  local isMoved = untilMs ~= state.untilMs
+  if isMoved then hash.set(state, 'u', untilMs) end
+  hash.saveFields(state)
+  if isMoved then call('PEXPIREAT', state.key, untilMs) end
+  if state.isShared or isMoved and state.count > 0 then
+    call('PEXPIREAT', hash.companion(state, 'e'), untilMs)
+  end
+  if state.isWatched or isMoved and state.bound < NO_LIMIT then
+    call('PEXPIREAT', hash.companion(state, 'g'), untilMs)
+  end
+  if not state.hasHash or state.isHandedOff then put(state.name, '=' .. state.at) end
+end
+local CLIENT = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%a)$'
+local queue = {}
+function queue.client(state, id)
+  local client = state.clients[id]
+  if client == nil then
+    local text = hash.get(state, 'c' .. id)
+    client = false
+    if text then
+      local gone, touch, base, passed, waiting, standing = string.match(text, CLIENT)
+      client = {
+        gone = tonumber(gone), touch = touch, base = tonumber(base), passed = tonumber(passed),
+        waiting = tonumber(waiting), suspect = standing == 's',
+      }
+    end
+    state.clients[id] = client
+  end
+  return client
+end
+function queue.dropClient(state, id)
+  state.clients[id], state.isQueueChanged = false, true
+  hash.set(state, 'c' .. id, false)
+end
+function queue.entry(state, place)
+  local text = hash.get(state, 'w' .. place)
+  if not text then return nil end
+  return entries.read({ since = sub(text, 1, 16), place = place }, sub(text, 17))
+end
+function queue.dropEntry(state, place, owner)
+  hash.set(state, 'w' .. place, false)
+  hash.set(state, 'o' .. owner, false)
+  state.entries, state.isQueueChanged = state.entries - 1, true
+end
+function queue.isValid(state, entry)
+  local client = queue.client(state, entry.client)
+  return client and entry.place > client.base
+end
+function queue.waiter(state, owner)
+  local place = state.waiting > 0 and hash.get(state, 'o' .. owner)
+  local entry = place and queue.entry(state, tonumber(place))
+  return entry and queue.isValid(state, entry) and entry or nil
+end
+function queue.head(state)
+  local place, entry = state.at, nil
+  while state.entries > 0 and place <= state.order do
+    entry = queue.entry(state, place)
+    if entry then
+      local client = queue.client(state, entry.client)
+      if not client or place <= client.base then
+        queue.dropEntry(state, place, entry.owner)
+      elseif not client.suspect then
+        break
+      elseif client.passed == 0 then
+        client.passed, client.isChanged = place, true
+      end
+      entry = nil
+    end
+    place = place + 1
+    if state.fields['w' .. place] == nil and state.hasHash then
+      queue.readAhead(state, place, math.min(place - state.at, 500))
+    end
+  end
+  if place ~= state.at then
+    state.at, state.isQueueChanged = place, true
+  end
+  return entry
+end
+function queue.readAhead(state, place, many)
+  local fields = {}
+  for ahead = 1, many do fields[ahead] = 'w' .. place + ahead - 1 end
+  for at, text in ipairs(call('HMGET', state.key, unpack(fields))) do
+    if state.fields[fields[at]] == nil then state.fields[fields[at]] = text end
+  end
+end
+function queue.add(state, entry, goneUs)
+  local id, owner, place = entry.client, entry.owner, state.order + 1
+  local before = hash.get(state, 'o' .. owner)
+  if before then queue.dropEntry(state, before, owner) end
+  local client = queue.client(state, id)
+  if not client then
+    client = { gone = goneUs, touch = entry.touch, base = state.order, passed = 0, waiting = 0 }
+    state.clients[id] = client
+    if state.bound == NO_LIMIT then state.isWatched = true end
+    state.bound = math.min(state.bound, goneUs)
+    write('ZADD', hash.companion(state, 'g'), string.format('%.0f', goneUs), id)
+    hash.need(state, goneUs)
+  end
+  client.waiting, client.isChanged = client.waiting + 1, true
+  if state.entries == 0 then state.at = place end
+  state.order, state.waiting, state.entries = place, state.waiting + 1, state.entries + 1
+  state.isQueueChanged = true
+  hash.set(state, 'w' .. place, nowText .. entry.request)
+  hash.set(state, 'o' .. owner, place)
+end
+function queue.drop(state, entry)
+  local id = entry.client
+  local client = queue.client(state, id)
+  queue.dropEntry(state, entry.place, entry.owner)
+  state.waiting = state.waiting - 1
+  client.waiting, client.isChanged = client.waiting - 1, true
+  if client.waiting == 0 then queue.dropClient(state, id) end
+end
+function queue.setAlive(state, id, periods)
+  local client = state.waiting > 0 and queue.client(state, id)
+  if not client then return end
+  if client.passed > 0 then queue.lookBack(state, client) end
+  client.suspect, client.isChanged = false, true
+  client.gone = now + periods * client.touch
+  hash.need(state, client.gone)
+end
+function queue.setSuspect(state, id)
+  local client = state.waiting > 0 and queue.client(state, id)
+  if client then client.suspect, client.isChanged = true, true end
+end
+function queue.lookBack(state, client)
+  state.at, state.isQueueChanged = math.min(state.at, client.passed), true
+  client.passed = 0
+end
+function queue.dropSilent(state)
+  local key = hash.companion(state, 'g')
+  for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', nowText)) do
+    local client = queue.client(state, id)
+    if client and client.gone > now then
+      write('ZADD', key, string.format('%.0f', client.gone), id)
     else
-      drops[#drops + 1] = field
+      call('ZREM', key, id)
+      if client then
+        if client.passed > 0 then queue.lookBack(state, client) end
+        state.waiting = state.waiting - client.waiting
+        queue.dropClient(state, id)
+      end
     end
   end
-  for first = 1, #drops, CHUNK do
-    call('HDEL', state.key, unpack(drops, first, math.min(first + CHUNK - 1, #drops)))
-  end
-  for first = 1, #writes, CHUNK do
-    call('HSET', state.key, unpack(writes, first, math.min(first + CHUNK - 1, #writes)))
-  end
+  local next = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  state.bound, state.isQueueChanged = next and tonumber(next) or NO_LIMIT, true
 end
-local function commit(state)
-  local key, isHeld = state.key, state.exclusive or state.count > 0
-  if not (isHeld or state.waiting > 0 or state.mark or state.buried > now) then
-    if not state.exists then return end
-    local e, l = companion(state, 'e'), companion(state, 'l')
-    call('DEL', key, e, l, companion(state, 'r'), companion(state, 'g'))
-    return list(key, false)
-  end
-  if not next(state.fields) and state.needed == 0 then return end
-  if state.lean then
-    call('DEL', key)
-    if state.exclusive then
-      write(state, 'x', formatHolder(state.exclusive))
-      need(state, state.exclusive.expiry)
+local sharedPart
+local function shared()
+  if not sharedPart then
+    sharedPart = (function()
+local part = {}
+local function member(entry) return string.format('%016.0f', entry.token) .. entry.owner end
+function part.sums(state)
+  if not state.sums then
+    local text = hash.get(state, 's') or '0 0 0'
+    local _, stop, weight, claims = string.find(text, '^%d+ (%d+) (%d+)')
+    state.sums = { weight = tonumber(weight), claims = tonumber(claims), limits = {} }
+    for limit, count in string.gmatch(sub(text, stop + 1), ' (%d+):(%d+)') do
+      state.sums.limits[limit] = tonumber(count)
     end
   end
-  local untilMs = math.max(state.untilMs, endMs(state.needed))
-  local isLonger = untilMs > state.untilMs
-  if not (isHeld or state.waiting > 0 or state.mark) then untilMs = endMs(state.buried) end
-  if untilMs ~= state.untilMs then write(state, 'u', untilMs) end
-  writeFields(state)
-  if untilMs ~= state.untilMs then call('PEXPIREAT', key, untilMs) end
-  if isLonger then list(key, true) end
-  if state.count > 0 and (isLonger or state.isShared) then
-    call('PEXPIREAT', companion(state, 'e'), untilMs)
-  end
-  if state.waiting > 0 and (isLonger or state.isQueued) then
-    call('PEXPIREAT', companion(state, 'l'), untilMs)
-    call('PEXPIREAT', companion(state, 'r'), untilMs)
-    call('PEXPIREAT', companion(state, 'g'), untilMs)
-  end
+  return state.sums
 end
-local function holder(state, owner)
-  local exclusive = state.exclusive
-  if exclusive and exclusive.owner == owner then return exclusive end
-  if state.count == 0 then return nil end
-  if state.shared[owner] == nil then
-    local text = call('HGET', state.key, 'h' .. owner)
-    state.shared[owner] = text and parseHolder(text)
-  end
-  return state.shared[owner] or nil
+local function saveSums(state)
+  local parts, sums = {}, state.sums
+  for limit, count in pairs(sums.limits) do parts[#parts + 1] = ' ' .. limit .. ':' .. count end
+  local weight = string.format(' %.0f ', sums.weight)
+  hash.set(state, 's', state.count .. weight .. sums.claims .. table.concat(parts))
 end
-local function expiryMember(entry) return digits(entry.token) .. entry.owner end
-local function eachHolder(state)
-  if state.exclusive then return { state.exclusive } end
-  if state.count == 0 then return {} end
-  local members = call('ZRANGE', companion(state, 'e'), 0, -1)
-  table.sort(members)
-  for place, member in ipairs(members) do
-    members[place] = holder(state, sub(member, 17))
-  end
-  return members
-end
-local function nextToExpire(state)
-  if state.exclusive or state.count == 0 then return state.exclusive end
-  local member = call('ZRANGE', companion(state, 'e'), 0, 0)[1]
-  return member and holder(state, sub(member, 17))
+local function count(state, entry, one)
+  local sums, limit = part.sums(state), string.format('%.0f', entry.limit)
+  local same = (sums.limits[limit] or 0) + one
+  sums.weight, state.count = sums.weight + one * entry.weight, state.count + one
+  sums.limits[limit] = same > 0 and same or nil
+  if not entry.confirmed then sums.claims = sums.claims + one end
+  saveSums(state)
 end
 local function store(state, entry)
-  need(state, entry.expiry)
-  if entry.mode == 'x' then return write(state, 'x', formatHolder(entry)) end
-  write(state, 'h' .. entry.owner, formatHolder(entry))
-  call('ZADD', companion(state, 'e'), entry.expiry, expiryMember(entry))
+  local expiry = string.format('%.0f', entry.expiry)
+  hash.set(state, 'h' .. entry.owner, entries.text(entry))
+  write('ZADD', hash.companion(state, 'e'), expiry, member(entry))
   state.isShared = true
 end
-local function putHolder(state, entry)
-  if entry.mode == 'x' then
-    state.exclusive = entry
-  else
-    local limit = string.format('%.0f', entry.limit)
-    state.shared[entry.owner] = entry
-    state.count, state.weight = state.count + 1, state.weight + entry.weight
-    state.limits[limit] = (state.limits[limit] or 0) + 1
-    if not entry.confirmed then state.claims = state.claims + 1 end
-    writeOccupancy(state)
+function part.of(state, owner)
+  local text = hash.get(state, 'h' .. owner)
+  return text and entries.complete(entries.holder(text)) or nil
+end
+function part.each(state)
+  local members = call('ZRANGE', hash.companion(state, 'e'), 0, -1)
+  table.sort(members)
+  for place, found in ipairs(members) do members[place] = part.of(state, sub(found, 17)) end
+  return members
+end
+function part.next(state)
+  local found = call('ZRANGE', hash.companion(state, 'e'), 0, 0)[1]
+  return found and part.of(state, sub(found, 17))
+end
+function part.put(state, entry)
+  count(state, entry, 1)
+  store(state, entry)
+end
+function part.update(state, entry, confirms)
+  if confirms then
+    part.sums(state).claims = part.sums(state).claims - 1
+    saveSums(state)
   end
   store(state, entry)
 end
-local function updateHolder(state, entry, confirms)
-  if confirms and entry.mode ~= 'x' then
-    state.claims = state.claims - 1
-    writeOccupancy(state)
+function part.drop(state, entry)
+  hash.set(state, 'h' .. entry.owner, false)
+  call('ZREM', hash.companion(state, 'e'), member(entry))
+  count(state, entry, -1)
+end
+function part.fits(state, request)
+  local sums, limit = part.sums(state), request.limit
+  for other in pairs(sums.limits) do limit = math.min(limit, tonumber(other)) end
+  return sums.weight + request.weight <= limit
+end
+return part
+    end)()
   end
-  store(state, entry)
+  return sharedPart
 end
-local function dropHolder(state, entry)
-  if entry.mode == 'x' then
-    state.exclusive = nil
-    return write(state, 'x', false)
-  end
-  local limit = string.format('%.0f', entry.limit)
-  state.shared[entry.owner] = false
-  state.count, state.weight = state.count - 1, state.weight - entry.weight
-  state.limits[limit] = state.limits[limit] > 1 and state.limits[limit] - 1 or nil
-  if not entry.confirmed then state.claims = state.claims - 1 end
-  write(state, 'h' .. entry.owner, false)
-  call('ZREM', companion(state, 'e'), expiryMember(entry))
-  writeOccupancy(state)
+local holders = {}
+function holders.of(state, owner)
+  local exclusive = state.exclusive
+  if exclusive and exclusive.owner == owner then return exclusive end
+  return state.count > 0 and shared().of(state, owner) or nil
 end
-local function pendingOf(state, client)
-  local pending = {}
-  if not state.exclusive and state.claims == 0 then return pending end
-  for _, entry in ipairs(eachHolder(state)) do
-    if entry.client == client and not entry.confirmed then pending[#pending + 1] = entry end
-  end
-  return pending
+function holders.next(state)
+  if state.exclusive or state.count == 0 then return state.exclusive end
+  return shared().next(state)
 end
-local function waiter(state, owner)
-  if state.waiting == 0 then return nil end
-  if state.queued[owner] == nil then
-    local text = call('HGET', state.key, 'w' .. owner)
-    state.queued[owner] = text and parseWaiter(text)
-  end
-  return state.queued[owner] or nil
+function holders.put(state, entry)
+  entry.text, entry.isNew = nil, true
+  hash.need(state, entry.expiry)
+  if entry.mode == 's' then return shared().put(state, entry) end
+  state.exclusive = entry
 end
-local function eachWaiter(state)
-  local waiters, fields = {}, state.waiting > 0 and call('HGETALL', state.key) or {}
-  for place = 1, #fields, 2 do
-    local field = fields[place]
-    if sub(field, 1, 1) == 'w' and state.queued[sub(field, 2)] ~= false then
-      waiters[#waiters + 1] = parseWaiter(fields[place + 1])
-    end
-  end
-  table.sort(waiters, function(a, b) return a.order < b.order end)
-  return waiters
+function holders.update(state, entry, confirms)
+  entry.text, entry.isNew = nil, true
+  hash.need(state, entry.expiry)
+  if entry.mode == 's' then shared().update(state, entry, confirms) end
 end
-local function lineOf(state, client, ...)
-  return call('ZRANGEBYLEX', companion(state, 'l'), '[' .. client .. ' ', '(' .. client .. '!', ...)
+function holders.drop(state, entry)
+  if entry.mode == 's' then return shared().drop(state, entry) end
+  state.exclusive, state.isVacated = nil, true
 end
-local function firstOf(state, client)
-  local member = lineOf(state, client, 'LIMIT', 0, 1)[1]
-  if not member then return nil end
-  local order = sub(member, #client + 2, #client + 17)
-  return tonumber(order), sub(member, #client + 18)
-end
-local function head(state)
-  if state.waiting == 0 then return nil end
-  local client = call('ZRANGE', companion(state, 'r'), 0, 0)[1]
-  if not client then return nil end
-  local _, owner = firstOf(state, client)
-  return waiter(state, owner)
-end
-local function touchOf(state, client)
-  if state.lean or state.closed[client] then return nil end
-  return call('HGET', state.key, 'c' .. client)
-end
-local function enqueue(state, entry, goneUs)
-  local client, order = entry.client, digits(state.order + 1)
-  state.order, state.waiting = state.order + 1, state.waiting + 1
-  write(state, 'w' .. entry.owner, nowText .. order .. entry.body)
-  write(state, 'o', state.order)
-  write(state, 'n', state.waiting)
-  if not touchOf(state, client) then
-    state.closed[client] = nil
-    write(state, 'c' .. client, string.format('%.0f', entry.touch))
-    call('ZADD', companion(state, 'g'), goneUs, client)
-    call('ZADD', companion(state, 'r'), state.order, client)
-    need(state, goneUs)
-  end
-  call('ZADD', companion(state, 'l'), 0, client .. ' ' .. order .. entry.owner)
-  state.isQueued = true
-end
-local function closeLine(state, client)
-  state.closed[client] = true
-  write(state, 'c' .. client, false)
-  call('ZREM', companion(state, 'r'), client)
-  call('ZREM', companion(state, 'g'), client)
-end
-local function dropWaiter(state, entry)
-  local client = entry.client
-  state.queued[entry.owner], state.waiting = false, state.waiting - 1
-  write(state, 'w' .. entry.owner, false)
-  write(state, 'n', state.waiting)
-  call('ZREM', companion(state, 'l'), client .. ' ' .. entry.order .. entry.owner)
-  local first = firstOf(state, client)
-  if first then
-    call('ZADD', companion(state, 'r'), 'XX', first, client)
-  else
-    closeLine(state, client)
-  end
-end
-local function waitingOf(state, client)
-  if state.waiting == 0 then return 0 end
-  local line = companion(state, 'l')
-  return call('ZLEXCOUNT', line, '[' .. client .. ' ', '(' .. client .. '!')
-end
-local function setAlive(state, client, periods)
-  if state.waiting == 0 then return end
-  local touch = touchOf(state, client)
-  if not touch then return end
-  local goneUs = now + periods * touch
-  call('ZADD', companion(state, 'g'), goneUs, client)
-  call('ZADD', companion(state, 'r'), firstOf(state, client), client)
-  state.isQueued = true
-  need(state, goneUs)
-end
-local function setSuspect(state, client)
-  if state.waiting > 0 then call('ZREM', companion(state, 'r'), client) end
-end
-local function dropSilent(state)
-  if state.waiting == 0 then return end
-  for _, client in ipairs(call('ZRANGEBYSCORE', companion(state, 'g'), '-inf', now)) do
-    local members = lineOf(state, client)
-    for _, member in ipairs(members) do
-      local owner = sub(member, #client + 18)
-      state.queued[owner] = false
-      write(state, 'w' .. owner, false)
-    end
-    local line = companion(state, 'l')
-    call('ZREMRANGEBYLEX', line, '[' .. client .. ' ', '(' .. client .. '!')
-    state.waiting = state.waiting - #members
-    write(state, 'n', state.waiting)
-    closeLine(state, client)
-  end
-end
-local function putMark(state, token, untilUs, meta)
-  state.mark = { token = token, untilUs = untilUs, meta = meta }
-  write(state, 'm', digits(untilUs) .. digits(token) .. meta)
-  need(state, untilUs)
-end
-local function dropMark(state)
-  state.mark = nil
-  write(state, 'm', false)
-end
-local function tombstone(state, owner)
+local SILENT_PERIODS = 3
+local endingPart, oversightPart, serve
+local function ending()
+  if not endingPart then
+    endingPart = (function()
+local endings = {}
+function endings.tombstone(state, owner)
   if state.buried <= now then return nil end
-  local text = call('GET', companion(state, 't' .. owner))
+  local text = call('GET', hash.companion(state, 't' .. owner))
   if not text then return nil end
   local untilUs = tonumber(sub(text, 1, 16))
   if untilUs <= now then return nil end
   return { untilUs = untilUs, reason = sub(text, 17, 17) == 'r' and sub(text, 18) }
 end
-local function bury(state, owner, untilUs, reason)
-  local before = tombstone(state, owner)
+function endings.bury(state, owner, untilUs, reason)
+  local before = endings.tombstone(state, owner)
   if before then
     untilUs, reason = math.max(untilUs, before.untilUs), reason or before.reason
   end
-  local text = digits(untilUs) .. (reason and 'r' .. reason or '-')
-  call('SET', companion(state, 't' .. owner), text, 'PXAT', endMs(untilUs))
+  local text = string.format('%016.0f', untilUs) .. (reason and 'r' .. reason or '-')
+  write('SET', hash.companion(state, 't' .. owner), text, 'PXAT', hash.endMs(untilUs))
   if untilUs > state.buried then
     state.buried = untilUs
-    write(state, 't', digits(untilUs))
+    hash.set(state, 't', string.format('%.0f', untilUs))
   end
-  need(state, untilUs)
+  hash.need(state, untilUs)
 end
-local SILENT_PERIODS = 3
-local NO_LIMIT = 9007199254740991
-local function text(number) return string.format('%.0f', number) end
-local function emit(client, message)
-  return call('PUBLISH', client, message) > 0 or flags % 2 == 1
-end
-local function emitNews(state, client, kind, owner, token, detail)
-  emit(client, kind .. cjson.encode({ sub(state.suffix, 2), owner, text(token), detail }))
-end
-local function fits(state, request)
-  if state.exclusive then return false end
-  if state.count == 0 then return request.weight <= request.limit end
-  if request.mode == 'x' then return false end
-  local limit = math.min(NO_LIMIT, request.limit)
-  for other in pairs(state.limits) do limit = math.min(limit, tonumber(other)) end
-  return state.weight + request.weight <= limit
-end
-local function nextToken() return math.max(now, raise(0) + 1) end
-local function expire(state)
-  local next = nextToExpire(state)
-  while next and next.expiry <= now do
-    dropHolder(state, next)
-    if not next.confirmed then setSuspect(state, next.client) end
-    next = nextToExpire(state)
-  end
-  if state.mark and state.mark.untilUs <= now then
-    dropMark(state)
-  end
-  dropSilent(state)
-end
-local function handOff(state, entry, toucher)
-  local token, expiry = nextToken(), now + entry.claim
-  local grant = { entry.owner, text(token), text(entry.span), text(now), text(expiry) }
-  local message = 'g' .. table.concat(grant, ' ') .. ' ' .. sub(state.suffix, 2)
-  if not emit(entry.client, message) and entry.client ~= toucher then
-    return setSuspect(state, entry.client)
-  end
-  dropWaiter(state, entry)
-  raise(token + entry.span - 1)
-  entry.token, entry.expiry, entry.granted, entry.confirmed = token, expiry, now, false
-  putHolder(state, entry)
-end
-local function endWaiters(state)
-  for _, entry in ipairs(eachWaiter(state)) do
-    dropWaiter(state, entry)
-    emitNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
-  end
-end
-local function serve(state, toucher)
-  if state.waiting == 0 then return end
-  if state.mark then return endWaiters(state) end
-  local first = head(state)
-  while first and fits(state, first) do
-    handOff(state, first, toucher)
-    first = head(state)
-  end
-end
-local function viewOf(entry)
-  local fields = {
-    text(entry.token), text(entry.span), entry.mode, text(entry.weight), text(entry.limit),
-    text(now - entry.granted), text(entry.expiry - now), entry.meta,
-  }
-  return table.concat(fields, ' ')
-end
-local function blockage(state)
-  local next = nextToExpire(state)
-  return next and ' ' .. viewOf(next) or ''
-end
-local function confirmHolder(state, entry)
-  if entry.confirmed then return end
-  entry.confirmed = true
-  entry.expiry = math.max(entry.expiry, now + entry.ttl)
-  updateHolder(state, entry, true)
-end
-local function renewed(state, entry)
-  local waiting = state.waiting > 0 and ' 1 ' or ' 0 '
-  local remaining = text(entry.expiry - now)
-  return 'N' .. remaining .. waiting .. text(entry.token) .. ' ' .. text(entry.span)
-end
-local function gone(state, owner)
-  local grave = tombstone(state, owner)
+function endings.gone(state, owner)
+  local grave = endings.tombstone(state, owner)
   if grave and grave.reason then return 'Ov' .. grave.reason end
   return state.exclusive and 'Or' or 'Om'
 end
-local function acquire(state, request, notAfter, seen, mayWait)
-  if now > notAfter then return 'L' end
-  local owner = request.owner
-  if tombstone(state, owner) then return 'E' end
-  raise(seen)
-  local mine = holder(state, owner)
-  if mine then
-    confirmHolder(state, mine)
-    return 'g' .. text(mine.token) .. ' ' .. text(mine.span) .. ' ' .. text(mine.expiry - now)
-  end
-  local mark = state.mark
-  if mark then
-    return 'M' .. text(mark.token) .. ' ' .. text(mark.untilUs - now) .. ' ' .. mark.meta
-  end
-  if waiter(state, owner) then return 'Q-' .. blockage(state) end
-  if not head(state) and fits(state, request) then
-    local token = nextToken()
-    raise(token + request.span - 1)
-    request.token, request.expiry, request.granted = token, now + request.ttl, now
-    request.confirmed = true
-    putHolder(state, request)
-    return 'G' .. text(token)
-  end
-  if not mayWait then return 'B' .. blockage(state) end
-  local ahead = state.waiting
-  enqueue(state, request, now + SILENT_PERIODS * request.touch)
-  return 'Q' .. ahead .. blockage(state)
+function endings.putMark(state, token, untilUs, meta)
+  state.mark = { token = token, untilUs = untilUs, meta = meta }
+  hash.set(state, 'm', string.format('%016.0f%016.0f', untilUs, token) .. meta)
+  hash.need(state, untilUs)
 end
-local function confirm(state, owner)
-  local entry = holder(state, owner)
-  if not entry then return gone(state, owner) end
-  confirmHolder(state, entry)
-  return renewed(state, entry)
+function endings.dropMark(state)
+  state.mark = nil
+  hash.set(state, 'm', false)
 end
-local function renew(state, owner, ttl, notAfter, seen)
-  if now > notAfter then return 'L' end
-  raise(seen)
-  local entry = holder(state, owner)
-  if not entry then return gone(state, owner) end
-  local confirms = not entry.confirmed
-  entry.confirmed = true
-  entry.expiry = math.max(entry.expiry, now + ttl)
-  updateHolder(state, entry, confirms)
-  return renewed(state, entry)
-end
-local function release(state, owner, tombstoneUs, keepUs, keepMeta)
-  if tombstoneUs > now then bury(state, owner, tombstoneUs) end
-  local held = holder(state, owner)
-  local queued = not held and waiter(state, owner)
-  if queued then dropWaiter(state, queued) end
-  if held then
-    dropHolder(state, held)
-    if keepUs then putMark(state, held.token, now + keepUs, keepMeta) end
+return endings
+    end)()
   end
-  if held or queued then serve(state) end
-  local next = nextToExpire(state)
-  local claim = next and not next.confirmed and text(next.expiry - now) or ''
-  return (held and 'R' or 'r') .. claim
+  return endingPart
 end
-local function touch(state, client)
-  local parts = {}
-  for _, entry in ipairs(pendingOf(state, client)) do
-    local grant = { entry.owner, text(entry.token), text(entry.span), text(entry.granted) }
-    parts[#parts + 1] = ' ' .. table.concat(grant, ' ') .. ' ' .. text(entry.expiry)
+local function emit(client, message)
+  return call('PUBLISH', client, message) > 0 or flags % 2 == 1
+end
+local function blockage(state)
+  local next = holders.next(state)
+  return next and ' ' .. entries.text(next) or ''
+end
+local function oversight()
+  if not oversightPart then
+    oversightPart = (function()
+local part = {}
+local function text(number) return string.format('%.0f', number) end
+local function eachHolder(state)
+  if state.exclusive then return { entries.complete(state.exclusive) } end
+  return state.count > 0 and shared().each(state) or {}
+end
+local function eachWaiter(state)
+  local waiters = {}
+  if state.waiting == 0 then return waiters end
+  local fields = state.hasHash and call('HGETALL', state.key) or {}
+  for at = 1, #fields, 2 do
+    if state.fields[fields[at]] == nil then state.fields[fields[at]] = fields[at + 1] end
   end
-  local counts = waitingOf(state, client) .. ' ' .. #parts
+  local places = {}
+  for field, value in pairs(state.fields) do
+    if value and sub(field, 1, 1) == 'w' then places[#places + 1] = tonumber(sub(field, 2)) end
+  end
+  table.sort(places)
+  for _, place in ipairs(places) do
+    local entry = queue.entry(state, place)
+    if queue.isValid(state, entry) then waiters[#waiters + 1] = entry end
+  end
+  return waiters
+end
+local function emitNews(state, client, kind, owner, token, detail)
+  emit(client, kind .. cjson.encode({ state.name, owner, text(token), detail }))
+end
+function part.endWaiters(state)
+  for _, entry in ipairs(eachWaiter(state)) do
+    queue.drop(state, entry)
+    emitNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
+  end
+end
+function part.touch(state, client)
+  local parts, waiting = {}, queue.client(state, client)
+  for _, entry in ipairs(eachHolder(state)) do
+    if entry.client == client and not entry.confirmed then
+      local grant = { entry.owner, text(entry.token), text(entry.span), text(entry.granted) }
+      parts[#parts + 1] = ' ' .. table.concat(grant, ' ') .. ' ' .. text(entry.expiry)
+    end
+  end
+  local counts = (waiting and waiting.waiting or 0) .. ' ' .. #parts
   return 'T' .. counts .. table.concat(parts) .. blockage(state)
 end
-local function revoke(state, token, reason)
+function part.revoke(state, token, reason)
   if state.mark and state.mark.token == token then
-    dropMark(state)
+    ending().dropMark(state)
     return 'V1'
   end
   for _, entry in ipairs(eachHolder(state)) do
     if token >= entry.token and token < entry.token + entry.span then
-      dropHolder(state, entry)
-      bury(state, entry.owner, entry.expiry, reason)
+      holders.drop(state, entry)
+      ending().bury(state, entry.owner, entry.expiry, reason)
       emitNews(state, entry.client, 'v', entry.owner, entry.token, reason)
       serve(state)
       return 'V1'
@@ -632,98 +636,200 @@ local function revoke(state, token, reason)
   end
   return 'V0'
 end
-local function inspect(state)
-  local mark, holders, waiters = state.mark, {}, {}
-  for place, entry in ipairs(eachHolder(state)) do holders[place] = viewOf(entry) end
-  for place, entry in ipairs(eachWaiter(state)) do
-    local request = { entry.mode, text(entry.weight), text(entry.limit), text(now - entry.since) }
-    waiters[place] = table.concat(request, ' ') .. ' ' .. entry.meta
-  end
+function part.inspect(state)
+  local mark, held, waiting = state.mark, {}, {}
+  for place, entry in ipairs(eachHolder(state)) do held[place] = entries.text(entry) end
+  for place, entry in ipairs(eachWaiter(state)) do waiting[place] = entry.since .. entry.request end
   local left = mark and text(mark.token) .. ' ' .. text(mark.untilUs - now) .. ' ' .. mark.meta
-  return { left or '', holders, waiters }
+  return { left or '', held, waiting }
 end
-local function refusal(isAcquire)
-  if moving() then return 'TRYAGAIN ' .. moving() end
-  local probe = index .. '?'
-  if not isAcquire then
-    call('DEL', probe)
-    return nil
+return part
+    end)()
   end
-  local answer = try('SETRANGE', probe, 0, '')
-  return type(answer) == 'table' and answer.err
+  return oversightPart
 end
-local commands = {}
-function commands.c(state, owner) return confirm(state, owner) end
-function commands.n(state, text)
-  local notAfter, seen = tonumber(sub(text, 1, 16)), tonumber(sub(text, 17, 32))
-  local ttl, owner = string.match(text, '^(%d+) (.*)$', 33)
-  return renew(state, owner, tonumber(ttl), notAfter, seen)
+local function fits(state, request)
+  if state.exclusive then return false end
+  if state.count == 0 then return request.weight <= request.limit end
+  return request.mode == 's' and shared().fits(state, request)
 end
-function commands.r(state, owner) return release(state, owner, 0) end
-function commands.d(state, text)
-  local tombstoneUs, keepUs, owner, meta = string.match(text, '^(%d+) (%d*) (%S+) (.*)$')
-  return release(state, owner, tonumber(tombstoneUs), tonumber(keepUs), meta)
-end
-function commands.t(state, client) return touch(state, client) end
-function commands.i(state) return inspect(state) end
-function commands.v(state, text)
-  local token, reason = string.match(text, '^(%d+) (.*)$')
-  return revoke(state, tonumber(token), reason)
-end
-return function(command, key)
-  local operation, text = sub(command, 1, 1), sub(command, 2)
-  local mode = string.lower(operation)
-  local request, client = nil, operation == 't' and text
-  local isAcquire = mode == 'x' or mode == 's'
-  local refused = refusal(isAcquire)
-  if refused then return '!' .. refused end
-  if isAcquire then
-    request = parseBody({}, string.match(text, '^%d+ (.*)$', 33))
-    client = request.client
+local function expire(state)
+  local next = holders.next(state)
+  while next and next.expiry <= now do
+    holders.drop(state, next)
+    if not next.confirmed then queue.setSuspect(state, entries.complete(next).client) end
+    next = holders.next(state)
   end
-  local state, reply = load(key), nil
-  expire(state)
-  if client then setAlive(state, client, SILENT_PERIODS) end
-  serve(state, operation == 't' and client)
-  if request then
-    local notAfter, seen = tonumber(sub(text, 1, 16)), tonumber(sub(text, 17, 32))
-    reply = acquire(state, request, notAfter, seen, mode ~= operation)
+  if state.mark and state.mark.untilUs <= now then ending().dropMark(state) end
+  if state.bound <= now then queue.dropSilent(state) end
+end
+local function grant(state, entry, token, expiry, isConfirmed)
+  raise(token + entry.span - 1)
+  entry.token, entry.expiry, entry.granted, entry.confirmed = token, expiry, now, isConfirmed
+  holders.put(state, entry)
+end
+local function handOff(state, entry, toucher)
+  local token, expiry = math.max(now, raise(0) + 1), now + entry.claim
+  local times = string.format(' %.0f %.0f %.0f %.0f ', token, entry.span, now, expiry)
+  local isHeard = emit(entry.client, 'g' .. entry.owner .. times .. state.name)
+  if not isHeard and entry.client ~= toucher then
+    return queue.setSuspect(state, entry.client)
+  end
+  queue.drop(state, entry)
+  grant(state, entry, token, expiry, false)
+  state.at, state.isHandedOff = entry.place + 1, true
+end
+function serve(state, toucher)
+  if state.waiting == 0 or state.exclusive then return end
+  if state.mark then return oversight().endWaiters(state) end
+  local first = queue.head(state)
+  while first and fits(state, first) do
+    handOff(state, first, toucher)
+    first = not state.exclusive and queue.head(state)
+  end
+end
+local function confirmHolder(state, entry)
+  if entry.confirmed then return end
+  entry.confirmed = true
+  entry.expiry = math.max(entry.expiry, now + entry.ttl)
+  holders.update(state, entry, true)
+end
+local function acquire(state, request, notAfter, seen, mayWait)
+  if now > notAfter then return 'L' end
+  local owner = request.owner
+  if state.buried > now and ending().tombstone(state, owner) then return 'E' end
+  raise(seen)
+  local mine = holders.of(state, owner)
+  if mine then
+    confirmHolder(state, entries.complete(mine))
+    return string.format('g%.0f %.0f %.0f', mine.token, mine.span, mine.expiry - now)
+  end
+  local mark = state.mark
+  if mark then
+    return string.format('M%.0f %.0f ', mark.token, mark.untilUs - now) .. mark.meta
+  end
+  if queue.waiter(state, owner) then return 'Q-' .. blockage(state) end
+  if fits(state, request) and not queue.head(state) then
+    local token = math.max(now, raise(0) + 1)
+    grant(state, request, token, now + request.ttl, true)
+    return string.format('G%.0f', token)
+  end
+  if not mayWait then return 'B' .. blockage(state) end
+  local ahead = state.waiting
+  queue.add(state, request, now + SILENT_PERIODS * request.touch)
+  return 'Q' .. ahead .. blockage(state)
+end
+local function renew(state, owner, ttl)
+  local entry = holders.of(state, owner)
+  if not entry then return ending().gone(state, owner) end
+  entries.complete(entry)
+  if ttl then
+    local confirms = not entry.confirmed
+    entry.confirmed, entry.expiry = true, math.max(entry.expiry, now + ttl)
+    holders.update(state, entry, confirms)
   else
-    reply = commands[operation](state, text)
+    confirmHolder(state, entry)
   end
-  commit(state)
-  return reply
+  local waiting, remaining = state.waiting > 0 and 1 or 0, entry.expiry - now
+  return string.format('N%.0f %d %.0f %.0f', remaining, waiting, entry.token, entry.span)
 end
+local function release(state, owner, tombstoneUs, keepUs, keepMeta)
+  if tombstoneUs > now then ending().bury(state, owner, tombstoneUs) end
+  local held = holders.of(state, owner)
+  local queued = not held and queue.waiter(state, owner)
+  if queued then queue.drop(state, queued) end
+  if held then
+    holders.drop(state, held)
+    if keepUs then ending().putMark(state, entries.complete(held).token, now + keepUs, keepMeta) end
+  end
+  if held or queued then serve(state) end
+  local next = holders.next(state)
+  local claim = next and not next.confirmed and string.format('%.0f', next.expiry - now) or ''
+  return (held and 'R' or 'r') .. claim
+end
+local function apply(state, name, operation, command)
+  if moving() then return '!TRYAGAIN ' .. moving(), state end
+  local request, owner, client, words = nil, '', '', nil
+  if operation == 'c' or operation == 'r' then
+    owner = sub(command, 2, -2)
+  elseif operation == 'n' then
+    owner = sub(command, 50, -2)
+  elseif operation == 'd' then
+    words = { string.match(command, '^d(%d+) (%d*) (%S+) (.*)$') }
+    owner = words[3]
+  elseif operation == 't' then
+    client = sub(command, 2)
+  elseif operation ~= 'i' and operation ~= 'v' then
+    if refusal() then return '!' .. refusal(), state end
+    request = entries.read({}, sub(command, 34))
+    owner, client = request.owner, request.client
+  end
+  state = state or hash.load(name, owner, client)
+  expire(state)
+  if client ~= '' then queue.setAlive(state, client, SILENT_PERIODS) end
+  serve(state, operation == 't' and client)
+  if operation == 'c' then return renew(state, owner), state end
+  if operation == 'r' then return release(state, owner, 0), state end
+  if operation == 'd' then
+    local reply = release(state, owner, tonumber(words[1]), tonumber(words[2]), words[4])
+    return reply, state
+  end
+  if operation == 't' then return oversight().touch(state, client), state end
+  if operation == 'i' then return oversight().inspect(state), state end
+  if operation == 'v' then
+    local token, reason = string.match(command, '^v(%d+) (.*)$')
+    return oversight().revoke(state, tonumber(token), reason), state
+  end
+  local notAfter, seen = tonumber(sub(command, 2, 17)), tonumber(sub(command, 18, 33))
+  if request then
+    local mayWait = operation == 'X' or operation == 'S'
+    return acquire(state, request, notAfter, seen, mayWait), state
+  end
+  if now > notAfter then return 'L', state end
+  raise(seen)
+  return renew(state, owner, tonumber(sub(command, 34, 49))), state
+end
+return apply, hash.save
       end)()
     end
-    reply = apply(ARGV[turn], KEYS[turn + 1])
+    reply, states[name] = apply(states[name], name, operation, command)
   end
-  turn = turn + 1
-  replies[turn] = reply
+  replies[turn + 1] = reply
 end
-if pending or isRaised then
+for _, state in pairs(states) do commit(state) end
+if isRaised or next(changed) then
   local added, removed = {}, {}
-  if isRaised then added = { last, '' } end
-  for key, isUsed in pairs(pending or {}) do
-    if isUsed then
-      added[#added + 1] = nowText
-      added[#added + 1] = key
+  if isRaised then added = { '', format('%016.0f', last) } end
+  local add, remove = #added, 0
+  for name in pairs(changed) do
+    local text = texts[name]
+    if text then
+      added[add + 1], added[add + 2] = name, text
+      add = add + 2
     else
-      removed[#removed + 1] = key
+      remove = remove + 1
+      removed[remove] = name
     end
   end
-  if removed[1] then call('ZREM', index, unpack(removed)) end
-  if added[1] then call('ZADD', index, unpack(added)) end
+  if remove > 0 then call('HDEL', register, unpack(removed)) end
+  if add > 0 then write('HSET', register, unpack(added)) end
 end
-if now % 16 == 0 and not moving() then
-  for _, key in ipairs(call('ZRANGE', index, 0, now - 60000000, 'BYSCORE', 'LIMIT', 0, 64)) do
-    local restMs = key ~= '' and call('PTTL', key)
-    if restMs == -2 then
-      call('ZREM', index, key)
-    elseif restMs then
-      call('ZADD', index, now + restMs * 1000, key)
+if clock[2] % 32 == 0 and not moving() then
+  local many = math.max(16, size)
+  for _ = 1, 16 do
+    local sample, dead = call('HRANDFIELD', register, many, 'WITHVALUES'), {}
+    for at = 1, #sample, 2 do
+      local name, text, isDead = sample[at], sample[at + 1], nil
+      if sub(text, 1, 1) == '=' then
+        isDead = call('EXISTS', register .. ':' .. name) == 0
+      else
+        isDead = name ~= '' and expiryOf(text) <= now
+      end
+      if isDead then dead[#dead + 1] = name end
     end
+    if dead[1] then call('HDEL', register, unpack(dead)) end
+    if #dead * 4 < many then break end
   end
 end
-if flags >= 2 then replies[turn + 1] = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
+if flags >= 2 then replies[size + 2] = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
 return replies`;

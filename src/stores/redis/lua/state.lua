@@ -1,417 +1,153 @@
--- The state of one name as a hash, when it is more than one lean holder. Beside it, while needed:
--- e  shared holders by expiry (token and owner)   l  waiters in the lines of their clients
--- r  clients that can be served, by their first waiter's order   g  clients by the end of patience
--- t<owner>  a tombstone. All of them expire with the latest time that anything in them matters.
+-- The state of one name in a hash of its own, when it is more than one lean holder. Its fields:
+--   x  the exclusive holder   h<owner>  a shared one   s  the shared ones in sum   m  the mark
+--   q  the queue in sum   w<place>  a waiter   o<owner>  its place   c<client>  a client that waits
+--   t  the end of the last tombstone   u  when the hash expires, and what belongs to it:
+-- e  shared holders by expiry (token and owner)   g  waiting clients by the end of patience
+-- t<owner>  a tombstone.
 --
--- in:       call try sub now nowText index list endMs
--- out:      parseBody load commit holder eachHolder nextToExpire putHolder updateHolder dropHolder
---           pendingOf waiter eachWaiter head enqueue dropWaiter waitingOf setAlive setSuspect
---           dropSilent putMark dropMark tombstone bury
--- commands: DEL GET HDEL HGET HGETALL HMGET HSET PEXPIREAT SET ZADD ZLEXCOUNT ZRANGE
---           ZRANGEBYLEX ZRANGEBYSCORE ZREM ZREMRANGEBYLEX
+-- in:       call sub now register texts put write NO_LIMIT entries
+-- out:      hash
+-- commands: DEL HDEL HGET HMGET HSET PEXPIREAT
 -- Even, and well below what one call may take.
 local CHUNK = 2000
-local BODY = '^(%S+) (%d+) (%S+) (%S) (%d+) (%d+) (%d+) (%d+) (%d+) '
+local hash = {}
 
-local function digits(number) return string.format('%016.0f', number) end
+function hash.companion(state, letter) return register .. letter .. ':' .. state.name end
 
--- The body of a holder or waiter is kept as the client sent it.
-local function parseBody(entry, body)
-  local _, stop, owner, ttl, client, mode, weight, limit, claim, span, touch =
-    string.find(body, BODY)
-  entry.body, entry.owner, entry.client, entry.mode = body, owner, client, mode
-  entry.weight, entry.limit, entry.ttl = tonumber(weight), tonumber(limit), tonumber(ttl)
-  entry.claim, entry.span, entry.touch = tonumber(claim), tonumber(span), tonumber(touch)
-  entry.meta = sub(body, stop + 1)
-  return entry
-end
-
-local function parseHolder(text)
-  local first, form = tonumber(sub(text, 1, 16)), sub(text, 17, 17)
-  if form == 'f' or form == '+' then
-    local token = form == '+' and tonumber(sub(text, 18, 33)) or first
-    local entry = { granted = first, token = token, confirmed = true }
-    parseBody(entry, sub(text, form == '+' and 34 or 18))
-    entry.expiry = first + entry.ttl
-    return entry
+-- Fields are read at most once, and written once, by `save`: what a command wrote and dropped again
+-- was never there.
+function hash.get(state, field)
+  local value = state.fields[field]
+  if value == nil then
+    value = state.hasHash and call('HGET', state.key, field)
+    state.fields[field] = value
   end
-  local entry = {
-    expiry = first,
-    token = tonumber(sub(text, 17, 32)),
-    granted = tonumber(sub(text, 33, 48)),
-    confirmed = sub(text, 49, 49) == 'c',
-  }
-  return parseBody(entry, sub(text, 50))
+  return value
 end
 
-local function formatHolder(entry)
-  local confirmed = entry.confirmed and 'c' or 'u'
-  local times = digits(entry.expiry) .. digits(entry.token) .. digits(entry.granted)
-  return times .. confirmed .. entry.body
+function hash.set(state, field, value)
+  state.fields[field], state.dirty[#state.dirty + 1] = value, field
 end
 
-local function parseWaiter(text)
-  local since, order = sub(text, 1, 16), sub(text, 17, 32)
-  return parseBody({ since = tonumber(since), order = order }, sub(text, 33))
-end
-
-local function companion(state, letter) return index .. letter .. state.suffix end
-
-local function load(key)
-  local state = {
-    key = key,
-    suffix = sub(key, #index + 1),
-    fields = {},
-    closed = {},
-    shared = {},
-    queued = {},
-    count = 0,
-    weight = 0,
-    claims = 0,
-    limits = {},
-    needed = 0,
-  }
-  local fields = try('HMGET', key, 'x', 's', 'n', 'o', 'm', 't', 'u')
-  if fields.err then
-    if sub(fields.err, 1, 9) ~= 'WRONGTYPE' then error(fields.err) end
-    fields = { call('GET', key) }
-    state.lean = true
-  end
-  state.exists = fields[1] or fields[7]
-  state.exclusive = fields[1] and parseHolder(fields[1]) or nil
-  if fields[2] then
-    local count, weight, claims, limits = string.match(fields[2], '^(%d+) (%d+) (%d+)(.*)$')
-    state.count, state.weight, state.claims = tonumber(count), tonumber(weight), tonumber(claims)
-    for limit, holders in string.gmatch(limits, ' (%d+):(%d+)') do
-      state.limits[limit] = tonumber(holders)
-    end
-  end
-  state.waiting, state.order = tonumber(fields[3] or 0), tonumber(fields[4] or 0)
-  if fields[5] then
-    local untilUs = tonumber(sub(fields[5], 1, 16))
-    local token, meta = tonumber(sub(fields[5], 17, 32)), sub(fields[5], 33)
-    state.mark = { untilUs = untilUs, token = token, meta = meta }
-  end
-  state.buried, state.untilMs = tonumber(fields[6] or 0), tonumber(fields[7] or 0)
-  return state
-end
-
--- Fields are written once, by commit: what a command wrote and dropped again was never there.
-local function write(state, field, value) state.fields[field] = value end
-
-local function need(state, untilUs)
+-- The hash matters until then.
+function hash.need(state, untilUs)
   if untilUs > state.needed then state.needed = untilUs end
 end
 
-local function writeOccupancy(state)
-  local parts = {}
-  for limit, holders in pairs(state.limits) do
-    parts[#parts + 1] = ' ' .. limit .. ':' .. holders
+-- When a key may go that matters until then: a little later, because the clock went on since this
+-- batch read it, and a key whose time has passed already would be gone at once.
+function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
+
+-- The owner and the client that the command is about are read along, and the waiter that was next.
+function hash.load(name, owner, client)
+  local text = texts[name]
+  local state = {
+    name = name, key = register .. ':' .. name, hasHash = false, fields = {}, dirty = {},
+    clients = {}, count = 0, waiting = 0, entries = 0, order = 0, at = 1, bound = NO_LIMIT,
+    buried = 0, untilMs = 0, needed = 0,
+  }
+  if not text then return state end
+  if sub(text, 1, 1) ~= '=' then
+    state.exclusive = entries.holder(text)
+    return state
   end
-  local weight = string.format('%.0f', state.weight)
-  local sums = state.count .. ' ' .. weight .. ' ' .. state.claims
-  write(state, 's', sums .. table.concat(parts))
+  local next, place, id = 'w' .. sub(text, 2), 'o' .. owner, 'c' .. client
+  local found = call('HMGET', state.key, 'u', 'x', 'q', 's', 'm', 't', next, place, id)
+  if not found[1] then return state end
+  local fields, exclusive, queue, mark = state.fields, found[2], found[3], found[5]
+  state.hasHash, state.untilMs = true, tonumber(found[1])
+  fields.s, fields[next], fields[place], fields[id] = found[4], found[7], found[8], found[9]
+  if exclusive then state.exclusive = entries.holder(exclusive) end
+  if queue then
+    local waiting, order, at, many, bound = string.match(queue, '^(%d+) (%d+) (%d+) (%d+) (%d+)')
+    state.waiting, state.order, state.at = tonumber(waiting), tonumber(order), tonumber(at)
+    state.entries, state.bound = tonumber(many), tonumber(bound)
+  end
+  if fields.s then state.count = tonumber(string.match(fields.s, '^%d+')) end
+  if mark then
+    local untilUs, token = tonumber(sub(mark, 1, 16)), tonumber(sub(mark, 17, 32))
+    state.mark = { untilUs = untilUs, token = token, meta = sub(mark, 33) }
+  end
+  state.buried = tonumber(found[6] or 0)
+  return state
 end
 
-local function writeFields(state)
-  local writes, drops = {}, {}
-  for field, value in pairs(state.fields) do
+function hash.saveFields(state)
+  local writes, drops, last, drop = {}, {}, 0, 0
+  for _, field in ipairs(state.dirty) do
+    local value = state.fields[field]
     if value then
-      writes[#writes + 1] = field
-      writes[#writes + 1] = value
-    else
-      drops[#drops + 1] = field
+      writes[last + 1], writes[last + 2] = field, value
+      last = last + 2
+    elseif state.hasHash then
+      drop = drop + 1
+      drops[drop] = field
     end
   end
-  for first = 1, #drops, CHUNK do
-    call('HDEL', state.key, unpack(drops, first, math.min(first + CHUNK - 1, #drops)))
+  for first = 1, drop, CHUNK do
+    call('HDEL', state.key, unpack(drops, first, math.min(first + CHUNK - 1, drop)))
   end
-  for first = 1, #writes, CHUNK do
-    call('HSET', state.key, unpack(writes, first, math.min(first + CHUNK - 1, #writes)))
+  for first = 1, last, CHUNK do
+    write('HSET', state.key, unpack(writes, first, math.min(first + CHUNK - 1, last)))
   end
 end
 
-local function commit(state)
-  local key, isHeld = state.key, state.exclusive or state.count > 0
-  if not (isHeld or state.waiting > 0 or state.mark or state.buried > now) then
-    if not state.exists then return end
-    local e, l = companion(state, 'e'), companion(state, 'l')
-    call('DEL', key, e, l, companion(state, 'r'), companion(state, 'g'))
-    return list(key, false)
+function hash.isLean(state)
+  local holder = state.exclusive
+  if state.hasHash or not holder or not holder.confirmed or state.count > 0 then return false end
+  return state.entries == 0 and not state.mark and state.buried <= now
+end
+
+-- Writes what the batch made of the state, once.
+function hash.save(state)
+  local holder = state.exclusive
+  if not (holder or state.count > 0 or state.waiting > 0 or state.mark or state.buried > now) then
+    if state.hasHash or state.isShared or state.isWatched then
+      call('DEL', state.key, hash.companion(state, 'e'), hash.companion(state, 'g'))
+    end
+    if texts[state.name] then put(state.name, false) end
+    return
   end
-  if not next(state.fields) and state.needed == 0 then return end
-  if state.lean then
-    call('DEL', key)
-    if state.exclusive then
-      write(state, 'x', formatHolder(state.exclusive))
-      need(state, state.exclusive.expiry)
+  if hash.isLean(state) then
+    if holder.isNew then put(state.name, entries.text(holder)) end
+    return
+  end
+  if holder and (holder.isNew or not state.hasHash) then
+    hash.set(state, 'x', entries.text(holder))
+    hash.need(state, holder.expiry)
+  elseif state.isVacated and not holder then
+    hash.set(state, 'x', false)
+  end
+  for id, client in pairs(state.clients) do
+    if client and client.isChanged then
+      local text = string.format('%.0f ', client.gone) .. client.touch .. ' ' .. client.base
+        .. ' ' .. client.passed .. ' ' .. client.waiting .. (client.suspect and ' s' or ' a')
+      hash.set(state, 'c' .. id, text)
     end
   end
-  local untilMs = math.max(state.untilMs, endMs(state.needed))
-  local isLonger = untilMs > state.untilMs
-  -- With nothing left but tombstones, it goes with the last of them.
-  if not (isHeld or state.waiting > 0 or state.mark) then untilMs = endMs(state.buried) end
+  if state.isQueueChanged then
+    local sums = state.waiting .. ' ' .. state.order .. ' ' .. state.at .. ' ' .. state.entries
+    hash.set(state, 'q', sums .. string.format(' %.0f', state.bound))
+  end
+  if not state.dirty[1] and state.hasHash then return end
+  local untilMs = state.untilMs
+  if not (holder or state.count > 0 or state.waiting > 0 or state.mark) then
+    -- With nothing left but tombstones, it goes with the last of them.
+    untilMs = hash.endMs(state.buried)
+  elseif hash.endMs(state.needed) > untilMs then
+    -- Half as long again, so that not every command has to move the end.
+    untilMs = hash.endMs(state.needed + (state.needed - now) / 2)
+  end
+  local isMoved = untilMs ~= state.untilMs
   -- Never dropped, so that the hash and its expiry outlive the rest of the fields.
-  if untilMs ~= state.untilMs then write(state, 'u', untilMs) end
-  writeFields(state)
-  if untilMs ~= state.untilMs then call('PEXPIREAT', key, untilMs) end
-  if isLonger then list(key, true) end
-  if state.count > 0 and (isLonger or state.isShared) then
-    call('PEXPIREAT', companion(state, 'e'), untilMs)
+  if isMoved then hash.set(state, 'u', untilMs) end
+  hash.saveFields(state)
+  if isMoved then call('PEXPIREAT', state.key, untilMs) end
+  if state.isShared or isMoved and state.count > 0 then
+    call('PEXPIREAT', hash.companion(state, 'e'), untilMs)
   end
-  if state.waiting > 0 and (isLonger or state.isQueued) then
-    call('PEXPIREAT', companion(state, 'l'), untilMs)
-    call('PEXPIREAT', companion(state, 'r'), untilMs)
-    call('PEXPIREAT', companion(state, 'g'), untilMs)
+  if state.isWatched or isMoved and state.bound < NO_LIMIT then
+    call('PEXPIREAT', hash.companion(state, 'g'), untilMs)
   end
-end
-
-local function holder(state, owner)
-  local exclusive = state.exclusive
-  if exclusive and exclusive.owner == owner then return exclusive end
-  if state.count == 0 then return nil end
-  if state.shared[owner] == nil then
-    local text = call('HGET', state.key, 'h' .. owner)
-    state.shared[owner] = text and parseHolder(text)
-  end
-  return state.shared[owner] or nil
-end
-
-local function expiryMember(entry) return digits(entry.token) .. entry.owner end
-
--- In the order of their tokens.
-local function eachHolder(state)
-  if state.exclusive then return { state.exclusive } end
-  if state.count == 0 then return {} end
-  local members = call('ZRANGE', companion(state, 'e'), 0, -1)
-  table.sort(members)
-  for place, member in ipairs(members) do
-    members[place] = holder(state, sub(member, 17))
-  end
-  return members
-end
-
--- Ties go to the older grant: members of one score are ordered by their token.
-local function nextToExpire(state)
-  if state.exclusive or state.count == 0 then return state.exclusive end
-  local member = call('ZRANGE', companion(state, 'e'), 0, 0)[1]
-  return member and holder(state, sub(member, 17))
-end
-
-local function store(state, entry)
-  need(state, entry.expiry)
-  if entry.mode == 'x' then return write(state, 'x', formatHolder(entry)) end
-  write(state, 'h' .. entry.owner, formatHolder(entry))
-  call('ZADD', companion(state, 'e'), entry.expiry, expiryMember(entry))
-  state.isShared = true
-end
-
-local function putHolder(state, entry)
-  if entry.mode == 'x' then
-    state.exclusive = entry
-  else
-    local limit = string.format('%.0f', entry.limit)
-    state.shared[entry.owner] = entry
-    state.count, state.weight = state.count + 1, state.weight + entry.weight
-    state.limits[limit] = (state.limits[limit] or 0) + 1
-    if not entry.confirmed then state.claims = state.claims + 1 end
-    writeOccupancy(state)
-  end
-  store(state, entry)
-end
-
-local function updateHolder(state, entry, confirms)
-  if confirms and entry.mode ~= 'x' then
-    state.claims = state.claims - 1
-    writeOccupancy(state)
-  end
-  store(state, entry)
-end
-
-local function dropHolder(state, entry)
-  if entry.mode == 'x' then
-    state.exclusive = nil
-    return write(state, 'x', false)
-  end
-  local limit = string.format('%.0f', entry.limit)
-  state.shared[entry.owner] = false
-  state.count, state.weight = state.count - 1, state.weight - entry.weight
-  state.limits[limit] = state.limits[limit] > 1 and state.limits[limit] - 1 or nil
-  if not entry.confirmed then state.claims = state.claims - 1 end
-  write(state, 'h' .. entry.owner, false)
-  call('ZREM', companion(state, 'e'), expiryMember(entry))
-  writeOccupancy(state)
-end
-
--- The holders of a client that are not confirmed.
-local function pendingOf(state, client)
-  local pending = {}
-  if not state.exclusive and state.claims == 0 then return pending end
-  for _, entry in ipairs(eachHolder(state)) do
-    if entry.client == client and not entry.confirmed then pending[#pending + 1] = entry end
-  end
-  return pending
-end
-
-local function waiter(state, owner)
-  if state.waiting == 0 then return nil end
-  if state.queued[owner] == nil then
-    local text = call('HGET', state.key, 'w' .. owner)
-    state.queued[owner] = text and parseWaiter(text)
-  end
-  return state.queued[owner] or nil
-end
-
--- In the order of the queue.
-local function eachWaiter(state)
-  local waiters, fields = {}, state.waiting > 0 and call('HGETALL', state.key) or {}
-  for place = 1, #fields, 2 do
-    local field = fields[place]
-    if sub(field, 1, 1) == 'w' and state.queued[sub(field, 2)] ~= false then
-      waiters[#waiters + 1] = parseWaiter(fields[place + 1])
-    end
-  end
-  table.sort(waiters, function(a, b) return a.order < b.order end)
-  return waiters
-end
-
--- A client's line: members of one score, ordered by client and order.
-local function lineOf(state, client, ...)
-  return call('ZRANGEBYLEX', companion(state, 'l'), '[' .. client .. ' ', '(' .. client .. '!', ...)
-end
-
-local function firstOf(state, client)
-  local member = lineOf(state, client, 'LIMIT', 0, 1)[1]
-  if not member then return nil end
-  local order = sub(member, #client + 2, #client + 17)
-  return tonumber(order), sub(member, #client + 18)
-end
-
--- The first waiter whose client is not suspect.
-local function head(state)
-  if state.waiting == 0 then return nil end
-  local client = call('ZRANGE', companion(state, 'r'), 0, 0)[1]
-  if not client then return nil end
-  local _, owner = firstOf(state, client)
-  return waiter(state, owner)
-end
-
--- The touch period of a client that has waiters here.
-local function touchOf(state, client)
-  if state.lean or state.closed[client] then return nil end
-  return call('HGET', state.key, 'c' .. client)
-end
-
-local function enqueue(state, entry, goneUs)
-  local client, order = entry.client, digits(state.order + 1)
-  state.order, state.waiting = state.order + 1, state.waiting + 1
-  write(state, 'w' .. entry.owner, nowText .. order .. entry.body)
-  write(state, 'o', state.order)
-  write(state, 'n', state.waiting)
-  if not touchOf(state, client) then
-    state.closed[client] = nil
-    write(state, 'c' .. client, string.format('%.0f', entry.touch))
-    call('ZADD', companion(state, 'g'), goneUs, client)
-    call('ZADD', companion(state, 'r'), state.order, client)
-    need(state, goneUs)
-  end
-  call('ZADD', companion(state, 'l'), 0, client .. ' ' .. order .. entry.owner)
-  state.isQueued = true
-end
-
-local function closeLine(state, client)
-  state.closed[client] = true
-  write(state, 'c' .. client, false)
-  call('ZREM', companion(state, 'r'), client)
-  call('ZREM', companion(state, 'g'), client)
-end
-
-local function dropWaiter(state, entry)
-  local client = entry.client
-  state.queued[entry.owner], state.waiting = false, state.waiting - 1
-  write(state, 'w' .. entry.owner, false)
-  write(state, 'n', state.waiting)
-  call('ZREM', companion(state, 'l'), client .. ' ' .. entry.order .. entry.owner)
-  local first = firstOf(state, client)
-  if first then
-    call('ZADD', companion(state, 'r'), 'XX', first, client)
-  else
-    closeLine(state, client)
-  end
-end
-
-local function waitingOf(state, client)
-  if state.waiting == 0 then return 0 end
-  local line = companion(state, 'l')
-  return call('ZLEXCOUNT', line, '[' .. client .. ' ', '(' .. client .. '!')
-end
-
--- Any word of a client: its waiters are served again, and its silence starts anew.
-local function setAlive(state, client, periods)
-  if state.waiting == 0 then return end
-  local touch = touchOf(state, client)
-  if not touch then return end
-  local goneUs = now + periods * touch
-  call('ZADD', companion(state, 'g'), goneUs, client)
-  call('ZADD', companion(state, 'r'), firstOf(state, client), client)
-  state.isQueued = true
-  need(state, goneUs)
-end
-
--- Its waiters keep their places, but are passed over.
-local function setSuspect(state, client)
-  if state.waiting > 0 then call('ZREM', companion(state, 'r'), client) end
-end
-
--- Drops the clients that were silent for too long, with all their waiters.
-local function dropSilent(state)
-  if state.waiting == 0 then return end
-  for _, client in ipairs(call('ZRANGEBYSCORE', companion(state, 'g'), '-inf', now)) do
-    local members = lineOf(state, client)
-    for _, member in ipairs(members) do
-      local owner = sub(member, #client + 18)
-      state.queued[owner] = false
-      write(state, 'w' .. owner, false)
-    end
-    local line = companion(state, 'l')
-    call('ZREMRANGEBYLEX', line, '[' .. client .. ' ', '(' .. client .. '!')
-    state.waiting = state.waiting - #members
-    write(state, 'n', state.waiting)
-    closeLine(state, client)
-  end
-end
-
-local function putMark(state, token, untilUs, meta)
-  state.mark = { token = token, untilUs = untilUs, meta = meta }
-  write(state, 'm', digits(untilUs) .. digits(token) .. meta)
-  need(state, untilUs)
-end
-
-local function dropMark(state)
-  state.mark = nil
-  write(state, 'm', false)
-end
-
-local function tombstone(state, owner)
-  if state.buried <= now then return nil end
-  local text = call('GET', companion(state, 't' .. owner))
-  if not text then return nil end
-  local untilUs = tonumber(sub(text, 1, 16))
-  if untilUs <= now then return nil end
-  return { untilUs = untilUs, reason = sub(text, 17, 17) == 'r' and sub(text, 18) }
-end
-
--- Nothing that is still under way for this owner may act until then. A revocation keeps its reason.
-local function bury(state, owner, untilUs, reason)
-  local before = tombstone(state, owner)
-  if before then
-    untilUs, reason = math.max(untilUs, before.untilUs), reason or before.reason
-  end
-  local text = digits(untilUs) .. (reason and 'r' .. reason or '-')
-  call('SET', companion(state, 't' .. owner), text, 'PXAT', endMs(untilUs))
-  if untilUs > state.buried then
-    state.buried = untilUs
-    write(state, 't', digits(untilUs))
-  end
-  need(state, untilUs)
+  if not state.hasHash or state.isHandedOff then put(state.name, '=' .. state.at) end
 end

@@ -1,4 +1,4 @@
-/** The index of names: it forgets what nobody released, and tells names by their bytes. */
+/** The register of names: it forgets what nobody released, and tells names by their bytes. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { Trial } from "./redis-trial.js";
@@ -16,18 +16,31 @@ afterEach(() => trial.close());
 
 test("names that nobody released leave it, also when commands come one by one", async () => {
   const locks = trial.ioredis(server.port);
-  const index = `{hf:${trial.namespace}}`;
-  const names = Array.from({ length: 100 }, (_, number) => `${index}:l:gone-${number}`);
-  await server.ask("ZADD", index, ...names.flatMap((name) => [1, name]));
+  const register = `{hf:${trial.namespace}}`;
+  // Half of them were held by somebody who died, half had a hash of their own that expired.
+  const digits = "1".padStart(16, "0");
+  const fields = Array.from({ length: 1_000 }, (_, number) => [
+    `l:gone-${number}`,
+    number % 2 === 0 ? `f${digits}${digits}xowner client 1 1 {}` : "=1",
+  ]);
+  await server.ask("HSET", register, ...fields.flat());
   const used = await locks.mutex("used").acquire();
-  await server.ask("ZADD", index, 1, `${index}:l:used`);
-  // One in some hundred looks, and it looks at 64 at a time.
-  for (let turn = 0; turn < 5_000; turn += 1) {
-    await (await locks.mutex(trial.name).acquire()).release();
-    if (turn % 50 === 0 && (await server.ask("ZCARD", index)) === 2) break;
+  const contended = await locks.mutex("contended").acquire();
+  const waiting = trial.ioredis(server.port).mutex("contended").acquire();
+  await expect.poll(async () => (await locks.inspect("contended")).waiters).toHaveLength(1);
+  let turns = 0;
+  while (turns < 3_000 && (await server.ask("HLEN", register)) !== 3) {
+    for (let turn = 0; turn < 50; turn += 1) {
+      await (await locks.mutex(trial.name).acquire()).release();
+    }
+    turns += 50;
   }
-  expect(await server.ask("ZRANGE", index, 0, -1)).toEqual(["", `${index}:l:used`]);
+  const left = (await server.ask("HKEYS", register)) as string[];
+  expect(left.sort()).toEqual(["", "l:contended", "l:used"]);
+  await contended.release();
+  await (await waiting).release();
   await used.release();
+  expect(await server.ask("HKEYS", register)).toEqual([""]);
   await trial.end(locks, 1_000);
 });
 

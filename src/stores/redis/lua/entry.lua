@@ -1,0 +1,52 @@
+-- A holder or a waiter, as a text and as a table. Most commands look at little of it.
+--
+-- in:       sub expiryOf
+-- out:      NO_LIMIT entries
+local NO_LIMIT = 9007199254740991
+
+-- Functions stand in tables: made anew for each call, they must not cost much to bind.
+local entries = {}
+
+-- What a request says: a ttl, a letter (`x` for a plain mutex, else `e` or `s` and more), words.
+function entries.read(entry, request)
+  local _, stop, owner, client, claim, touch =
+    string.find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
+  local letter = sub(request, 17, 17)
+  entry.request, entry.owner, entry.client = request, owner, client
+  entry.ttl, entry.claim, entry.touch = tonumber(sub(request, 1, 16)), tonumber(claim), touch
+  entry.mode, entry.weight, entry.limit, entry.span = 'x', 1, NO_LIMIT, 1
+  if letter ~= 'x' then
+    local weight, limit, span = string.match(request, '^(%d+) (%d+) (%d+)', stop + 1)
+    entry.weight, entry.limit, entry.span = tonumber(weight), tonumber(limit), tonumber(span)
+    if letter == 's' then entry.mode = 's' end
+  end
+  return entry
+end
+
+-- A holder in one of the forms of the register, or `u`: as `h`, but not confirmed yet.
+function entries.holder(text)
+  local form = sub(text, 1, 1)
+  local start = form == 'f' and 18 or form == '+' and 34 or 50
+  return {
+    text = text, start = start, confirmed = form ~= 'u', expiry = expiryOf(text),
+    owner = string.match(text, '^%S+', start + 17),
+    mode = sub(text, start + 16, start + 16) == 's' and 's' or 'x',
+  }
+end
+
+-- The rest of what its text says.
+function entries.complete(entry)
+  if entry.request then return entry end
+  local text, start = entry.text, entry.start
+  entry.granted = tonumber(sub(text, 2, 17))
+  entry.token = start == 18 and entry.granted or tonumber(sub(text, 18, 33))
+  return entries.read(entry, sub(text, start))
+end
+
+function entries.text(entry)
+  if not entry.text then
+    local times = string.format('%016.0f%016.0f%016.0f', entry.granted, entry.token, entry.expiry)
+    entry.text, entry.start = (entry.confirmed and 'h' or 'u') .. times .. entry.request, 50
+  end
+  return entry.text
+end

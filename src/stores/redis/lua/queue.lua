@@ -1,0 +1,166 @@
+-- Those who wait for a name. Every waiter has a place, one more than the one before; `at` is the
+-- place from which to look for the next: before it are only waiters of suspect clients. A client
+-- is there while it has waiters: `base`, the last place given before it came (a waiter at or before
+-- that belongs to an earlier, silent life of the client, and counts no more), and `passed`, the
+-- first place where it was passed over as suspect.
+--
+-- in:       call sub now nowText write NO_LIMIT entries hash
+-- out:      queue
+-- commands: HMGET ZADD ZRANGE ZRANGEBYSCORE ZREM
+local CLIENT = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%a)$'
+local queue = {}
+
+function queue.client(state, id)
+  local client = state.clients[id]
+  if client == nil then
+    local text = hash.get(state, 'c' .. id)
+    client = false
+    if text then
+      local gone, touch, base, passed, waiting, standing = string.match(text, CLIENT)
+      client = {
+        gone = tonumber(gone), touch = touch, base = tonumber(base), passed = tonumber(passed),
+        waiting = tonumber(waiting), suspect = standing == 's',
+      }
+    end
+    state.clients[id] = client
+  end
+  return client
+end
+
+function queue.dropClient(state, id)
+  state.clients[id], state.isQueueChanged = false, true
+  hash.set(state, 'c' .. id, false)
+end
+
+function queue.entry(state, place)
+  local text = hash.get(state, 'w' .. place)
+  if not text then return nil end
+  return entries.read({ since = sub(text, 1, 16), place = place }, sub(text, 17))
+end
+
+function queue.dropEntry(state, place, owner)
+  hash.set(state, 'w' .. place, false)
+  hash.set(state, 'o' .. owner, false)
+  state.entries, state.isQueueChanged = state.entries - 1, true
+end
+
+function queue.isValid(state, entry)
+  local client = queue.client(state, entry.client)
+  return client and entry.place > client.base
+end
+
+function queue.waiter(state, owner)
+  local place = state.waiting > 0 and hash.get(state, 'o' .. owner)
+  local entry = place and queue.entry(state, tonumber(place))
+  return entry and queue.isValid(state, entry) and entry or nil
+end
+
+-- The first waiter whose client is not suspect.
+function queue.head(state)
+  local place, entry = state.at, nil
+  while state.entries > 0 and place <= state.order do
+    entry = queue.entry(state, place)
+    if entry then
+      local client = queue.client(state, entry.client)
+      if not client or place <= client.base then
+        queue.dropEntry(state, place, entry.owner)
+      elseif not client.suspect then
+        break
+      elseif client.passed == 0 then
+        client.passed, client.isChanged = place, true
+      end
+      entry = nil
+    end
+    place = place + 1
+    -- The longer nothing is found, the more places are read at once.
+    if state.fields['w' .. place] == nil and state.hasHash then
+      queue.readAhead(state, place, math.min(place - state.at, 500))
+    end
+  end
+  if place ~= state.at then
+    state.at, state.isQueueChanged = place, true
+  end
+  return entry
+end
+
+function queue.readAhead(state, place, many)
+  local fields = {}
+  for ahead = 1, many do fields[ahead] = 'w' .. place + ahead - 1 end
+  for at, text in ipairs(call('HMGET', state.key, unpack(fields))) do
+    if state.fields[fields[at]] == nil then state.fields[fields[at]] = text end
+  end
+end
+
+function queue.add(state, entry, goneUs)
+  local id, owner, place = entry.client, entry.owner, state.order + 1
+  local before = hash.get(state, 'o' .. owner)
+  if before then queue.dropEntry(state, before, owner) end
+  local client = queue.client(state, id)
+  if not client then
+    client = { gone = goneUs, touch = entry.touch, base = state.order, passed = 0, waiting = 0 }
+    state.clients[id] = client
+    -- The end of its patience moves with its every word; what is kept in order is a time before
+    -- which it has not come, and of the least of them `bound`.
+    if state.bound == NO_LIMIT then state.isWatched = true end
+    state.bound = math.min(state.bound, goneUs)
+    write('ZADD', hash.companion(state, 'g'), string.format('%.0f', goneUs), id)
+    hash.need(state, goneUs)
+  end
+  client.waiting, client.isChanged = client.waiting + 1, true
+  if state.entries == 0 then state.at = place end
+  state.order, state.waiting, state.entries = place, state.waiting + 1, state.entries + 1
+  state.isQueueChanged = true
+  hash.set(state, 'w' .. place, nowText .. entry.request)
+  hash.set(state, 'o' .. owner, place)
+end
+
+function queue.drop(state, entry)
+  local id = entry.client
+  local client = queue.client(state, id)
+  queue.dropEntry(state, entry.place, entry.owner)
+  state.waiting = state.waiting - 1
+  client.waiting, client.isChanged = client.waiting - 1, true
+  if client.waiting == 0 then queue.dropClient(state, id) end
+end
+
+-- Any word of a client: its waiters are served again, and its silence starts anew.
+function queue.setAlive(state, id, periods)
+  local client = state.waiting > 0 and queue.client(state, id)
+  if not client then return end
+  if client.passed > 0 then queue.lookBack(state, client) end
+  client.suspect, client.isChanged = false, true
+  client.gone = now + periods * client.touch
+  hash.need(state, client.gone)
+end
+
+-- Its waiters keep their places, but are passed over.
+function queue.setSuspect(state, id)
+  local client = state.waiting > 0 and queue.client(state, id)
+  if client then client.suspect, client.isChanged = true, true end
+end
+
+-- Its waiters that were passed over are looked at again.
+function queue.lookBack(state, client)
+  state.at, state.isQueueChanged = math.min(state.at, client.passed), true
+  client.passed = 0
+end
+
+-- Drops the clients that were silent for too long. Their waiters go when somebody looks at them.
+function queue.dropSilent(state)
+  local key = hash.companion(state, 'g')
+  for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', nowText)) do
+    local client = queue.client(state, id)
+    if client and client.gone > now then
+      write('ZADD', key, string.format('%.0f', client.gone), id)
+    else
+      call('ZREM', key, id)
+      if client then
+        if client.passed > 0 then queue.lookBack(state, client) end
+        state.waiting = state.waiting - client.waiting
+        queue.dropClient(state, id)
+      end
+    end
+  end
+  local next = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  state.bound, state.isQueueChanged = next and tonumber(next) or NO_LIMIT, true
+end

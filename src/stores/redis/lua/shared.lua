@@ -1,0 +1,91 @@
+-- Shared holders: a field for each, their sums, and a sorted set by expiry.
+--
+-- in:       call sub write entries hash
+-- commands: ZADD ZRANGE ZREM
+-- returns:  the functions
+local part = {}
+
+local function member(entry) return string.format('%016.0f', entry.token) .. entry.owner end
+
+-- What they weigh, how many are not confirmed, and how many have each limit.
+function part.sums(state)
+  if not state.sums then
+    local text = hash.get(state, 's') or '0 0 0'
+    local _, stop, weight, claims = string.find(text, '^%d+ (%d+) (%d+)')
+    state.sums = { weight = tonumber(weight), claims = tonumber(claims), limits = {} }
+    for limit, count in string.gmatch(sub(text, stop + 1), ' (%d+):(%d+)') do
+      state.sums.limits[limit] = tonumber(count)
+    end
+  end
+  return state.sums
+end
+
+local function saveSums(state)
+  local parts, sums = {}, state.sums
+  for limit, count in pairs(sums.limits) do parts[#parts + 1] = ' ' .. limit .. ':' .. count end
+  local weight = string.format(' %.0f ', sums.weight)
+  hash.set(state, 's', state.count .. weight .. sums.claims .. table.concat(parts))
+end
+
+local function count(state, entry, one)
+  local sums, limit = part.sums(state), string.format('%.0f', entry.limit)
+  local same = (sums.limits[limit] or 0) + one
+  sums.weight, state.count = sums.weight + one * entry.weight, state.count + one
+  sums.limits[limit] = same > 0 and same or nil
+  if not entry.confirmed then sums.claims = sums.claims + one end
+  saveSums(state)
+end
+
+local function store(state, entry)
+  local expiry = string.format('%.0f', entry.expiry)
+  hash.set(state, 'h' .. entry.owner, entries.text(entry))
+  write('ZADD', hash.companion(state, 'e'), expiry, member(entry))
+  state.isShared = true
+end
+
+function part.of(state, owner)
+  local text = hash.get(state, 'h' .. owner)
+  return text and entries.complete(entries.holder(text)) or nil
+end
+
+-- In the order of their tokens.
+function part.each(state)
+  local members = call('ZRANGE', hash.companion(state, 'e'), 0, -1)
+  table.sort(members)
+  for place, found in ipairs(members) do members[place] = part.of(state, sub(found, 17)) end
+  return members
+end
+
+-- Ties go to the older grant: members of one score are ordered by their token.
+function part.next(state)
+  local found = call('ZRANGE', hash.companion(state, 'e'), 0, 0)[1]
+  return found and part.of(state, sub(found, 17))
+end
+
+function part.put(state, entry)
+  count(state, entry, 1)
+  store(state, entry)
+end
+
+function part.update(state, entry, confirms)
+  if confirms then
+    part.sums(state).claims = part.sums(state).claims - 1
+    saveSums(state)
+  end
+  store(state, entry)
+end
+
+function part.drop(state, entry)
+  hash.set(state, 'h' .. entry.owner, false)
+  call('ZREM', hash.companion(state, 'e'), member(entry))
+  count(state, entry, -1)
+end
+
+-- Whether one more fits beside them.
+function part.fits(state, request)
+  local sums, limit = part.sums(state), request.limit
+  for other in pairs(sums.limits) do limit = math.min(limit, tonumber(other)) end
+  return sums.weight + request.weight <= limit
+end
+
+return part
