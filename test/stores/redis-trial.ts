@@ -34,14 +34,14 @@ export function carries(operation: Operation): (request: ProxiedRequest) => bool
 export class Trial {
   readonly namespace: string = `trial-${randomUUID()}`;
   readonly name = "m";
-  readonly #masters: () => Promise<readonly RedisServer[]>;
+  readonly #masters: readonly RedisServer[];
   readonly #leases = new Set<Lease>();
   readonly #closers: (() => unknown)[] = [];
   #last = 0n;
   #forgets = false;
 
   constructor(...masters: readonly RedisServer[]) {
-    this.#masters = async () => masters;
+    this.#masters = masters;
   }
 
   /** Locks by a client of ioredis at this port. */
@@ -122,7 +122,7 @@ export class Trial {
 
   /** All keys but the register: what nobody released leaves that later, in its own test. */
   async #leftovers(): Promise<string[]> {
-    const masters = await this.#masters();
+    const masters = this.#masters.filter(({ running }) => running);
     const pattern = `{hf:${this.namespace}[:}]*`;
     const found = await Promise.all(masters.map((master) => master.ask("KEYS", pattern)));
     return (found as string[][]).flat().filter((key) => !key.endsWith("}"));

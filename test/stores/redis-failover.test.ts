@@ -1,0 +1,144 @@
+/**
+ * Sentinel replaces the master. With `replicas`, what was granted is kept, and what could not be
+ * kept is refused; without, what the new master never had is lost: told to the holder, and below
+ * the tokens that follow.
+ */
+import { Redis } from "ioredis";
+import { createSentinel } from "redis";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { ReplicationError } from "../../src/errors.js";
+import type { Holdfast } from "../../src/holdfast.js";
+import type { Lease } from "../../src/lease/lease.js";
+import { inStep, type RedisServer } from "../servers/redis.js";
+import { type RedisSentinel, startSentinel } from "../servers/redis-sentinel.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { type Client, type StoreOptions, Trial } from "./redis-trial.js";
+
+/** Longer than any failover, so that nothing ends by itself. */
+const LONG = { ttlMs: 60_000, storeTimeoutMs: 30_000 };
+
+let group: RedisSentinel;
+beforeAll(async () => {
+  group = await startSentinel({ downAfterMs: 1_500 });
+});
+afterAll(() => group?.[Symbol.asyncDispose]());
+
+type Open = (trial: Trial, options?: StoreOptions) => Promise<Holdfast>;
+
+const libraries: Record<string, Open> = {
+  async ioredis(trial, options) {
+    const client = new Redis({ sentinels: [...group.addresses], name: group.masterName });
+    client.on("error", () => {});
+    return trial.by(client, () => client.disconnect(), options);
+  },
+  async "node-redis"(trial, options) {
+    const sentinelRootNodes = [...group.addresses];
+    const client = createSentinel({ name: group.masterName, sentinelRootNodes });
+    client.on("error", () => {});
+    await client.connect();
+    return trial.by(client as unknown as Client, () => client.destroy(), options);
+  },
+};
+
+/** One lock for each library: a failover takes its time, so they share it. */
+interface Part {
+  readonly trial: Trial;
+  readonly open: Open;
+}
+
+let parts: readonly Part[] = [];
+beforeEach(() => {
+  const trials = () => new Trial(...group.servers);
+  parts = Object.values(libraries).map((open) => ({ open, trial: trials() }));
+});
+afterEach(() => each(({ trial }) => trial.close()));
+
+function each<T>(act: (part: Part) => Promise<T>): Promise<T[]> {
+  return Promise.all(parts.map(act));
+}
+
+async function currentMaster(): Promise<RedisServer> {
+  const master = await group.master();
+  if (!master) throw new Error("there is no master");
+  return master;
+}
+
+test("a stopped replica refuses what needs it, by name and number", async () => {
+  const master = await currentMaster();
+  const replicas = group.servers.filter((server) => server !== master);
+  const all = await each(async ({ trial, open }) => {
+    const locks = await open(trial, { replicas: 2, replicaTimeoutMs: 250 });
+    await trial.turn(locks);
+    return locks;
+  });
+  await replicas[0]?.pause();
+  try {
+    await Promise.all(
+      parts.map(async ({ trial }, at) => {
+        const refused = await trial.acquire(all[at] as Holdfast).catch((error: unknown) => error);
+        expect(refused).toBeInstanceOf(ReplicationError);
+        expect(refused).toMatchObject({ asked: 2, acknowledged: 1, timeoutMs: 250 });
+        expect(String(refused)).toContain("Only 1 of 2 replicas had the grant within 250 ms");
+      }),
+    );
+  } finally {
+    replicas[0]?.resume();
+  }
+  await Promise.all(parts.map(({ trial }, at) => trial.end(all[at] as Holdfast, 5_000)));
+});
+
+test("what all replicas have survives the master", async () => {
+  const master = await currentMaster();
+  const options = { replicas: 2, replicaTimeoutMs: 1_000 };
+  const holders = await each(({ trial, open }) => open(trial, options));
+  const others = await each(({ trial, open }) => open(trial));
+  const leases = await Promise.all(
+    parts.map(({ trial }, at) => trial.acquire(holders[at] as Holdfast, LONG)),
+  );
+  await master.kill();
+  const next = await group.promoted(master);
+  await master.start();
+  await inStep(next, master);
+  await Promise.all(
+    parts.map(async ({ trial }, at) => {
+      const [lease, other] = [leases[at] as Lease, others[at] as Holdfast];
+      // Two replicas must have the renewal again.
+      const renewed = () => lease.renew(30_000).then(() => true);
+      await waitUntil(renewed, { what: "it is renewed", everyMs: 100 });
+      lease.assertHeld();
+      expect(await other.mutex(trial.name).tryAcquire()).toBeNull();
+      expect(await lease.release()).toBe(true);
+      await trial.end(other, 5_000);
+    }),
+  );
+});
+
+test("what no replica had is lost with the master: the holder is told, tokens rise", async () => {
+  const master = await currentMaster();
+  const replicas = group.servers.filter((server) => server !== master);
+  const holders = await each(({ trial, open }) => open(trial));
+  const others = await each(({ trial, open }) => open(trial));
+  await Promise.all(parts.map(({ trial }, at) => trial.turn(holders[at] as Holdfast)));
+  await Promise.all(replicas.map((replica) => replica.pause()));
+  // What is on its way to them would still be read: there must be no way.
+  await master.ask("CLIENT", "KILL", "TYPE", "replica");
+  const leases = await each(async ({ trial }) => {
+    const at = parts.findIndex((part) => part.trial === trial);
+    // Only the holder sees tokens ahead of the clock.
+    const aheadUs = (Date.now() + 3_600_000) * 1_000;
+    await master.ask("ZADD", `{hf:${trial.namespace}}`, aheadUs, "");
+    return await trial.acquire(holders[at] as Holdfast, LONG);
+  });
+  await master.kill();
+  for (const replica of replicas) replica.resume();
+  await group.promoted(master);
+  await Promise.all(
+    parts.map(async ({ trial }, at) => {
+      const [lease, other] = [leases[at] as Lease, others[at] as Holdfast];
+      await waitUntil(() => lease.signal.aborted, { what: "the loss is told" });
+      expect(lease.signal.reason).toMatchObject({ reason: "missing" });
+      expect(await lease.release()).toBe(false);
+      await trial.end(other, 5_000);
+    }),
+  );
+});
