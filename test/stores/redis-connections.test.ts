@@ -72,6 +72,9 @@ describe("one server", () => {
   });
 
   for (const [library, open] of Object.entries(libraries)) {
+    // Where the client has no say, one of them will do.
+    const alike = test.skipIf(library === "node-redis" && !process.env.HOLDFAST_FULL);
+
     test(`${library}: commands lose their connection under a holder and a waiter`, async () => {
       const [a, b] = [await open(server.port), await open(server.port)];
       const lease = await trial.acquire(a, { ttlMs: 900 });
@@ -102,7 +105,7 @@ describe("one server", () => {
       await trial.end(a, 1_000);
     });
 
-    test(`${library}: all stands still for less than the lease, then for longer`, async () => {
+    alike(`${library}: all stands still for less than the lease, then for longer`, async () => {
       const [a, b] = [await open(server.port), await open(server.port)];
       const lease = await trial.acquire(a, { ttlMs: 600 });
       await server.ask("CLIENT", "PAUSE", 250, "ALL");
@@ -118,7 +121,7 @@ describe("one server", () => {
       await trial.end(a, 1_000);
     });
 
-    test(`${library}: the script is forgotten again and again under load`, async () => {
+    alike(`${library}: the script is forgotten again and again under load`, async () => {
       const [a, b] = [await open(server.port), await open(server.port)];
       const isOver = new AbortController();
       const flushing = (async () => {
@@ -133,7 +136,7 @@ describe("one server", () => {
       await trial.end(a, 1_000);
     });
 
-    test(`${library}: another script blocks the server`, async () => {
+    alike(`${library}: another script blocks the server`, async () => {
       const locks = await open(server.port);
       await trial.turn(locks);
       const blocking = server.ask("EVAL", "while true do end", 0).catch((error: Error) => error);
@@ -162,7 +165,7 @@ describe("one server", () => {
       await trial.end(b, 1_000);
     });
 
-    test(`${library}: too few replicas to write`, async () => {
+    alike(`${library}: too few replicas to write`, async () => {
       const locks = await open(server.port);
       const lease = await trial.acquire(locks, { ttlMs: 900 });
       await server.ask("CONFIG", "SET", "min-replicas-to-write", 1);

@@ -11,7 +11,7 @@ import { Trial } from "./redis-trial.js";
 
 const TTL_MS = 800;
 const CLAIM_MS = 400;
-const ROUNDS = process.env.HOLDFAST_FULL ? 12 : 2;
+const ROUNDS = process.env.HOLDFAST_FULL ? 12 : 1;
 
 let server: RedisServer;
 let trial: Trial;
