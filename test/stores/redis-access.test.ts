@@ -15,6 +15,7 @@ import { type RedisSentinel, startSentinel } from "../servers/redis-sentinel.js"
 import { type Client, type StoreOptions, Trial } from "./redis-trial.js";
 
 const host = "127.0.0.1";
+const OPENSSL = "openssl";
 const access = { username: "locks", password: "password" };
 const page = readFileSync(new URL("../../docs/stores/redis.md", import.meta.url), "utf8");
 const [line = ""] = /^ACL SETUSER .*$/m.exec(page) ?? [];
@@ -154,7 +155,7 @@ describe("TLS", () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "holdfast-tls-"));
-    const openssl = (...args: string[]) => execFileSync("openssl", args, { stdio: "pipe" });
+    const openssl = (...args: string[]) => execFileSync(OPENSSL, args, { stdio: "pipe" });
     const days = ["-days", "2", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
     const authority = ["-keyout", file("ca.key"), "-out", file("ca.pem"), "-subj", "/CN=authority"];
     openssl("req", "-x509", ...days, ...authority);

@@ -125,8 +125,7 @@ test("what no replica had is lost with the master: the holder is told, tokens ri
   const leases = await each(async ({ trial }) => {
     const at = parts.findIndex((part) => part.trial === trial);
     // Only the holder sees tokens ahead of the clock.
-    const aheadUs = (Date.now() + 3_600_000) * 1_000;
-    await master.ask("ZADD", `{hf:${trial.namespace}}`, aheadUs, "");
+    await trial.raiseTokens(master);
     return await trial.acquire(holders[at] as Holdfast, LONG);
   });
   await master.kill();

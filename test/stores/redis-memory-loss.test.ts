@@ -45,14 +45,6 @@ async function onStage(
   }
 }
 
-/** Puts the last token an hour ahead, as a clock that was wrong for a while leaves it. */
-async function raiseTokens({ server, trial, holder }: Scene): Promise<void> {
-  await trial.turn(holder);
-  const aheadUs = (Date.now() + 3_600_000) * 1_000;
-  await server.ask("HSET", `{hf:${trial.namespace}}`, "", aheadUs);
-  await trial.turn(holder);
-}
-
 /** The holder learns of its loss with its next renewal, and from the store. */
 async function isNoticed(lease: Lease, sinceMs: number): Promise<void> {
   await waitUntil(() => lease.signal.aborted, { what: "the loss is told" });
@@ -62,8 +54,10 @@ async function isNoticed(lease: Lease, sinceMs: number): Promise<void> {
 }
 
 async function forget(scene: Scene, strike: () => Promise<unknown>): Promise<void> {
-  const { trial, holder, other } = scene;
-  await raiseTokens(scene);
+  const { server, trial, holder, other } = scene;
+  await trial.turn(holder);
+  await trial.raiseTokens(server);
+  await trial.turn(holder);
   const lease = await trial.acquire(holder, { ttlMs: TTL_MS });
   lease.signal.throwIfAborted();
   trial.expectOverlap();
