@@ -28,6 +28,8 @@ export interface Question {
   readonly unit: string;
   readonly better: "lower" | "higher";
   readonly rounds: number;
+  /** Each round starts processes of its own: there is nothing that a first round could warm up. */
+  readonly startsFresh?: boolean;
   contestants(isQuick: boolean): Promise<readonly Contestant[]>;
   goals(of: (name: string) => Standing, standings: readonly Standing[]): readonly Goal[];
   close?(): Promise<void>;
@@ -47,7 +49,8 @@ export interface Standing {
 
 /**
  * Runs all contestants in turn, round by round, each round starting with another one: what disturbs
- * the machine for a while disturbs all of them. The first round warms up and does not count.
+ * the machine for a while disturbs all of them. The first round warms up and does not count; a
+ * quick look has only one that does.
  */
 export async function contest(
   question: Question,
@@ -57,9 +60,9 @@ export async function contest(
   const contestants = await question.contestants(isQuick);
   const samples = new Map<string, Sample[]>(contestants.map(({ name }) => [name, []]));
   const failures = new Map<string, string>();
-  const rounds = isQuick ? Math.min(3, question.rounds) : question.rounds;
+  const rounds = isQuick ? 1 : question.rounds;
   try {
-    for (let round = 0; round <= rounds; round += 1) {
+    for (let round = question.startsFresh ? 1 : 0; round <= rounds; round += 1) {
       for (let turn = 0; turn < contestants.length; turn += 1) {
         const contestant = contestants[(round + turn) % contestants.length] as Contestant;
         const { name } = contestant;

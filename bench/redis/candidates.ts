@@ -21,7 +21,7 @@ export interface Locker {
 export interface Candidate {
   readonly name: string;
   readonly role: "holdfast" | "peer" | "floor";
-  open(port: number): Promise<Locker>;
+  open(port: number, ttlMs?: number): Promise<Locker>;
 }
 
 const TTL_MS = 30_000;
@@ -36,9 +36,9 @@ function holdfast(name: string, fairness: "bounded" | "strict"): Candidate {
   return {
     name,
     role: "holdfast",
-    open: async (port) => {
+    open: async (port, ttlMs = TTL_MS) => {
       const client = new Redis(port);
-      const locks = new Holdfast(redisStore({ client }), { ttlMs: TTL_MS, fairness });
+      const locks = new Holdfast(redisStore({ client }), { ttlMs, fairness });
       return {
         acquire: async (lock) => {
           const lease = await locks.mutex(lock).acquire();
@@ -57,7 +57,7 @@ function holdfast(name: string, fairness: "bounded" | "strict"): Candidate {
 const raw: Candidate = {
   name: "raw SET NX PX + script",
   role: "floor",
-  open: async (port) => {
+  open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port, {
       scripts: { cad: { lua: COMPARE_AND_DELETE, numberOfKeys: 1 } },
     });
@@ -65,7 +65,7 @@ const raw: Candidate = {
     return {
       acquire: async (lock) => {
         const value = randomUUID();
-        const reply = await client.set(lock, value, "PX", TTL_MS, "NX");
+        const reply = await client.set(lock, value, "PX", ttlMs, "NX");
         if (reply !== "OK") throw new Error("the raw pair met contention");
         return () => cad.call(client, lock, value);
       },
@@ -77,10 +77,10 @@ const raw: Candidate = {
 const nodeRedis: Candidate = {
   name: "holdfast on node-redis",
   role: "holdfast",
-  open: async (port) => {
+  open: async (port, ttlMs = TTL_MS) => {
     const client = createClient({ url: `redis://127.0.0.1:${port}` });
     await client.connect();
-    const locks = new Holdfast(redisStore({ client }), { ttlMs: TTL_MS });
+    const locks = new Holdfast(redisStore({ client }), { ttlMs });
     return {
       acquire: async (lock) => {
         const lease = await locks.mutex(lock).acquire();
@@ -97,12 +97,12 @@ const nodeRedis: Candidate = {
 const redlock4: Candidate = {
   name: "redlock 4",
   role: "peer",
-  open: async (port) => {
+  open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port);
     const redlock = new Redlock4([client], { retryCount: TRIES, retryDelay: RETRY_MS });
     return {
       acquire: async (lock) => {
-        const held = await redlock.lock(lock, TTL_MS);
+        const held = await redlock.lock(lock, ttlMs);
         return () => Promise.resolve(held.unlock());
       },
       close: async () => client.disconnect(),
@@ -113,12 +113,12 @@ const redlock4: Candidate = {
 const redlock5: Candidate = {
   name: "redlock 5 beta",
   role: "peer",
-  open: async (port) => {
+  open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port);
     const redlock = new Redlock5([client], { retryCount: -1, retryDelay: RETRY_MS });
     return {
       acquire: async (lock) => {
-        const held = await redlock.acquire([lock], TTL_MS);
+        const held = await redlock.acquire([lock], ttlMs);
         return () => held.release();
       },
       close: async () => client.disconnect(),
@@ -129,7 +129,7 @@ const redlock5: Candidate = {
 const sesamecare: Candidate = {
   name: "@sesamecare-oss/redlock",
   role: "peer",
-  open: async (port) => {
+  open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port);
     const redlock = new SesamecareRedlock([client as never], {
       retryCount: -1,
@@ -137,7 +137,7 @@ const sesamecare: Candidate = {
     });
     return {
       acquire: async (lock) => {
-        const held = await redlock.acquire([lock], TTL_MS);
+        const held = await redlock.acquire([lock], ttlMs);
         return () => held.release();
       },
       close: async () => client.disconnect(),
@@ -148,12 +148,12 @@ const sesamecare: Candidate = {
 const redisSemaphore: Candidate = {
   name: "redis-semaphore",
   role: "peer",
-  open: async (port) => {
+  open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port);
     return {
       acquire: async (lock) => {
         const mutex = new SemaphoreMutex(client as never, lock, {
-          lockTimeout: TTL_MS,
+          lockTimeout: ttlMs,
           acquireTimeout: 600_000,
           retryInterval: RETRY_MS,
         });
@@ -168,7 +168,7 @@ const redisSemaphore: Candidate = {
 const redlockUniversal: Candidate = {
   name: "redlock-universal",
   role: "peer",
-  open: async (port) => {
+  open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port);
     const adapter = new IoredisAdapter(client as never);
     return {
@@ -176,7 +176,7 @@ const redlockUniversal: Candidate = {
         const one = createLock({
           adapter,
           key: lock,
-          ttl: TTL_MS,
+          ttl: ttlMs,
           retryAttempts: TRIES,
           retryDelay: RETRY_MS,
           performance: "lean",

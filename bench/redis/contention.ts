@@ -1,6 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import type { Sample } from "../contest.js";
 import type { Hold, Order, Report } from "./contender.js";
 
 const CONTENDER = fileURLToPath(new URL("./contender.js", import.meta.url));
@@ -30,18 +31,35 @@ export async function contend(order: Order, processes: number): Promise<readonly
 /** A lock that lets two in at once has no figures. */
 function assertExclusive(holds: readonly Hold[][]): void {
   const sorted = inOrder(holds);
-  sorted.forEach(([, heldMs], index) => {
+  sorted.forEach(([, [, heldMs]], index) => {
     const before = sorted[index - 1];
-    if (before && heldMs < before[2]) throw new Error("two held the lock at the same time");
+    if (before && heldMs < before[1][2]) throw new Error("two held the lock at the same time");
   });
 }
 
-export function inOrder(holds: readonly Hold[][]): Hold[] {
-  return holds.flat().sort((a, b) => a[1] - b[1]);
+/** All holds in the order in which they began, each with the number of its worker. */
+export function inOrder(holds: readonly Hold[][]): (readonly [worker: number, hold: Hold])[] {
+  const all = holds.flatMap((own, worker) => own.map((hold) => [worker, hold] as const));
+  return all.sort((a, b) => a[1][1] - b[1][1]);
+}
+
+/** What came of many who wanted the same lock. */
+export function contested(holds: readonly Hold[][]): Sample {
+  const all = holds.flat();
+  let [firstMs, lastMs, longestMs] = [Number.POSITIVE_INFINITY, 0, 0];
+  for (const [askedMs, heldMs] of all) {
+    firstMs = Math.min(firstMs, heldMs);
+    lastMs = Math.max(lastMs, heldMs);
+    longestMs = Math.max(longestMs, heldMs - askedMs);
+  }
+  return {
+    value: (all.length * 1000) / (lastMs - firstMs),
+    more: { "longest wait ms": longestMs, "Jain index": jain(holds.map((own) => own.length)) },
+  };
 }
 
 /** 1 when all workers had the same share, 1/n when one had everything. */
-export function jain(counts: readonly number[]): number {
+function jain(counts: readonly number[]): number {
   const sum = counts.reduce((total, count) => total + count, 0);
   const squares = counts.reduce((total, count) => total + count * count, 0);
   return (sum * sum) / (counts.length * squares);

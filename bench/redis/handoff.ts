@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { type Contestant, type Question, quantile } from "../contest.js";
 import { candidates } from "./candidates.js";
+import type { Hold } from "./contender.js";
 import { contend, inOrder } from "./contention.js";
 import { BenchRedis } from "./server.js";
 
@@ -18,8 +19,9 @@ export const handoff: Question = {
   unit: "ms p50",
   better: "lower",
   rounds: 7,
+  startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 500 : 2_000;
+    const forMs = isQuick ? 150 : 2_000;
     const port = await redis.start();
     const locking = candidates
       .filter(({ role }) => role !== "floor")
@@ -30,10 +32,7 @@ export const handoff: Question = {
           round: async () => {
             const order = { candidate: name, port, lock: name, workers: 1, forMs, holdMs: 3 };
             const holds = inOrder(await contend(order, 2));
-            const gaps = holds
-              .slice(1)
-              .map(([, heldMs], index) => heldMs - (holds[index]?.[2] ?? 0));
-            return sample(gaps);
+            return sample(handoffs(holds));
           },
         }),
       );
@@ -61,6 +60,17 @@ function rawMessage(port: number, forMs: number): Contestant {
       }
     },
   };
+}
+
+/** Who takes the lock again after its own release hands nothing over. */
+function handoffs(holds: readonly (readonly [number, Hold])[]): number[] {
+  const gaps: number[] = [];
+  for (let at = 1; at < holds.length; at += 1) {
+    const [before, [, , releasedMs]] = holds[at - 1] as readonly [number, Hold];
+    const [worker, [, heldMs]] = holds[at] as readonly [number, Hold];
+    if (worker !== before) gaps.push(heldMs - releasedMs);
+  }
+  return gaps;
 }
 
 function sample(gaps: readonly number[]): { value: number; more: Record<string, number> } {

@@ -1,6 +1,6 @@
 import { bestOf, type Contestant, type Question } from "../contest.js";
 import { candidates } from "./candidates.js";
-import { contend, inOrder, jain } from "./contention.js";
+import { contend, contested } from "./contention.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
@@ -17,8 +17,9 @@ export const oneName: Question = {
   unit: "grants/s",
   better: "higher",
   rounds: 5,
+  startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 700 : 3_000;
+    const forMs = isQuick ? 150 : 3_000;
     const port = await redis.start();
     return candidates
       .filter(({ role }) => role !== "floor")
@@ -28,16 +29,7 @@ export const oneName: Question = {
           role,
           round: async () => {
             const order = { candidate: name, port, lock: name, workers: WORKERS, forMs, holdMs: 0 };
-            const holds = await contend(order, PROCESSES);
-            const all = inOrder(holds);
-            const spanMs = (all.at(-1)?.[1] ?? 0) - (all[0]?.[1] ?? 0);
-            return {
-              value: (all.length * 1000) / spanMs,
-              more: {
-                "longest wait ms": Math.max(...all.map(([askedMs, heldMs]) => heldMs - askedMs)),
-                "Jain index": jain(holds.map((own) => own.length)),
-              },
-            };
+            return contested(await contend(order, PROCESSES));
           },
         }),
       );

@@ -1,5 +1,7 @@
 import type { Question } from "../contest.js";
 import { commands } from "./commands.js";
+import { crash } from "./crash.js";
+import { names, processes } from "./growth.js";
 import { handoff } from "./handoff.js";
 import { heldLeases } from "./held-leases.js";
 import { manyNames } from "./many-names.js";
@@ -15,4 +17,7 @@ export const questions: readonly Question[] = [
   commands,
   waiters,
   heldLeases,
+  crash,
+  names,
+  processes,
 ];

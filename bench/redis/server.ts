@@ -16,10 +16,45 @@ export class BenchRedis {
     return this.#server;
   }
 
+  /** What the server did so far: its own CPU time, that of scripts in it, and bytes both ways. */
+  async costs(): Promise<Record<string, number>> {
+    const [cpu, stats, commands] = await Promise.all([
+      this.server.info("cpu"),
+      this.server.info("stats"),
+      this.server.info("commandstats"),
+    ]);
+    const cpuS = Number(cpu.used_cpu_user_main_thread) + Number(cpu.used_cpu_sys_main_thread);
+    const bytes = Number(stats.total_net_input_bytes) + Number(stats.total_net_output_bytes);
+    const usOf = (command: string): number =>
+      Number(/usec=(\d+)/.exec(commands[`cmdstat_${command}`] ?? "")?.[1] ?? 0);
+    const scriptUs = usOf("eval") + usOf("evalsha");
+    return { "server CPU µs": cpuS * 1e6, "in scripts µs": scriptUs, bytes };
+  }
+
   async stop(): Promise<void> {
     await this.#server?.close();
     this.#server = undefined;
   }
+}
+
+/** What some pairs of acquire and release took, and what they cost both sides. */
+export async function measured(
+  redis: BenchRedis,
+  pairs: number,
+  run: () => Promise<void>,
+): Promise<{ elapsedMs: number; more: Record<string, number> }> {
+  const before = await redis.costs();
+  const cpuBefore = process.cpuUsage();
+  const startMs = performance.now();
+  await run();
+  const elapsedMs = performance.now() - startMs;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const after = await redis.costs();
+  const more: Record<string, number> = { "client CPU µs/pair": (user + system) / pairs };
+  for (const [key, value] of Object.entries(after)) {
+    more[`${key}/pair`] = (value - (before[key] ?? 0)) / pairs;
+  }
+  return { elapsedMs, more };
 }
 
 /** A contestant of this process that stays connected over all rounds. */

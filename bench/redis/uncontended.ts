@@ -1,6 +1,6 @@
 import type { Question } from "../contest.js";
 import { candidates } from "./candidates.js";
-import { BenchRedis, connected } from "./server.js";
+import { BenchRedis, connected, measured } from "./server.js";
 
 const redis = new BenchRedis();
 
@@ -18,12 +18,13 @@ export const uncontended: Question = {
     return Promise.all(
       candidates.map((candidate) =>
         connected(candidate, port, async (locker) => {
-          const startMs = performance.now();
-          for (let pair = 0; pair < pairs; pair += 1) {
-            const release = await locker.acquire(candidate.name);
-            await release();
-          }
-          return { value: ((performance.now() - startMs) * 1000) / pairs };
+          const { elapsedMs, more } = await measured(redis, pairs, async () => {
+            for (let pair = 0; pair < pairs; pair += 1) {
+              const release = await locker.acquire(candidate.name);
+              await release();
+            }
+          });
+          return { value: (elapsedMs * 1000) / pairs, more };
         }),
       ),
     );
