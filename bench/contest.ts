@@ -30,6 +30,8 @@ export interface Question {
   readonly rounds: number;
   /** Each round starts processes of its own: there is nothing that a first round could warm up. */
   readonly startsFresh?: boolean;
+  /** Left out of a quick look, unless it was asked for by its name. */
+  readonly takesLong?: boolean;
   contestants(isQuick: boolean): Promise<readonly Contestant[]>;
   goals(of: (name: string) => Standing, standings: readonly Standing[]): readonly Goal[];
   close?(): Promise<void>;

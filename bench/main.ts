@@ -25,6 +25,7 @@ const folder = join(import.meta.dirname, "..", "..", "results");
 for (const question of questions) {
   const { store, name, title } = question;
   if (!wanted.every((word) => word === store || word === name)) continue;
+  if (isQuick && question.takesLong && !wanted.includes(name)) continue;
   process.stdout.write(`\n${store} ${name}: ${title}\n`);
   const standings = await contest(question, isQuick, progress);
   progress("");

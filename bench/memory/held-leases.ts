@@ -15,6 +15,8 @@ export const heldLeases: Question = {
   unit: "leases/call",
   better: "higher",
   rounds: 1,
+  startsFresh: true,
+  takesLong: true,
   async contestants(isQuick) {
     const count = isQuick ? 20_000 : 100_000;
     const ttlMs = isQuick ? 3_000 : 15_000;

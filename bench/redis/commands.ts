@@ -15,7 +15,7 @@ export const commands: Question = {
   rounds: 3,
   async contestants(isQuick) {
     const port = await redis.start();
-    const handoffs = isQuick ? 100 : 300;
+    const handoffs = isQuick ? 50 : 300;
     const counted = (name: string, role: Contestant["role"], waiting: number): Contestant => ({
       name: `${name}, ${waiting} wait`,
       role,
@@ -51,18 +51,19 @@ async function countRequests(
     return undefined;
   });
   const locker = await candidate(name).open(proxy.port);
+  const lastTurn = waiting + handoffs;
   let turns = 0;
   let requestsBefore = 0;
   let perHandoff = Number.NaN;
   await Promise.all(
     Array.from({ length: waiting }, async () => {
       // A task that got its turn stands behind again: asking is not part of the handoff.
-      while (turns < handoffs) {
+      while (turns < lastTurn) {
         const release = await locker.acquire(name);
         turns += 1;
         if (turns === waiting) requestsBefore = requests;
         await new Promise((resume) => setTimeout(resume, 1));
-        if (turns === handoffs) perHandoff = (requests - requestsBefore) / (handoffs - waiting);
+        if (turns === lastTurn) perHandoff = (requests - requestsBefore) / handoffs;
         await release();
       }
     }),

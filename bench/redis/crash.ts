@@ -18,6 +18,7 @@ export const crash: Question = {
   better: "lower",
   rounds: 9,
   startsFresh: true,
+  takesLong: true,
   async contestants() {
     const port = await redis.start();
     return candidates

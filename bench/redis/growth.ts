@@ -14,6 +14,7 @@ export const names: Question = {
   unit: "µs/pair",
   better: "lower",
   rounds: 7,
+  takesLong: true,
   async contestants(isQuick) {
     const port = await redis.start();
     const pairs = isQuick ? 200 : 1_000;
@@ -50,6 +51,7 @@ export const processes: Question = {
   better: "higher",
   rounds: 3,
   startsFresh: true,
+  takesLong: true,
   async contestants(isQuick) {
     const port = await redis.start();
     const forMs = isQuick ? 150 : 2_000;

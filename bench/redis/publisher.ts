@@ -19,9 +19,10 @@ if (isListener) {
   const listener = fork(file, [JSON.stringify({ port, isListener: true })]);
   const client = new Redis(port);
   const lags: number[] = [];
-  const untilMs = nowMs() + forMs;
+  let untilMs = Number.POSITIVE_INFINITY;
   listener.on("message", async (message) => {
     if (typeof message === "number") lags.push(message);
+    else untilMs = nowMs() + forMs;
     if (nowMs() >= untilMs) {
       listener.kill("SIGKILL");
       process.send?.(lags, () => process.exit(0));
