@@ -16,6 +16,8 @@ export interface Driver {
   /** Only one server at a time answers, and `changes` tells whenever that may be another. */
   readonly hasOneConnection: boolean;
   readonly database: number;
+  /** Where its server is, as the client was told; null where it finds that out by itself. */
+  readonly address: string | null;
   /** What the client puts before every key by itself. */
   readonly keyPrefix: string;
   /** How often the client's connection has changed: a call may have been sent twice over it. */

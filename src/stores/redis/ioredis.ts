@@ -13,7 +13,14 @@ export interface Ioredis extends Emitter {
 
 /** What we use of ioredis 5 and 6: one connection, found directly or by Sentinel. */
 interface Plain extends Emitter {
-  readonly options: { readonly keyPrefix?: unknown; readonly db?: unknown };
+  readonly options: {
+    readonly keyPrefix?: unknown;
+    readonly db?: unknown;
+    readonly sentinels?: unknown;
+    readonly path?: unknown;
+    readonly host?: string;
+    readonly port?: number;
+  };
   readonly stream?: { unref?(): unknown };
   call(command: string, args: readonly string[]): Promise<unknown>;
   duplicate(override: object): Plain;
@@ -24,11 +31,7 @@ interface Cluster extends Emitter {
   readonly options: { readonly keyPrefix?: unknown; readonly redisOptions?: object };
   readonly slots: readonly (readonly string[] | undefined)[];
   call(command: string, args: readonly string[]): Promise<unknown>;
-  nodes(role: "master"): readonly Node[];
-}
-
-interface Node extends Plain {
-  readonly options: Plain["options"] & { readonly host?: string; readonly port?: number };
+  nodes(role: "master"): readonly Plain[];
 }
 
 export function isIoredis(client: unknown): client is Ioredis {
@@ -46,11 +49,12 @@ export function ioredisDriver(client: Ioredis): Driver {
 }
 
 function plainDriver(client: Plain): Driver {
-  const { keyPrefix, db } = client.options;
+  const { keyPrefix, db, sentinels, path, host, port } = client.options;
   return {
     isCluster: false,
     hasOneConnection: true,
     database: Number(db ?? 0),
+    address: sentinels ? null : String(path ?? `${host}:${port}`),
     keyPrefix: String(keyPrefix ?? ""),
     changes: countChanges(client, (onChange) => client.on("close", onChange)),
     send: (_key, command, args) => client.call(command, args),
@@ -65,6 +69,7 @@ function clusterDriver(client: Cluster): Driver {
     isCluster: true,
     hasOneConnection: false,
     database: 0,
+    address: null,
     keyPrefix: prefix,
     changes: countChanges(client, (onChange) => {
       const watch = (node: unknown): void => void (node as Emitter).on("close", onChange);

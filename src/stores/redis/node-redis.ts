@@ -13,7 +13,10 @@ export interface NodeRedis extends Emitter {
 /** What we use of node-redis 5 and 6. */
 interface Plain extends Emitter {
   readonly isOpen: boolean;
-  readonly options?: { readonly database?: unknown; readonly socket?: object };
+  readonly options?: {
+    readonly database?: unknown;
+    readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
+  };
   sendCommand(args: readonly string[]): Promise<unknown>;
   duplicate(overrides: object): Plain;
   connect(): Promise<unknown>;
@@ -66,10 +69,12 @@ export function nodeRedisDriver(client: NodeRedis): Driver {
 }
 
 function plainDriver(client: Plain): Driver {
+  const { path, host = "localhost", port = 6379 } = client.options?.socket ?? {};
   return {
     isCluster: false,
     hasOneConnection: true,
     database: Number(client.options?.database ?? 0),
+    address: path ?? `${host}:${port}`,
     keyPrefix: "",
     changes: changesOf(client),
     send: (_key, command, args) => client.sendCommand([command, ...args]),
@@ -82,6 +87,7 @@ function clusterDriver(client: Cluster): Driver {
     isCluster: true,
     hasOneConnection: false,
     database: 0,
+    address: null,
     keyPrefix: "",
     changes: changesOf(client),
     send: (key, command, args) => client.sendCommand(key, false, [command, ...args]),
@@ -104,6 +110,7 @@ function sentinelDriver(client: Sentinel): Driver {
     isCluster: false,
     hasOneConnection: false,
     database: 0,
+    address: null,
     keyPrefix: "",
     changes: changesOf(client),
     send: (_key, command, args) => client.sendCommand(false, [command, ...args]),
