@@ -186,6 +186,39 @@ export class ReplicationError extends StoreError {
   }
 }
 
+/** What one of several independent nodes said. */
+export interface NodeVote {
+  readonly node: string;
+  readonly vote:
+    | "granted"
+    | "held"
+    | "too_low"
+    | "too_high"
+    | "not_voting"
+    | "missing"
+    | "time_out"
+    | "error";
+  /** The same in words, with the text of an error. */
+  readonly detail: string;
+}
+
+/** Too few of several independent nodes agreed; `votes` says what each of them did. */
+export class QuorumError extends StoreError {
+  static override readonly brand: string = "QuorumError";
+  override readonly code = "HF_STORE_QUORUM";
+  readonly votes: readonly NodeVote[];
+
+  constructor(
+    votes: readonly NodeVote[],
+    advice: string,
+    context: ErrorContext & { outcome: Outcome; retryable?: boolean },
+  ) {
+    const said = votes.map(({ node, detail }) => `${node}: ${detail.replace(/\.$/, "")}`);
+    super(`No majority of the ${votes.length} nodes (${said.join("; ")}). ${advice}`, context);
+    this.votes = votes;
+  }
+}
+
 /** The store cannot do this; the message says which can. */
 export class UnsupportedError extends HoldfastError {
   static override readonly brand: string = "UnsupportedError";

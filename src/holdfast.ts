@@ -25,6 +25,8 @@ export interface RevokeOptions {
   readonly reason: string;
 }
 
+const SHARED = "shared locks";
+
 /** Binds a store to defaults, and gives out locks. A store belongs to one Holdfast. */
 export class Holdfast implements AsyncDisposable {
   readonly #client: Client;
@@ -152,7 +154,7 @@ export class Holdfast implements AsyncDisposable {
   ): StoreLock {
     checkName(name);
     const { traits } = this.#client.store;
-    this.#demandTrait(traits.modes.includes(mode), `${mode} locks`);
+    this.#demandTrait(traits.modes.includes(mode), mode === "shared" ? SHARED : `${mode} locks`);
     const options = resolveOptions(defaults, traits, this.#defaults);
     return new StoreLock(this.#client, { space, name, mode, weight: 1, limit }, options);
   }
@@ -160,8 +162,10 @@ export class Holdfast implements AsyncDisposable {
   #demandTrait(isThere: boolean, what: string): void {
     if (isThere) return;
     const { name } = this.#client.store;
+    const { exclusiveBecause } = this.#client.store.traits;
+    const why = what === SHARED && exclusiveBecause ? `, because ${exclusiveBecause}` : "";
     throw new UnsupportedError(
-      `The ${name} store has no ${what}; memory, file, redis and etcd stores do.`,
+      `The ${name} store has no ${what}${why}; memory, file, redis and etcd stores do.`,
       { store: name },
     );
   }

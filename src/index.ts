@@ -1,11 +1,12 @@
 export { connect } from "./connect.js";
-export type { BlockedBy, ErrorContext, LossReason, Outcome } from "./errors.js";
+export type { BlockedBy, ErrorContext, LossReason, NodeVote, Outcome } from "./errors.js";
 export {
   AcquireTimeoutError,
   ClosedError,
   HoldfastError,
   InvalidOptionError,
   LeaseLostError,
+  QuorumError,
   ReplicationError,
   StoreError,
   UnsupportedError,

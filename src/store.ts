@@ -20,6 +20,8 @@ export interface Traits {
   /** `release` can leave a mark, as `once` needs it. */
   readonly marks: boolean;
   readonly minTtlMs: number;
+  /** Why there are no shared locks, where there are none: whoever asks for one reads it. */
+  readonly exclusiveBecause?: string;
 }
 
 /** One acquisition, as the store is asked for it. */
