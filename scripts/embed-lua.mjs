@@ -1,39 +1,56 @@
-// Writes the Lua of the Redis store into a module, because nothing is read from disk at run time.
+// Writes the Lua of the stores into modules, because nothing is read from disk at run time.
 // `node scripts/embed-lua.mjs` after a change of a `.lua` file; `--check` only compares.
 import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { root } from "./run.mjs";
 
-const folder = `${root}src/stores/redis/`;
-const target = `${folder}script.generated.ts`;
+/**
+ * By store: the parts in the order in which each may use what was before it, and those that the
+ * script consists of; they include the others.
+ *
+ * @type {Record<string, { parts: readonly string[], script: readonly string[] }>}
+ */
+const stores = {
+  redis: {
+    parts: [
+      "lone",
+      "batch",
+      "entry",
+      "state",
+      "queue",
+      "holders",
+      "shared",
+      "rules",
+      "ending",
+      "oversight",
+    ],
+    script: ["lone", "batch"],
+  },
+  redlock: { parts: ["node", "verbs"], script: ["node", "verbs"] },
+};
 
-/** The script is the first two, which include the others; each may use what was before it. */
-const parts = /** @type {const} */ ([
-  "lone",
-  "batch",
-  "entry",
-  "state",
-  "queue",
-  "holders",
-  "shared",
-  "rules",
-  "ending",
-  "oversight",
-]);
+/** @param {string} store */
+const target = (store) => `${root}src/stores/${store}/script.generated.ts`;
 
-/** What the module should be, after every header was held against its code. */
-function embedded() {
+/**
+ * What the module should be, after every header was held against its code.
+ *
+ * @param {string} store
+ */
+function embedded(store) {
+  const { parts, script: main } = stores[store] ?? { parts: [], script: [] };
   /** @type {Set<string>} */
   const declared = new Set();
   /** @type {Record<string, string>} */
   const code = {};
   for (const part of parts) {
-    const [header = "", body = ""] = split(readFileSync(`${folder}lua/${part}.lua`, "utf8"));
-    checkHeader(part, header, body, declared);
+    const file = `${root}src/stores/${store}/lua/${part}.lua`;
+    const [header = "", body = ""] = split(readFileSync(file, "utf8"));
+    checkHeader(`${store}/lua/${part}.lua`, header, body, declared, part === parts[0]);
     code[part] = withoutComments(body);
   }
   const include = (/** @type {string} */ text) =>
     text.replace(/^ *include\('(\w+)'\)$/gm, (_, /** @type {string} */ part) => code[part] ?? "");
-  const script = include(include(`${code.lone}\n${code.batch}`));
+  const script = include(include(main.map((part) => code[part]).join("\n")));
   if (/`|\$\{|\\/.test(script)) throw new Error("The Lua must do without `, ${ and \\.");
   return [
     "// Written by scripts/embed-lua.mjs from lua/*.lua: change those, and run it.",
@@ -42,9 +59,13 @@ function embedded() {
   ].join("\n");
 }
 
-/** Whether the module is what its sources say. */
-function isCurrent() {
-  return existsSync(target) && readFileSync(target, "utf8") === embedded();
+/**
+ * Whether the module is what its sources say.
+ *
+ * @param {string} store
+ */
+function isCurrent(store) {
+  return existsSync(target(store)) && readFileSync(target(store), "utf8") === embedded(store);
 }
 
 /**
@@ -61,17 +82,18 @@ function split(text) {
  * A header that lies is worse than none: what it takes was declared before and is used, what it
  * gives is declared here, and its commands are exactly those called.
  *
- * @param {string} part
+ * @param {string} file
  * @param {string} header
  * @param {string} body
  * @param {Set<string>} declared
+ * @param {boolean} isFirst
  */
-function checkHeader(part, header, body, declared) {
+function checkHeader(file, header, body, declared, isFirst) {
   const wrong = (/** @type {string} */ what) => {
-    throw new Error(`lua/${part}.lua: ${what}`);
+    throw new Error(`${file}: ${what}`);
   };
   const used = new Set(withoutComments(body).match(/(?<![.\w])[A-Za-z_]\w*/g) ?? []);
-  for (const name of part === parts[0] ? [] : field(header, "in")) {
+  for (const name of isFirst ? [] : field(header, "in")) {
     if (!declared.has(name)) wrong(`takes ${name}, which no part before it gives`);
     if (!used.has(name)) wrong(`takes ${name} for nothing`);
   }
@@ -119,9 +141,10 @@ function withoutComments(body) {
 }
 
 if (realpathSync(process.argv[1] ?? "") === import.meta.filename) {
-  if (!process.argv.includes("--check")) writeFileSync(target, embedded());
-  if (!isCurrent()) {
-    console.error("src/stores/redis/script.generated.ts is stale: node scripts/embed-lua.mjs");
+  for (const store of Object.keys(stores)) {
+    if (!process.argv.includes("--check")) writeFileSync(target(store), embedded(store));
+    if (isCurrent(store)) continue;
+    console.error(`src/stores/${store}/script.generated.ts is stale: node scripts/embed-lua.mjs`);
     process.exitCode = 1;
   }
 }

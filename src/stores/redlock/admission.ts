@@ -1,0 +1,103 @@
+/**
+ * Which nodes may vote, and from when: the delayed restart of the published algorithm, done by
+ * software. Pure: from what the nodes say of themselves to what each of them is to be told.
+ *
+ * A node that restarted may have forgotten votes for leases that still live, and ballots that were
+ * the tokens of grants. So it votes again only when every lease it may have forgotten is over, and
+ * not below any ballot that it may have forgotten. Both are known to a majority of the others: any
+ * majority that granted something with this node's vote has a node in common with it.
+ */
+import { majorityOf } from "./ballot.js";
+
+/** What a node says of itself. */
+export interface Survey {
+  /** Of the process that answered. */
+  readonly run: string;
+  readonly nowUs: number;
+  /** What it was told last, maybe in an earlier life; null when it knows nothing. */
+  readonly marker: Marker | null;
+}
+
+export interface Marker {
+  readonly run: string;
+  readonly set: string;
+  readonly fromMs: number;
+  /** No lease is longer than this. */
+  readonly maxTtlMs: number;
+  /** Null until it has learned it. */
+  readonly floor: number | null;
+  /** No ballot that it voted for is above this. */
+  readonly top: number;
+}
+
+/** What a node is to be told. */
+export type Instruction =
+  | {
+      readonly type: "mark";
+      readonly run: string;
+      /** Votes after the longest lease; after the longest lease since its process began; now. */
+      readonly how: "join" | "boot" | "now";
+      readonly maxTtlMs: number;
+      readonly floor: number | null;
+    }
+  | { readonly type: "admit"; readonly run: string; readonly floor: number };
+
+export interface AdmissionRules {
+  readonly set: string;
+  /** The longest lease, as far as this client knows. */
+  readonly maxTtlMs: number;
+  readonly bootstrap: "wait" | "now";
+}
+
+/** One instruction for each node that needs one; null for the others, and for those not heard. */
+export function admit(
+  surveys: readonly (Survey | null)[],
+  rules: AdmissionRules,
+): (Instruction | null)[] {
+  return surveys.map((survey, at) => {
+    if (survey === null) return null;
+    const others = surveys.filter((_, index) => index !== at);
+    return instruct(survey, others, majorityOf(surveys.length), rules);
+  });
+}
+
+function instruct(
+  survey: Survey,
+  others: readonly (Survey | null)[],
+  majority: number,
+  { set, maxTtlMs, bootstrap }: AdmissionRules,
+): Instruction | null {
+  const { run, nowUs, marker } = survey;
+  const isMarked = marker?.run === run;
+  const isStrange = isMarked && marker.set !== set;
+  if (isStrange && bootstrap === "wait") return null;
+  if (isMarked && !isStrange && marker.floor !== null) return null;
+
+  const informed: Marker[] = [];
+  let unheard = 0;
+  for (const other of others) {
+    if (other === null) unheard += 1;
+    else if (isInformed(other, set)) informed.push(other.marker);
+  }
+  const markers = marker ? [marker, ...informed] : informed;
+  const longestMs = Math.max(maxTtlMs, ...markers.map((one) => one.maxTtlMs));
+  const top = Math.max(0, ...informed.map((one) => one.top));
+
+  if (informed.length >= majority) {
+    if (!isMarked) return { type: "mark", run, how: "join", maxTtlMs: longestMs, floor: null };
+    if (!isStrange && marker.fromMs * 1000 <= nowUs) return { type: "admit", run, floor: top };
+    return null;
+  }
+  const floor = Math.max(top, nowUs);
+  if (bootstrap === "now") return { type: "mark", run, how: "now", maxTtlMs: longestMs, floor };
+  // Those that are not heard may know: only they can tell that nothing is lost.
+  if (informed.length + unheard >= majority) return null;
+  if (isMarked) return marker.fromMs * 1000 <= nowUs ? { type: "admit", run, floor } : null;
+  return { type: "mark", run, how: "boot", maxTtlMs: longestMs, floor };
+}
+
+/** It remembers everything it voted for, or has learned what it forgot. */
+function isInformed(survey: Survey, set: string): survey is Survey & { readonly marker: Marker } {
+  const { marker, run } = survey;
+  return marker?.run === run && marker.set === set && marker.floor !== null;
+}

@@ -1,0 +1,141 @@
+/**
+ * Locks on a majority of independent Redis or Valkey servers: the Redlock algorithm, with tokens.
+ *
+ * Why it is safe: a node votes for one owner at a time, until its expiry, and any two majorities
+ * share a node. A holder's deadline counts from before its requests were sent and lies before the
+ * expiry at a majority, so it stops believing before any other majority can come about, unless the
+ * clocks of servers jump. Tokens are ballots: a node votes only above the highest it stored, and
+ * only votes at exactly one ballot make a grant, so the next grant shares a node that knows a lower
+ * one. What is given up is closed on all nodes, so that no late request revives it. A node that
+ * restarted or lost its data does not vote before every lease that it may have forgotten is over,
+ * and never below a ballot that a majority of the others knows of.
+ */
+import { InvalidOptionError } from "../../errors.js";
+import type { Store } from "../../store.js";
+import { type Driver, driverOf } from "../redis/driver.js";
+import type { Ioredis } from "../redis/ioredis.js";
+import type { NodeRedis } from "../redis/node-redis.js";
+import { openNodes } from "./open-nodes.js";
+import { RedlockNode } from "./redlock-node.js";
+import { RedlockStore } from "./redlock-store.js";
+
+export interface RedlockStoreOptions {
+  /**
+   * One client for each server: ioredis 5 or 6, or redis (node-redis) 5 or 6. At least 2, better 3
+   * or 5; all processes must name the same ones. They stay yours: they are never closed.
+   */
+  readonly clients: readonly (Ioredis | NodeRedis)[];
+  /**
+   * What the servers are called, in the order of `clients`: the same names in every process.
+   * Default: host and port of the clients, so needed where processes reach them by different ones.
+   */
+  readonly nodeNames?: readonly string[];
+  /** Locks of different namespaces do not meet. Default: the empty one. */
+  readonly namespace?: string;
+  /** How long to wait for one server; never more than a fifth of the ttl. Default 50. */
+  readonly nodeTimeoutMs?: number;
+  /** By which part of a lease the clocks of servers and clients may run apart. Default 0.01. */
+  readonly driftFactor?: number;
+  /**
+   * The longest lease ever used, for the case that all servers lose their data at once: so long
+   * they wait before they vote. Longer leases raise it by themselves while they run. Default 30,000.
+   */
+  readonly maxTtlMs?: number;
+  /**
+   * `"now"`: nobody holds a lock of these servers, so they need not wait where no majority
+   * remembers. Default `"wait"`.
+   */
+  readonly bootstrap?: "wait" | "now";
+}
+
+const LEAST_NODES = 2;
+const MOST_DRIFT = 0.2;
+
+/** Locks on a majority of servers. Throws `InvalidOptionError` where the options cannot work. */
+export function redlockStore(options: RedlockStoreOptions): Store {
+  return open(options);
+}
+
+function open(options: RedlockStoreOptions, onClose?: () => Promise<unknown>): Store {
+  const { clients, namespace = "", nodeTimeoutMs = 50, driftFactor = 0.01 } = options;
+  const { maxTtlMs = 30_000, bootstrap = "wait" } = options;
+  demand(
+    Array.isArray(clients) && clients.length >= LEAST_NODES,
+    "clients",
+    clients?.length,
+    "must be one client for each server, 3 or more (2 at least); redisStore is for one server",
+  );
+  demand(
+    typeof namespace === "string" && !/\p{Surrogate}/u.test(namespace),
+    "namespace",
+    namespace,
+    "must be a well-formed string",
+  );
+  demand(nodeTimeoutMs >= 1, "nodeTimeoutMs", nodeTimeoutMs, "must be at least 1");
+  demand(
+    driftFactor >= 0 && driftFactor <= MOST_DRIFT,
+    "driftFactor",
+    driftFactor,
+    `must be from 0 to ${MOST_DRIFT}`,
+  );
+  demand(maxTtlMs >= 1 && Number.isFinite(maxTtlMs), "maxTtlMs", maxTtlMs, "must be at least 1");
+  const isKnown = bootstrap === "wait" || bootstrap === "now";
+  demand(isKnown, "bootstrap", bootstrap, 'must be "wait" or "now"');
+  const nodes = nodesOf(clients.map(driverOf), options.nodeNames);
+  const settings = { namespace, nodeTimeoutMs, driftFactor, maxTtlMs, bootstrap };
+  return new RedlockStore(nodes, onClose ? { ...settings, onClose } : settings);
+}
+
+function nodesOf(drivers: readonly Driver[], names?: readonly string[]): RedlockNode[] {
+  demand(
+    names === undefined || names.length === drivers.length,
+    "nodeNames",
+    names,
+    "must have one name for each client",
+  );
+  const nodes = drivers.map((driver, at) => {
+    const isOne = !driver.isCluster;
+    demand(isOne, "clients", "a Cluster", "must each be of one server: a Cluster is none");
+    const name = names?.[at] ?? driver.address?.replace(/^(localhost|::1):/, "127.0.0.1:");
+    const rule = "must name each server, where a client finds it by Sentinel";
+    demand(name !== undefined, "nodeNames", name, rule);
+    demand(!/[,\s]/.test(name), "nodeNames", name, "must have no commas and no spaces");
+    return new RedlockNode(name, driver);
+  });
+  const isDistinct = new Set(nodes.map(({ name }) => name)).size === nodes.length;
+  const all = nodes.map(({ name }) => name).join(",");
+  demand(isDistinct, names ? "nodeNames" : "clients", all, "must be of different servers");
+  return nodes;
+}
+
+function demand(isMet: boolean, option: string, value: unknown, rule: string): asserts isMet {
+  if (!isMet) throw new InvalidOptionError(option, value, rule);
+}
+
+/**
+ * Opens `redlock://user:password@h1:6379,h2:6379,h3:6379/5` (`redlocks:` with TLS), with
+ * `namespace`, `nodeTimeoutMs`, `driftFactor`, `maxTtlMs` and `bootstrap=now` as parameters. Uses
+ * ioredis where installed, else redis.
+ */
+export async function openRedlockStore(url: URL): Promise<Store> {
+  const { searchParams } = url;
+  const numbers = ["nodeTimeoutMs", "driftFactor", "maxTtlMs"].flatMap((name) => {
+    const text = searchParams.get(name);
+    return text === null ? [] : [[name, Number(text)]];
+  });
+  const bootstrap = searchParams.get("bootstrap") ?? "wait";
+  const { clients, names, close } = await openNodes(url);
+  const options = {
+    clients,
+    nodeNames: names,
+    namespace: searchParams.get("namespace") ?? "",
+    bootstrap: bootstrap as "wait" | "now",
+    ...Object.fromEntries(numbers),
+  };
+  try {
+    return open(options, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,181 @@
+/** What the nodes keep, for people: who holds a lock, which are in use, and to end one by hand. */
+import { NO_LIMIT } from "../../rules/fits.js";
+import type { Space } from "../../rules/name.js";
+import type { LockView, WaiterView } from "../../store.js";
+import type { Port } from "../../time/port.js";
+import { within } from "../../time/timers.js";
+import { storeError } from "../redis/failure.js";
+import { majorityOf } from "./ballot.js";
+import { holderView, markView, type NameRecord, parseRecord } from "./name-record.js";
+import { Poll } from "./poll.js";
+import { quorumError } from "./quorum-report.js";
+import type { RedlockKeys } from "./redlock-keys.js";
+import type { RedlockNode } from "./redlock-node.js";
+import type { Failure } from "./vote.js";
+
+const LOOK_MS = 1_000;
+const SCAN_MS = 5_000;
+/** So many names at a time are looked at for a list. */
+const LIST_CHUNK = 50;
+
+/** The plain key at one node. */
+interface Kept {
+  readonly value: string;
+  readonly remainingMs: number;
+  readonly record: NameRecord | null;
+  /** Who waits, and since when by the clocks of nodes. */
+  readonly line: readonly { readonly member: string; readonly sinceMs: number }[];
+}
+
+export class Inspection {
+  readonly #port: Port;
+  readonly #nodes: readonly RedlockNode[];
+  readonly #keys: RedlockKeys;
+
+  constructor(port: Port, nodes: readonly RedlockNode[], keys: RedlockKeys) {
+    this.#port = port;
+    this.#nodes = nodes;
+    this.#keys = keys;
+  }
+
+  /** Shows whom a majority holds, or may hold as far as the nodes that answered can tell. */
+  async inspect(space: Space, name: string): Promise<LockView> {
+    const poll = this.#ask(space, name, ["look"], decodeKept);
+    await poll.judged;
+    const { answers } = poll;
+    const kept = answers.flatMap((answer) => (answer && "value" in answer ? [answer] : []));
+    const majority = majorityOf(answers.length);
+    if (kept.length < majority) throw quorumError(this.#nodes, failures(answers));
+    const holder = mostKept(kept, majority - (answers.length - kept.length));
+    const nowMs = this.#port.clock.wallUs() / 1000;
+    const view = { space, name, holders: [], waiters: waitersIn(kept, nowMs), mark: null };
+    if (!holder) return view;
+    const { record, remainingMs } = holder;
+    if (record?.kind === "done") return { ...view, mark: markView(record, remainingMs) };
+    return { ...view, holders: [holderView(record, remainingMs, nowMs)] };
+  }
+
+  /** Names that were locked within a day leave a ballot: those of them that are in use. */
+  async *list(space: Space, prefix: string): AsyncIterable<LockView> {
+    const found = await Promise.allSettled(
+      this.#nodes.map((node) =>
+        within(this.#port.timers, SCAN_MS, this.#names(node, space, prefix)),
+      ),
+    );
+    const heard = found.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+    if (heard.length < majorityOf(found.length)) {
+      const answers = found.map((result): Failure | undefined =>
+        result.status === "rejected"
+          ? { type: "error", error: storeError(result.reason) }
+          : undefined,
+      );
+      throw quorumError(this.#nodes, answers);
+    }
+    const names = [...new Set(heard.flat())].sort();
+    for (let start = 0; start < names.length; start += LIST_CHUNK) {
+      const chunk = names.slice(start, start + LIST_CHUNK);
+      const views = await Promise.all(chunk.map((name) => this.inspect(space, name)));
+      for (const view of views) {
+        if (view.holders.length > 0 || view.waiters.length > 0 || view.mark) yield view;
+      }
+    }
+  }
+
+  /** True when it was there and has no majority any more. */
+  async revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
+    const poll = this.#ask(space, name, ["revoke", `${token}`, reason], (raw) => Number(raw));
+    await poll.judged;
+    const { answers } = poll;
+    const count = (code: number): number => answers.filter((answer) => answer === code).length;
+    const { length } = answers;
+    const majority = majorityOf(length);
+    const [ended, absent] = [count(1), count(0)];
+    if (absent > length - majority) return false;
+    if (ended + absent > length - majority) return ended > 0;
+    throw quorumError(this.#nodes, failures(answers), { lockName: name, outcome: "unknown" });
+  }
+
+  async #names(node: RedlockNode, space: Space, prefix: string): Promise<string[]> {
+    const { driver } = node;
+    const pattern = this.#keys.ballots(driver.keyPrefix, space, prefix);
+    const names = new Set<string>();
+    let cursor = "0";
+    do {
+      const args = [cursor, "MATCH", pattern, "COUNT", "1000"];
+      const [next, keys] = (await driver.send("", "scan", args)) as [unknown, readonly unknown[]];
+      for (const key of keys) names.add(this.#keys.nameOf(driver.keyPrefix, space, String(key)));
+      cursor = String(next);
+    } while (cursor !== "0");
+    return [...names];
+  }
+
+  /** Waits for every node, within reason: people want to see all there is. */
+  #ask<Answer>(
+    space: Space,
+    name: string,
+    args: readonly string[],
+    decode: (raw: unknown) => Answer,
+  ): Poll<Answer, true> {
+    return new Poll<Answer, true>(this.#port, {
+      nodes: this.#nodes,
+      keys: this.#keys.of(space, name),
+      args,
+      limitMs: LOOK_MS,
+      decode,
+      judge: (answers) => (answers.includes(undefined) ? null : true),
+    });
+  }
+}
+
+function decodeKept(raw: unknown): Kept {
+  const [value, pttl, text, line] = raw as readonly [unknown, unknown, unknown, readonly unknown[]];
+  const record = parseRecord(String(text));
+  return {
+    value: String(value),
+    remainingMs: Number(pttl) < 0 ? NO_LIMIT : Number(pttl),
+    record: record?.value === String(value) ? record : null,
+    line: line.flatMap((member, at) =>
+      at % 2 === 0 ? [{ member: String(member), sinceMs: Number(line[at + 1]) }] : [],
+    ),
+  };
+}
+
+/** All that any node knows of; what they say of themselves is not kept. */
+function waitersIn(kept: readonly Kept[], nowMs: number): WaiterView[] {
+  const since = new Map<string, number>();
+  for (const { line } of kept) {
+    for (const { member, sinceMs } of line) {
+      since.set(member, Math.min(sinceMs, since.get(member) ?? sinceMs));
+    }
+  }
+  const order = [...since.values()].sort((a, b) => a - b);
+  return order.map((sinceMs) => ({
+    mode: "exclusive",
+    weight: 1,
+    limit: null,
+    meta: {},
+    waitedMs: Math.max(0, nowMs - sinceMs),
+  }));
+}
+
+/** The value that most nodes keep, if they are enough; of those the one that knows most of it. */
+function mostKept(kept: readonly Kept[], least: number): Kept | null {
+  const byValue = new Map<string, Kept[]>();
+  for (const one of kept) {
+    if (one.value === "") continue;
+    byValue.set(one.value, [...(byValue.get(one.value) ?? []), one]);
+  }
+  const [most = []] = [...byValue.values()].sort((a, b) => b.length - a.length);
+  if (most.length < Math.max(1, least)) return null;
+  const known = (one: Kept): number => Object.keys(one.record?.meta ?? {}).length;
+  const [best] = most.toSorted((a, b) => known(b) - known(a) || b.remainingMs - a.remainingMs);
+  return best ?? null;
+}
+
+function failures(answers: readonly unknown[]): (Failure | { type: "open"; stored: number })[] {
+  return answers.map((answer) =>
+    typeof answer === "object" && answer !== null && "type" in answer
+      ? (answer as Failure)
+      : { type: "open", stored: 0 },
+  );
+}

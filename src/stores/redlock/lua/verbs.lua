@@ -1,0 +1,209 @@
+-- What a node does when it is asked: one verb a call, all or nothing.
+--
+-- in:       call match max nowUs nowMs node lock ballot waiters whole runId admission load keep
+--           raiseTop stand pick DAY YEAR
+-- out:      verbs
+-- commands: DEL GET HMGET HSET INFO PEXPIRE PEXPIREAT PTTL PUBLISH SET ZRANGE ZREM
+local verbs = {}
+
+local function inTheWay(holder, stored, raw, rank)
+  return { 'H', whole(stored), call('PTTL', lock), holder, raw or '', rank }
+end
+
+-- A node that may have forgotten says nothing about what it had.
+local function absence()
+  local fields = call('HMGET', node, 'run', 'from')
+  local isSure = fields[1] and fields[1] == runId() and tonumber(fields[2]) <= nowMs
+  return isSure and 0 or -1
+end
+
+-- Whether the lock is kept for somebody else, who was woken, and for how long.
+local function reserved(kind, rest, waiter)
+  if kind ~= 'R' then return nil end
+  local untilMs, who = match(rest, '^(%d+) (.*)$')
+  local leftMs = tonumber(untilMs) - nowMs
+  if leftMs > 0 and who ~= waiter then return leftMs end
+end
+
+-- set owner ballot ttlMs channel waiter sinceMs isEntered meta
+function verbs.vote(set, owner, token, ttlMs, channel, waiter, sinceMs, isEntered, meta)
+  token, ttlMs = tonumber(token), tonumber(ttlMs)
+  local refusal, floor, top = admission(set, ttlMs)
+  if refusal then return refusal end
+  local stored, kind, rest, raw = load(floor)
+  local holder = call('GET', lock)
+  if holder and holder ~= owner then
+    return inTheWay(holder, stored, raw, stand(waiter, tonumber(sinceMs)))
+  end
+  local leftMs = not holder and reserved(kind, rest, waiter)
+  if leftMs then
+    return { 'R', whole(stored), leftMs, stand(waiter, tonumber(sinceMs)) }
+  end
+  if token <= stored then
+    if holder and token == stored then return { 'G', call('PTTL', lock) } end
+    return { 'L', whole(stored) }
+  end
+  if token > nowUs + YEAR then return { 'A', whole(nowUs) } end
+  call('SET', lock, owner, 'PX', ttlMs)
+  keep(token, ' H ' .. table.concat({ owner, whole(token), whole(nowMs), channel, meta }, ' '))
+  raiseTop(top, token)
+  if isEntered == '1' then call('ZREM', waiters, waiter) end
+  return 'G'
+end
+
+-- waiter sinceMs: looks, and enters the waiter if somebody is in the way
+function verbs.wait(waiter, sinceMs)
+  local stored, kind, rest, raw = load(false)
+  local holder = call('GET', lock)
+  local rank = stand(waiter, tonumber(sinceMs))
+  if holder then return inTheWay(holder, stored, raw, rank) end
+  local leftMs = reserved(kind, rest, waiter)
+  if leftMs then return { 'R', whole(stored), leftMs, rank } end
+  return { 'O', whole(stored), rank }
+end
+
+-- waiter reserveMs: it waits no more; if it was just woken, the next one is
+function verbs.leave(waiter, reserveMs)
+  call('ZREM', waiters, waiter)
+  local stored, kind, rest = load(false)
+  if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not call('GET', lock) then
+    keep(stored, pick('', '', tonumber(reserveMs)))
+  end
+  return 1
+end
+
+-- set owner ballot ttlMs channel: never shortens; takes a free node again if nothing newer was here
+function verbs.renew(set, owner, token, ttlMs, channel)
+  token, ttlMs = tonumber(token), tonumber(ttlMs)
+  local holder = call('GET', lock)
+  if holder == owner then
+    local maxMs = call('HMGET', node, 'max')[1] or '0'
+    if tonumber(maxMs) < ttlMs then return { 'T', maxMs } end
+    local leftMs = call('PTTL', lock)
+    if leftMs < ttlMs then
+      call('PEXPIRE', lock, ttlMs)
+      leftMs = ttlMs
+    end
+    -- What is known of the holder stays for as long as the holder does.
+    call('PEXPIREAT', ballot, whole(math.floor((max(nowUs, token) + 2 * DAY) / 1000)))
+    return { 'G', leftMs }
+  end
+  if holder then return { 'H' } end
+  local stored, kind, rest, raw = load(false)
+  if kind == 'V' then
+    local revoked, reason = match(rest, '^(%S+) (.*)$')
+    if revoked == owner then return { 'V', reason } end
+  end
+  local refusal, floor, top = admission(set, ttlMs)
+  if refusal then return refusal end
+  -- A floor is no ballot: it says what may have been here, and the holder proves that it was not.
+  if raw and stored > token then return { 'N' } end
+  call('SET', lock, owner, 'PX', ttlMs)
+  keep(max(stored, token), ' H ' .. table.concat({ owner, whole(token), whole(nowMs), channel, '' }, ' '))
+  raiseTop(top, token)
+  return { 'G', ttlMs, 1 }
+end
+
+-- owner ballot reserveMs keepMs meta waiter sinceMs: `keepMs` leaves a mark, `waiter` goes on waiting
+function verbs.release(owner, token, reserveMs, keepMs, meta, waiter, sinceMs)
+  token, keepMs = tonumber(token), tonumber(keepMs)
+  local holder = call('GET', lock)
+  local isHeld = holder == owner
+  if isHeld then call('DEL', lock) end
+  local stored, kind, rest = load(false)
+  local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
+  stand(waiter, tonumber(sinceMs))
+  if isHeld and keepMs > 0 then
+    local value = 'done:' .. owner
+    call('SET', lock, value, 'PX', keepMs)
+    text = ' D ' .. table.concat({ value, whole(token), whole(nowMs), '-', meta }, ' ')
+    for _, other in ipairs(call('ZRANGE', waiters, 0, -1)) do
+      local channel, id = match(other, '^(.*)/(.*)$')
+      call('PUBLISH', channel, 'w ' .. id)
+    end
+    call('DEL', waiters)
+  elseif isHeld then
+    text = pick(kind, rest, tonumber(reserveMs))
+  end
+  -- A ballot beyond all reason would close the name for as long.
+  if token > nowUs + YEAR then token = 0 end
+  keep(max(stored, token + 1), text)
+  return isHeld and 1 or absence()
+end
+
+-- ballot reason: ends the lease, or drops the mark, that has this very token
+function verbs.revoke(token, reason)
+  local stored, kind, rest = load(false)
+  local owner, held, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%S+)')
+  local isOther = kind ~= 'H' and kind ~= 'D' or held ~= token
+  if isOther or call('GET', lock) ~= owner then return absence() end
+  call('DEL', lock)
+  if channel ~= '-' then call('PUBLISH', channel, 'x ' .. owner .. ' ' .. token .. ' ' .. reason) end
+  pick('', '', 0)
+  keep(max(stored, tonumber(token) + 1), ' V ' .. owner .. ' ' .. reason)
+  return 1
+end
+
+function verbs.look()
+  local line = call('ZRANGE', waiters, 0, -1, 'WITHSCORES')
+  return { call('GET', lock) or '', call('PTTL', lock), call('GET', ballot) or '', line }
+end
+
+-- What this node is, and what it was told.
+function verbs.survey()
+  local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
+  local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
+  for at = 1, 6 do fields[at] = fields[at] or '' end
+  return { runId(), uptime, whole(nowUs), unpack(fields) }
+end
+
+-- run set how maxMs floor: how is "join" (votes after the longest lease), "boot" (after the longest
+-- lease since this process began) or "now"; floor '' is yet to be learned
+function verbs.mark(run, set, how, maxMs, floor)
+  if runId() ~= run then return 0 end
+  maxMs = tonumber(maxMs)
+  local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
+  if fields[1] == run and fields[2] ~= set and how ~= 'now' then return 0 end
+  if fields[1] == run and fields[2] == set and (how ~= 'now' or fields[5] ~= '') then
+    local more = max(0, maxMs - tonumber(fields[4]))
+    call('HSET', node, 'max', whole(fields[4] + more))
+    if more > 0 and tonumber(fields[3]) > nowMs then
+      call('HSET', node, 'from', whole(fields[3] + more))
+    end
+    return 1
+  end
+  local uptime = tonumber(match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
+  local from = 0
+  if how == 'join' then from = nowMs + maxMs end
+  if how == 'boot' then from = nowMs - uptime * 1000 + maxMs end
+  -- An older floor, of a snapshot, is as good as ever.
+  local least = tonumber(fields[5] or '') or 0
+  local top = max(least, tonumber(fields[6] or '') or 0)
+  if floor ~= '' then
+    floor = whole(max(least, tonumber(floor), nowUs))
+    top = max(top, tonumber(floor))
+  end
+  call('HSET', node, 'run', run, 'set', set, 'from', whole(from), 'max', whole(maxMs),
+    'floor', floor, 'top', whole(top))
+  return 1
+end
+
+-- run floor: the time of a node that joined has come
+function verbs.admit(run, floor)
+  local fields = call('HMGET', node, 'run', 'from', 'floor', 'top')
+  if runId() ~= run or fields[1] ~= run or fields[3] ~= '' then return 0 end
+  if tonumber(fields[2]) > nowMs then return 0 end
+  floor = max(tonumber(floor), tonumber(fields[4]))
+  call('HSET', node, 'floor', whole(floor), 'top', whole(floor))
+  return 1
+end
+
+-- set ttlMs: leases may be this long from now on
+function verbs.raise(set, ttlMs)
+  local fields = call('HMGET', node, 'run', 'set', 'max')
+  if not fields[1] or fields[1] ~= runId() or fields[2] ~= set then return 0 end
+  call('HSET', node, 'max', whole(max(tonumber(fields[3]), tonumber(ttlMs))))
+  return 1
+end
+
+return verbs[ARGV[1]](unpack(ARGV, 2))

@@ -1,0 +1,143 @@
+/** Tells the nodes what they need to know before they vote; see admission.ts for the rules. */
+import { InvalidOptionError } from "../../errors.js";
+import type { Port } from "../../time/port.js";
+import { type AdmissionRules, admit, type Instruction, type Survey } from "./admission.js";
+import { majorityOf } from "./ballot.js";
+import { Poll } from "./poll.js";
+import type { RedlockNode } from "./redlock-node.js";
+import type { Failure } from "./vote.js";
+
+/** In the background, nodes that cannot be let in yet are looked at no more often. */
+const LEAST_INTERVAL_MS = 500;
+
+export class Membership {
+  readonly #port: Port;
+  readonly #nodes: readonly RedlockNode[];
+  readonly #keys: readonly string[];
+  readonly #rules: AdmissionRules;
+  readonly #limitMs: number;
+  #admitting: Promise<void> | null = null;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  #maxTtlMs: number;
+
+  constructor(
+    port: Port,
+    nodes: readonly RedlockNode[],
+    keys: readonly string[],
+    rules: AdmissionRules,
+    limitMs: number,
+  ) {
+    this.#port = port;
+    this.#nodes = nodes;
+    this.#keys = keys;
+    this.#rules = rules;
+    this.#limitMs = limitMs;
+    this.#maxTtlMs = rules.maxTtlMs;
+  }
+
+  /** Looks at all nodes and lets in whom it may. One at a time, for all who ask. */
+  readmit(): Promise<void> {
+    this.#admitting ??= this.#readmit().finally(() => {
+      this.#admitting = null;
+      this.#lastMs = this.#port.clock.nowMs();
+    });
+    return this.#admitting;
+  }
+
+  /** A node was met that does not vote; whoever asked it has its majority, or will say so. */
+  onSleeper(): void {
+    if (this.#port.clock.nowMs() - this.#lastMs < LEAST_INTERVAL_MS) return;
+    // Whoever needs the node asks again, and is told what is wrong.
+    this.readmit().catch(() => {});
+  }
+
+  /** A lease of this length may be voted for only when a majority knows that there are such. */
+  async announce(ttlMs: number): Promise<boolean> {
+    const ttl = Math.ceil(ttlMs);
+    const poll = this.#ask<boolean, boolean>(["raise", this.#rules.set, `${ttl}`], {
+      decode: (raw) => Number(raw) === 1,
+      judge: (answers) => {
+        const majority = majorityOf(answers.length);
+        if (answers.filter((answer) => answer === true).length >= majority) return true;
+        return answers.includes(undefined) ? null : false;
+      },
+    });
+    const isKnown = await poll.judged;
+    if (isKnown) this.#maxTtlMs = Math.max(this.#maxTtlMs, ttl);
+    return isKnown === true;
+  }
+
+  async #readmit(): Promise<void> {
+    const poll = this.#ask<Survey, "heard">(["survey"], {
+      decode: decodeSurvey,
+      judge: (answers) => (answers.includes(undefined) ? null : "heard"),
+    });
+    await poll.judged;
+    const surveys = poll.answers.map((answer) => (answer && "run" in answer ? answer : null));
+    this.#demandDistinct(surveys);
+    const instructions = admit(surveys, { ...this.#rules, maxTtlMs: this.#maxTtlMs });
+    await Promise.all(instructions.map((instruction, at) => this.#tell(at, instruction)));
+  }
+
+  #demandDistinct(surveys: readonly (Survey | null)[]): void {
+    for (const [at, survey] of surveys.entries()) {
+      const twin = surveys.findIndex((other) => other !== null && other.run === survey?.run);
+      if (survey === null || twin === at) continue;
+      const [name, other] = [this.#nodes[at]?.name, this.#nodes[twin]?.name];
+      const rule = `must be of different servers: ${other} and ${name} are one`;
+      throw new InvalidOptionError("clients", name, rule);
+    }
+  }
+
+  async #tell(at: number, instruction: Instruction | null): Promise<void> {
+    const node = this.#nodes[at];
+    if (!instruction || !node) return;
+    const { run, floor } = instruction;
+    const args =
+      instruction.type === "admit"
+        ? ["admit", run, `${floor}`]
+        : [
+            "mark",
+            run,
+            this.#rules.set,
+            instruction.how,
+            `${Math.ceil(instruction.maxTtlMs)}`,
+            `${floor ?? ""}`,
+          ];
+    const poll = new Poll<boolean, true>(this.#port, {
+      nodes: [node],
+      keys: this.#keys,
+      args,
+      limitMs: this.#limitMs,
+      decode: (raw) => Number(raw) === 1,
+      judge: () => true,
+    });
+    await poll.judged;
+  }
+
+  #ask<Answer, Judgement>(
+    args: readonly string[],
+    how: {
+      decode(raw: unknown): Answer;
+      judge(answers: readonly (Answer | Failure | undefined)[]): Judgement | null;
+    },
+  ): Poll<Answer, Judgement> {
+    const [nodes, keys, limitMs] = [this.#nodes, this.#keys, this.#limitMs];
+    return new Poll(this.#port, { nodes, keys, args, limitMs, ...how });
+  }
+}
+
+export function decodeSurvey(raw: unknown): Survey {
+  const [run = "", , nowUs, markedRun = "", set = "", from, max, floor, top] = (
+    raw as readonly unknown[]
+  ).map(String);
+  const marker = {
+    run: markedRun,
+    set,
+    fromMs: Number(from),
+    maxTtlMs: Number(max),
+    floor: floor === "" ? null : Number(floor),
+    top: Number(top),
+  };
+  return { run, nowUs: Number(nowUs), marker: markedRun === "" ? null : marker };
+}

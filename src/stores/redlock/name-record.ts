@@ -1,0 +1,49 @@
+import { NO_LIMIT } from "../../rules/fits.js";
+import type { HolderView, MarkView, Meta } from "../../store.js";
+
+/** What a node keeps beside the plain key: who holds it, or what a `once` left. */
+export interface NameRecord {
+  readonly kind: "held" | "done";
+  /** The value of the plain key that this is about. */
+  readonly value: string;
+  readonly token: bigint;
+  /** By the node's clock. */
+  readonly sinceMs: number;
+  /** Empty where the node was taken again by a renewal. */
+  readonly meta: Meta;
+}
+
+/** Null when the text tells of neither. */
+export function parseRecord(text: string): NameRecord | null {
+  const parts = /^\d+ ([HD]) (\S+) (\d+) (\d+) \S+ (.*)$/s.exec(text);
+  if (!parts) return null;
+  const [, kind, value = "", token = "", since = "", meta = ""] = parts;
+  return {
+    kind: kind === "D" ? "done" : "held",
+    value,
+    token: BigInt(token),
+    sinceMs: Number(since),
+    meta: meta === "" ? {} : (JSON.parse(meta) as Meta),
+  };
+}
+
+/** A holder that is none of ours has no token: zero. */
+export function holderView(
+  record: NameRecord | null,
+  remainingMs: number,
+  nowMs: number,
+): HolderView {
+  return {
+    token: record?.token ?? 0n,
+    mode: "exclusive",
+    weight: 1,
+    limit: null,
+    meta: record?.meta ?? {},
+    heldMs: record ? Math.max(0, nowMs - record.sinceMs) : 0,
+    remainingMs: Math.min(remainingMs, NO_LIMIT),
+  };
+}
+
+export function markView({ token, meta }: NameRecord, remainingMs: number): MarkView {
+  return { token, meta, remainingMs };
+}

@@ -1,0 +1,247 @@
+/**
+ * What one node decides, as pure functions of its state and its clock: the specification that
+ * lua/node.lua and lua/verbs.lua carry, and that a differential test compares them with. Wake-ups
+ * are left out: they decide who asks next, never who is granted.
+ */
+import type { Instruction, Marker, Survey } from "./admission.js";
+import type { Asleep, NodeRelease, NodeRenewal, Vote } from "./vote.js";
+
+const DAY_US = 86_400_000_000;
+const YEAR_US = 365 * DAY_US;
+/** A ballot outlives the time from which its absence says as much. */
+const SLACK_US = 60_000_000;
+/** `top` is kept so far ahead of the highest ballot, to be written seldom. */
+const STRIDE_US = 10_000_000;
+
+/** One process of a server, with the data that it has. */
+export interface NodeState {
+  readonly run: string;
+  readonly startedMs: number;
+  marker: Marker | null;
+  readonly names: Map<string, NameState>;
+}
+
+export interface NameState {
+  /** The plain key of the published algorithm. */
+  lock: Lock | null;
+  ballot: { readonly stored: number; readonly untilUs: number; readonly revoked?: Revoked } | null;
+}
+
+interface Lock {
+  readonly owner: string;
+  /** Of the grant that it is for, or that left it as a mark. */
+  readonly token: number;
+  readonly untilMs: number;
+}
+
+interface Revoked {
+  readonly owner: string;
+  readonly reason: string;
+}
+
+export interface VoteRequest {
+  readonly set: string;
+  readonly owner: string;
+  readonly ballot: number;
+  readonly ttlMs: number;
+}
+
+/** Votes for a ballot above the stored one, if the name is free or the owner's own. */
+export function vote(node: NodeState, name: string, nowUs: number, request: VoteRequest): Vote {
+  const { owner, ballot, ttlMs } = request;
+  const refusal = asleep(node, nowUs, request);
+  if (refusal) return refusal;
+  const state = stateOf(node, name, nowUs);
+  const stored = storedBallot(node, state, nowUs);
+  const { lock } = state;
+  if (lock && lock.owner !== owner) {
+    return { type: "held", stored, remainingMs: leftMs(lock, nowUs), record: null, ahead: 0 };
+  }
+  if (ballot <= stored) {
+    if (lock && ballot === stored) return { type: "granted", remainingMs: leftMs(lock, nowUs) };
+    return { type: "too_low", stored };
+  }
+  if (ballot > nowUs + YEAR_US) return { type: "too_high", nowUs };
+  take(node, state, nowUs, request, ballot);
+  return { type: "granted", remainingMs: ttlMs };
+}
+
+/** Never shortens. Takes a free node again, unless it knows a higher ballot of this name. */
+export function renew(
+  node: NodeState,
+  name: string,
+  nowUs: number,
+  request: VoteRequest,
+): NodeRenewal {
+  const { owner, ballot, ttlMs } = request;
+  const state = stateOf(node, name, nowUs);
+  const { lock } = state;
+  if (lock?.owner === owner) {
+    const maxTtlMs = node.marker?.maxTtlMs ?? 0;
+    if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
+    const untilMs = Math.max(lock.untilMs, ms(nowUs) + ttlMs);
+    state.lock = { ...lock, untilMs };
+    if (state.ballot) {
+      state.ballot = { ...state.ballot, untilUs: Math.max(nowUs, ballot) + 2 * DAY_US };
+    }
+    return { type: "granted", remainingMs: untilMs - ms(nowUs), isRetaken: false };
+  }
+  if (lock) return { type: "replaced" };
+  const { revoked } = state.ballot ?? {};
+  if (revoked?.owner === owner) return { type: "revoked", reason: revoked.reason };
+  const refusal = asleep(node, nowUs, request);
+  if (refusal) return refusal;
+  // A floor is no ballot: it says what may have been here, and the holder proves that it was not.
+  if (state.ballot && state.ballot.stored > ballot) return { type: "missing" };
+  take(node, state, nowUs, request, Math.max(ballot, storedBallot(node, state, nowUs)));
+  return { type: "granted", remainingMs: ttlMs, isRetaken: true };
+}
+
+/** Frees what is the owner's, and closes the name to every ballot up to this one, in any case. */
+export function release(
+  node: NodeState,
+  name: string,
+  nowUs: number,
+  { owner, ballot, keepMs = 0 }: { owner: string; ballot: number; keepMs?: number },
+): NodeRelease {
+  const state = stateOf(node, name, nowUs);
+  const isHeld = state.lock?.owner === owner;
+  if (isHeld) {
+    const mark = { owner: `done:${owner}`, token: ballot, untilMs: ms(nowUs) + keepMs };
+    state.lock = keepMs > 0 ? mark : null;
+  }
+  const closed = ballot > nowUs + YEAR_US ? 0 : ballot + 1;
+  const stored = Math.max(storedBallot(node, state, nowUs), closed);
+  const { revoked } = state.ballot ?? {};
+  state.ballot = { ...keptBallot(stored, nowUs), ...(revoked && !isHeld ? { revoked } : {}) };
+  return isHeld ? { type: "released" } : absence(node, nowUs);
+}
+
+/** Ends the lease, or drops the mark, that has this token. */
+export function revoke(
+  node: NodeState,
+  name: string,
+  nowUs: number,
+  { token, reason }: { token: number; reason: string },
+): NodeRelease {
+  const state = stateOf(node, name, nowUs);
+  const { lock } = state;
+  if (lock?.token !== token) return absence(node, nowUs);
+  state.lock = null;
+  const stored = Math.max(storedBallot(node, state, nowUs), token + 1);
+  state.ballot = { ...keptBallot(stored, nowUs), revoked: { owner: lock.owner, reason } };
+  return { type: "released" };
+}
+
+export function survey({ run, marker }: NodeState, nowUs: number): Survey {
+  return { run, nowUs, marker };
+}
+
+/** False when it does not apply any more. */
+export function instruct(
+  node: NodeState,
+  nowUs: number,
+  set: string,
+  instruction: Instruction,
+): boolean {
+  const { run, marker } = node;
+  if (instruction.run !== run) return false;
+  const isMarked = marker?.run === run;
+  if (instruction.type === "admit") {
+    if (!isMarked || marker.floor !== null || marker.fromMs > ms(nowUs)) return false;
+    const floor = Math.max(instruction.floor, marker.top);
+    node.marker = { ...marker, floor, top: floor };
+    return true;
+  }
+  const { how, maxTtlMs } = instruction;
+  if (isMarked && marker.set !== set && how !== "now") return false;
+  if (isMarked && marker.set === set && (how !== "now" || marker.floor !== null)) {
+    const moreMs = Math.max(0, maxTtlMs - marker.maxTtlMs);
+    const fromMs = marker.fromMs > ms(nowUs) ? marker.fromMs + moreMs : marker.fromMs;
+    node.marker = { ...marker, maxTtlMs: marker.maxTtlMs + moreMs, fromMs };
+    return true;
+  }
+  const fromMs =
+    how === "join" ? ms(nowUs) + maxTtlMs : how === "boot" ? node.startedMs + maxTtlMs : 0;
+  const least = marker?.floor ?? 0;
+  const floor = instruction.floor === null ? null : Math.max(least, instruction.floor, nowUs);
+  const top = Math.max(least, marker?.top ?? 0, floor ?? 0);
+  node.marker = { run, set, fromMs, maxTtlMs, floor, top };
+  return true;
+}
+
+/** Leases may be this long from now on: to be known to a majority before any of them votes. */
+export function raise(node: NodeState, set: string, ttlMs: number): boolean {
+  const { marker } = node;
+  if (marker?.run !== node.run || marker.set !== set) return false;
+  node.marker = { ...marker, maxTtlMs: Math.max(marker.maxTtlMs, ttlMs) };
+  return true;
+}
+
+/** A node that may have forgotten says nothing about what it had. */
+function absence({ run, marker }: NodeState, nowUs: number): NodeRelease {
+  const isSure = marker?.run === run && marker.fromMs <= ms(nowUs);
+  return { type: isSure ? "absent" : "unsure" };
+}
+
+function asleep(
+  { run, marker }: NodeState,
+  nowUs: number,
+  { set, ttlMs }: Pick<VoteRequest, "set" | "ttlMs">,
+): Asleep | null {
+  if (marker?.run !== run) return { type: "asleep", why: "unmarked" };
+  if (marker.set !== set) return { type: "asleep", why: "other_set", set: marker.set };
+  const waitMs = marker.fromMs - ms(nowUs);
+  if (waitMs > 0) return { type: "asleep", why: "young", waitMs };
+  if (marker.floor === null) return { type: "asleep", why: "unfloored" };
+  const { maxTtlMs } = marker;
+  return maxTtlMs < ttlMs ? { type: "asleep", why: "short", maxTtlMs } : null;
+}
+
+/** Reading also drops what has expired, as the server does. */
+function stateOf(node: NodeState, name: string, nowUs: number): NameState {
+  let state = node.names.get(name);
+  if (!state) {
+    state = { lock: null, ballot: null };
+    node.names.set(name, state);
+  }
+  if (state.lock && state.lock.untilMs <= ms(nowUs)) state.lock = null;
+  if (state.ballot && state.ballot.untilUs <= nowUs) state.ballot = null;
+  return state;
+}
+
+/** Absent means: below a day ago, or below what the node may have forgotten. */
+function storedBallot(node: NodeState, { ballot }: NameState, nowUs: number): number {
+  if (ballot) return ballot.stored;
+  const { marker } = node;
+  const bound = nowUs - DAY_US;
+  if (!marker || marker.floor === null) return bound;
+  const { floor } = marker;
+  if (bound > floor + SLACK_US / 2) node.marker = { ...marker, floor: bound };
+  return Math.max(bound, floor);
+}
+
+function take(
+  node: NodeState,
+  state: NameState,
+  nowUs: number,
+  { owner, ballot, ttlMs }: VoteRequest,
+  stored: number,
+): void {
+  state.lock = { owner, token: ballot, untilMs: ms(nowUs) + ttlMs };
+  state.ballot = keptBallot(stored, nowUs);
+  const { marker } = node;
+  if (marker && ballot > marker.top) node.marker = { ...marker, top: ballot + STRIDE_US };
+}
+
+function keptBallot(stored: number, nowUs: number): { stored: number; untilUs: number } {
+  return { stored, untilUs: Math.max(nowUs, stored) + DAY_US + SLACK_US };
+}
+
+function leftMs({ untilMs }: { untilMs: number }, nowUs: number): number {
+  return untilMs - ms(nowUs);
+}
+
+function ms(nowUs: number): number {
+  return Math.floor(nowUs / 1000);
+}

@@ -1,0 +1,27 @@
+import type { Claim, Grant } from "../../store.js";
+
+/** Votes of a majority for one owner at one ballot, which is its token. */
+export class RedlockGrant implements Grant {
+  readonly type = "granted";
+  readonly span = 1;
+  readonly session = null;
+  readonly claim: Claim;
+  readonly token: bigint;
+  readonly keys: readonly string[];
+  deadlineMs: number;
+  isReleased = false;
+  /** The nodes that told of its revocation. */
+  readonly revokedBy: Set<number> = new Set();
+
+  constructor(claim: Claim, keys: readonly string[], ballot: number, deadlineMs: number) {
+    this.claim = claim;
+    this.keys = keys;
+    this.token = BigInt(ballot);
+    this.deadlineMs = deadlineMs;
+  }
+
+  /** A renewal never shortens. */
+  extend(deadlineMs: number): void {
+    this.deadlineMs = Math.max(this.deadlineMs, deadlineMs);
+  }
+}

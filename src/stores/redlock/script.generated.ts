@@ -1,0 +1,242 @@
+// Written by scripts/embed-lua.mjs from lua/*.lua: change those, and run it.
+export const SCRIPT: string = `local call, match, max = redis.call, string.match, math.max
+local node, lock, ballot, waiters = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local DAY, YEAR = 86400000000, 31536000000000
+local STRIDE = 10000000
+local SILENCE = 1000
+local SLACK = 60000000
+local time = call('TIME')
+local nowUs = time[1] * 1000000 + time[2]
+local nowMs = math.floor(nowUs / 1000)
+local function whole(number) return string.format('%.0f', number) end
+local function runId() return match(call('INFO', 'server'), 'run_id:(%x+)') end
+local function admission(set, ttlMs)
+  local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
+  if not fields[1] or fields[1] ~= runId() then return { 'U' } end
+  if fields[2] ~= set then return { 'S', fields[2] } end
+  local waitMs = tonumber(fields[3]) - nowMs
+  if waitMs > 0 then return { 'Q', whole(waitMs) } end
+  if fields[5] == '' then return { 'F' } end
+  if tonumber(fields[4]) < ttlMs then return { 'T', fields[4] } end
+  return nil, tonumber(fields[5]), tonumber(fields[6])
+end
+local function followed(floor)
+  local bound = nowUs - DAY
+  if not floor then return bound end
+  if bound > floor + SLACK / 2 then call('HSET', node, 'floor', whole(bound)) end
+  return max(bound, floor)
+end
+local function load(floor)
+  local raw = call('GET', ballot)
+  if raw then
+    local stored, kind, rest = match(raw, '^(%d+) ?(%a?) ?(.*)$')
+    return tonumber(stored), kind, rest, raw
+  end
+  floor = floor or tonumber(call('HMGET', node, 'floor')[1] or '')
+  return followed(floor), '', '', nil
+end
+local function keep(stored, text)
+  local untilMs = math.floor((max(nowUs, stored) + DAY + SLACK) / 1000)
+  call('SET', ballot, whole(stored) .. text, 'PXAT', whole(untilMs))
+end
+local function raiseTop(top, token)
+  if token > top then call('HSET', node, 'top', whole(token + STRIDE)) end
+end
+local function stand(waiter, sinceMs)
+  if waiter == '' then return 0 end
+  local score = math.min(max(sinceMs, nowMs - 100), nowMs)
+  call('ZADD', waiters, 'NX', score, waiter)
+  call('PEXPIRE', waiters, 60000)
+  return call('ZRANK', waiters, waiter)
+end
+local function pick(kind, rest, reserveMs)
+  local untilMs, last = match(rest, '^(%d+) (.*)$')
+  if kind ~= 'R' or tonumber(untilMs) > nowMs then last = nil end
+  local silent
+  if last then
+    local channel, id = match(last, '^(.*)/(.*)$')
+    if tonumber(untilMs) + SILENCE < nowMs then silent, id = channel, '' end
+    call('PUBLISH', channel, 'e ' .. id)
+    call('ZREM', waiters, last)
+  end
+  while true do
+    local waiter = call('ZRANGE', waiters, 0, 0)[1]
+    if not waiter then return '' end
+    local channel, id = match(waiter, '^(.*)/(.*)$')
+    if channel ~= silent and call('PUBLISH', channel, 'w ' .. id) > 0 then
+      return ' R ' .. whole(nowMs + reserveMs) .. ' ' .. waiter
+    end
+    call('ZREM', waiters, waiter)
+  end
+end
+local verbs = {}
+local function inTheWay(holder, stored, raw, rank)
+  return { 'H', whole(stored), call('PTTL', lock), holder, raw or '', rank }
+end
+local function absence()
+  local fields = call('HMGET', node, 'run', 'from')
+  local isSure = fields[1] and fields[1] == runId() and tonumber(fields[2]) <= nowMs
+  return isSure and 0 or -1
+end
+local function reserved(kind, rest, waiter)
+  if kind ~= 'R' then return nil end
+  local untilMs, who = match(rest, '^(%d+) (.*)$')
+  local leftMs = tonumber(untilMs) - nowMs
+  if leftMs > 0 and who ~= waiter then return leftMs end
+end
+function verbs.vote(set, owner, token, ttlMs, channel, waiter, sinceMs, isEntered, meta)
+  token, ttlMs = tonumber(token), tonumber(ttlMs)
+  local refusal, floor, top = admission(set, ttlMs)
+  if refusal then return refusal end
+  local stored, kind, rest, raw = load(floor)
+  local holder = call('GET', lock)
+  if holder and holder ~= owner then
+    return inTheWay(holder, stored, raw, stand(waiter, tonumber(sinceMs)))
+  end
+  local leftMs = not holder and reserved(kind, rest, waiter)
+  if leftMs then
+    return { 'R', whole(stored), leftMs, stand(waiter, tonumber(sinceMs)) }
+  end
+  if token <= stored then
+    if holder and token == stored then return { 'G', call('PTTL', lock) } end
+    return { 'L', whole(stored) }
+  end
+  if token > nowUs + YEAR then return { 'A', whole(nowUs) } end
+  call('SET', lock, owner, 'PX', ttlMs)
+  keep(token, ' H ' .. table.concat({ owner, whole(token), whole(nowMs), channel, meta }, ' '))
+  raiseTop(top, token)
+  if isEntered == '1' then call('ZREM', waiters, waiter) end
+  return 'G'
+end
+function verbs.wait(waiter, sinceMs)
+  local stored, kind, rest, raw = load(false)
+  local holder = call('GET', lock)
+  local rank = stand(waiter, tonumber(sinceMs))
+  if holder then return inTheWay(holder, stored, raw, rank) end
+  local leftMs = reserved(kind, rest, waiter)
+  if leftMs then return { 'R', whole(stored), leftMs, rank } end
+  return { 'O', whole(stored), rank }
+end
+function verbs.leave(waiter, reserveMs)
+  call('ZREM', waiters, waiter)
+  local stored, kind, rest = load(false)
+  if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not call('GET', lock) then
+    keep(stored, pick('', '', tonumber(reserveMs)))
+  end
+  return 1
+end
+function verbs.renew(set, owner, token, ttlMs, channel)
+  token, ttlMs = tonumber(token), tonumber(ttlMs)
+  local holder = call('GET', lock)
+  if holder == owner then
+    local maxMs = call('HMGET', node, 'max')[1] or '0'
+    if tonumber(maxMs) < ttlMs then return { 'T', maxMs } end
+    local leftMs = call('PTTL', lock)
+    if leftMs < ttlMs then
+      call('PEXPIRE', lock, ttlMs)
+      leftMs = ttlMs
+    end
+    call('PEXPIREAT', ballot, whole(math.floor((max(nowUs, token) + 2 * DAY) / 1000)))
+    return { 'G', leftMs }
+  end
+  if holder then return { 'H' } end
+  local stored, kind, rest, raw = load(false)
+  if kind == 'V' then
+    local revoked, reason = match(rest, '^(%S+) (.*)$')
+    if revoked == owner then return { 'V', reason } end
+  end
+  local refusal, floor, top = admission(set, ttlMs)
+  if refusal then return refusal end
+  if raw and stored > token then return { 'N' } end
+  call('SET', lock, owner, 'PX', ttlMs)
+  keep(max(stored, token), ' H ' .. table.concat({ owner, whole(token), whole(nowMs), channel, '' }, ' '))
+  raiseTop(top, token)
+  return { 'G', ttlMs, 1 }
+end
+function verbs.release(owner, token, reserveMs, keepMs, meta, waiter, sinceMs)
+  token, keepMs = tonumber(token), tonumber(keepMs)
+  local holder = call('GET', lock)
+  local isHeld = holder == owner
+  if isHeld then call('DEL', lock) end
+  local stored, kind, rest = load(false)
+  local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
+  stand(waiter, tonumber(sinceMs))
+  if isHeld and keepMs > 0 then
+    local value = 'done:' .. owner
+    call('SET', lock, value, 'PX', keepMs)
+    text = ' D ' .. table.concat({ value, whole(token), whole(nowMs), '-', meta }, ' ')
+    for _, other in ipairs(call('ZRANGE', waiters, 0, -1)) do
+      local channel, id = match(other, '^(.*)/(.*)$')
+      call('PUBLISH', channel, 'w ' .. id)
+    end
+    call('DEL', waiters)
+  elseif isHeld then
+    text = pick(kind, rest, tonumber(reserveMs))
+  end
+  if token > nowUs + YEAR then token = 0 end
+  keep(max(stored, token + 1), text)
+  return isHeld and 1 or absence()
+end
+function verbs.revoke(token, reason)
+  local stored, kind, rest = load(false)
+  local owner, held, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%S+)')
+  local isOther = kind ~= 'H' and kind ~= 'D' or held ~= token
+  if isOther or call('GET', lock) ~= owner then return absence() end
+  call('DEL', lock)
+  if channel ~= '-' then call('PUBLISH', channel, 'x ' .. owner .. ' ' .. token .. ' ' .. reason) end
+  pick('', '', 0)
+  keep(max(stored, tonumber(token) + 1), ' V ' .. owner .. ' ' .. reason)
+  return 1
+end
+function verbs.look()
+  local line = call('ZRANGE', waiters, 0, -1, 'WITHSCORES')
+  return { call('GET', lock) or '', call('PTTL', lock), call('GET', ballot) or '', line }
+end
+function verbs.survey()
+  local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
+  local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
+  for at = 1, 6 do fields[at] = fields[at] or '' end
+  return { runId(), uptime, whole(nowUs), unpack(fields) }
+end
+function verbs.mark(run, set, how, maxMs, floor)
+  if runId() ~= run then return 0 end
+  maxMs = tonumber(maxMs)
+  local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
+  if fields[1] == run and fields[2] ~= set and how ~= 'now' then return 0 end
+  if fields[1] == run and fields[2] == set and (how ~= 'now' or fields[5] ~= '') then
+    local more = max(0, maxMs - tonumber(fields[4]))
+    call('HSET', node, 'max', whole(fields[4] + more))
+    if more > 0 and tonumber(fields[3]) > nowMs then
+      call('HSET', node, 'from', whole(fields[3] + more))
+    end
+    return 1
+  end
+  local uptime = tonumber(match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
+  local from = 0
+  if how == 'join' then from = nowMs + maxMs end
+  if how == 'boot' then from = nowMs - uptime * 1000 + maxMs end
+  local least = tonumber(fields[5] or '') or 0
+  local top = max(least, tonumber(fields[6] or '') or 0)
+  if floor ~= '' then
+    floor = whole(max(least, tonumber(floor), nowUs))
+    top = max(top, tonumber(floor))
+  end
+  call('HSET', node, 'run', run, 'set', set, 'from', whole(from), 'max', whole(maxMs),
+    'floor', floor, 'top', whole(top))
+  return 1
+end
+function verbs.admit(run, floor)
+  local fields = call('HMGET', node, 'run', 'from', 'floor', 'top')
+  if runId() ~= run or fields[1] ~= run or fields[3] ~= '' then return 0 end
+  if tonumber(fields[2]) > nowMs then return 0 end
+  floor = max(tonumber(floor), tonumber(fields[4]))
+  call('HSET', node, 'floor', whole(floor), 'top', whole(floor))
+  return 1
+end
+function verbs.raise(set, ttlMs)
+  local fields = call('HMGET', node, 'run', 'set', 'max')
+  if not fields[1] or fields[1] ~= runId() or fields[2] ~= set then return 0 end
+  call('HSET', node, 'max', whole(max(tonumber(fields[3]), tonumber(ttlMs))))
+  return 1
+end
+return verbs[ARGV[1]](unpack(ARGV, 2))`;

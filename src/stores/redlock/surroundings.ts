@@ -1,0 +1,37 @@
+import type { Claim } from "../../store.js";
+import type { Port } from "../../time/port.js";
+import type { RedlockNode } from "./redlock-node.js";
+import type { SeenBallots } from "./seen-ballots.js";
+import type { Failure, Vote } from "./vote.js";
+import type { WakeUps } from "./wake-ups.js";
+
+/** What an acquisition works with. */
+export interface Surroundings {
+  readonly port: Port;
+  readonly nodes: readonly RedlockNode[];
+  readonly set: string;
+  readonly driftFactor: number;
+  readonly seen: SeenBallots;
+  readonly wakeUps: WakeUps;
+  /** How long a node may take, for a lease of this length. */
+  limitMs(ttlMs: number): number;
+  metaText(claim: Claim): string;
+  /** Lets nodes that do not vote into the majority again, where that is due. */
+  readmit(): Promise<unknown>;
+  /** Announces leases of this length; true when a majority knows. */
+  announce(ttlMs: number): Promise<boolean>;
+  /** Every vote, early or late. */
+  onVote(vote: Vote | Failure): void;
+  /** Gives back on all nodes what this owner may have taken up to this ballot. */
+  withdraw(withdrawal: Withdrawal): void;
+}
+
+export interface Withdrawal {
+  readonly keys: readonly string[];
+  readonly owner: string;
+  readonly ballot: number;
+  readonly ttlMs: number;
+  /** Who goes on waiting; "" when nobody does. */
+  readonly waiter: string;
+  readonly sinceMs: number;
+}

@@ -1,0 +1,7 @@
+// How a process of its own opens the Redlock store: from the build, by a URL, as plain node runs it.
+import { openRedlockStore } from "../../dist/stores/redlock/index.js";
+
+/** @param {string} url */
+export function openStore(url) {
+  return openRedlockStore(new URL(url));
+}

@@ -1,0 +1,253 @@
+/**
+ * The rules of a node in TypeScript and in Lua, on a real server, command by command. Times of the
+ * two differ by what a round trip takes, so they are compared with that in mind.
+ */
+import fc from "fast-check";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { driverOf } from "../../src/stores/redis/driver.js";
+import type { Instruction } from "../../src/stores/redlock/admission.js";
+import { decodeSurvey } from "../../src/stores/redlock/membership.js";
+import {
+  instruct,
+  type NodeState,
+  raise,
+  release,
+  renew,
+  revoke,
+  vote,
+} from "../../src/stores/redlock/node-rules.js";
+import { RedlockKeys } from "../../src/stores/redlock/redlock-keys.js";
+import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
+import { decodeRelease, decodeRenewal, decodeVote } from "../../src/stores/redlock/vote.js";
+import { type RedisServer, startRedis } from "../servers/redis.js";
+
+const SET = "a,b,c";
+const YEAR_US = 31_536_000_000_000;
+/** More than a round trip takes, less than any two times that the commands tell apart. */
+const TOLERANCE_MS = 4_000;
+const names = ["x", "y"] as const;
+
+let server: RedisServer;
+let client: Redis;
+let node: RedlockNode;
+
+beforeAll(async () => {
+  server = await startRedis();
+  client = new Redis(server.port);
+  node = new RedlockNode("a", driverOf(client));
+});
+afterAll(async () => {
+  client?.disconnect();
+  await server?.close();
+});
+
+type Step =
+  | { type: "vote" | "renew"; name: string; owner: string; ballot: number; ttlMs: number }
+  | { type: "release"; name: string; owner: string; ballot: number; keepMs: number }
+  | { type: "revoke"; name: string; ballot: number }
+  | {
+      type: "mark";
+      how: "join" | "boot" | "now";
+      maxTtlMs: number;
+      floor: number | null;
+      set: string;
+    }
+  | { type: "admit"; floor: number }
+  | { type: "raise"; ttlMs: number }
+  | { type: "restart" | "flush" | "wake" }
+  | { type: "expire"; name: string };
+
+/** Ballots are near each other, so that they meet; one is beyond all reason. */
+const ballot = fc.oneof(
+  { weight: 20, arbitrary: fc.integer({ min: 1, max: 30 }) },
+  { weight: 1, arbitrary: fc.constant(2 * YEAR_US) },
+);
+const name = fc.constantFrom(...names);
+const owner = fc.constantFrom("o1", "o2", "o3");
+const ttlMs = fc.constantFrom(20_000, 40_000, 60_000);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ type: fc.constant("vote"), name, owner, ballot, ttlMs }) },
+  { weight: 4, arbitrary: fc.record({ type: fc.constant("renew"), name, owner, ballot, ttlMs }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      type: fc.constant("release"),
+      name,
+      owner,
+      ballot,
+      keepMs: fc.constantFrom(0, 0, 30_000),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant("revoke"), name, ballot }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant("mark"),
+      how: fc.constantFrom("join", "boot", "now", "now", "now"),
+      maxTtlMs: fc.constantFrom(30_000, 50_000),
+      floor: fc.option(ballot),
+      set: fc.constantFrom(SET, SET, SET, "d,e,f"),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant("admit"), floor: ballot }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("raise"), ttlMs }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constantFrom("restart", "flush", "wake") }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant("expire"), name }) },
+) as fc.Arbitrary<Step>;
+
+/** The real node and the model, in step. */
+class Pair {
+  readonly #keys = new RedlockKeys("d");
+  readonly #model: NodeState;
+  readonly #base: number;
+
+  constructor(model: NodeState, base: number) {
+    this.#model = model;
+    this.#base = base;
+  }
+
+  static async start(): Promise<Pair> {
+    await server.ask("FLUSHALL");
+    const keys = new RedlockKeys("d");
+    const raw = (await node.ask(keys.ofNode(), ["survey"])) as unknown[];
+    const { run, nowUs } = decodeSurvey(raw);
+    const startedMs = Math.floor(nowUs / 1000) - Number(raw[1]) * 1000;
+    return new Pair({ run, startedMs, marker: null, names: new Map() }, nowUs + 60_000_000);
+  }
+
+  async run(one: Step): Promise<void> {
+    const { nowUs } = await this.#survey();
+    const [expected, actual] = await this.#both(one, nowUs);
+    expectNear(actual, expected, one);
+    const { marker } = await this.#survey();
+    expectNear(marker, this.#model.marker, one);
+    // The differences of time must not add up.
+    this.#model.marker = marker;
+  }
+
+  async #both(one: Step, nowUs: number): Promise<[unknown, unknown]> {
+    const model = this.#model;
+    const at = (ballot: number): number => this.#base + ballot;
+    switch (one.type) {
+      case "vote": {
+        const { name, owner, ttlMs } = one;
+        const request = { set: SET, owner, ballot: at(one.ballot), ttlMs };
+        const args = ["vote", SET, owner, `${at(one.ballot)}`, `${ttlMs}`, "-", "", "0", "0", "{}"];
+        const raw = await this.#ask(name, args);
+        // What is told of the holder is not the node's decision.
+        const actual = { ...decodeVote(raw, ttlMs) };
+        if (actual.type === "held") Object.assign(actual, { record: null });
+        return [vote(model, name, nowUs, request), actual];
+      }
+      case "renew": {
+        const { name, owner, ttlMs } = one;
+        const request = { set: SET, owner, ballot: at(one.ballot), ttlMs };
+        const args = ["renew", SET, owner, `${at(one.ballot)}`, `${ttlMs}`, "-"];
+        return [renew(model, name, nowUs, request), decodeRenewal(await this.#ask(name, args))];
+      }
+      case "release": {
+        const { name, owner, keepMs } = one;
+        const args = ["release", owner, `${at(one.ballot)}`, "50", `${keepMs}`, "{}", "", "0"];
+        const request = { owner, ballot: at(one.ballot), keepMs };
+        return [release(model, name, nowUs, request), decodeRelease(await this.#ask(name, args))];
+      }
+      case "revoke": {
+        const request = { token: at(one.ballot), reason: "why not" };
+        const args = ["revoke", `${at(one.ballot)}`, "why not"];
+        const raw = await this.#ask(one.name, args);
+        return [revoke(model, one.name, nowUs, request), decodeRelease(raw)];
+      }
+      case "mark": {
+        const floor = one.floor === null ? null : at(one.floor);
+        const { how, maxTtlMs, set } = one;
+        const instruction: Instruction = { type: "mark", run: model.run, how, maxTtlMs, floor };
+        const args = ["mark", model.run, set, how, `${maxTtlMs}`, `${floor ?? ""}`];
+        return [instruct(model, nowUs, set, instruction), await this.#tell(args)];
+      }
+      case "admit": {
+        const floor = at(one.floor);
+        const instruction: Instruction = { type: "admit", run: model.run, floor };
+        const actual = await this.#tell(["admit", model.run, `${floor}`]);
+        return [instruct(model, nowUs, SET, instruction), actual];
+      }
+      case "raise":
+        return [raise(model, SET, one.ttlMs), await this.#tell(["raise", SET, `${one.ttlMs}`])];
+      case "flush":
+        await server.ask("FLUSHALL");
+        model.marker = null;
+        model.names.clear();
+        return [null, null];
+      // With all its data, as from a snapshot; what it was told names another process.
+      case "restart":
+        if (!model.marker) return [null, null];
+        await server.ask("HSET", "holdfast:node", "run", "dead");
+        model.marker = { ...model.marker, run: "dead" };
+        return [null, null];
+      // Its time has come.
+      case "wake":
+        if (!model.marker) return [null, null];
+        await server.ask("HSET", "holdfast:node", "from", "1");
+        model.marker = { ...model.marker, fromMs: 1 };
+        return [null, null];
+      case "expire": {
+        const [, lock] = this.#keys.of("lock", one.name);
+        await server.ask("DEL", lock);
+        const state = model.names.get(one.name);
+        if (state) state.lock = null;
+        return [null, null];
+      }
+    }
+  }
+
+  #ask(name: string, args: readonly string[]): Promise<unknown> {
+    return node.ask(this.#keys.of("lock", name), args);
+  }
+
+  async #tell(args: readonly string[]): Promise<boolean> {
+    return Number(await node.ask(this.#keys.ofNode(), args)) === 1;
+  }
+
+  async #survey(): Promise<ReturnType<typeof decodeSurvey>> {
+    return decodeSurvey(await node.ask(this.#keys.ofNode(), ["survey"]));
+  }
+}
+
+const TIMES = { remainingMs: 1, waitMs: 1, fromMs: 1, nowUs: 1_000, floor: 1_000, top: 1_000 };
+
+/** Equal, but for times, which may differ by what a round trip takes. */
+function expectNear(actual: unknown, expected: unknown, step: Step): void {
+  const [a, b] = [apart(actual), apart(expected)];
+  const about = `${JSON.stringify(step)}: ${JSON.stringify([actual, expected])}`;
+  expect(a.rest, about).toEqual(b.rest);
+  for (const [at, time] of a.times.entries()) {
+    const other = b.times[at];
+    if (time === null || other === null) expect(time, about).toBe(other);
+    else expect(Math.abs(time - (other ?? Number.NaN)), about).toBeLessThan(TOLERANCE_MS);
+  }
+}
+
+function apart(value: unknown): { rest: unknown; times: (number | null)[] } {
+  if (typeof value !== "object" || value === null) return { rest: value, times: [] };
+  const entries = Object.entries(value);
+  const isTime = ([key]: [string, unknown]): boolean => Object.hasOwn(TIMES, key);
+  const times = entries.filter(isTime).sort(([one], [other]) => (one < other ? -1 : 1));
+  return {
+    rest: Object.fromEntries(entries.filter((entry) => !isTime(entry))),
+    times: times.map(([key, time]) =>
+      time === null ? null : Number(time) / TIMES[key as keyof typeof TIMES],
+    ),
+  };
+}
+
+test("a node does what its rules say", { timeout: 120_000 }, async () => {
+  const numRuns = process.env.HOLDFAST_FULL ? 400 : 40;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
+      const pair = await Pair.start();
+      await pair.run({ type: "mark", how: "now", maxTtlMs: 30_000, floor: 0, set: SET });
+      for (const one of steps) await pair.run(one);
+    }),
+    { numRuns },
+  );
+});
