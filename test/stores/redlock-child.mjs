@@ -1,4 +1,4 @@
-// How a process of its own opens the Redlock store: from the build, by a URL, as plain node runs it.
+// How a process of its own opens the Redlock store: from the build, by a URL.
 import { openRedlockStore } from "../../dist/stores/redlock/index.js";
 
 /** @param {string} url */

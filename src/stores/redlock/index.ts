@@ -38,7 +38,7 @@ export interface RedlockStoreOptions {
   readonly driftFactor?: number;
   /**
    * The longest lease ever used, for the case that all servers lose their data at once: so long
-   * they wait before they vote. Longer leases raise it by themselves while they run. Default 30,000.
+   * they wait before they vote. Longer leases raise it by themselves. Default 30,000.
    */
   readonly maxTtlMs?: number;
   /**

@@ -3,7 +3,7 @@
  * lua/node.lua and lua/verbs.lua carry, and that a differential test compares them with. Wake-ups
  * are left out: they decide who asks next, never who is granted.
  */
-import type { Instruction, Marker, Survey } from "./admission.js";
+import type { Instruction, Marker } from "./admission.js";
 import type { Asleep, NodeRelease, NodeRenewal, Vote } from "./vote.js";
 
 const DAY_US = 86_400_000_000;
@@ -131,10 +131,6 @@ export function revoke(
   const stored = Math.max(storedBallot(node, state, nowUs), token + 1);
   state.ballot = { ...keptBallot(stored, nowUs), revoked: { owner: lock.owner, reason } };
   return { type: "released" };
-}
-
-export function survey({ run, marker }: NodeState, nowUs: number): Survey {
-  return { run, nowUs, marker };
 }
 
 /** False when it does not apply any more. */

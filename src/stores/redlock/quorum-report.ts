@@ -56,13 +56,16 @@ function nodeVote(node: string, answer: AnyAnswer): NodeVote {
 function sleepText(answer: Extract<AnyAnswer, { type: "asleep" }>): string {
   switch (answer.why) {
     case "young":
-      return `restarted: votes in ${Math.ceil(answer.waitMs / 1000)} s, when no lease that it may have forgotten lives`;
+      return (
+        `restarted: votes in ${Math.ceil(answer.waitMs / 1000)} s, ` +
+        "when no lease that it may have forgotten lives"
+      );
     case "other_set":
       return `belongs to the nodes ${answer.set}`;
     case "short":
       return `votes for leases of up to ${answer.maxTtlMs} ms`;
     default:
-      return "restarted, or without data: waits for a majority of the others to tell what it forgot";
+      return "restarted, or without data: waits for a majority of the others who remember";
   }
 }
 

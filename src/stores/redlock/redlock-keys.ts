@@ -37,7 +37,7 @@ export class RedlockKeys {
     return [NODE, NODE, NODE, NODE];
   }
 
-  /** A glob for the ballots of names that begin with `prefix`; the driver's own prefix is before. */
+  /** A glob for the ballots of names that begin with `prefix`, behind the driver's own prefix. */
   ballots(keyPrefix: string, space: Space, prefix: string): string {
     const start = `${keyPrefix}${this.#root}b:${keyOf(space, prefix)}`;
     return `${start.replace(/[\\*?[\]^]/g, "\\$&")}*`;

@@ -99,12 +99,13 @@ function verbs.renew(set, owner, token, ttlMs, channel)
   -- A floor is no ballot: it says what may have been here, and the holder proves that it was not.
   if raw and stored > token then return { 'N' } end
   call('SET', lock, owner, 'PX', ttlMs)
-  keep(max(stored, token), ' H ' .. table.concat({ owner, whole(token), whole(nowMs), channel, '' }, ' '))
+  local text = table.concat({ owner, whole(token), whole(nowMs), channel, '' }, ' ')
+  keep(max(stored, token), ' H ' .. text)
   raiseTop(top, token)
   return { 'G', ttlMs, 1 }
 end
 
--- owner ballot reserveMs keepMs meta waiter sinceMs: `keepMs` leaves a mark, `waiter` goes on waiting
+-- owner ballot reserveMs keepMs meta waiter sinceMs: keepMs leaves a mark, waiter goes on waiting
 function verbs.release(owner, token, reserveMs, keepMs, meta, waiter, sinceMs)
   token, keepMs = tonumber(token), tonumber(keepMs)
   local holder = call('GET', lock)
@@ -138,7 +139,8 @@ function verbs.revoke(token, reason)
   local isOther = kind ~= 'H' and kind ~= 'D' or held ~= token
   if isOther or call('GET', lock) ~= owner then return absence() end
   call('DEL', lock)
-  if channel ~= '-' then call('PUBLISH', channel, 'x ' .. owner .. ' ' .. token .. ' ' .. reason) end
+  local word = 'x ' .. owner .. ' ' .. token .. ' ' .. reason
+  if channel ~= '-' then call('PUBLISH', channel, word) end
   pick('', '', 0)
   keep(max(stored, tonumber(token) + 1), ' V ' .. owner .. ' ' .. reason)
   return 1
