@@ -13,6 +13,8 @@ const stores = {
   redis: {
     parts: [
       "lone",
+      "register",
+      "line",
       "batch",
       "entry",
       "state",
@@ -23,7 +25,7 @@ const stores = {
       "ending",
       "oversight",
     ],
-    script: ["lone", "batch"],
+    script: ["lone", "register", "batch"],
   },
   redlock: { parts: ["node", "verbs"], script: ["node", "verbs"] },
 };

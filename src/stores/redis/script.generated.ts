@@ -29,9 +29,7 @@ if #ARGV == 2 and clock[2] % 32 ~= 0 then
 end
 local now, count, format = tonumber(nowText), #ARGV, string.format
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
-local DETAIL = '^%S+ %S+ %d+ %d+ %d+ %d+ (%d+)'
-local replies, texts, changed, states = { nowText }, {}, {}, {}
-local apply, commit, refused, isRaised, motion
+local texts, changed, isRaised, motion, linePart = {}, {}, nil, nil, nil
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 local last = tonumber(known[1] or 0)
 for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
@@ -48,13 +46,6 @@ local function write(...)
   call('HDEL', register, '?')
   return call(...)
 end
-local function refusal()
-  if refused == nil then
-    local answer = try('HSETNX', register, '', '0')
-    refused = type(answer) == 'table' and answer.err or false
-  end
-  return refused
-end
 local function moving()
   if motion == nil then
     local answer = flags % 2 == 1 and try('EXISTS', register .. '?', register .. '!')
@@ -67,6 +58,173 @@ local function expiryOf(text)
   if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) end
   return sub(text, 2, 17) + (form == 'f' and sub(text, 18, 33) or sub(text, 34, 49))
 end
+local function line(name, operation, command, mark)
+  if moving() then return nil end
+  if not linePart then
+    linePart = (function()
+local NONE = '0000000000000000'
+local SPAN = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) '
+local function isCalm(sums, holder)
+  if not sums or not holder or sub(sums, 1, 1) ~= '-' then return false end
+  if nowText >= sub(sums, 2, 17) then return false end
+  local form = sub(holder, 1, 1)
+  if form == 'h' or form == 'u' then return nowText < sub(holder, 34, 49) end
+  return sub(holder, 2, 17) + (form == 'f' and sub(holder, 18, 33) or sub(holder, 34, 49)) > now
+end
+local function isOwner(holder, owner)
+  local form = sub(holder, 1, 1)
+  local start = form == 'f' and 35 or form == '+' and 51 or 67
+  return sub(holder, start, start + #owner - 1) == owner
+end
+local function confirm(key, command)
+  local found = call('HMGET', key, 'k', 'x')
+  local sums, holder = found[1], found[2]
+  if not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then return nil end
+  local form, expiry, span = sub(holder, 1, 1), sub(holder, 34, 49), '1'
+  if form ~= 'u' and form ~= 'h' then return nil end
+  if form == 'u' then
+    expiry = format('%016.0f', math.max(expiry, now + sub(holder, 50, 65)))
+    if expiry > sub(sums, 18, 33) then return nil end
+    write('HSET', key, 'x', 'h' .. sub(holder, 2, 33) .. expiry .. sub(holder, 50))
+  end
+  if sub(holder, 66, 66) ~= 'x' then
+    span = string.match(holder, '^%S+ %S+ %d+ %d+ %d+ %d+ (%d+)', 67)
+  end
+  local waiting = sub(sums, 34, 49) == NONE and ' 0 ' or ' 1 '
+  return 'N' .. format('%.0f', expiry - now) .. waiting .. sub(holder, 18, 33) .. ' ' .. span
+end
+local function handOff(key, name, command, at)
+  local found = call('HMGET', key, 'k', 'x', 'w' .. at)
+  local sums, holder, waiter, span = found[1], found[2], found[3], '1'
+  if not waiter or not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then
+    return nil
+  end
+  local letter, owner, id, claim = sub(waiter, 33, 33), nil, nil, nil
+  if letter == 'x' then
+    owner, id, claim = string.match(waiter, '^(%S+) (%S+) (%d+)', 34)
+  elseif letter == 'e' then
+    local weight, limit, _
+    owner, id, claim, _, weight, limit, span = string.match(waiter, SPAN, 34)
+    if tonumber(weight) > tonumber(limit) then return nil end
+  end
+  local expiry = owner and format('%016.0f', now + claim)
+  if not owner or sub(sums, 66, 81) ~= at or expiry > sub(sums, 18, 33) then return nil end
+  local client = call('HGET', key, 'c' .. id)
+  if not client or sub(client, 81) ~= 'a' or at <= sub(client, 33, 48) then return nil end
+  local token = math.max(now, raise(0) + 1)
+  local tokenText = token == now and nowText or format('%016.0f', token)
+  local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
+  if call('PUBLISH', id, 'g' .. owner .. times .. name) == 0 and flags % 2 == 0 then return nil end
+  raise(token + span - 1)
+  local mine, after = sub(client, 65, 80) - 1, format('%016d', at + 1)
+  local waiting, taken = sub(sums, 34, 49), sub(sums, 82, 97)
+  local left = format('%016d', waiting - 1)
+  taken = taken == waiting and left or format('%016d', taken - 1)
+  sums = sub(sums, 1, 33) .. left .. sub(sums, 50, 65) .. after .. taken .. sub(sums, 98)
+  holder = 'u' .. nowText .. tokenText .. expiry .. sub(waiter, 17)
+  if mine == 0 then
+    call('HDEL', key, 'w' .. at, 'o' .. owner, 'c' .. id)
+    call('HSET', key, 'k', sums, 'x', holder)
+  else
+    client = sub(client, 1, 64) .. format('%016d', mine) .. 'a'
+    call('HDEL', key, 'w' .. at, 'o' .. owner)
+    call('HSET', key, 'k', sums, 'x', holder, 'c' .. id, client)
+  end
+  put(name, '=' .. after)
+  return 'R' .. claim
+end
+local function wait(key, name, command)
+  if nowText > sub(command, 2, 17) or sub(command, 50, 50) == 's' then return nil end
+  local owner, id, touch = string.match(command, '^(%S+) (%S+) %d+ (%d+)', 51)
+  local found = call('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
+  local sums, holder, client = found[1], found[2], found[4]
+  if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
+  local bound, last, isNew = sub(sums, 2, 17), sub(sums, 50, 65), not client
+  if isNew then
+    if bound == '9007199254740991' then return nil end
+    client = NONE .. format('%016.0f', touch) .. last .. NONE .. NONE .. 'a'
+  end
+  if sub(client, 81) ~= 'a' or sub(client, 49, 64) ~= NONE then return nil end
+  local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
+  if gone > sub(sums, 18, 33) then return nil end
+  raise(tonumber(sub(command, 18, 33)))
+  if gone < bound then bound = gone end
+  local waiting, taken, place = sub(sums, 34, 49), sub(sums, 82, 97), format('%016d', last + 1)
+  local at, more = taken == NONE and place or sub(sums, 66, 81), format('%016d', waiting + 1)
+  taken = taken == waiting and more or format('%016d', taken + 1)
+  sums = '-' .. bound .. sub(sums, 18, 33) .. more .. place .. at .. taken .. sub(sums, 98)
+  client = gone .. sub(client, 17, 64) .. format('%016d', sub(client, 65, 80) + 1) .. 'a'
+  local entry = nowText .. sub(command, 34)
+  local done =
+    try('HSET', key, 'k', sums, 'w' .. place, entry, 'o' .. owner, place, 'c' .. id, client)
+  if type(done) == 'table' and done.err then return '!' .. done.err end
+  if isNew then call('ZADD', register .. 'g:' .. name, gone, id) end
+  return 'Q' .. format('%d ', waiting) .. holder
+end
+return function(name, operation, command, mark)
+  local key = register .. ':' .. name
+  if operation == 'c' then return confirm(key, command) end
+  if operation == 'r' then return handOff(key, name, command, sub(mark, 2)) end
+  if operation == 'X' or operation == 'S' then return wait(key, name, command) end
+end
+    end)()
+  end
+  return linePart(name, operation, command, mark)
+end
+local function finish(replies)
+  if isRaised or next(changed) then
+    local added, removed = {}, {}
+    if isRaised then added = { '', format('%016.0f', last) } end
+    local add, remove = #added, 0
+    for name in pairs(changed) do
+      local text = texts[name]
+      if text then
+        added[add + 1], added[add + 2] = name, text
+        add = add + 2
+      else
+        remove = remove + 1
+        removed[remove] = name
+      end
+    end
+    if remove > 0 then call('HDEL', register, unpack(removed)) end
+    if add > 0 then write('HSET', register, unpack(added)) end
+  end
+  if clock[2] % 32 == 0 and not moving() then
+    local many = math.max(16, size)
+    for _ = 1, 16 do
+      local sample, dead = call('HRANDFIELD', register, many, 'WITHVALUES'), {}
+      for at = 1, #sample, 2 do
+        local name, text, isDead = sample[at], sample[at + 1], nil
+        if sub(text, 1, 1) == '=' then
+          isDead = call('EXISTS', register .. ':' .. name) == 0
+        else
+          isDead = name ~= '' and expiryOf(text) <= now
+        end
+        if isDead then dead[#dead + 1] = name end
+      end
+      if dead[1] then call('HDEL', register, unpack(dead)) end
+      if #dead * 4 < many then break end
+    end
+  end
+  if flags >= 2 then replies[size + 2] = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
+  return replies
+end
+if size == 1 then
+  local name, command = ARGV[1], ARGV[2]
+  local mark = texts[name]
+  local reply = mark and sub(mark, 1, 1) == '=' and line(name, sub(command, 1, 1), command, mark)
+  if reply then return finish({ nowText, reply }) end
+end
+local DETAIL = '^%S+ %S+ %d+ %d+ %d+ %d+ (%d+)'
+local replies, states = { nowText }, {}
+local apply, commit, refused
+local function refusal()
+  if refused == nil then
+    local answer = try('HSETNX', register, '', '0')
+    refused = type(answer) == 'table' and answer.err or false
+  end
+  return refused
+end
 local function ownerAt(text, owner)
   local form = sub(text, 1, 1)
   local start = form == 'f' and 35 or form == '+' and 51 or form == 'h' and 67
@@ -74,17 +232,16 @@ local function ownerAt(text, owner)
   return expiryOf(text) > now and start or nil
 end
 local function leanAcquire(name, command, text)
-  if text and (sub(text, 1, 1) == '=' or expiryOf(text) > now) then return nil end
+  if text and expiryOf(text) > now then return nil end
   if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
   if refusal() then return '!' .. refused end
-  isRaised = true
+  local last = raise(0)
   if last < now then
-    last = now
+    raise(now)
     put(name, 'f' .. nowText .. sub(command, 34))
     return 'G'
   end
-  last = last + 1
-  local token = format('%.0f', last)
+  local token = format('%.0f', raise(last + 1))
   put(name, '+' .. nowText .. token .. sub(command, 34))
   return 'G' .. token
 end
@@ -109,8 +266,11 @@ end
 for turn = 1, size do
   local name, command, reply = ARGV[turn], ARGV[size + turn], nil
   local operation, text = sub(command, 1, 1), texts[name]
+  local isInLine = text and sub(text, 1, 1) == '='
   if states[name] then
     reply = nil
+  elseif isInLine then
+    reply = size > 1 and line(name, operation, command, text)
   elseif operation == 'X' or operation == 'x' then
     reply = leanAcquire(name, command, text)
   elseif operation == 'r' then
@@ -183,7 +343,7 @@ function hash.load(name, owner, client)
   local state = {
     name = name, key = register .. ':' .. name, hasHash = false, fields = {}, dirty = {},
     clients = {}, count = 0, waiting = 0, entries = 0, order = 0, at = 1, bound = NO_LIMIT,
-    buried = 0, untilMs = 0, needed = 0,
+    buried = 0, untilUs = 0, needed = 0,
   }
   if not text then return state end
   if sub(text, 1, 1) ~= '=' then
@@ -191,23 +351,21 @@ function hash.load(name, owner, client)
     return state
   end
   local next, place, id = 'w' .. sub(text, 2), 'o' .. owner, 'c' .. client
-  local found = call('HMGET', state.key, 'u', 'x', 'q', 's', 'm', 't', next, place, id)
-  if not found[1] then return state end
-  local fields, exclusive, queue, mark = state.fields, found[2], found[3], found[5]
-  state.hasHash, state.untilMs = true, tonumber(found[1])
-  fields.s, fields[next], fields[place], fields[id] = found[4], found[7], found[8], found[9]
+  local found = call('HMGET', state.key, 'k', 'x', 's', 'm', next, place, id)
+  local sums, exclusive, fields, mark = found[1], found[2], state.fields, found[4]
+  if not sums then return state end
+  state.hasHash = true
+  state.bound, state.untilUs = tonumber(sub(sums, 2, 17)), tonumber(sub(sums, 18, 33))
+  state.waiting, state.order = tonumber(sub(sums, 34, 49)), tonumber(sub(sums, 50, 65))
+  state.at, state.entries = tonumber(sub(sums, 66, 81)), tonumber(sub(sums, 82, 97))
+  state.buried = tonumber(sub(sums, 98, 113))
+  fields.s, fields[next], fields[place], fields[id] = found[3], found[5], found[6], found[7]
   if exclusive then state.exclusive = entries.holder(exclusive) end
-  if queue then
-    local waiting, order, at, many, bound = string.match(queue, '^(%d+) (%d+) (%d+) (%d+) (%d+)')
-    state.waiting, state.order, state.at = tonumber(waiting), tonumber(order), tonumber(at)
-    state.entries, state.bound = tonumber(many), tonumber(bound)
-  end
   if fields.s then state.count = tonumber(string.match(fields.s, '^%d+')) end
   if mark then
     local untilUs, token = tonumber(sub(mark, 1, 16)), tonumber(sub(mark, 17, 32))
     state.mark = { untilUs = untilUs, token = token, meta = sub(mark, 33) }
   end
-  state.buried = tonumber(found[6] or 0)
   return state
 end
 function hash.saveFields(state)
@@ -235,16 +393,14 @@ function hash.isLean(state)
   return state.entries == 0 and not state.mark and state.buried <= now
 end
 function hash.save(state)
-  local holder = state.exclusive
-  if not (holder or state.count > 0 or state.waiting > 0 or state.mark or state.buried > now) then
+  local holder, isLean = state.exclusive, hash.isLean(state)
+  local isUsed = holder or state.count > 0 or state.waiting > 0 or state.mark or state.buried > now
+  if isLean or not isUsed then
     if state.hasHash or state.isShared or state.isWatched then
       call('DEL', state.key, hash.companion(state, 'e'), hash.companion(state, 'g'))
     end
-    if texts[state.name] then put(state.name, false) end
-    return
-  end
-  if hash.isLean(state) then
-    if holder.isNew then put(state.name, entries.text(holder)) end
+    if isLean and holder.isNew then put(state.name, entries.text(holder)) end
+    if not isUsed and texts[state.name] then put(state.name, false) end
     return
   end
   if holder and (holder.isNew or not state.hasHash) then
@@ -255,46 +411,48 @@ function hash.save(state)
   end
   for id, client in pairs(state.clients) do
     if client and client.isChanged then
-      local text = string.format('%.0f ', client.gone) .. client.touch .. ' ' .. client.base
-        .. ' ' .. client.passed .. ' ' .. client.waiting .. (client.suspect and ' s' or ' a')
-      hash.set(state, 'c' .. id, text)
+      local times = string.format('%016.0f%016.0f%016.0f', client.gone, client.touch, client.base)
+      local counts = string.format('%016.0f%016.0f', client.passed, client.waiting)
+      hash.set(state, 'c' .. id, times .. counts .. (client.suspect and 's' or 'a'))
     end
   end
-  if state.isQueueChanged then
-    local sums = state.waiting .. ' ' .. state.order .. ' ' .. state.at .. ' ' .. state.entries
-    hash.set(state, 'q', sums .. string.format(' %.0f', state.bound))
+  if state.hasHash and not state.isChanged and not state.dirty[1] then return end
+  local untilUs, isMore = state.untilUs, state.count > 0 or state.mark
+  if not (holder or isMore or state.waiting > 0) then
+    untilUs = state.buried
+  elseif state.needed > untilUs then
+    untilUs = math.floor(state.needed + (state.needed - now) / 2)
   end
-  if not state.dirty[1] and state.hasHash then return end
-  local untilMs = state.untilMs
-  if not (holder or state.count > 0 or state.waiting > 0 or state.mark) then
-    untilMs = hash.endMs(state.buried)
-  elseif hash.endMs(state.needed) > untilMs then
-    untilMs = hash.endMs(state.needed + (state.needed - now) / 2)
-  end
-  local isMoved = untilMs ~= state.untilMs
-  if isMoved then hash.set(state, 'u', untilMs) end
+  local isMoved = untilUs ~= state.untilUs
+  local times = string.format('%016.0f%016.0f', state.bound, untilUs)
+  local places = string.format('%016.0f%016.0f%016.0f', state.waiting, state.order, state.at)
+  local rest = string.format('%016.0f%016.0f', state.entries, state.buried)
+  local letter = (isMore or state.buried > now) and '*' or '-'
+  hash.set(state, 'k', letter .. times .. places .. rest)
   hash.saveFields(state)
-  if isMoved then call('PEXPIREAT', state.key, untilMs) end
+  if isMoved then call('PEXPIREAT', state.key, hash.endMs(untilUs)) end
   if state.isShared or isMoved and state.count > 0 then
-    call('PEXPIREAT', hash.companion(state, 'e'), untilMs)
+    call('PEXPIREAT', hash.companion(state, 'e'), hash.endMs(untilUs))
   end
   if state.isWatched or isMoved and state.bound < NO_LIMIT then
-    call('PEXPIREAT', hash.companion(state, 'g'), untilMs)
+    call('PEXPIREAT', hash.companion(state, 'g'), hash.endMs(untilUs))
   end
-  if not state.hasHash or state.isHandedOff then put(state.name, '=' .. state.at) end
+  if not state.hasHash or state.isHandedOff then
+    put(state.name, string.format('=%016.0f', state.at))
+  end
 end
-local CLIENT = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%a)$'
 local queue = {}
+local function digits(place) return string.format('%016.0f', place) end
 function queue.client(state, id)
   local client = state.clients[id]
   if client == nil then
     local text = hash.get(state, 'c' .. id)
     client = false
     if text then
-      local gone, touch, base, passed, waiting, standing = string.match(text, CLIENT)
       client = {
-        gone = tonumber(gone), touch = touch, base = tonumber(base), passed = tonumber(passed),
-        waiting = tonumber(waiting), suspect = standing == 's',
+        gone = tonumber(sub(text, 1, 16)), touch = sub(text, 17, 32),
+        base = tonumber(sub(text, 33, 48)), passed = tonumber(sub(text, 49, 64)),
+        waiting = tonumber(sub(text, 65, 80)), suspect = sub(text, 81) == 's',
       }
     end
     state.clients[id] = client
@@ -302,18 +460,18 @@ function queue.client(state, id)
   return client
 end
 function queue.dropClient(state, id)
-  state.clients[id], state.isQueueChanged = false, true
+  state.clients[id], state.isChanged = false, true
   hash.set(state, 'c' .. id, false)
 end
 function queue.entry(state, place)
-  local text = hash.get(state, 'w' .. place)
+  local text = hash.get(state, 'w' .. digits(place))
   if not text then return nil end
   return entries.read({ since = sub(text, 1, 16), place = place }, sub(text, 17))
 end
 function queue.dropEntry(state, place, owner)
-  hash.set(state, 'w' .. place, false)
+  hash.set(state, 'w' .. digits(place), false)
   hash.set(state, 'o' .. owner, false)
-  state.entries, state.isQueueChanged = state.entries - 1, true
+  state.entries, state.isChanged = state.entries - 1, true
 end
 function queue.isValid(state, entry)
   local client = queue.client(state, entry.client)
@@ -340,18 +498,18 @@ function queue.head(state)
       entry = nil
     end
     place = place + 1
-    if state.fields['w' .. place] == nil and state.hasHash then
+    if state.fields['w' .. digits(place)] == nil and state.hasHash then
       queue.readAhead(state, place, math.min(place - state.at, 500))
     end
   end
   if place ~= state.at then
-    state.at, state.isQueueChanged = place, true
+    state.at, state.isChanged = place, true
   end
   return entry
 end
 function queue.readAhead(state, place, many)
   local fields = {}
-  for ahead = 1, many do fields[ahead] = 'w' .. place + ahead - 1 end
+  for ahead = 1, many do fields[ahead] = 'w' .. digits(place + ahead - 1) end
   for at, text in ipairs(call('HMGET', state.key, unpack(fields))) do
     if state.fields[fields[at]] == nil then state.fields[fields[at]] = text end
   end
@@ -359,7 +517,7 @@ end
 function queue.add(state, entry, goneUs)
   local id, owner, place = entry.client, entry.owner, state.order + 1
   local before = hash.get(state, 'o' .. owner)
-  if before then queue.dropEntry(state, before, owner) end
+  if before then queue.dropEntry(state, tonumber(before), owner) end
   local client = queue.client(state, id)
   if not client then
     client = { gone = goneUs, touch = entry.touch, base = state.order, passed = 0, waiting = 0 }
@@ -372,9 +530,9 @@ function queue.add(state, entry, goneUs)
   client.waiting, client.isChanged = client.waiting + 1, true
   if state.entries == 0 then state.at = place end
   state.order, state.waiting, state.entries = place, state.waiting + 1, state.entries + 1
-  state.isQueueChanged = true
-  hash.set(state, 'w' .. place, nowText .. entry.request)
-  hash.set(state, 'o' .. owner, place)
+  state.isChanged = true
+  hash.set(state, 'w' .. digits(place), nowText .. entry.request)
+  hash.set(state, 'o' .. owner, digits(place))
 end
 function queue.drop(state, entry)
   local id = entry.client
@@ -397,7 +555,7 @@ function queue.setSuspect(state, id)
   if client then client.suspect, client.isChanged = true, true end
 end
 function queue.lookBack(state, client)
-  state.at, state.isQueueChanged = math.min(state.at, client.passed), true
+  state.at, state.isChanged = math.min(state.at, client.passed), true
   client.passed = 0
 end
 function queue.dropSilent(state)
@@ -416,7 +574,7 @@ function queue.dropSilent(state)
     end
   end
   local next = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
-  state.bound, state.isQueueChanged = next and tonumber(next) or NO_LIMIT, true
+  state.bound, state.isChanged = next and tonumber(next) or NO_LIMIT, true
 end
 local sharedPart
 local function shared()
@@ -542,8 +700,7 @@ function endings.bury(state, owner, untilUs, reason)
   local text = string.format('%016.0f', untilUs) .. (reason and 'r' .. reason or '-')
   write('SET', hash.companion(state, 't' .. owner), text, 'PXAT', hash.endMs(untilUs))
   if untilUs > state.buried then
-    state.buried = untilUs
-    hash.set(state, 't', string.format('%.0f', untilUs))
+    state.buried, state.isChanged = untilUs, true
   end
   hash.need(state, untilUs)
 end
@@ -797,39 +954,4 @@ return apply, hash.save
   replies[turn + 1] = reply
 end
 for _, state in pairs(states) do commit(state) end
-if isRaised or next(changed) then
-  local added, removed = {}, {}
-  if isRaised then added = { '', format('%016.0f', last) } end
-  local add, remove = #added, 0
-  for name in pairs(changed) do
-    local text = texts[name]
-    if text then
-      added[add + 1], added[add + 2] = name, text
-      add = add + 2
-    else
-      remove = remove + 1
-      removed[remove] = name
-    end
-  end
-  if remove > 0 then call('HDEL', register, unpack(removed)) end
-  if add > 0 then write('HSET', register, unpack(added)) end
-end
-if clock[2] % 32 == 0 and not moving() then
-  local many = math.max(16, size)
-  for _ = 1, 16 do
-    local sample, dead = call('HRANDFIELD', register, many, 'WITHVALUES'), {}
-    for at = 1, #sample, 2 do
-      local name, text, isDead = sample[at], sample[at + 1], nil
-      if sub(text, 1, 1) == '=' then
-        isDead = call('EXISTS', register .. ':' .. name) == 0
-      else
-        isDead = name ~= '' and expiryOf(text) <= now
-      end
-      if isDead then dead[#dead + 1] = name end
-    end
-    if dead[1] then call('HDEL', register, unpack(dead)) end
-    if #dead * 4 < many then break end
-  end
-end
-if flags >= 2 then replies[size + 2] = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
-return replies`;
+return finish(replies)`;

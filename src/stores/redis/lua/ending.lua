@@ -24,8 +24,7 @@ function endings.bury(state, owner, untilUs, reason)
   local text = string.format('%016.0f', untilUs) .. (reason and 'r' .. reason or '-')
   write('SET', hash.companion(state, 't' .. owner), text, 'PXAT', hash.endMs(untilUs))
   if untilUs > state.buried then
-    state.buried = untilUs
-    hash.set(state, 't', string.format('%.0f', untilUs))
+    state.buried, state.isChanged = untilUs, true
   end
   hash.need(state, untilUs)
 end

@@ -7,8 +7,9 @@
 -- in:       call sub now nowText write NO_LIMIT entries hash
 -- out:      queue
 -- commands: HMGET ZADD ZRANGE ZRANGEBYSCORE ZREM
-local CLIENT = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%a)$'
 local queue = {}
+
+local function digits(place) return string.format('%016.0f', place) end
 
 function queue.client(state, id)
   local client = state.clients[id]
@@ -16,10 +17,10 @@ function queue.client(state, id)
     local text = hash.get(state, 'c' .. id)
     client = false
     if text then
-      local gone, touch, base, passed, waiting, standing = string.match(text, CLIENT)
       client = {
-        gone = tonumber(gone), touch = touch, base = tonumber(base), passed = tonumber(passed),
-        waiting = tonumber(waiting), suspect = standing == 's',
+        gone = tonumber(sub(text, 1, 16)), touch = sub(text, 17, 32),
+        base = tonumber(sub(text, 33, 48)), passed = tonumber(sub(text, 49, 64)),
+        waiting = tonumber(sub(text, 65, 80)), suspect = sub(text, 81) == 's',
       }
     end
     state.clients[id] = client
@@ -28,20 +29,20 @@ function queue.client(state, id)
 end
 
 function queue.dropClient(state, id)
-  state.clients[id], state.isQueueChanged = false, true
+  state.clients[id], state.isChanged = false, true
   hash.set(state, 'c' .. id, false)
 end
 
 function queue.entry(state, place)
-  local text = hash.get(state, 'w' .. place)
+  local text = hash.get(state, 'w' .. digits(place))
   if not text then return nil end
   return entries.read({ since = sub(text, 1, 16), place = place }, sub(text, 17))
 end
 
 function queue.dropEntry(state, place, owner)
-  hash.set(state, 'w' .. place, false)
+  hash.set(state, 'w' .. digits(place), false)
   hash.set(state, 'o' .. owner, false)
-  state.entries, state.isQueueChanged = state.entries - 1, true
+  state.entries, state.isChanged = state.entries - 1, true
 end
 
 function queue.isValid(state, entry)
@@ -73,19 +74,19 @@ function queue.head(state)
     end
     place = place + 1
     -- The longer nothing is found, the more places are read at once.
-    if state.fields['w' .. place] == nil and state.hasHash then
+    if state.fields['w' .. digits(place)] == nil and state.hasHash then
       queue.readAhead(state, place, math.min(place - state.at, 500))
     end
   end
   if place ~= state.at then
-    state.at, state.isQueueChanged = place, true
+    state.at, state.isChanged = place, true
   end
   return entry
 end
 
 function queue.readAhead(state, place, many)
   local fields = {}
-  for ahead = 1, many do fields[ahead] = 'w' .. place + ahead - 1 end
+  for ahead = 1, many do fields[ahead] = 'w' .. digits(place + ahead - 1) end
   for at, text in ipairs(call('HMGET', state.key, unpack(fields))) do
     if state.fields[fields[at]] == nil then state.fields[fields[at]] = text end
   end
@@ -94,7 +95,7 @@ end
 function queue.add(state, entry, goneUs)
   local id, owner, place = entry.client, entry.owner, state.order + 1
   local before = hash.get(state, 'o' .. owner)
-  if before then queue.dropEntry(state, before, owner) end
+  if before then queue.dropEntry(state, tonumber(before), owner) end
   local client = queue.client(state, id)
   if not client then
     client = { gone = goneUs, touch = entry.touch, base = state.order, passed = 0, waiting = 0 }
@@ -109,9 +110,9 @@ function queue.add(state, entry, goneUs)
   client.waiting, client.isChanged = client.waiting + 1, true
   if state.entries == 0 then state.at = place end
   state.order, state.waiting, state.entries = place, state.waiting + 1, state.entries + 1
-  state.isQueueChanged = true
-  hash.set(state, 'w' .. place, nowText .. entry.request)
-  hash.set(state, 'o' .. owner, place)
+  state.isChanged = true
+  hash.set(state, 'w' .. digits(place), nowText .. entry.request)
+  hash.set(state, 'o' .. owner, digits(place))
 end
 
 function queue.drop(state, entry)
@@ -141,7 +142,7 @@ end
 
 -- Its waiters that were passed over are looked at again.
 function queue.lookBack(state, client)
-  state.at, state.isQueueChanged = math.min(state.at, client.passed), true
+  state.at, state.isChanged = math.min(state.at, client.passed), true
   client.passed = 0
 end
 
@@ -162,5 +163,5 @@ function queue.dropSilent(state)
     end
   end
   local next = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
-  state.bound, state.isQueueChanged = next and tonumber(next) or NO_LIMIT, true
+  state.bound, state.isChanged = next and tonumber(next) or NO_LIMIT, true
 end

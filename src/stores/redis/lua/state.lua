@@ -1,7 +1,10 @@
 -- The state of one name in a hash of its own, when it is more than one lean holder. Its fields:
---   x  the exclusive holder   h<owner>  a shared one   s  the shared ones in sum   m  the mark
---   q  the queue in sum   w<place>  a waiter   o<owner>  its place   c<client>  a client that waits
---   t  the end of the last tombstone   u  when the hash expires, and what belongs to it:
+--   k  the sums   x  the exclusive holder   h<owner>  a shared one   s  their sums   m  the mark
+--   w<place>  a waiter   o<owner>  its place   c<client>  a client that waits
+-- The sums are `*` if there is more than one exclusive holder and waiters, else `-`, and then, of
+-- 16 digits each: a time before which no client has been silent for too long, the time until which
+-- the hash is kept, how many wait, the last place, the place to look at next, how many places are
+-- taken, and the end of the last tombstone. Beside it, while needed:
 -- e  shared holders by expiry (token and owner)   g  waiting clients by the end of patience
 -- t<owner>  a tombstone.
 --
@@ -44,7 +47,7 @@ function hash.load(name, owner, client)
   local state = {
     name = name, key = register .. ':' .. name, hasHash = false, fields = {}, dirty = {},
     clients = {}, count = 0, waiting = 0, entries = 0, order = 0, at = 1, bound = NO_LIMIT,
-    buried = 0, untilMs = 0, needed = 0,
+    buried = 0, untilUs = 0, needed = 0,
   }
   if not text then return state end
   if sub(text, 1, 1) ~= '=' then
@@ -52,23 +55,21 @@ function hash.load(name, owner, client)
     return state
   end
   local next, place, id = 'w' .. sub(text, 2), 'o' .. owner, 'c' .. client
-  local found = call('HMGET', state.key, 'u', 'x', 'q', 's', 'm', 't', next, place, id)
-  if not found[1] then return state end
-  local fields, exclusive, queue, mark = state.fields, found[2], found[3], found[5]
-  state.hasHash, state.untilMs = true, tonumber(found[1])
-  fields.s, fields[next], fields[place], fields[id] = found[4], found[7], found[8], found[9]
+  local found = call('HMGET', state.key, 'k', 'x', 's', 'm', next, place, id)
+  local sums, exclusive, fields, mark = found[1], found[2], state.fields, found[4]
+  if not sums then return state end
+  state.hasHash = true
+  state.bound, state.untilUs = tonumber(sub(sums, 2, 17)), tonumber(sub(sums, 18, 33))
+  state.waiting, state.order = tonumber(sub(sums, 34, 49)), tonumber(sub(sums, 50, 65))
+  state.at, state.entries = tonumber(sub(sums, 66, 81)), tonumber(sub(sums, 82, 97))
+  state.buried = tonumber(sub(sums, 98, 113))
+  fields.s, fields[next], fields[place], fields[id] = found[3], found[5], found[6], found[7]
   if exclusive then state.exclusive = entries.holder(exclusive) end
-  if queue then
-    local waiting, order, at, many, bound = string.match(queue, '^(%d+) (%d+) (%d+) (%d+) (%d+)')
-    state.waiting, state.order, state.at = tonumber(waiting), tonumber(order), tonumber(at)
-    state.entries, state.bound = tonumber(many), tonumber(bound)
-  end
   if fields.s then state.count = tonumber(string.match(fields.s, '^%d+')) end
   if mark then
     local untilUs, token = tonumber(sub(mark, 1, 16)), tonumber(sub(mark, 17, 32))
     state.mark = { untilUs = untilUs, token = token, meta = sub(mark, 33) }
   end
-  state.buried = tonumber(found[6] or 0)
   return state
 end
 
@@ -100,16 +101,15 @@ end
 
 -- Writes what the batch made of the state, once.
 function hash.save(state)
-  local holder = state.exclusive
-  if not (holder or state.count > 0 or state.waiting > 0 or state.mark or state.buried > now) then
+  local holder, isLean = state.exclusive, hash.isLean(state)
+  local isUsed = holder or state.count > 0 or state.waiting > 0 or state.mark or state.buried > now
+  if isLean or not isUsed then
+    -- What belongs to a hash may be there before it.
     if state.hasHash or state.isShared or state.isWatched then
       call('DEL', state.key, hash.companion(state, 'e'), hash.companion(state, 'g'))
     end
-    if texts[state.name] then put(state.name, false) end
-    return
-  end
-  if hash.isLean(state) then
-    if holder.isNew then put(state.name, entries.text(holder)) end
+    if isLean and holder.isNew then put(state.name, entries.text(holder)) end
+    if not isUsed and texts[state.name] then put(state.name, false) end
     return
   end
   if holder and (holder.isNew or not state.hasHash) then
@@ -120,34 +120,35 @@ function hash.save(state)
   end
   for id, client in pairs(state.clients) do
     if client and client.isChanged then
-      local text = string.format('%.0f ', client.gone) .. client.touch .. ' ' .. client.base
-        .. ' ' .. client.passed .. ' ' .. client.waiting .. (client.suspect and ' s' or ' a')
-      hash.set(state, 'c' .. id, text)
+      local times = string.format('%016.0f%016.0f%016.0f', client.gone, client.touch, client.base)
+      local counts = string.format('%016.0f%016.0f', client.passed, client.waiting)
+      hash.set(state, 'c' .. id, times .. counts .. (client.suspect and 's' or 'a'))
     end
   end
-  if state.isQueueChanged then
-    local sums = state.waiting .. ' ' .. state.order .. ' ' .. state.at .. ' ' .. state.entries
-    hash.set(state, 'q', sums .. string.format(' %.0f', state.bound))
-  end
-  if not state.dirty[1] and state.hasHash then return end
-  local untilMs = state.untilMs
-  if not (holder or state.count > 0 or state.waiting > 0 or state.mark) then
+  if state.hasHash and not state.isChanged and not state.dirty[1] then return end
+  local untilUs, isMore = state.untilUs, state.count > 0 or state.mark
+  if not (holder or isMore or state.waiting > 0) then
     -- With nothing left but tombstones, it goes with the last of them.
-    untilMs = hash.endMs(state.buried)
-  elseif hash.endMs(state.needed) > untilMs then
+    untilUs = state.buried
+  elseif state.needed > untilUs then
     -- Half as long again, so that not every command has to move the end.
-    untilMs = hash.endMs(state.needed + (state.needed - now) / 2)
+    untilUs = math.floor(state.needed + (state.needed - now) / 2)
   end
-  local isMoved = untilMs ~= state.untilMs
-  -- Never dropped, so that the hash and its expiry outlive the rest of the fields.
-  if isMoved then hash.set(state, 'u', untilMs) end
+  local isMoved = untilUs ~= state.untilUs
+  local times = string.format('%016.0f%016.0f', state.bound, untilUs)
+  local places = string.format('%016.0f%016.0f%016.0f', state.waiting, state.order, state.at)
+  local rest = string.format('%016.0f%016.0f', state.entries, state.buried)
+  local letter = (isMore or state.buried > now) and '*' or '-'
+  hash.set(state, 'k', letter .. times .. places .. rest)
   hash.saveFields(state)
-  if isMoved then call('PEXPIREAT', state.key, untilMs) end
+  if isMoved then call('PEXPIREAT', state.key, hash.endMs(untilUs)) end
   if state.isShared or isMoved and state.count > 0 then
-    call('PEXPIREAT', hash.companion(state, 'e'), untilMs)
+    call('PEXPIREAT', hash.companion(state, 'e'), hash.endMs(untilUs))
   end
   if state.isWatched or isMoved and state.bound < NO_LIMIT then
-    call('PEXPIREAT', hash.companion(state, 'g'), untilMs)
+    call('PEXPIREAT', hash.companion(state, 'g'), hash.endMs(untilUs))
   end
-  if not state.hasHash or state.isHandedOff then put(state.name, '=' .. state.at) end
+  if not state.hasHash or state.isHandedOff then
+    put(state.name, string.format('=%016.0f', state.at))
+  end
 end

@@ -1,0 +1,116 @@
+-- The register is one hash: the last token under '', and for each name in use either its lone
+-- exclusive holder as a text, or `=` and a place in its queue: then its state is in a hash of its
+-- own. What a batch changes in it is written once, at the end.
+--
+-- A text is a form, the time it was granted, and the request as the client sent it: its ttl, a
+-- letter, words (codec.ts). `f`: the token is that time, and the expiry follows from the ttl. `+`:
+-- the token stands before the request. `h`: token and expiry do. These numbers have 16 digits.
+--
+-- in:       call try sub register clock known nowText
+-- out:      now format flags size texts raise put write moving expiryOf line finish
+-- commands: EXISTS HDEL HMGET HRANDFIELD HSET INFO
+-- returns:  the time, the reply, and where the flags ask for it the run id, if one command came
+--           alone for a mutex with waiters
+local now, count, format = tonumber(nowText), #ARGV, string.format
+local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
+local texts, changed, isRaised, motion, linePart = {}, {}, nil, nil, nil
+known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
+local last = tonumber(known[1] or 0)
+for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
+
+-- Raises the last token, reads it with 0. Written once, at the end.
+local function raise(token)
+  if token > last then
+    last, isRaised = token, true
+  end
+  return last
+end
+
+-- What the register says of a name, false for nothing. Written once, at the end.
+local function put(name, text) texts[name], changed[name] = text, true end
+
+-- At maxmemory a script may write once it has deleted, or tried to.
+local function write(...)
+  local done = try(...)
+  if type(done) ~= 'table' or not done.err then return done end
+  call('HDEL', register, '?')
+  return call(...)
+end
+
+-- While a slot of a Cluster moves, what is not here may be at its other end, and Redis refuses what
+-- touches it. Two keys that never are find out: that is an error at both ends. What reads or writes
+-- more than the register must ask first, or it would work with half of a lock.
+local function moving()
+  if motion == nil then
+    local answer = flags % 2 == 1 and try('EXISTS', register .. '?', register .. '!')
+    motion = type(answer) == 'table' and answer.err
+  end
+  return motion
+end
+
+local function expiryOf(text)
+  local form = sub(text, 1, 1)
+  if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) end
+  return sub(text, 2, 17) + (form == 'f' and sub(text, 18, 33) or sub(text, 34, 49))
+end
+
+-- Decides a command on a mutex with waiters, if it is a simple one.
+local function line(name, operation, command, mark)
+  if moving() then return nil end
+  if not linePart then
+    linePart = (function()
+      include('line')
+    end)()
+  end
+  return linePart(name, operation, command, mark)
+end
+
+-- Writes what has changed.
+local function finish(replies)
+  if isRaised or next(changed) then
+    local added, removed = {}, {}
+    if isRaised then added = { '', format('%016.0f', last) } end
+    local add, remove = #added, 0
+    for name in pairs(changed) do
+      local text = texts[name]
+      if text then
+        added[add + 1], added[add + 2] = name, text
+        add = add + 2
+      else
+        remove = remove + 1
+        removed[remove] = name
+      end
+    end
+    if remove > 0 then call('HDEL', register, unpack(removed)) end
+    if add > 0 then write('HSET', register, unpack(added)) end
+  end
+
+  -- Now and then, names that nobody released are looked for, the longer the more there are: so the
+  -- register never outgrows its use.
+  if clock[2] % 32 == 0 and not moving() then
+    local many = math.max(16, size)
+    for _ = 1, 16 do
+      local sample, dead = call('HRANDFIELD', register, many, 'WITHVALUES'), {}
+      for at = 1, #sample, 2 do
+        local name, text, isDead = sample[at], sample[at + 1], nil
+        if sub(text, 1, 1) == '=' then
+          isDead = call('EXISTS', register .. ':' .. name) == 0
+        else
+          isDead = name ~= '' and expiryOf(text) <= now
+        end
+        if isDead then dead[#dead + 1] = name end
+      end
+      if dead[1] then call('HDEL', register, unpack(dead)) end
+      if #dead * 4 < many then break end
+    end
+  end
+  if flags >= 2 then replies[size + 2] = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
+  return replies
+end
+
+if size == 1 then
+  local name, command = ARGV[1], ARGV[2]
+  local mark = texts[name]
+  local reply = mark and sub(mark, 1, 1) == '=' and line(name, sub(command, 1, 1), command, mark)
+  if reply then return finish({ nowText, reply }) end
+end
