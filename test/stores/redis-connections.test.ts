@@ -8,12 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Holdfast } from "../../src/holdfast.js";
 import { holdRequest } from "../faults/late-copy.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
-import {
-  type RedisServer,
-  type Replication,
-  startRedis,
-  startReplication,
-} from "../servers/redis.js";
+import { type RedisServer, startRedis } from "../servers/redis.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { Trial } from "./redis-trial.js";
 
@@ -42,7 +37,6 @@ async function kill(
 }
 
 const isSubscription = ({ sub }: Record<string, string>): boolean => sub === "1";
-const isWait = ({ cmd }: Record<string, string>): boolean => cmd === "wait";
 const isCommand = ({ cmd = "", flags = "" }: Record<string, string>): boolean =>
   cmd.startsWith("eval") && !flags.includes("S");
 
@@ -245,24 +239,6 @@ describe("a server that loads its data", () => {
       }
     });
   }
-});
-
-describe("with replicas", () => {
-  let replication: Replication;
-  beforeAll(async () => {
-    replication = await startReplication({ replicas: 1 });
-  });
-  afterAll(() => replication?.[Symbol.asyncDispose]());
-
-  test("the connection for WAIT is closed: the next grant opens another", async () => {
-    const { master } = replication;
-    trial = new Trial(master);
-    const locks = trial.ioredis(master.port, { replicas: 1 });
-    await trial.turn(locks);
-    await kill(master, isWait);
-    await trial.turn(locks, { waitMs: 2_000 });
-    await trial.end(locks, 1_000);
-  });
 });
 
 async function isRefused(server: RedisServer, code: string): Promise<boolean> {

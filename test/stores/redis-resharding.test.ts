@@ -8,6 +8,7 @@ import { createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ReplicationError } from "../../src/errors.js";
 import type { Holdfast } from "../../src/holdfast.js";
+import { inStep } from "../servers/redis.js";
 import {
   type ClusterNode,
   type RedisCluster,
@@ -50,11 +51,13 @@ async function onTrial(act: (trial: Trial) => Promise<void>): Promise<void> {
 
 /** Where the lock under trial lives: the register there tells while somebody holds it. */
 async function place(trial: Trial): Promise<{ slot: number; owner: ClusterNode }> {
-  for (const owner of cluster.masters) {
-    const registers = await owner.server.ask("KEYS", `{hf:${trial.namespace}:*}`);
+  for (const { server } of cluster.masters) {
+    const registers = await server.ask("KEYS", `{hf:${trial.namespace}:*}`);
     for (const register of registers as string[]) {
+      const slot = await cluster.slotOf(register);
+      const owner = await cluster.ownerOf(slot);
       const isThere = (await owner.server.ask("HEXISTS", register, `l:${trial.name}`)) === 1;
-      if (isThere) return { slot: await cluster.slotOf(register), owner };
+      if (isThere) return { slot, owner };
     }
   }
   throw new Error("nobody holds the lock");
@@ -170,3 +173,34 @@ for (const [library, open] of Object.entries(libraries)) {
       }));
   });
 }
+
+/** One after the other, and last: the Cluster is another afterwards. */
+describe("a master is lost", () => {
+  for (const [library, open] of Object.entries(libraries)) {
+    const isLater = library === "node-redis" && !process.env.HOLDFAST_FULL;
+    test.skipIf(isLater)(`${library}: what its replica has survives it`, () =>
+      onTrial(async (trial) => {
+        const [locks, other] = [await open(trial, { replicas: 1 }), await open(trial)];
+        const lease = await trial.acquire(locks, { ttlMs: 60_000, storeTimeoutMs: 3_000 });
+        const { slot, owner } = await place(trial);
+        await owner.server.kill();
+        // Until a replica takes over, the Cluster is down for everybody.
+        const waiting = trial.acquire(other, { storeTimeoutMs: 20_000 });
+        await waitUntil(async () => (await cluster.ownerOf(slot)) !== owner, {
+          what: "it is lost",
+        });
+        await owner.server.start();
+        const next = await cluster.ownerOf(slot);
+        await inStep(next.server, owner.server);
+        // Its old master is the replica now, and must have the renewal.
+        const renewed = () => lease.renew(30_000).then(() => true);
+        await waitUntil(renewed, { what: "it is renewed", everyMs: 100 });
+        lease.assertHeld();
+        await trial.waiting(other, 1);
+        expect(await lease.release()).toBe(true);
+        expect(await (await waiting).release()).toBe(true);
+        await trial.end(other, 5_000);
+      }),
+    );
+  }
+});

@@ -1,0 +1,93 @@
+/** With `replicas`, nothing counts that they do not have: no grant, no handoff, no renewal. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { ReplicationError } from "../../src/errors.js";
+import type { Holdfast } from "../../src/holdfast.js";
+import { type Replication, startReplication } from "../servers/redis.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { Trial } from "./redis-trial.js";
+
+const TIMEOUT_MS = 150;
+
+let replication: Replication;
+let trial: Trial;
+beforeAll(async () => {
+  replication = await startReplication({ replicas: 1 });
+});
+afterAll(() => replication?.[Symbol.asyncDispose]());
+beforeEach(() => {
+  trial = new Trial(replication.master);
+});
+afterEach(() => trial.close());
+
+function open(): Holdfast {
+  const { port } = replication.master;
+  return trial.ioredis(port, { replicas: 1, replicaTimeoutMs: TIMEOUT_MS, claimMs: 500 });
+}
+
+async function withoutReplica(act: () => Promise<void>): Promise<void> {
+  const [replica] = replication.replicas;
+  await replica?.pause();
+  try {
+    await act();
+  } finally {
+    replica?.resume();
+  }
+}
+
+test("the connection for WAIT is closed: the next grant opens another", async () => {
+  const { master } = replication;
+  const locks = open();
+  await trial.turn(locks);
+  const clients = String(await master.ask("CLIENT", "LIST"));
+  const [, id = ""] = /^id=(\d+) .* cmd=wait /m.exec(clients) ?? [];
+  expect(await master.ask("CLIENT", "KILL", "ID", id)).toBe(1);
+  await trial.turn(locks, { waitMs: 2_000 });
+  await trial.end(locks, 1_000);
+});
+
+test("a grant is given back at once, so that it stands in nobody's way", async () => {
+  const [locks, plain] = [open(), trial.ioredis(replication.master.port)];
+  await trial.turn(locks);
+  await withoutReplica(async () => {
+    const refused = await trial.acquire(locks).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(ReplicationError);
+    expect(refused).toMatchObject({ asked: 1, acknowledged: 0, timeoutMs: TIMEOUT_MS });
+    await trial.turn(plain, { waitMs: 1_000 });
+  });
+  await trial.end(locks, 1_000);
+});
+
+test("a handoff is believed only when they have its confirm", async () => {
+  const [a, b] = [open(), open()];
+  const lease = await trial.acquire(a);
+  let isGranted = false;
+  const waiting = trial.acquire(b, { storeTimeoutMs: 5_000 }).then((next) => {
+    isGranted = true;
+    return next;
+  });
+  await trial.waiting(a, 1);
+  await withoutReplica(async () => {
+    expect(await lease.release()).toBe(true);
+    await waitUntil(async () => (await a.inspect(trial.name)).holders.length === 1, {
+      what: "it is handed over",
+    });
+    // Long enough for a push, its confirm, and the time that replicas have.
+    await new Promise((resolve) => setTimeout(resolve, 2 * TIMEOUT_MS));
+    expect(isGranted).toBe(false);
+  });
+  expect(await (await waiting).release()).toBe(true);
+  await trial.end(a, 2_000);
+});
+
+test("a renewal that they do not have does not count: the loss is told in time", async () => {
+  const [locks, plain] = [open(), trial.ioredis(replication.master.port)];
+  const lease = await trial.acquire(locks, { ttlMs: 900 });
+  await withoutReplica(async () => {
+    const next = trial.acquire(plain, { waitMs: 5_000 });
+    await waitUntil(() => lease.signal.aborted, { what: "the loss is told", timeoutMs: 2_000 });
+    expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+    // The trial checks that it was told before; the master gives it up when it is.
+    expect(await (await next).release()).toBe(true);
+  });
+  await trial.end(locks, 1_000);
+});
