@@ -176,9 +176,10 @@ describe("one server", () => {
 
   test("a push is lost on its way: a touch finds the grant", async () => {
     await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
-    const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, { claimMs: CLAIM_MS })];
+    const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, { claimMs: 4_000 })];
     const lease = await trial.acquire(a);
-    const waiting = trial.acquire(b);
+    // It touches three times in this time-out; its claim would lapse only much later.
+    const waiting = trial.acquire(b, { ttlMs: 4_000, storeTimeoutMs: 1_200 });
     await trial.waiting(a, 1);
     await listening(server, 2);
     const lost = losePushes(proxy);
@@ -186,9 +187,7 @@ describe("one server", () => {
     const startMs = performance.now();
     const next = await waiting;
     expect(lost()).toBe(1);
-    expect(performance.now() - startMs).toBeLessThan(BACKSTOP_MS);
-    // Past the claim: it was confirmed.
-    await waitUntil(() => next.remainingMs() > CLAIM_MS, { what: "it is confirmed" });
+    expect(performance.now() - startMs).toBeLessThan(2_000);
     await next.release();
     await proxy.heal();
     await trial.end(a, 1_000);

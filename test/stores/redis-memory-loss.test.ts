@@ -80,6 +80,15 @@ describe.concurrent("a lock that is forgotten", () => {
       ));
   }
 
+  test("FLUSHALL while nobody holds it: who comes back brings the tokens it has seen", () =>
+    onStage("ioredis", [], async ({ server, trial, holder }) => {
+      await trial.turn(holder);
+      await trial.raiseTokens(server);
+      await trial.turn(holder);
+      await server.ask("FLUSHALL");
+      await trial.turn(holder);
+    }));
+
   test("eviction: the same", () =>
     onStage("ioredis", ["--maxmemory-policy", "allkeys-random"], (scene) =>
       forget(scene, async () => {
