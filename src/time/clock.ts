@@ -1,5 +1,4 @@
 import { uptime } from "node:os";
-import { performance } from "node:perf_hooks";
 
 /** Local time. Leases are judged by it alone, so it never steps and never runs backwards. */
 export interface Clock {

@@ -1,5 +1,3 @@
-import { randomBytes, randomUUID } from "node:crypto";
-
 export interface Random {
   /** An id that nobody else will ever draw. */
   id(): string;
@@ -9,8 +7,11 @@ export interface Random {
   fraction(): number;
 }
 
+/** Loaded when it is first needed: it is the slowest part of Node to load. */
+const crypto = (): typeof import("node:crypto") => process.getBuiltinModule("node:crypto");
+
 export const systemRandom: Random = {
-  id: () => randomUUID(),
-  secret: () => randomBytes(32).toString("base64url"),
+  id: () => crypto().randomUUID(),
+  secret: () => crypto().randomBytes(32).toString("base64url"),
   fraction: () => Math.random(),
 };

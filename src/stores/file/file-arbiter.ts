@@ -26,6 +26,10 @@ const PAGE = 100;
  */
 const SWEEP_MS = 5_000;
 const SWEEP_ON_MS = 50;
+/** Programs that live for a moment share the work: one of so many does it. */
+const SWEEPERS = 16;
+/** Who holds a lock for longer wants to hear of a revocation; who waits, listens at once. */
+const LISTEN_MS = 100;
 
 interface Outcome<T> {
   readonly nowUs: number;
@@ -46,7 +50,7 @@ export class FileArbiter implements Arbiter {
   #isClosed = false;
   #client: string | undefined;
   #onReset: () => void = () => {};
-  #sweepMs = 0;
+  #sweepMs = Number.NaN;
   #sweepKey = "";
   readonly #onReplaced = (): void => this.#onReset();
 
@@ -63,7 +67,7 @@ export class FileArbiter implements Arbiter {
     if (commands.length === 0) return { nowUs: this.#nowUs(), node: "", replies: [] };
     try {
       const outcome = this.#transact(
-        (ledger) => commands.map((command) => ledger.execute(command)),
+        (ledger) => this.#executeAll(ledger, commands),
         commands.some(({ type }) => type !== "release" && type !== "confirm"),
       );
       if (!(outcome instanceof Promise)) return this.#finish(outcome);
@@ -91,7 +95,16 @@ export class FileArbiter implements Arbiter {
   listen(client: string, onPush: (push: Push) => void, onReset: () => void): void {
     this.#client = client;
     this.#onReset = onReset;
-    this.#file().post.listen(client, onPush);
+    const { post } = this.#file();
+    post.listen(client, onPush);
+    this.port.timers.after(LISTEN_MS, () => {
+      try {
+        // What was pushed before did not arrive.
+        if (post.open(client)) this.#onReset();
+      } catch {
+        // Without a socket we are slower, not wrong; whoever has to wait is told why.
+      }
+    });
   }
 
   async close(): Promise<void> {
@@ -109,6 +122,15 @@ export class FileArbiter implements Arbiter {
       this.#opened.onReplaced(this.#onReplaced);
     }
     return this.#opened;
+  }
+
+  #executeAll(ledger: FileLedger, commands: readonly Command[]): Reply[] {
+    const replies = commands.map((command) => ledger.execute(command));
+    // Before anybody can see the waiter: one without a socket would be passed over.
+    if (this.#client !== undefined && replies.some(({ type }) => type === "queued")) {
+      this.#opened?.post.open(this.#client);
+    }
+    return replies;
   }
 
   #transact<T>(work: (ledger: FileLedger) => T, anew = true): Outcome<T> | Promise<Outcome<T>> {
@@ -129,7 +151,7 @@ export class FileArbiter implements Arbiter {
   /** Only what is committed is told. */
   #finish({ nowUs, result, pushes }: Outcome<readonly Reply[]>): Execution {
     this.#tell(pushes);
-    if (nowUs / 1000 >= this.#sweepMs) this.#sweepLater(nowUs / 1000);
+    if (!(nowUs / 1000 < this.#sweepMs)) this.#sweepLater(nowUs / 1000);
     return { nowUs, node: "", replies: result };
   }
 
@@ -175,7 +197,9 @@ export class FileArbiter implements Arbiter {
 
   /** Names that nobody asks for any more would keep their rows: now and then, somebody looks. */
   #sweepLater(nowMs: number): void {
+    const isFirst = Number.isNaN(this.#sweepMs);
     this.#sweepMs = nowMs + SWEEP_MS;
+    if (isFirst && this.port.random.fraction() * SWEEPERS >= 1) return;
     this.port.timers.after(0, async () => {
       if (this.#isClosed) return;
       try {

@@ -3,7 +3,7 @@
  * way to run a transaction on it. Nothing here waits inside a call: where another process is in a
  * transaction (or stopped in one), it tries again from a timer, and says in the end who that was.
  */
-import { mkdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ClosedError } from "../../errors.js";
 import type { Instant } from "../../rules/ledger-command.js";
@@ -167,7 +167,7 @@ export class LockFile {
   #database(): Sqlite {
     const opened = this.#opened;
     if (opened && this.#isChecked) return opened.database;
-    const now = statSync(this.path, { throwIfNoEntry: false });
+    const now = statIfThere(this.path);
     this.#isChecked = true;
     if (opened && now && now.ino === opened.inode && now.dev === opened.device) {
       return opened.database;
@@ -249,6 +249,16 @@ export class LockFile {
     } catch {
       // What is broken cannot be closed properly; the next connection starts anew.
     }
+  }
+}
+
+/** Undefined also below something that is no folder: making it says what is wrong. */
+function statIfThere(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOTDIR") throw error;
+    return undefined;
   }
 }
 

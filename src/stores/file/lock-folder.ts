@@ -68,7 +68,9 @@ export function prepareFolder(folder: string): void {
 
 /** Step by step: Node's own recursive way never ends where the system makes no folders (/proc). */
 function makeFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })) return;
+  const found = statSync(folder, { throwIfNoEntry: false });
+  if (found && !found.isDirectory()) throw new Error("it is no folder");
+  if (found) return;
   if (dirname(folder) !== folder) makeFolder(dirname(folder));
   try {
     mkdirSync(folder, { mode: 0o700 });

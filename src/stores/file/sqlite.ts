@@ -3,6 +3,7 @@
  * into Node (22.13 and later), or `libsql`. Both read and write the same files, also at the same
  * time.
  */
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { StoreError } from "../../errors.js";
 
@@ -112,7 +113,7 @@ function builtIn(): Open | undefined {
 function libsql(): Open {
   let Database: LibsqlModule;
   try {
-    Database = createRequire(import.meta.url)("libsql");
+    Database = withQuickReport(() => createRequire(import.meta.url)("libsql"));
   } catch (cause) {
     throw new StoreError(
       "The file store needs SQLite: use Node 22.13 or later, or install the package libsql.",
@@ -131,6 +132,25 @@ function libsql(): Open {
       close: () => database.close(),
     };
   };
+}
+
+/**
+ * libsql has Node write a whole report on this process, which takes longer than all else here, to
+ * learn which C library it runs on. What is loaded tells it as well.
+ */
+function withQuickReport<T>(load: () => T): T {
+  const { report } = process;
+  if (process.platform !== "linux" || !report) return load();
+  const { getReport } = report;
+  report.getReport = () => {
+    const isMusl = readFileSync("/proc/self/maps", "latin1").includes("/ld-musl-");
+    return { header: isMusl ? {} : { glibcVersionRuntime: "any" } };
+  };
+  try {
+    return load();
+  } finally {
+    report.getReport = getReport;
+  }
 }
 
 function cached<S>(prepare: (sql: string) => S): (sql: string) => S {

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { closeSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { prepareFolder } from "./lock-folder.js";
@@ -11,13 +10,13 @@ export class WakePath {
   readonly folder: string;
   /** Whether sockets are files that can be looked for. */
   readonly isVisible: boolean = process.platform !== "win32";
-  readonly #pipePrefix: string;
+  readonly #lockPath: string;
+  #pipePrefix: string | undefined;
   #folderDescriptor: number | undefined;
 
   constructor(lockPath: string) {
     this.folder = `${lockPath}-wake`;
-    const digest = createHash("sha256").update(lockPath.toLowerCase()).digest("hex");
-    this.#pipePrefix = `\\\\.\\pipe\\holdfast-${digest.slice(0, 16)}-`;
+    this.#lockPath = lockPath;
   }
 
   prepare(): void {
@@ -26,12 +25,22 @@ export class WakePath {
   }
 
   of(client: string): string {
-    if (!this.isVisible) return this.#pipePrefix + client;
+    if (!this.isVisible) return this.#pipe() + client;
     const path = join(this.folder, client);
     if (Buffer.byteLength(path) <= LONGEST || process.platform !== "linux") return path;
     // The folder under a name that is always short enough.
     this.#folderDescriptor ??= openSync(this.folder, "r");
     return `/proc/self/fd/${this.#folderDescriptor}/${client}`;
+  }
+
+  /** Pipes have no folders: those of one lock file begin alike. */
+  #pipe(): string {
+    if (this.#pipePrefix === undefined) {
+      const { createHash } = process.getBuiltinModule("node:crypto");
+      const digest = createHash("sha256").update(this.#lockPath.toLowerCase()).digest("hex");
+      this.#pipePrefix = `\\\\.\\pipe\\holdfast-${digest.slice(0, 16)}-`;
+    }
+    return this.#pipePrefix;
   }
 
   close(): void {

@@ -9,7 +9,7 @@
  * once, and a dead waiter costs one message instead of a claim window.
  */
 import { existsSync, readdirSync, unlinkSync } from "node:fs";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import type { Server, Socket } from "node:net";
 import type { Push } from "../../rules/ledger-command.js";
 import { LineReader } from "./line-reader.js";
 import { machinePort } from "./machine-port.js";
@@ -27,8 +27,12 @@ interface Peer {
 
 interface Listener {
   readonly onPush: OnPush;
-  server: Server;
+  /** Absent until it may be needed. */
+  server: Server | undefined;
 }
+
+/** Loaded when it is first needed: most programs never wait for another. */
+const net = (): typeof import("node:net") => process.getBuiltinModule("node:net");
 
 const RECENT = 8;
 const MOST_PEERS = 256;
@@ -43,6 +47,7 @@ export class WakePost {
   readonly #paths: WakePath;
   readonly #listeners = new Map<string, Listener>();
   readonly #peers = new Map<string, Peer>();
+  #isOpen = false;
   readonly #onExit = (): void => {
     for (const client of this.#listeners.keys()) this.#remove(client);
   };
@@ -51,20 +56,31 @@ export class WakePost {
     this.#paths = new WakePath(lockPath);
   }
 
+  /** Pushes of this process arrive from now on, those of others when `open` was called, too. */
   listen(client: string, onPush: OnPush): void {
-    if (this.#listeners.size === 0) {
+    this.#listeners.set(client, { onPush, server: undefined });
+  }
+
+  /** Makes the socket of a client, before this returns; false when there is one, or no client. */
+  open(client: string): boolean {
+    const listener = this.#listeners.get(client);
+    if (!listener || listener.server) return false;
+    if (!this.#isOpen) {
+      this.#isOpen = true;
       this.#paths.prepare();
       process.on("exit", this.#onExit);
       this.#sweep();
     }
-    this.#listeners.set(client, { onPush, server: this.#serve(client) });
+    listener.server = this.#serve(client);
+    return true;
   }
 
   /** After the folder may have been removed: sockets that are gone are made anew. */
   repair(): void {
+    if (!this.#isOpen) return;
     this.#paths.prepare();
     for (const [client, listener] of this.#listeners) {
-      if (this.#paths.isVisible && !existsSync(this.#paths.of(client))) {
+      if (listener.server && this.#paths.isVisible && !existsSync(this.#paths.of(client))) {
         listener.server.close();
         listener.server = this.#serve(client);
       }
@@ -75,8 +91,10 @@ export class WakePost {
     const listener = this.#listeners.get(client);
     if (!listener) return;
     this.#listeners.delete(client);
-    listener.server.close();
-    if (this.#listeners.size === 0) process.off("exit", this.#onExit);
+    listener.server?.close();
+    if (this.#listeners.size > 0) return;
+    process.off("exit", this.#onExit);
+    this.#isOpen = false;
   }
 
   /** False when it is certain that a push would not arrive. */
@@ -105,7 +123,7 @@ export class WakePost {
   }
 
   #serve(client: string): Server {
-    const server = createServer((socket) => {
+    const server = net().createServer((socket) => {
       socket.unref();
       socket.on("error", () => socket.destroy());
       const lines = new LineReader((line) => this.#receive(line));
@@ -132,7 +150,7 @@ export class WakePost {
       const [oldest] = this.#peers.keys();
       if (oldest !== undefined) this.#drop(oldest);
     }
-    const socket = connect(this.#paths.of(client));
+    const socket = net().connect(this.#paths.of(client));
     const peer: Peer = { socket, recent: [] };
     this.#peers.set(client, peer);
     socket.unref();
@@ -163,7 +181,7 @@ export class WakePost {
 
   /** Asks the system whether anybody listens there. */
   #probe(client: string, tell: (isRefused: boolean) => void): void {
-    const socket = connect(this.#paths.of(client));
+    const socket = net().connect(this.#paths.of(client));
     socket.unref();
     socket.on("connect", () => socket.destroy());
     socket.on("error", (error: NodeJS.ErrnoException) => tell(error.code === "ECONNREFUSED"));

@@ -1,0 +1,8 @@
+// Takes and gives back the mutex "x" in the lock file of its first argument, as fast as it can.
+import { Holdfast } from "../../dist/index.js";
+import { fileStore } from "../../dist/stores/file/index.js";
+
+const mutex = new Holdfast(fileStore({ path: process.argv[2] ?? "" })).mutex("x");
+await (await mutex.acquire()).release();
+process.send?.("begun");
+for (;;) await (await mutex.acquire()).release();
