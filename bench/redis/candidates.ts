@@ -11,12 +11,7 @@ import { Mutex as SemaphoreMutex } from "redis-semaphore";
 import { createLock, IoredisAdapter } from "redlock-universal";
 import Redlock4 from "redlock4";
 import Redlock5 from "redlock5";
-
-/** A process that takes locks; `acquire` resolves with the release. */
-export interface Locker {
-  acquire(name: string): Promise<() => Promise<unknown>>;
-  close(): Promise<void>;
-}
+import type { Locker } from "../turns.js";
 
 export interface Candidate {
   readonly name: string;

@@ -1,19 +1,25 @@
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Sample } from "../contest.js";
-import type { Hold, Order, Report } from "./contender.js";
+import type { Hold, Report, Turns } from "../turns.js";
 
-const CONTENDER = fileURLToPath(new URL("./contender.js", import.meta.url));
+const CONTENDER = new URL("./contender.js", import.meta.url);
 
 /** Runs the same order in several processes at once; their holds, one list per worker. */
-export async function contend(order: Order, processes: number): Promise<readonly Hold[][]> {
+export async function contend(
+  order: Turns,
+  processes: number,
+  contender: URL = CONTENDER,
+): Promise<readonly Hold[][]> {
   const children = Array.from({ length: processes }, () =>
-    fork(CONTENDER, [JSON.stringify(order)], { stdio: ["ignore", "ignore", "inherit", "ipc"] }),
+    fork(fileURLToPath(contender), [JSON.stringify(order)], {
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+    }),
   );
   try {
     await Promise.all(children.map((child) => once(child, "message")));
-    const reports = children.map((child) => once(child, "message"));
+    const reports = children.map((child) => Promise.race([once(child, "message"), died(child)]));
     for (const child of children) child.send("go");
     const limit = AbortSignal.timeout(order.forMs * 3 + 20_000);
     const done = await Promise.race([
@@ -26,6 +32,11 @@ export async function contend(order: Order, processes: number): Promise<readonly
   } finally {
     for (const child of children) child.kill("SIGKILL");
   }
+}
+
+async function died(child: ChildProcess): Promise<never> {
+  const [code] = await once(child, "exit");
+  throw new Error(`a contender ended early, with ${code}`);
 }
 
 /** A lock that lets two in at once has no figures. */

@@ -2,8 +2,8 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { type Contestant, type Question, quantile } from "../contest.js";
+import type { Hold } from "../turns.js";
 import { candidates } from "./candidates.js";
-import type { Hold } from "./contender.js";
 import { contend, inOrder } from "./contention.js";
 import { BenchRedis } from "./server.js";
 

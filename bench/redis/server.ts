@@ -1,6 +1,7 @@
 import { type RedisServer, startRedis } from "../../test/servers/redis.js";
 import type { Contestant, Sample } from "../contest.js";
-import type { Candidate, Locker } from "./candidates.js";
+import type { Locker } from "../turns.js";
+import type { Candidate } from "./candidates.js";
 
 /** One Redis of our own for a question, and the candidates connected to it. */
 export class BenchRedis {

@@ -87,7 +87,7 @@ describe("a process stopped inside a transaction", () => {
     await holder[Symbol.asyncDispose]();
   });
 
-  it("in the middle of taking a lock, is named as well, and goes on as if nothing was", async () => {
+  it("in the middle of taking a lock, is named as well, and goes on unharmed", async () => {
     await using locker = startProcess(new URL("./file-locker.mjs", import.meta.url), {
       args: [path],
     });

@@ -1,0 +1,42 @@
+import type { Contestant, Question } from "../contest.js";
+import { contend, contested } from "../redis/contention.js";
+import { BenchFolder } from "./bench-folder.js";
+import { candidates } from "./candidates.js";
+import type { Order } from "./contender.js";
+
+const bench = new BenchFolder();
+const CONTENDER = new URL("./contender.js", import.meta.url);
+const PROCESSES = 4;
+const WORKERS = 4;
+
+/** Everybody wants the same lock, and nobody keeps it: the price of contention. */
+export const contention: Question = {
+  store: "file",
+  name: "contention",
+  title: "4 processes with 4 workers each on one name, no work inside",
+  unit: "grants/s",
+  better: "higher",
+  rounds: 3,
+  async contestants(isQuick) {
+    const forMs = isQuick ? 1_000 : 5_000;
+    const folder = bench.make();
+    return candidates
+      .filter(({ role }) => role !== "floor")
+      .map(
+        ({ name, role }): Contestant => ({
+          name,
+          role,
+          round: async () => {
+            const shape = { lock: "one", workers: WORKERS, forMs, holdMs: 0 };
+            const order: Order = { candidate: name, folder, ...shape };
+            return contested(await contend(order, PROCESSES, CONTENDER));
+          },
+        }),
+      );
+  },
+  goals(of) {
+    const value = of("holdfast").median / of("proper-lockfile").median;
+    return [{ text: "at least 20 × proper-lockfile's grants", value, isMet: value >= 20 }];
+  },
+  close: () => bench.remove(),
+};

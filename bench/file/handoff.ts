@@ -1,0 +1,86 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { type Contestant, type Question, quantile, type Sample } from "../contest.js";
+import { contend, inOrder } from "../redis/contention.js";
+import type { Hold } from "../turns.js";
+import { BenchFolder } from "./bench-folder.js";
+import { candidates } from "./candidates.js";
+import type { Order } from "./contender.js";
+
+const bench = new BenchFolder();
+const CONTENDER = new URL("./contender.js", import.meta.url);
+const ECHO = fileURLToPath(new URL("./echo.js", import.meta.url));
+const RAW = "raw unix socket, there and back";
+/** Both processes are surely waiting by then, and as cold as each other. */
+const HOLD_MS = 3;
+
+/** Two processes take turns: from the call of release to the first statement of the next holder. */
+export const handoff: Question = {
+  store: "file",
+  name: "handoff",
+  title: "between two processes, from release to the next holder",
+  unit: "ms p50",
+  better: "lower",
+  rounds: 7,
+  async contestants(isQuick) {
+    const forMs = isQuick ? 500 : 2_000;
+    const folder = bench.make();
+    const locking = candidates
+      .filter(({ role }) => role !== "floor")
+      .map(
+        ({ name, role }): Contestant => ({
+          name,
+          role,
+          round: async () => {
+            const shape = { lock: "two", workers: 1, forMs, holdMs: HOLD_MS };
+            const order: Order = { candidate: name, folder, ...shape };
+            return sample(gapsOf(await contend(order, 2, CONTENDER)));
+          },
+        }),
+      );
+    return [...locking, roundTrip(folder, forMs)];
+  },
+  goals(of) {
+    const value = of("holdfast").median / of(RAW).median;
+    return [{ text: "p50 under 2 × a unix-socket round trip", value, isMet: value < 2 }];
+  },
+  close: () => bench.remove(),
+};
+
+/** From one process to the other; who takes the lock from himself hands nothing over. */
+function gapsOf(processes: readonly Hold[][]): number[] {
+  const gaps: number[] = [];
+  let last: readonly [worker: number, hold: Hold] | undefined;
+  for (const next of inOrder(processes)) {
+    if (last && last[0] !== next[0]) gaps.push(next[1][1] - last[1][2]);
+    last = next;
+  }
+  return gaps;
+}
+
+/** The same way without a lock: one process asks, the other answers. */
+function roundTrip(folder: string, forMs: number): Contestant {
+  return {
+    name: RAW,
+    role: "floor",
+    round: async () => {
+      const order = { path: `${folder}/echo`, forMs, pauseMs: HOLD_MS };
+      const child = fork(ECHO, [JSON.stringify(order)]);
+      try {
+        const [times] = await once(child, "message");
+        return sample(times as number[]);
+      } finally {
+        child.kill("SIGKILL");
+      }
+    },
+  };
+}
+
+function sample(gaps: readonly number[]): Sample {
+  if (gaps.length === 0) throw new Error("the lock was never handed over");
+  return {
+    value: quantile(gaps, 0.5),
+    more: { "p99 ms": quantile(gaps, 0.99), handoffs: gaps.length },
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * What a worker process does: contends for one name with several tasks for a while, then reports
+ * what it saw. Times are of the monotonic clock, which all processes of a machine share.
+ */
+export interface Turns {
+  readonly lock: string;
+  readonly workers: number;
+  readonly forMs: number;
+  /** How long each holder keeps the lock, so that the others are surely waiting. */
+  readonly holdMs: number;
+}
+
+/** One hold: when it was asked for, when it began, when its release was called. */
+export type Hold = readonly [askedMs: number, heldMs: number, releasedMs: number];
+
+export interface Report {
+  readonly holds: readonly (readonly Hold[])[];
+}
+
+/** A process that takes locks; `acquire` resolves with the release. */
+export interface Locker {
+  acquire(name: string): Promise<() => Promise<unknown>>;
+  close(): Promise<void>;
+}
+
+export function nowMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** Says that it is ready, takes turns from the word "go" on, and reports. */
+export async function takeTurns(locker: Locker, turns: Turns): Promise<void> {
+  process.send?.("ready");
+  await new Promise((resume) => process.once("message", resume));
+  const untilMs = nowMs() + turns.forMs;
+  const holds = await Promise.all(
+    Array.from({ length: turns.workers }, async () => {
+      const own: Hold[] = [];
+      while (nowMs() < untilMs) {
+        const askedMs = nowMs();
+        const release = await locker.acquire(turns.lock);
+        const heldMs = nowMs();
+        if (turns.holdMs > 0) await new Promise((resume) => setTimeout(resume, turns.holdMs));
+        own.push([askedMs, heldMs, nowMs()]);
+        await release();
+      }
+      return own;
+    }),
+  );
+  await locker.close();
+  process.send?.({ holds } satisfies Report);
+  process.disconnect();
+}
