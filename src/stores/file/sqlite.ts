@@ -35,7 +35,6 @@ interface LibsqlStatement {
   raw(isRaw: boolean): LibsqlStatement;
   get(values: Value[]): Row | undefined;
   all(values: Value[]): Row[];
-  run(values: Value[]): unknown;
 }
 
 type LibsqlModule = new (
@@ -122,13 +121,14 @@ function libsql(): Open {
   }
   return (path) => {
     const database = new Database(path);
-    const statement = cached((sql) => database.prepare(sql));
+    const writer = cached((sql) => database.prepare(sql));
     const reader = cached((sql) => database.prepare(sql).raw(true));
     return {
       exec: (sql) => database.exec(sql),
       get: (sql, values) => reader(sql).get(values),
       all: (sql, values) => reader(sql).all(values),
-      run: (sql, values) => statement(sql).run(values),
+      // Its own `run` takes longer: it also counts what changed.
+      run: (sql, values) => void writer(sql).get(values),
       close: () => database.close(),
     };
   };
