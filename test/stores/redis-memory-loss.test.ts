@@ -53,6 +53,11 @@ async function isNoticed(lease: Lease, sinceMs: number): Promise<void> {
   expect(await lease.release()).toBe(false);
 }
 
+async function isListening(server: RedisServer, count: number): Promise<boolean> {
+  const clients = String(await server.ask("CLIENT", "LIST", "TYPE", "pubsub"));
+  return (clients.match(/ sub=1 /g) ?? []).length === count;
+}
+
 async function forget(scene: Scene, strike: () => Promise<unknown>): Promise<void> {
   const { server, trial, holder, other } = scene;
   await trial.turn(holder);
@@ -100,6 +105,11 @@ describe.concurrent("a lock that is forgotten", () => {
 
   test("is given to the next, with a higher token, while the first still believes", () =>
     onStage("ioredis", [], async ({ server, trial, holder, other }) => {
+      await trial.turn(holder);
+      await trial.turn(other);
+      // A subscription that comes up looks after what is held: only renewals shall tell.
+      await waitUntil(() => isListening(server, 2), { what: "both listen" });
+      await trial.turn(holder);
       const lease = await trial.acquire(holder, { ttlMs: TTL_MS });
       lease.signal.throwIfAborted();
       trial.expectOverlap();
