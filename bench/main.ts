@@ -4,10 +4,11 @@ import { contest, type Question, type Standing } from "./contest.js";
 import { questions as file } from "./file/questions.js";
 import { questions as memory } from "./memory/questions.js";
 import { questions as redis } from "./redis/questions.js";
+import { questions as redlock } from "./redlock/questions.js";
 import { writeResult } from "./results.js";
 import { goalLines, table } from "./table.js";
 
-const questions: readonly Question[] = [...memory, ...file, ...redis];
+const questions: readonly Question[] = [...memory, ...file, ...redis, ...redlock];
 
 const words = process.argv.slice(2);
 const isQuick = words.includes("--quick");

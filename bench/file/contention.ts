@@ -1,5 +1,5 @@
+import { contend, contested } from "../contention.js";
 import type { Contestant, Question } from "../contest.js";
-import { contend, contested } from "../redis/contention.js";
 import { BenchFolder } from "./bench-folder.js";
 import { candidates } from "./candidates.js";
 import type { Order } from "./contender.js";

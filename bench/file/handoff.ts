@@ -1,8 +1,8 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { contend, inOrder } from "../contention.js";
 import { type Contestant, type Question, quantile, type Sample } from "../contest.js";
-import { contend, inOrder } from "../redis/contention.js";
 import type { Hold } from "../turns.js";
 import { BenchFolder } from "./bench-folder.js";
 import { candidates } from "./candidates.js";

@@ -1,10 +1,12 @@
 /** How the cost of a lock grows: with the names in use, and with the processes that want one. */
+
+import { contend, contested } from "../contention.js";
 import type { Contestant, Question } from "../contest.js";
 import { candidate } from "./candidates.js";
-import { contend, contested } from "./contention.js";
 import { BenchRedis, connected, measured } from "./server.js";
 
 const redis = new BenchRedis();
+const CONTENDER = new URL("./contender.js", import.meta.url);
 
 /** As many names are held as are named, while one more is taken and given back. */
 export const names: Question = {
@@ -63,7 +65,7 @@ export const processes: Question = {
           role: "holdfast",
           round: async () => {
             const order = { candidate: name, port, lock: name, workers: 10, forMs, holdMs: 0 };
-            return contested(await contend(order, count));
+            return contested(await contend(order, count, CONTENDER));
           },
         }),
       ),

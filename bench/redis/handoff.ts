@@ -1,13 +1,14 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { contend, inOrder } from "../contention.js";
 import { type Contestant, type Question, quantile } from "../contest.js";
 import type { Hold } from "../turns.js";
 import { candidates } from "./candidates.js";
-import { contend, inOrder } from "./contention.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
+const CONTENDER = new URL("./contender.js", import.meta.url);
 const ECHO = fileURLToPath(new URL("./publisher.js", import.meta.url));
 const RAW = "raw PUBLISH to message";
 
@@ -31,7 +32,7 @@ export const handoff: Question = {
           role,
           round: async () => {
             const order = { candidate: name, port, lock: name, workers: 1, forMs, holdMs: 3 };
-            const holds = inOrder(await contend(order, 2));
+            const holds = inOrder(await contend(order, 2, CONTENDER));
             return sample(handoffs(holds));
           },
         }),

@@ -1,9 +1,10 @@
+import { contend, contested } from "../contention.js";
 import { bestOf, type Contestant, type Question } from "../contest.js";
 import { candidates } from "./candidates.js";
-import { contend, contested } from "./contention.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
+const CONTENDER = new URL("./contender.js", import.meta.url);
 const PROCESSES = 2;
 const WORKERS = 10;
 
@@ -29,7 +30,7 @@ export const oneName: Question = {
           role,
           round: async () => {
             const order = { candidate: name, port, lock: name, workers: WORKERS, forMs, holdMs: 0 };
-            return contested(await contend(order, PROCESSES));
+            return contested(await contend(order, PROCESSES, CONTENDER));
           },
         }),
       );

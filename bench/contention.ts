@@ -1,16 +1,14 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { Sample } from "../contest.js";
-import type { Hold, Report, Turns } from "../turns.js";
-
-const CONTENDER = new URL("./contender.js", import.meta.url);
+import type { Sample } from "./contest.js";
+import type { Hold, Report, Turns } from "./turns.js";
 
 /** Runs the same order in several processes at once; their holds, one list per worker. */
 export async function contend(
   order: Turns,
   processes: number,
-  contender: URL = CONTENDER,
+  contender: URL,
 ): Promise<readonly Hold[][]> {
   const children = Array.from({ length: processes }, () =>
     fork(fileURLToPath(contender), [JSON.stringify(order)], {

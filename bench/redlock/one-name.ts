@@ -1,0 +1,47 @@
+import { contend, contested } from "../contention.js";
+import { bestOf, type Contestant, type Question } from "../contest.js";
+import { candidates } from "./candidates.js";
+import type { Order } from "./contender.js";
+import { BenchNodes } from "./nodes.js";
+
+const nodes = new BenchNodes();
+const CONTENDER = new URL("./contender.js", import.meta.url);
+const CONTENDERS = 10;
+const STARVED_MS = 2_000;
+
+/** Ten who want the same lock, in two processes: split votes are what a majority has to fear. */
+export const oneName: Question = {
+  store: "redlock",
+  name: "one-name",
+  title: "10 contenders in 2 processes on one name, 5 nodes, no work inside",
+  unit: "grants/s",
+  better: "higher",
+  rounds: 3,
+  startsFresh: true,
+  takesLong: true,
+  async contestants(isQuick) {
+    const forMs = isQuick ? 500 : 10_000;
+    const ports = await nodes.start();
+    return candidates.map(
+      ({ name, role }): Contestant => ({
+        name,
+        role,
+        round: async () => {
+          const shape = { lock: name, workers: CONTENDERS / 2, forMs, holdMs: 0 };
+          const order: Order = { candidate: name, ports, ...shape };
+          return contested(await contend(order, 2, CONTENDER));
+        },
+      }),
+    );
+  },
+  goals(of, standings) {
+    const ours = of("holdfast");
+    const value = ours.median / bestOf("peer", "higher", standings).median;
+    const waitMs = ours.more["longest wait ms"] ?? Number.NaN;
+    return [
+      { text: "at least 3 × the best peer's grants", value, isMet: value >= 3 },
+      { text: `longest wait under ${STARVED_MS} ms`, value: waitMs, isMet: waitMs < STARVED_MS },
+    ];
+  },
+  close: () => nodes.stop(),
+};

@@ -1,0 +1,89 @@
+import { bestOf, type Contestant, type Question, quantile, type Sample } from "../contest.js";
+import type { Locker } from "../turns.js";
+import { candidates, open } from "./candidates.js";
+import { BenchNodes } from "./nodes.js";
+
+const nodes = new BenchNodes();
+const NODE_TIMEOUT_MS = 50;
+
+/** One task, one name, five nodes: what a majority costs when nobody is in the way. */
+export const uncontended: Question = {
+  store: "redlock",
+  name: "uncontended",
+  title: "acquire and release on 5 nodes, one at a time, nobody in the way",
+  unit: "µs/pair",
+  better: "lower",
+  rounds: 11,
+  async contestants(isQuick) {
+    const pairs = isQuick ? 100 : 500;
+    const ports = await nodes.start();
+    return candidates.map(({ name, role }): Contestant => {
+      const locker = open(name, ports);
+      return { name, role, round: () => pairsOf(locker, name, pairs), close: () => locker.close() };
+    });
+  },
+  goals(of, standings) {
+    const value = of("holdfast").median / bestOf("peer", "lower", standings).median;
+    return [{ text: "at most the time of the fastest peer", value, isMet: value <= 1 }];
+  },
+  close: () => nodes.stop(),
+};
+
+/** The same while one node hangs: its connections stay open, and it says nothing. */
+export const oneStopped: Question = {
+  store: "redlock",
+  name: "one-stopped",
+  title: "acquire on 5 nodes, healthy and while one of them is stopped",
+  unit: "ms p99",
+  better: "lower",
+  rounds: 5,
+  async contestants(isQuick) {
+    const pairs = isQuick ? 50 : 300;
+    const ports = await nodes.start();
+    return [true, false].map((isHealthy): Contestant => {
+      const locker = open("holdfast", ports);
+      return {
+        name: isHealthy ? "holdfast, healthy" : "holdfast, one stopped",
+        role: "holdfast",
+        round: async () => {
+          if (!isHealthy) await nodes.last.pause();
+          try {
+            return await slowestOf(locker, `${isHealthy}`, pairs);
+          } finally {
+            if (!isHealthy) await nodes.last.resume();
+          }
+        },
+        close: () => locker.close(),
+      };
+    });
+  },
+  goals(of) {
+    const limitMs = NODE_TIMEOUT_MS + 2 * of("holdfast, healthy").median;
+    const value = of("holdfast, one stopped").median / limitMs;
+    return [{ text: "p99 at most nodeTimeout + 2 × the healthy p99", value, isMet: value <= 1 }];
+  },
+  close: () => nodes.stop(),
+};
+
+async function pairsOf(locker: Locker, name: string, pairs: number): Promise<Sample> {
+  const cpuBefore = process.cpuUsage();
+  const startMs = performance.now();
+  for (let pair = 0; pair < pairs; pair += 1) {
+    const release = await locker.acquire(name);
+    await release();
+  }
+  const value = ((performance.now() - startMs) * 1000) / pairs;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return { value, more: { "client CPU µs/pair": (user + system) / pairs } };
+}
+
+async function slowestOf(locker: Locker, name: string, pairs: number): Promise<Sample> {
+  const tookMs: number[] = [];
+  for (let pair = 0; pair < pairs; pair += 1) {
+    const startMs = performance.now();
+    const release = await locker.acquire(name);
+    tookMs.push(performance.now() - startMs);
+    await release();
+  }
+  return { value: quantile(tookMs, 0.99), more: { "p50 ms": quantile(tookMs, 0.5) } };
+}
