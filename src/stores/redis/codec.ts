@@ -52,9 +52,9 @@ export function encode(command: Command, channelPrefix: string): string {
 function encodeAcquire(command: Acquire, channelPrefix: string): string {
   const { owner, client, mode, weight, limit, ttlUs, claimUs, span, touchUs, meta } = command;
   const isPlain = mode === "exclusive" && weight === 1 && limit === NO_LIMIT && span === 1;
-  // `x` may take the lean paths; a capital letter may wait.
-  const operation = isPlain ? (command.enqueue ? "X" : "x") : command.enqueue ? "S" : "s";
   const letter = isPlain ? "x" : mode === "exclusive" ? "e" : "s";
+  // A capital letter may wait.
+  const operation = command.enqueue ? letter.toUpperCase() : letter;
   const detail = isPlain ? "" : `${weight} ${limit} ${span} `;
   const times = digits(command.notAfterUs) + digits(command.seenToken) + digits(ttlUs);
   const words = `${owner} ${channelPrefix}${client} ${claimUs} ${touchUs} ${detail}`;

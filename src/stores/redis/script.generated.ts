@@ -134,7 +134,7 @@ local function handOff(key, name, command, at)
   return 'R' .. claim
 end
 local function wait(key, name, command)
-  if nowText > sub(command, 2, 17) or sub(command, 50, 50) == 's' then return nil end
+  if nowText > sub(command, 2, 17) then return nil end
   local owner, id, touch = string.match(command, '^(%S+) (%S+) %d+ (%d+)', 51)
   local found = call('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
@@ -165,7 +165,7 @@ return function(name, operation, command, mark)
   local key = register .. ':' .. name
   if operation == 'c' then return confirm(key, command) end
   if operation == 'r' then return handOff(key, name, command, sub(mark, 2)) end
-  if operation == 'X' or operation == 'S' then return wait(key, name, command) end
+  if operation == 'X' or operation == 'E' then return wait(key, name, command) end
 end
     end)()
   end
@@ -215,7 +215,8 @@ if size == 1 then
   local reply = mark and sub(mark, 1, 1) == '=' and line(name, sub(command, 1, 1), command, mark)
   if reply then return finish({ nowText, reply }) end
 end
-local DETAIL = '^%S+ %S+ %d+ %d+ %d+ %d+ (%d+)'
+local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
+local ACQUIRES = { X = true, x = true, E = true, e = true }
 local replies, states = { nowText }, {}
 local apply, commit, refused
 local function refusal()
@@ -235,13 +236,20 @@ local function leanAcquire(name, command, text)
   if text and expiryOf(text) > now then return nil end
   if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
   if refusal() then return '!' .. refused end
+  local more = 0
+  if sub(command, 50, 50) ~= 'x' then
+    local weight, limit, span = string.match(command, DETAIL, 51)
+    if tonumber(weight) > tonumber(limit) then return nil end
+    more = span - 1
+  end
   local last = raise(0)
   if last < now then
-    raise(now)
+    raise(now + more)
     put(name, 'f' .. nowText .. sub(command, 34))
     return 'G'
   end
-  local token = format('%.0f', raise(last + 1))
+  local token = format('%.0f', last + 1)
+  raise(last + 1 + more)
   put(name, '+' .. nowText .. token .. sub(command, 34))
   return 'G' .. token
 end
@@ -258,9 +266,11 @@ local function leanRenew(name, command, text)
   raise(tonumber(sub(command, 18, 33)))
   local expiry = math.max(expiryOf(text), now + sub(command, 34, 49))
   local token = start == 35 and sub(text, 2, 17) or sub(text, 18, 33)
-  local request, span = sub(text, start - 17), 1
+  local request, span, _ = sub(text, start - 17), 1, nil
   put(name, 'h' .. sub(text, 2, 17) .. token .. format('%016.0f', expiry) .. request)
-  if sub(request, 17, 17) ~= 'x' then span = string.match(request, DETAIL, 18) end
+  if sub(request, 17, 17) ~= 'x' then
+    _, _, span = string.match(request, DETAIL, 18)
+  end
   return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. span
 end
 for turn = 1, size do
@@ -271,7 +281,7 @@ for turn = 1, size do
     reply = nil
   elseif isInLine then
     reply = size > 1 and line(name, operation, command, text)
-  elseif operation == 'X' or operation == 'x' then
+  elseif ACQUIRES[operation] then
     reply = leanAcquire(name, command, text)
   elseif operation == 'r' then
     reply = leanRelease(name, command, text)
@@ -939,7 +949,7 @@ local function apply(state, name, operation, command)
   end
   local notAfter, seen = tonumber(sub(command, 2, 17)), tonumber(sub(command, 18, 33))
   if request then
-    local mayWait = operation == 'X' or operation == 'S'
+    local mayWait = operation == string.upper(operation)
     return acquire(state, request, notAfter, seen, mayWait), state
   end
   if now > notAfter then return 'L', state end

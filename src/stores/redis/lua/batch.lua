@@ -6,7 +6,8 @@
 -- out:      refusal
 -- commands: HSETNX
 -- returns:  the time, a reply for each command, and where the flags ask for it the run id
-local DETAIL = '^%S+ %S+ %d+ %d+ %d+ %d+ (%d+)'
+local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
+local ACQUIRES = { X = true, x = true, E = true, e = true }
 local replies, states = { nowText }, {}
 local apply, commit, refused
 
@@ -31,13 +32,20 @@ local function leanAcquire(name, command, text)
   if text and expiryOf(text) > now then return nil end
   if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
   if refusal() then return '!' .. refused end
+  local more = 0
+  if sub(command, 50, 50) ~= 'x' then
+    local weight, limit, span = string.match(command, DETAIL, 51)
+    if tonumber(weight) > tonumber(limit) then return nil end
+    more = span - 1
+  end
   local last = raise(0)
   if last < now then
-    raise(now)
+    raise(now + more)
     put(name, 'f' .. nowText .. sub(command, 34))
     return 'G'
   end
-  local token = format('%.0f', raise(last + 1))
+  local token = format('%.0f', last + 1)
+  raise(last + 1 + more)
   put(name, '+' .. nowText .. token .. sub(command, 34))
   return 'G' .. token
 end
@@ -56,9 +64,11 @@ local function leanRenew(name, command, text)
   raise(tonumber(sub(command, 18, 33)))
   local expiry = math.max(expiryOf(text), now + sub(command, 34, 49))
   local token = start == 35 and sub(text, 2, 17) or sub(text, 18, 33)
-  local request, span = sub(text, start - 17), 1
+  local request, span, _ = sub(text, start - 17), 1, nil
   put(name, 'h' .. sub(text, 2, 17) .. token .. format('%016.0f', expiry) .. request)
-  if sub(request, 17, 17) ~= 'x' then span = string.match(request, DETAIL, 18) end
+  if sub(request, 17, 17) ~= 'x' then
+    _, _, span = string.match(request, DETAIL, 18)
+  end
   return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. span
 end
 
@@ -70,7 +80,7 @@ for turn = 1, size do
     reply = nil
   elseif isInLine then
     reply = size > 1 and line(name, operation, command, text)
-  elseif operation == 'X' or operation == 'x' then
+  elseif ACQUIRES[operation] then
     reply = leanAcquire(name, command, text)
   elseif operation == 'r' then
     reply = leanRelease(name, command, text)

@@ -84,7 +84,7 @@ local function handOff(key, name, command, at)
 end
 
 local function wait(key, name, command)
-  if nowText > sub(command, 2, 17) or sub(command, 50, 50) == 's' then return nil end
+  if nowText > sub(command, 2, 17) then return nil end
   local owner, id, touch = string.match(command, '^(%S+) (%S+) %d+ (%d+)', 51)
   local found = call('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
@@ -117,5 +117,5 @@ return function(name, operation, command, mark)
   local key = register .. ':' .. name
   if operation == 'c' then return confirm(key, command) end
   if operation == 'r' then return handOff(key, name, command, sub(mark, 2)) end
-  if operation == 'X' or operation == 'S' then return wait(key, name, command) end
+  if operation == 'X' or operation == 'E' then return wait(key, name, command) end
 end

@@ -187,7 +187,7 @@ local function apply(state, name, operation, command)
   end
   local notAfter, seen = tonumber(sub(command, 2, 17)), tonumber(sub(command, 18, 33))
   if request then
-    local mayWait = operation == 'X' or operation == 'S'
+    local mayWait = operation == string.upper(operation)
     return acquire(state, request, notAfter, seen, mayWait), state
   end
   if now > notAfter then return 'L', state end
