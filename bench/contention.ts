@@ -32,9 +32,10 @@ export async function contend(
   }
 }
 
+/** Comes after the last message, which the exit may overtake. */
 async function died(child: ChildProcess): Promise<never> {
-  const [code] = await once(child, "exit");
-  throw new Error(`a contender ended early, with ${code}`);
+  await once(child, "disconnect");
+  throw new Error("a contender ended early");
 }
 
 /** A lock that lets two in at once has no figures. */
