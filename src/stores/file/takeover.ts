@@ -18,6 +18,8 @@ interface Watch {
   readonly by: string;
   readonly sinceUs: number;
   readonly seen: string;
+  /** It was seen to change while it was watched: whoever asks is told, until that is long past. */
+  readonly isShared: boolean;
 }
 
 /**
@@ -56,14 +58,14 @@ export function takeOver(database: Sqlite, at: Instant): void {
   const isMine = watch?.by === identity && watch.sinceUs <= at.us;
   const isSame = watch?.seen === seen;
   if (!isMine || !isSame) {
-    const begun: Watch = { by: identity, sinceUs: at.us, seen };
+    const begun: Watch = { by: identity, sinceUs: at.us, seen, isShared: isMine };
     database.run("UPDATE machine SET watch = ?", [JSON.stringify(begun)]);
   }
   const lengthUs = ttlUs * CLOCK_SLACK;
   if (!isMine) throw new Quarantine(lengthUs);
   if (!isSame) throw new Quarantine(lengthUs, sharedFile());
   const remainingUs = watch.sinceUs + lengthUs - at.us;
-  if (remainingUs > 0) throw new Quarantine(remainingUs);
+  if (remainingUs > 0) throw new Quarantine(remainingUs, watch.isShared ? sharedFile() : null);
   claim(database, at);
 }
 

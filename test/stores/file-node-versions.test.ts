@@ -1,0 +1,42 @@
+/**
+ * The file store on versions of Node that bring a SQLite of their own. In the full run only: they
+ * are downloaded, as packages that hold nothing but the program.
+ */
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, it } from "vitest";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "../..");
+const PROGRAM = `node-${process.platform}-${process.arch}`;
+const isFull = Boolean(process.env.HOLDFAST_FULL);
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "holdfast-node-"));
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe.skipIf(!isFull || process.platform !== "linux")("on newer versions of Node", () => {
+  it.each(["22", "24"])("%s: the conformance kit, and all faults", async (version) => {
+    const place = join(folder, version);
+    const install = ["install", "--no-save", "--no-audit", "--no-fund", "--prefix", place];
+    await run("npm", [...install, `${PROGRAM}@${version}`], { cwd: folder });
+    const node = join(place, "node_modules", PROGRAM, "bin/node");
+    const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
+    const files = ["test/stores/file.test.ts", "test/stores/file-faults.test.ts"];
+    // It throws, with what was printed, unless all of it passed.
+    await run(node, [vitest, "run", "--project=stores", ...files], { cwd: ROOT, env: plain() });
+  });
+});
+
+/** Without what this test run says about itself. */
+function plain(): NodeJS.ProcessEnv {
+  const entries = Object.entries(process.env);
+  return Object.fromEntries(entries.filter(([name]) => !/^(?:VITEST|NODE_ENV|TEST$)/.test(name)));
+}
