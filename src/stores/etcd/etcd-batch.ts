@@ -11,14 +11,10 @@ import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import type { EtcdCalls } from "./etcd-calls.js";
 import type { TxnReply, TxnRequest } from "./etcd-client.js";
+import type { Sendings } from "./timed-call.js";
 
 /** With the operations inside, well below the 128 that etcd takes. */
 const MOST_IN_BATCH = 64;
-
-/** How often a request has left this process. */
-export interface Sendings {
-  count: number;
-}
 
 interface Waiting {
   readonly line: string;
@@ -66,7 +62,14 @@ export class EtcdBatch {
   }
 
   #sendAlone({ request, limitMs, sendings, resolve, reject }: Waiting): void {
-    this.#calls.txn(request, limitMs, sendings).then(resolve, reject);
+    const key = onlyDeleted(request);
+    if (key === null) this.#calls.txn(request, limitMs, sendings).then(resolve, reject);
+    else {
+      this.#calls.delete(key, limitMs, sendings).then((reply) => {
+        const responses = [{ response_delete_range: reply }];
+        resolve({ header: reply.header, succeeded: true, responses });
+      }, reject);
+    }
   }
 
   async #send(batch: readonly Waiting[]): Promise<void> {
@@ -97,4 +100,12 @@ export class EtcdBatch {
       }
     }
   }
+}
+
+/** The key, where the request does nothing else than to delete it: that is a lighter call. */
+function onlyDeleted({ compare = [], success = [], failure = [] }: TxnRequest): Buffer | null {
+  const [only] = success;
+  if (!only || !("request_delete_range" in only)) return null;
+  const isSole = compare.length === 0 && success.length === 1 && failure.length === 0;
+  return isSole ? only.request_delete_range.key : null;
 }

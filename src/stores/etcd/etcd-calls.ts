@@ -2,11 +2,13 @@
  * Calls to etcd that always settle, and say what is known about their effect.
  *
  * The promise of a client may never settle, and one whose time is up may still be sent when the
- * connection comes back: every call has a deadline that the transport keeps, and a timer of our own
- * behind it. Clients may send a request again by themselves: each sending is counted, because a
- * copy that was sent before the one answered may arrive after it.
+ * connection comes back: a call has a limit of ours, and is cancelled in the transport when that is
+ * over. (A deadline of the transport would be a timer and a header for each call.) Clients may send
+ * a request again by themselves: each sending is counted, because a copy that was sent before the
+ * one answered may arrive after it.
  */
 import { StoreError } from "../../errors.js";
+import { Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import type {
@@ -20,9 +22,7 @@ import type {
   TxnReply,
   TxnRequest,
 } from "./etcd-client.js";
-
-/** The timer comes after the transport's own deadline, which tells more. */
-const TIMER_SLACK_MS = 100;
+import { type Sendings, TimedCall } from "./timed-call.js";
 
 /** Refused by etcd itself, and it will be refused again. */
 const FINAL = /database space exceeded|permission denied|user name is empty|authentication failed/;
@@ -32,30 +32,33 @@ const REFUSED = /lease not found|invalid auth token|too many (requests|operation
 export class EtcdCalls {
   readonly #client: EtcdClient;
   readonly #port: Port;
+  readonly #limits: Limits;
 
   constructor(client: EtcdClient, port: Port) {
     this.#client = client;
     this.#port = port;
+    this.#limits = new Limits(port);
   }
 
   /** `sendings` counts up for each time that the request leaves this process. */
-  txn(request: TxnRequest, limitMs: number, sendings?: { count: number }): Promise<TxnReply> {
-    return this.#settle(limitMs, this.#client.kv.txn(request, this.#options(limitMs, sendings)));
+  txn(request: TxnRequest, limitMs: number, sendings?: Sendings): Promise<TxnReply> {
+    return this.#call(limitMs, (options) => this.#client.kv.txn(request, options), sendings);
   }
 
   range(request: RangeRequest, limitMs: number): Promise<RangeReply> {
-    return this.#settle(limitMs, this.#client.kv.range(request, this.#options(limitMs)));
+    return this.#call(limitMs, (options) => this.#client.kv.range(request, options));
   }
 
-  delete(key: Buffer, limitMs: number): Promise<DeleteReply> {
-    return this.#settle(limitMs, this.#client.kv.deleteRange({ key }, this.#options(limitMs)));
+  delete(key: Buffer, limitMs: number, sendings?: Sendings): Promise<DeleteReply> {
+    const { kv } = this.#client;
+    return this.#call(limitMs, (options) => kv.deleteRange({ key }, options), sendings);
   }
 
   async grantLease(leaseNumber: string, ttlMs: number, limitMs: number): Promise<void> {
     const request = { TTL: Math.ceil(ttlMs / 1000), ID: leaseNumber };
     const { leaseClient } = this.#client;
     try {
-      await this.#settle(limitMs, leaseClient.leaseGrant(request, this.#options(limitMs)));
+      await this.#call(limitMs, (options) => leaseClient.leaseGrant(request, options));
     } catch (error) {
       // The id is ours alone: an earlier sending of this very request made it.
       if (!causeText(error).includes("lease already exists")) throw error;
@@ -64,15 +67,17 @@ export class EtcdCalls {
 
   async revokeLease(leaseNumber: string, limitMs: number): Promise<void> {
     const { leaseClient } = this.#client;
-    const request = { ID: leaseNumber };
-    await this.#settle(limitMs, leaseClient.leaseRevoke(request, this.#options(limitMs)));
+    await this.#call(limitMs, (options) => leaseClient.leaseRevoke({ ID: leaseNumber }, options));
   }
 
   /** -1 when there is no such lease. */
   async leaseSeconds(leaseNumber: string, limitMs: number): Promise<number> {
     const { leaseClient } = this.#client;
-    const asked = leaseClient.leaseTimeToLive({ ID: leaseNumber }, this.#options(limitMs));
-    return Number((await this.#settle(limitMs, asked)).TTL);
+    const request = { ID: leaseNumber };
+    const { TTL } = await this.#call(limitMs, (options) =>
+      leaseClient.leaseTimeToLive(request, options),
+    );
+    return Number(TTL);
   }
 
   /**
@@ -92,29 +97,41 @@ export class EtcdCalls {
       });
     });
     try {
-      return await this.#settle(limitMs, replied);
+      return await within(this.#port.timers, limitMs, replied);
+    } catch (error) {
+      throw storeError(error);
     } finally {
       isOver = true;
       if (stream) hangUp(stream);
     }
   }
 
-  #options(limitMs: number, sendings?: { count: number }): CallOptions {
-    const deadline = this.#port.clock.wallUs() / 1000 + limitMs;
-    if (!sendings) return { deadline };
-    const count: NonNullable<CallOptions["interceptors"]>[number] = (options, next) => {
-      sendings.count += 1;
-      return next(options);
-    };
-    return { deadline, interceptors: [count] };
+  /** Nothing is under way any more. */
+  close(): void {
+    this.#limits.stop();
   }
 
-  async #settle<T>(limitMs: number, call: Promise<T>): Promise<T> {
-    try {
-      return await within(this.#port.timers, limitMs + TIMER_SLACK_MS, call);
-    } catch (error) {
-      throw storeError(error);
-    }
+  #call<T>(
+    limitMs: number,
+    send: (options: CallOptions) => Promise<T>,
+    sendings: Sendings = { count: 0 },
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const call = new TimedCall(limitMs, this.#port.clock.nowMs(), sendings, (error) =>
+        reject(storeError(error)),
+      );
+      this.#limits.add(call);
+      send(call.options).then(
+        (reply) => {
+          this.#limits.remove(call);
+          resolve(reply);
+        },
+        (error) => {
+          this.#limits.remove(call);
+          reject(storeError(error));
+        },
+      );
+    });
   }
 }
 

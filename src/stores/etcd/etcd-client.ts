@@ -26,7 +26,6 @@ export interface EtcdClient {
 
 /** What every call may be told. */
 export interface CallOptions {
-  readonly deadline?: number;
   /** Called for each time that the request is sent. */
   // biome-ignore lint/suspicious/noExplicitAny: the types of the transport are not ours to name.
   readonly interceptors?: ((options: any, next: (options: any) => any) => any)[];

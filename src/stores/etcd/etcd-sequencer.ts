@@ -150,6 +150,7 @@ export class EtcdSequencer implements Sequencer {
           const change = changeOf(events, this.#keys.idsIn(place, events));
           if (change) listener(change);
         },
+        onBehind: (at) => listener({ type: "behind", at }),
         onBroken: () => listener({ type: "broken" }),
       },
     );
@@ -157,6 +158,7 @@ export class EtcdSequencer implements Sequencer {
 
   async close(): Promise<void> {
     this.#watches.close();
+    this.#calls.close();
     this.#closeClient();
   }
 }

@@ -90,8 +90,14 @@ export class EtcdSession implements SessionLink {
 
   async enter(entry: OwnEntry, ifAlone: boolean, limitMs: number): Promise<Entering> {
     const { keys } = this.#tools;
-    const { place, id, key } = entry as EtcdEntry;
-    const [line, plain] = [keys.line(place), keys.line(place, "plain")];
+    const own = entry as EtcdEntry;
+    const { place, id, key, line } = own;
+    const lookUp = [
+      { request_range: { key: this.#key } },
+      { request_range: { ...line, keys_only: false } },
+    ];
+    // Whoever is ready to wait is refused only where something went wrong before.
+    let failure = ifAlone || place.space === "once" || entry.isDoubtful ? lookUp : [];
     for (;;) {
       const guard = this.#guard;
       const compare: Compare[] = [isAt(this.#key, guard), isAbsent(key)];
@@ -99,27 +105,37 @@ export class EtcdSession implements SessionLink {
       else if (place.space === "once") compare.push(isAbsent(keys.mark(place)));
       const reply = await this.#send(entry, limitMs, {
         compare,
-        success: [put(key, entry.text, this.#lease), { request_range: plain }],
-        failure: [{ request_range: { key: this.#key } }, { request_range: line }],
+        success: [put(key, entry.text, this.#lease), { request_range: line }],
+        failure,
       });
       if (reply === null) return { type: "gone" };
       const [first, second] = reply.responses;
       const found = second?.response_range?.kvs ?? [];
-      const listing = keys.listing(place, reply.header, found);
       if (reply.succeeded) {
-        entry.order = listing.at;
+        entry.order = BigInt(reply.header.revision);
+        // What it finds is at least itself.
+        const listing =
+          found.length === 1
+            ? { at: entry.order, entries: [own.listed(this.id)], mark: null }
+            : keys.listing(place, reply.header, found);
         return { type: "entered", listing };
       }
-      const [own] = first?.response_range?.kvs ?? [];
-      if (!own) return { type: "gone" };
+      if (failure !== lookUp && !entry.isWithdrawn) {
+        failure = lookUp;
+        continue;
+      }
+      const listing = keys.listing(place, reply.header, found);
+      if (entry.isWithdrawn) return { type: "refused", listing };
+      const [session] = first?.response_range?.kvs ?? [];
+      if (!session) return { type: "gone" };
       const made = listing.entries.find((other) => other.id === id);
       if (made) {
         entry.order = made.order;
         return { type: "entered", listing };
       }
-      this.#learn(own.mod_revision);
-      const isRefused = BigInt(own.mod_revision) === guard;
-      if (isRefused || entry.isWithdrawn) return { type: "refused", listing };
+      this.#learn(session.mod_revision);
+      const isRefused = BigInt(session.mod_revision) === guard;
+      if (isRefused) return { type: "refused", listing };
     }
   }
 

@@ -29,6 +29,11 @@ export interface WatchTarget {
 export interface WatchListener {
   /** In their order; those of one revision come together. */
   onEvents(events: readonly WatchEvent[]): void;
+  /**
+   * The store is already past the start of the watch. It will tell what happened since, but not
+   * soon: etcd looks for such watches ten times a second.
+   */
+  onBehind(at: bigint): void;
   onBroken(): void;
 }
 
@@ -41,7 +46,7 @@ const LONGEST_PAUSE_MS = 2_000;
 export class EtcdWatches {
   readonly #client: EtcdClient;
   readonly #port: Port;
-  readonly #active = new Map<number, WatchListener>();
+  readonly #active = new Map<number, { readonly from: bigint; readonly listener: WatchListener }>();
   #stream: EtcdStream<WatchRequest, WatchReply> | null = null;
   #isOpening = false;
   #queued: WatchRequest[] = [];
@@ -57,7 +62,7 @@ export class EtcdWatches {
 
   open(target: WatchTarget, listener: WatchListener): Watch {
     const id = ++this.#lastId;
-    this.#active.set(id, listener);
+    this.#active.set(id, { from: BigInt(target.start_revision), listener });
     this.#lingering?.cancel();
     this.#write({ create_request: { ...target, watch_id: id } });
     return {
@@ -128,10 +133,11 @@ export class EtcdWatches {
     this.#linger();
   }
 
-  #onReply({ watch_id, created, canceled, events }: WatchReply): void {
+  #onReply({ header, watch_id, created, canceled, events }: WatchReply): void {
     this.#failures = 0;
     const id = Number(watch_id);
-    const listener = this.#active.get(id);
+    const watch = this.#active.get(id);
+    const listener = watch?.listener;
     if (canceled) {
       if (listener) {
         this.#active.delete(id);
@@ -145,6 +151,10 @@ export class EtcdWatches {
       return;
     }
     if (events.length > 0) listener?.onEvents(events);
+    else if (created && watch) {
+      const at = BigInt(header.revision);
+      if (at >= watch.from) watch.listener.onBehind(at);
+    }
   }
 
   /** Tells everybody; after failures in a row not at once, so that looking again does not spin. */
@@ -154,7 +164,7 @@ export class EtcdWatches {
     this.#queued = [];
     if (this.#isClosed) return;
     const tell = (): void => {
-      for (const listener of broken) listener.onBroken();
+      for (const { listener } of broken) listener.onBroken();
     };
     const pauseMs =
       this.#failures === 0 ? 0 : Math.min(PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);

@@ -22,6 +22,8 @@ export type Outcome = SequencerGrant | Busy | { readonly type: "again"; readonly
 export interface Surroundings {
   readonly port: Port;
   line(place: Place): Line;
+  /** The same as `session`, where that needs no asking. */
+  readySession(claim: Claim): Session | null;
   /** An open session for the claim, with most of its ttl before it; a throw means "unknown". */
   session(claim: Claim, limitMs: number): Promise<Session>;
   makeEntry(claim: Claim, session: Session): OwnEntry;
@@ -124,7 +126,10 @@ export class Acquisition implements Waiter {
 
   /** True when nothing is left to ask. */
   async #tryEnter(limitMs: number): Promise<boolean> {
-    const session = this.#session ?? (await this.#around.session(this.#claim, limitMs));
+    const session =
+      this.#session ??
+      this.#around.readySession(this.#claim) ??
+      (await this.#around.session(this.#claim, limitMs));
     if (this.#isSettled) {
       if (session.isAlone) void session.close();
       return true;

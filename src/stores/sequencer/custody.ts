@@ -5,22 +5,24 @@
  * at the entry's own revision, so however late, nothing is missed.
  */
 import type { LossReason } from "../../errors.js";
-import { keyOf } from "../../rules/name.js";
 import type { GoneEvent } from "../../store.js";
 import type { Timer } from "../../time/timers.js";
 import type { Change, OwnEntry, Place, Sequencer } from "./sequencer.js";
 import type { SequencerGrant } from "./sequencer-grant.js";
 import type { Session } from "./session.js";
 
-const SETTLE_MS = 100;
+/** It begins after this, and before twice this. */
+const SETTLE_MS = 50;
 const RETRY_MS = 1_000;
 const CALL_MS = 1_500;
 
 export class Custody {
   readonly #sequencer: Sequencer;
   readonly #grants = new Map<OwnEntry, SequencerGrant>();
-  readonly #heldIds = new Set<string>();
-  readonly #unsettled = new Set<SequencerGrant>();
+  readonly #byId = new Map<string, SequencerGrant>();
+  /** Those to be watched when the time comes, and those for the time after. */
+  #due: Set<SequencerGrant> = new Set();
+  #next: Set<SequencerGrant> = new Set();
   #settling: Timer | undefined;
   onGone: (event: GoneEvent) => void = () => {};
 
@@ -30,22 +32,22 @@ export class Custody {
 
   /** Whether the entry belongs to a lease of this process. */
   has(place: Place, id: string): boolean {
-    return this.#heldIds.has(`${id}/${keyOf(place.space, place.name)}`);
+    const held = this.#byId.get(id)?.entry.place;
+    return held?.name === place.name && held.space === place.space;
   }
 
   take(grant: SequencerGrant): void {
-    const { id, place } = grant.entry;
     this.#grants.set(grant.entry, grant);
-    this.#heldIds.add(`${id}/${keyOf(place.space, place.name)}`);
-    this.#settleLater(grant, SETTLE_MS);
+    this.#byId.set(grant.entry.id, grant);
+    this.#settleLater(grant);
   }
 
   /** Its end is its owner's doing. */
   drop(grant: SequencerGrant): void {
-    const { id, place } = grant.entry;
     this.#grants.delete(grant.entry);
-    this.#heldIds.delete(`${id}/${keyOf(place.space, place.name)}`);
-    this.#unsettled.delete(grant);
+    this.#byId.delete(grant.entry.id);
+    this.#due.delete(grant);
+    this.#next.delete(grant);
     grant.watch?.close();
     grant.watch = null;
   }
@@ -62,13 +64,18 @@ export class Custody {
     for (const grant of this.#grants.values()) grant.watch?.close();
   }
 
-  #settleLater(grant: SequencerGrant, delayMs: number): void {
-    this.#unsettled.add(grant);
-    this.#settling ??= this.#sequencer.port.timers.after(delayMs, () => {
-      this.#settling = undefined;
-      for (const one of this.#unsettled) this.#attend(one, one.token);
-      this.#unsettled.clear();
-    });
+  #settleLater(grant: SequencerGrant): void {
+    this.#next.add(grant);
+    this.#settling ??= this.#sequencer.port.timers.after(SETTLE_MS, () => this.#settle());
+  }
+
+  #settle(): void {
+    this.#settling = undefined;
+    for (const grant of this.#due) this.#attend(grant, grant.token);
+    this.#due = this.#next;
+    this.#next = new Set();
+    if (this.#due.size === 0) return;
+    this.#settling = this.#sequencer.port.timers.after(SETTLE_MS, () => this.#settle());
   }
 
   #attend(grant: SequencerGrant, from: bigint): void {
@@ -80,7 +87,8 @@ export class Custody {
   }
 
   #onChange(grant: SequencerGrant, change: Change): void {
-    if (!this.#isLive(grant)) return;
+    // What happened before the watch began is no hurry here.
+    if (!this.#isLive(grant) || change.type === "behind") return;
     if (change.type === "broken") void this.#lookAfter(grant);
     else if (change.revoked !== null) this.#lose(grant, "revoked", change.revoked);
     else if (change.type === "gone") {
@@ -101,7 +109,9 @@ export class Custody {
       else this.#lose(grant, "missing", "");
     } catch {
       // The next renewal looks, too; until then, watch again before long.
-      if (this.#isLive(grant)) this.#settleLater(grant, RETRY_MS);
+      this.#sequencer.port.timers.after(RETRY_MS, () => {
+        if (this.#isLive(grant)) this.#settleLater(grant);
+      });
     }
   }
 

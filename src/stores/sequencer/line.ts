@@ -7,7 +7,9 @@
  * there is one in all processes, watches the whole line, and so needs no look to know that its turn
  * has come. Where the obstacle is an entry of this very process, its release brings the line along,
  * and nothing is watched at all. Watches may break, and events get lost with the server that had
- * them: then, and every now and then anyway, it looks again.
+ * them: then, and every now and then anyway, it looks again. Two processes that take turns find
+ * themselves next in line again and again: so the watch on the line stays for a moment after the
+ * last waiter, until it has told too much that nobody here wanted to know.
  *
  * After an event, the line of any moment since will do: who held then holds still, unless its entry
  * was taken away by a revoke. Of that it hears as any holder does: by the watch on its entry, or at
@@ -37,19 +39,37 @@ export interface LineDuties {
   readonly sequencer: Sequencer;
   /** Whether an entry belongs to a lease of this process, which will tell when it ends. */
   isHeldHere(place: Place, id: string): boolean;
+  /** Nobody waits, and nothing is watched. */
+  onIdle(): void;
+}
+
+interface LineWatch {
+  readonly key: string;
+  /** Null where a lease of this process will tell. */
+  readonly handle: Watch | null;
+  /** Who left since the line was last seen, and when. Only the watch on the line keeps it. */
+  readonly gone: Map<string, bigint>;
+  /** How often it told while nobody waited. */
+  unwanted: number;
 }
 
 const BACKSTOP_MS = 3_000;
 const CALL_MS = 1_500;
 const RETRY_MS = 100;
 const LONGEST_RETRY_MS = 1_000;
+const LINGER_MS = 250;
+/** The end of the own lease, and one more. */
+const MOST_UNWANTED = 2;
+/** The watch on the whole line. */
+const ALL = "*";
 
 export class Line {
   readonly place: Place;
   readonly #duties: LineDuties;
   /** In the order of their entries. */
   readonly #waiters: Waiter[] = [];
-  #watch: { readonly key: string; readonly handle: Watch | null } | null = null;
+  #watch: LineWatch | null = null;
+  /** While somebody waits: when to look anyway. Else: when to end the watch. */
   #timer: Timer | undefined;
   /** The line as last seen. */
   #listing: Listing | null = null;
@@ -73,7 +93,7 @@ export class Line {
     const { order } = waiter.entry;
     const index = this.#waiters.findLastIndex((other) => other.entry.order < order) + 1;
     this.#waiters.splice(index, 0, waiter);
-    if (!this.#timer) this.#arm();
+    if (this.#waiters.length === 1) this.#arm();
     this.see(listing);
   }
 
@@ -82,9 +102,17 @@ export class Line {
     if (index < 0) return;
     this.#waiters.splice(index, 1);
     if (this.#waiters.length > 0) return;
-    this.#unwatch();
     this.#timer?.cancel();
-    this.#timer = undefined;
+    const isWorthKeeping = this.#watch?.key === ALL && this.#watch.handle !== null;
+    if (!isWorthKeeping) return this.close();
+    this.#timer = this.#duties.port.timers.after(LINGER_MS, () => this.close());
+  }
+
+  /** Ends what nobody waits for any more. */
+  close(): void {
+    this.#timer?.cancel();
+    this.#unwatch();
+    this.#duties.onIdle();
   }
 
   /** Judges everybody by the line as it was at one moment. */
@@ -94,19 +122,22 @@ export class Line {
     if (at < this.#seenAt) return this.look(at);
     this.#seenAt = at;
     this.#listing = listing;
+    const gone = this.#watch?.gone ?? new Map<string, bigint>();
+    for (const [id, goneAt] of gone) if (goneAt <= at) gone.delete(id);
     const places = new Map(entries.map(({ id }, index) => [id, index]));
     const holders = holderCount(entries);
     let blocked: number | undefined;
     for (const waiter of [...this.#waiters]) {
       const index = places.get(waiter.entry.id);
+      const isOther = index !== undefined && entries[index]?.order !== waiter.entry.order;
       if (mark) waiter.onMark(mark);
+      else if (isOther) waiter.onMissing();
       else if (index === undefined) {
         if (at >= waiter.entry.order) waiter.onMissing();
       } else if (index < holders) waiter.onTurn(listing, index);
       else blocked ??= index;
     }
-    if (blocked === undefined || this.#waiters.length === 0) this.#unwatch();
-    else this.#watchFor(listing, blocked);
+    if (blocked !== undefined && this.#waiters.length > 0) this.#watchFor(listing, blocked);
   }
 
   /** Looks at the line; once more when something was heard of meanwhile. */
@@ -129,7 +160,10 @@ export class Line {
       const isBehind = listing.at < this.#heardAt || listing.at < this.#seenAt;
       this.#heardAt = 0n;
       // Asked for the present, the store answered with the past: it has lost its data.
-      if (since === undefined && listing.at < seenBefore) this.#seenAt = 0n;
+      if (since === undefined && listing.at < seenBefore) {
+        this.#seenAt = 0n;
+        this.#unwatch();
+      }
       if (listing.at >= this.#seenAt) this.see(listing);
       if (isBehind) this.look();
       else if (this.#waiters.length > 0) this.#arm();
@@ -155,36 +189,52 @@ export class Line {
 
   #watchFor(listing: Listing, index: number): void {
     const what = obstacleOf(listing.entries, index);
-    const key = what.type === "leaving" ? "*" : `${what.id}${what.orWritten ? "+" : ""}`;
+    const key = what.type === "leaving" ? ALL : `${what.id}${what.orWritten ? "+" : ""}`;
     const { sequencer, isHeldHere } = this.#duties;
     const ahead = what.type === "entry" ? [what] : listing.entries.slice(0, index);
     const isTold = ahead.every(({ id }) => isHeldHere(this.place, id));
-    if (this.#watch?.key === key && (this.#watch.handle || isTold)) return;
+    const watch = this.#watch;
+    if (watch?.key === key && (watch.handle || isTold)) {
+      // Its events overtook this listing.
+      const goneAt = [...watch.gone.values()].at(-1);
+      if (goneAt !== undefined) this.#strike(watch, goneAt);
+      return;
+    }
     this.#unwatch();
     const handle = isTold
       ? null
       : sequencer.watch(this.place, what, listing.at, (change) => this.#onChange(key, change));
-    this.#watch = { key, handle };
+    this.#watch = { key, handle, gone: new Map(), unwanted: 0 };
   }
 
   #onChange(key: string, change: Change): void {
-    if (this.#watch?.key !== key) return;
+    const watch = this.#watch;
+    if (watch?.key !== key) return;
     if (change.type === "broken") {
       this.#watch = null;
-      return this.look();
+      return this.#waiters.length > 0 ? this.look() : this.close();
     }
+    const isStruck = change.type === "gone" && key === ALL;
+    if (isStruck) for (const id of change.ids) watch.gone.set(id, change.at);
+    if (this.#waiters.length === 0) {
+      watch.unwanted += 1;
+      if (watch.unwanted > MOST_UNWANTED) this.close();
+      return;
+    }
+    watch.unwanted = 0;
     if (change.at <= this.#seenAt) return;
-    if (change.type === "gone" && key === "*") this.#strike(change.ids, change.at);
+    if (isStruck) this.#strike(watch, change.at);
     else this.look(change.at);
   }
 
   /**
-   * The watch was on the whole line and began where the line was seen: what is left of it is known
-   * without asking, own entry included. Of those who came since nothing is known: they are behind.
+   * The watch is on the whole line and began where the line was seen, or before: what is left of it
+   * is known without asking, own entry included. Of those who came since nothing is known: they are
+   * behind.
    */
-  #strike(ids: readonly string[], at: bigint): void {
+  #strike({ gone }: LineWatch, at: bigint): void {
     const [first] = this.#waiters;
-    const left = this.#listing?.entries.filter(({ id }) => !ids.includes(id)) ?? [];
+    const left = this.#listing?.entries.filter(({ id }) => !gone.has(id)) ?? [];
     const isNext = first && left[0]?.id === first.entry.id;
     // A shared one may have to tell those behind it, and a mark is no entry that leaves.
     if (isNext && left[0]?.mode === "exclusive" && this.place.space !== "once") {

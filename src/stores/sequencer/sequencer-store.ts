@@ -33,7 +33,7 @@ import { SequencerGrant } from "./sequencer-grant.js";
 import type { Session } from "./session.js";
 import { Sessions } from "./sessions.js";
 import { holderCount } from "./standing.js";
-import { type EntryText, lockView } from "./views.js";
+import { lockView, writeText } from "./views.js";
 import { Withdrawals } from "./withdrawals.js";
 
 /**
@@ -73,6 +73,7 @@ export class SequencerStore implements Store {
     this.#around = {
       port: this.port,
       line: (place) => this.#line(place),
+      readySession: (claim) => this.#sessions.ready(claim),
       session: (claim, limitMs) => this.#sessions.for(claim, limitMs),
       makeEntry: (claim, session) => this.#makeEntry(claim, session),
       withdraw: (entry, session, isAsked) => {
@@ -121,7 +122,8 @@ export class SequencerStore implements Store {
     nextHome?.remove(entry);
     if (home.isOver) return false;
     const released = this.#withdrawals.release(entry, home, withinMs, keep);
-    return within(this.port.timers, withinMs, released);
+    // Without a mark it asks one thing at a time, and each within what is left.
+    return keep ? within(this.port.timers, withinMs, released) : released;
   }
 
   async resume(claim: Claim, token: bigint, session: string | null): Promise<Grant | null> {
@@ -166,6 +168,7 @@ export class SequencerStore implements Store {
     for (const acquisition of [...this.#acquisitions]) acquisition.giveUp();
     await within(this.port.timers, CLOSE_MS, this.#withdrawals.settled()).catch(() => {});
     this.#custody.close();
+    for (const line of [...this.#lines.values()]) line.close();
     // Whatever was not released by now was detached: it goes on elsewhere.
     await this.#sessions.close((session) => session.isAlone && session.entries.size > 0);
     await this.#sequencer.close();
@@ -216,15 +219,12 @@ export class SequencerStore implements Store {
   #makeEntry(claim: Claim, { link }: Session): OwnEntry {
     const { meta, ttlMs } = claim;
     const sinceMs = Math.round(this.port.clock.wallUs() / 1000);
-    return link.makeEntry(claim, JSON.stringify({ meta, ttlMs, sinceMs } satisfies EntryText));
+    return link.makeEntry(claim, writeText({ meta, ttlMs, sinceMs }));
   }
 
   #onSettled(acquisition: Acquisition, grant: SequencerGrant | null): void {
     this.#acquisitions.delete(acquisition);
     if (grant) this.#custody.take(grant);
-    const place = acquisition.place;
-    const key = keyOf(place.space, place.name);
-    if (this.#lines.get(key)?.size === 0) this.#lines.delete(key);
   }
 
   #line(place: Place): Line {
@@ -235,6 +235,7 @@ export class SequencerStore implements Store {
         port: this.port,
         sequencer: this.#sequencer,
         isHeldHere: (held, id) => this.#custody.has(held, id),
+        onIdle: () => this.#lines.delete(key),
       });
       this.#lines.set(key, line);
     }

@@ -120,6 +120,8 @@ export type Change =
       readonly revoked: string | null;
     }
   | { readonly type: "written"; readonly at: bigint; readonly revoked: string | null }
+  /** Something may have happened up to this moment, and would be told late: look. */
+  | { readonly type: "behind"; readonly at: bigint }
   /** Changes may have been missed: look, and watch again. */
   | { readonly type: "broken" };
 

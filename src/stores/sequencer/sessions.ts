@@ -17,6 +17,12 @@ export class Sessions {
     this.#onEnd = onEnd;
   }
 
+  /** The one to join, where that needs no asking. */
+  ready({ ttlMs, alone }: Pick<Claim, "ttlMs" | "alone">): Session | null {
+    const session = alone ? undefined : this.#shared.get(ttlMs);
+    return session?.isOpen && session.isFresh ? session : null;
+  }
+
   /** With most of its ttl before it; a throw means "unknown". */
   async for({ ttlMs, alone }: Pick<Claim, "ttlMs" | "alone">, limitMs: number): Promise<Session> {
     if (alone) return this.#open(ttlMs, true, limitMs);

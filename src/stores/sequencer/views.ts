@@ -4,7 +4,7 @@ import type { Entry, Listing, Mark, Place } from "./sequencer.js";
 import { holderCount } from "./standing.js";
 
 /** What an entry says of itself. The store keeps no time, so its owner's wall clock has to do. */
-export interface EntryText {
+interface EntryText {
   readonly meta: Meta;
   readonly ttlMs: number;
   readonly sinceMs: number;
@@ -57,6 +57,18 @@ function waiterView(entry: Entry, nowMs: number): WaiterView {
 
 function limitView({ limit }: Entry): number | null {
   return limit === NO_LIMIT ? null : limit;
+}
+
+const metaTexts = new WeakMap<Meta, string>();
+
+/** As `readText` reads it; most entries of a process say the same of it. */
+export function writeText({ meta, ttlMs, sinceMs }: Omit<EntryText, "revoked">): string {
+  let metaText = metaTexts.get(meta);
+  if (metaText === undefined) {
+    metaText = JSON.stringify(meta);
+    metaTexts.set(meta, metaText);
+  }
+  return `{"meta":${metaText},"ttlMs":${ttlMs},"sinceMs":${sinceMs}}`;
 }
 
 /** Other programs write here too: what is not ours is shown, not thrown. */

@@ -56,7 +56,6 @@ export class Withdrawals {
         // Absent after a try of unknown outcome: that try removed it, for nobody else could yet.
         return wasThere || failures > 0;
       } catch (error) {
-        if (session.isOver) return false;
         failures += 1;
         const pauseMs = pauseAfter(failures);
         const isFinal = error instanceof StoreError && !error.retryable;
@@ -64,6 +63,7 @@ export class Withdrawals {
           void this.withdraw(entry, session, false);
           throw error;
         }
+        if (session.isOver) return false;
         await this.#pause(pauseMs);
       }
     }
