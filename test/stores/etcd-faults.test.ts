@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Etcd3 } from "etcd3";
@@ -279,6 +280,26 @@ describe("one node", () => {
     assert.deepEqual(order, ["lost", "granted"]);
     await next.release();
     await (await locks.mutex("other").acquire({ ttlMs: 2_000 })).release();
+  });
+
+  it("a holder without anything else to do is told of a revoke, however often it rests", async () => {
+    const locks = await open([server.port], "rest");
+    const file = new URL("etcd-holder.mjs", import.meta.url).pathname;
+    const child = spawn(process.execPath, [file, etcdUrl([server.port], "rest").href], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const said = createInterface(child.stdout)[Symbol.asyncIterator]();
+    const token = BigInt((await said.next()).value);
+    const streams = async (): Promise<number> => {
+      const text = await (await fetch(`${server.url}/metrics`)).text();
+      const opened = /grpc_server_started_total\{.*Watch".*\} (\d+)/.exec(text);
+      return Number(opened?.[1] ?? 0);
+    };
+    const before = await streams();
+    await waitUntil(async () => (await streams()) > before + 1, { what: "it rests and goes on" });
+    await locks.revoke("m", { token, reason: "test" });
+    assert.equal((await said.next()).value, "revoked");
+    assert.deepEqual(await once(child, "exit"), [0, null]);
   });
 
   it("needs a role with its own keys only", async () => {

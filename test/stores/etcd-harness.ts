@@ -37,7 +37,6 @@ export function etcdHarness(members: () => readonly EtcdServer[]): Harness {
     child: {
       module: new URL("etcd-child.mjs", import.meta.url),
       argument: (namespace) => etcdUrl(ports(), namespace).href,
-      staysAlive: "a holder watches its entry, and an open stream of the client keeps its process",
     },
     faults: {
       kinds: ["loseReply", "keepBack", "dropPush", "cut", "heal"],

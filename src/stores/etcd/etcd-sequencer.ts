@@ -139,12 +139,14 @@ export class EtcdSequencer implements Sequencer {
 
   watch(place: Place, what: Watched, from: bigint, listener: (change: Change) => void): Watch {
     const start_revision = String(from + 1n);
-    const isEntry = what.type === "entry";
     const { key, range_end } = this.#keys.line(place);
-    const target = isEntry ? { key: this.#keys.entry(place, what.id) } : { key, range_end };
-    const filters = isEntry && what.orWritten ? [] : (["Noput"] as "Noput"[]);
+    const isLine = what.type === "leaving";
+    const target = isLine ? { key, range_end } : { key: this.#keys.entry(place, what.id) };
+    const prev_kv = what.type === "own" || (what.type === "entry" && what.orWritten);
+    const filters = prev_kv ? [] : (["Noput"] as "Noput"[]);
     return this.#watches.open(
-      { ...target, start_revision, prev_kv: isEntry && what.orWritten, filters },
+      { ...target, start_revision, prev_kv, filters },
+      what.type === "own",
       {
         onEvents: (events) => {
           const change = changeOf(events, this.#keys.idsIn(place, events));

@@ -4,6 +4,11 @@
  * A watch is never repaired: when it is cancelled (its revision was compacted), its stream ends or
  * its member is gone, it is told as broken, and whoever watched looks at the store and watches from
  * there.
+ *
+ * An open stream keeps the process alive, and the client has no way to change that; but a lease
+ * that is only held must not. So where no timer or task is left in the process, and all watches
+ * are of holders, the stream is given up for a moment: if it was all that kept the process, the
+ * process ends; if not, the watches count as broken, and begin again.
  */
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
@@ -37,20 +42,35 @@ export interface WatchListener {
   onBroken(): void;
 }
 
+interface ActiveWatch {
+  readonly from: bigint;
+  /** Of a holder: it must not keep the process alive. */
+  readonly isQuiet: boolean;
+  readonly listener: WatchListener;
+}
+
 const OPEN_MS = 2_000;
 /** An unused stream would keep the process alive. */
 const LINGER_MS = 1_000;
+/** How soon a stream of holders is given up for a moment: each time later, up to the longest. */
+const REST_MS = 1_000;
+const LONGEST_REST_MS = 10_000;
+const GAP_MS = 50;
+/** What may be open in a process that is about to end: connections, and its own output. */
+const IDLE: readonly string[] = ["TCPSocketWrap", "TLSWrap", "PipeWrap", "TTYWrap"];
 const PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
 export class EtcdWatches {
   readonly #client: EtcdClient;
   readonly #port: Port;
-  readonly #active = new Map<number, { readonly from: bigint; readonly listener: WatchListener }>();
+  readonly #active = new Map<number, ActiveWatch>();
   #stream: EtcdStream<WatchRequest, WatchReply> | null = null;
   #isOpening = false;
   #queued: WatchRequest[] = [];
   #lingering: Timer | undefined;
+  #resting: Timer | undefined;
+  #restMs = REST_MS;
   #lastId = 0;
   #failures = 0;
   #isClosed = false;
@@ -60,10 +80,11 @@ export class EtcdWatches {
     this.#port = port;
   }
 
-  open(target: WatchTarget, listener: WatchListener): Watch {
+  open(target: WatchTarget, isQuiet: boolean, listener: WatchListener): Watch {
     const id = ++this.#lastId;
-    this.#active.set(id, { from: BigInt(target.start_revision), listener });
+    this.#active.set(id, { from: BigInt(target.start_revision), isQuiet, listener });
     this.#lingering?.cancel();
+    if (isQuiet) this.#restLater();
     this.#write({ create_request: { ...target, watch_id: id } });
     return {
       close: () => {
@@ -77,6 +98,7 @@ export class EtcdWatches {
   close(): void {
     this.#isClosed = true;
     this.#lingering?.cancel();
+    this.#resting?.cancel();
     this.#active.clear();
     this.#hangUp();
   }
@@ -157,19 +179,39 @@ export class EtcdWatches {
     }
   }
 
-  /** Tells everybody; after failures in a row not at once, so that looking again does not spin. */
+  /** After failures in a row nobody is told at once, so that looking again does not spin. */
   #break(): void {
+    const pauseMs =
+      this.#failures === 0 ? 0 : Math.min(PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);
+    this.#failures += 1;
+    this.#tellBroken(pauseMs);
+  }
+
+  #tellBroken(delayMs: number): void {
     const broken = [...this.#active.values()];
     this.#active.clear();
     this.#queued = [];
     if (this.#isClosed) return;
-    const tell = (): void => {
+    this.#port.timers.after(delayMs, () => {
       for (const { listener } of broken) listener.onBroken();
-    };
-    const pauseMs =
-      this.#failures === 0 ? 0 : Math.min(PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);
-    this.#failures += 1;
-    this.#port.timers.after(pauseMs, tell);
+    });
+  }
+
+  #restLater(): void {
+    this.#resting ??= this.#port.timers.after(this.#restMs, () => {
+      this.#resting = undefined;
+      this.#rest();
+    });
+  }
+
+  #rest(): void {
+    if (this.#active.size === 0) return;
+    const isQuiet = [...this.#active.values()].every((watch) => watch.isQuiet);
+    const isAlone = process.getActiveResourcesInfo().every((type) => IDLE.includes(type));
+    if (!this.#stream || !isQuiet || !isAlone) return this.#restLater();
+    this.#restMs = Math.min(2 * this.#restMs, LONGEST_REST_MS);
+    this.#hangUp();
+    this.#tellBroken(GAP_MS);
   }
 
   #linger(): void {

@@ -80,7 +80,7 @@ export class Custody {
 
   #attend(grant: SequencerGrant, from: bigint): void {
     const { place, id } = grant.entry;
-    const what = { type: "entry", id, orWritten: true } as const;
+    const what = { type: "own", id } as const;
     grant.watch = this.#sequencer.watch(place, what, from, (change) => {
       this.#onChange(grant, change);
     });

@@ -106,8 +106,12 @@ export interface SessionLink {
   onSpoiled(listener: () => void): void;
 }
 
-/** What to be told about: one entry (gone, or also written to), or whatever leaves the line. */
+/**
+ * What to be told about: one entry (gone, or also written to), the entry of a holder of this
+ * process (either, and it does not keep the process alive), or whatever leaves the line.
+ */
 export type Watched =
+  | { readonly type: "own"; readonly id: string }
   | { readonly type: "entry"; readonly id: string; readonly orWritten: boolean }
   | { readonly type: "leaving" };
 

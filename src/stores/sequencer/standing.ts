@@ -20,7 +20,10 @@ export function holderCount(entries: readonly Entry[]): number {
  * a shared one for the last exclusive before it. Where only weights are in the way, it waits for
  * the one before: that it leaves, or that it holds now.
  */
-export function obstacleOf(entries: readonly Entry[], index: number): Watched {
+export function obstacleOf(
+  entries: readonly Entry[],
+  index: number,
+): Exclude<Watched, { readonly type: "own" }> {
   if (holderCount(entries) >= index) return { type: "leaving" };
   const own = entries[index] as Entry;
   const before = entries[index - 1] as Entry;
