@@ -282,7 +282,7 @@ describe("one node", () => {
     await (await locks.mutex("other").acquire({ ttlMs: 2_000 })).release();
   });
 
-  it("a holder without anything else to do is told of a revoke, however often it rests", async () => {
+  it("an idle holder is told of a revoke, however often its stream rests", async () => {
     const locks = await open([server.port], "rest");
     const file = new URL("etcd-holder.mjs", import.meta.url).pathname;
     const child = spawn(process.execPath, [file, etcdUrl([server.port], "rest").href], {
