@@ -40,8 +40,11 @@ const IDLE_MS = 30_000;
 /** So many strange sockets are looked at when a process begins to listen. */
 const SWEPT = 16;
 
-/** A receiver that reads nothing for so long is stopped: its message waits for nobody. */
-const FLUSH_MS = 100;
+/**
+ * A receiver that takes nothing for so long is stopped, with many messages unread. A busy machine
+ * may well not run this process for a tenth of it, and a message lost for that costs seconds.
+ */
+const FLUSH_MS = 1_000;
 
 export class WakePost {
   readonly #paths: WakePath;
