@@ -47,6 +47,5 @@ export async function takeTurns(locker: Locker, turns: Turns): Promise<void> {
     }),
   );
   await locker.close();
-  process.send?.({ holds } satisfies Report);
-  process.disconnect();
+  process.send?.({ holds } satisfies Report, () => process.disconnect());
 }
