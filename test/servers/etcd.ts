@@ -10,26 +10,39 @@ import { waitUntil } from "./wait-until.js";
 export interface EtcdOptions {
   /** Added to ours, and stronger. The timing is etcd's own, with its shortest lease of 2 s. */
   readonly args?: readonly string[];
+  /** It also listens at `tlsPort`, to clients with a certificate of the same authority only. */
+  readonly certificates?: Certificates;
+}
+
+/** Paths of PEM files. */
+interface Certificates {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
 }
 
 interface Member {
   readonly name: string;
   readonly port: number;
   readonly peerPort: number;
+  readonly tlsPort: number;
 }
 
 /** One member of an etcd of our own. After `kill` or `stop`, `start` brings it back as it was. */
 export class EtcdServer extends ServerProcess {
   readonly port: number;
+  readonly tlsPort: number;
   readonly #member: Member;
-  readonly #args: readonly string[];
+  readonly #options: EtcdOptions;
+  readonly #peers: readonly string[];
 
-  constructor(member: Member, cluster: readonly Member[], args: readonly string[]) {
+  constructor(member: Member, cluster: readonly Member[], options: EtcdOptions) {
     super("etcd");
     this.port = member.port;
+    this.tlsPort = member.tlsPort;
     this.#member = member;
-    const peers = cluster.map(({ name, peerPort }) => `${name}=http://127.0.0.1:${peerPort}`);
-    this.#args = ["--initial-cluster", peers.join(","), ...args];
+    this.#options = options;
+    this.#peers = cluster.map(({ name, peerPort }) => `${name}=http://127.0.0.1:${peerPort}`);
   }
 
   get url(): string {
@@ -40,12 +53,20 @@ export class EtcdServer extends ServerProcess {
     const { name, peerPort } = this.#member;
     const peerUrl = `http://127.0.0.1:${peerPort}`;
     const args = ["--name", name, "--data-dir", join(this.dir, "data"), "--logger", "zap"];
-    args.push("--listen-client-urls", this.url, "--advertise-client-urls", this.url);
+    const { certificates, args: others = [] } = this.#options;
+    const urls = certificates ? [this.url, `https://127.0.0.1:${this.tlsPort}`] : [this.url];
+    args.push("--listen-client-urls", urls.join(","), "--advertise-client-urls", urls.join(","));
+    if (certificates) {
+      const { ca, cert, key } = certificates;
+      args.push("--cert-file", cert, "--key-file", key);
+      args.push("--client-cert-auth", "--trusted-ca-file", ca);
+    }
     args.push("--listen-peer-urls", peerUrl, "--initial-advertise-peer-urls", peerUrl);
+    args.push("--initial-cluster", this.#peers.join(","), ...others);
     // Variables that begin with ETCD_ would count as options; on ARM etcd insists on one of them.
     const { PATH } = process.env;
     const env = { PATH, ETCD_UNSUPPORTED_ARCH: process.arch === "arm64" ? "arm64" : "" };
-    return { command: "etcd", args: [...args, ...this.#args], env };
+    return { command: "etcd", args, env };
   }
 
   protected async isReady(): Promise<boolean> {
@@ -122,13 +143,13 @@ export async function startEtcdCluster(count = 3, options: EtcdOptions = {}): Pr
   return new EtcdCluster(await startMembers(count, options));
 }
 
-function startMembers(count: number, { args = [] }: EtcdOptions): Promise<EtcdServer[]> {
-  return onFreePorts(2 * count, (ports) => {
+function startMembers(count: number, options: EtcdOptions): Promise<EtcdServer[]> {
+  return onFreePorts(3 * count, (ports) => {
     const cluster = Array.from({ length: count }, (_, index) => {
-      const [port = 0, peerPort = 0] = ports.slice(2 * index);
-      return { name: `member-${randomUUID()}`, port, peerPort };
+      const [port = 0, peerPort = 0, tlsPort = 0] = ports.slice(3 * index);
+      return { name: `member-${randomUUID()}`, port, peerPort, tlsPort };
     });
-    return startAll(cluster.map((member) => startMember(new EtcdServer(member, cluster, args))));
+    return startAll(cluster.map((member) => startMember(new EtcdServer(member, cluster, options))));
   });
 }
 

@@ -4,14 +4,12 @@
  * waiters.
  */
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { Etcd3 } from "etcd3";
 import { afterAll, afterEach, beforeAll, describe, it } from "vitest";
-import { connect } from "../../src/connect.js";
 import { LeaseLostError } from "../../src/errors.js";
 import { Holdfast } from "../../src/holdfast.js";
 import { makeEtcdStore } from "../../src/stores/etcd/etcd-store.js";
@@ -22,7 +20,6 @@ import { type EtcdCluster, type EtcdServer, startEtcd, startEtcdCluster } from "
 import { waitUntil } from "../servers/wait-until.js";
 import { etcdUrl } from "./etcd-harness.js";
 
-const run = promisify(execFile);
 const isFull = process.env.HOLDFAST_FULL === "1";
 const ROUNDS = isFull ? 5 : 1;
 const ETCDCTL = "etcdctl";
@@ -300,44 +297,6 @@ describe("one node", () => {
     await locks.revoke("m", { token, reason: "test" });
     assert.equal((await said.next()).value, "revoked");
     assert.deepEqual(await once(child, "exit"), [0, null]);
-  });
-
-  it("needs a role with its own keys only", async () => {
-    const guarded = await startEtcd();
-    const ctl = (...args: string[]) =>
-      run(ETCDCTL, [`--endpoints=127.0.0.1:${guarded.port}`, ...args], {
-        env: { ...process.env, ETCDCTL_API: "3" },
-      });
-    try {
-      await ctl("user", "add", "root:secret");
-      await ctl("user", "add", "app:pass word");
-      await ctl("role", "add", "locks");
-      await ctl(
-        "role",
-        "grant-permission",
-        "locks",
-        "--prefix=true",
-        "readwrite",
-        "holdfast:in/app/",
-      );
-      await ctl("user", "grant-role", "app", "locks");
-      await ctl("user", "grant-role", "root", "root");
-      await ctl("auth", "enable");
-      const url = `etcd://app:pass%20word@127.0.0.1:${guarded.port}`;
-      const locks = await connect(`${url}?namespace=app`, { ttlMs: 2_000 });
-      const waiting = locks.mutex("m").run(() => sleep(2_500));
-      await sleep(50);
-      await locks.mutex("m").run(() => undefined);
-      await waiting;
-      await locks.once("o", () => 1, { keepMs: 2_000 });
-      for await (const view of locks.list()) assert.fail(view.name);
-      await locks.close();
-      const denied = await connect(`${url}?namespace=other`);
-      await assert.rejects(denied.mutex("m").acquire(), /permission denied/);
-      await denied.close();
-    } finally {
-      await guarded.close();
-    }
   });
 
   it("etcd is restarted under a holder and a waiter: both go on", async () => {

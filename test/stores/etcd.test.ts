@@ -1,22 +1,12 @@
-import { afterAll, beforeAll, describe } from "vitest";
-import { type EtcdCluster, type EtcdServer, startEtcd, startEtcdCluster } from "../servers/etcd.js";
+import { afterAll, beforeAll } from "vitest";
+import { type EtcdServer, startEtcd } from "../servers/etcd.js";
 import { etcdHarness } from "./etcd-harness.js";
 import { runConformance } from "./run-conformance.js";
 
-describe("one node", () => {
-  let server: EtcdServer;
-  beforeAll(async () => {
-    server = await startEtcd();
-  });
-  afterAll(() => server.close());
-  runConformance(etcdHarness(() => [server]));
+let server: EtcdServer;
+beforeAll(async () => {
+  server = await startEtcd();
 });
+afterAll(() => server.close());
 
-describe("a cluster of three", () => {
-  let cluster: EtcdCluster;
-  beforeAll(async () => {
-    cluster = await startEtcdCluster(3);
-  });
-  afterAll(() => cluster[Symbol.asyncDispose]());
-  runConformance(etcdHarness(() => cluster.members));
-});
+runConformance(etcdHarness(() => [server]));

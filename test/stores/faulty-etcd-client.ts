@@ -71,11 +71,14 @@ export function faultyEtcdClient(
       watchClient: {
         async watch() {
           const stream = await client.watchClient.watch();
-          return filtered(stream, ({ events }) => {
-            if (events.length === 0 || !drop) return true;
+          return filtered(stream, (reply) => {
+            if (!drop) return reply;
+            // Nor is it told that it missed something.
+            const { header, events } = reply;
+            if (events.length === 0) return { ...reply, header: { ...header, revision: "0" } };
             drop();
             drop = undefined;
-            return false;
+            return null;
           });
         },
       },
@@ -93,14 +96,15 @@ function commandOf({ compare, success }: TxnRequest): Command | null {
 
 function filtered<Request>(
   stream: EtcdStream<Request, WatchReply>,
-  passes: (reply: WatchReply) => boolean,
+  pass: (reply: WatchReply) => WatchReply | null,
 ): EtcdStream<Request, WatchReply> {
   return new Proxy(stream, {
     get(target, property) {
       if (property === "on") {
         return (event: string, listener: (reply: WatchReply) => void) =>
           target.on(event as "data", (reply) => {
-            if (event !== "data" || passes(reply)) listener(reply);
+            const passed = event === "data" ? pass(reply) : reply;
+            if (passed !== null) listener(passed);
           });
       }
       const value = Reflect.get(target, property, target);

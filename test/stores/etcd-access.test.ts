@@ -1,0 +1,139 @@
+/** Who may in: certificates, users and roles, against servers that insist on them. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { connect } from "../../src/connect.js";
+import type { Holdfast } from "../../src/holdfast.js";
+import { Authority } from "../servers/certificates.js";
+import { type EtcdServer, startEtcd } from "../servers/etcd.js";
+import { waitUntil } from "../servers/wait-until.js";
+
+const run = promisify(execFile);
+
+/** All that a client asks of etcd: sessions, waits, renewals, marks, lists, revokes. */
+async function useAll(locks: Holdfast, other: Holdfast): Promise<void> {
+  const lease = await locks.mutex("m").acquire();
+  const waiting = other.mutex("m").acquire();
+  await waitUntil(async () => (await locks.inspect("m")).waiters.length === 1, {
+    what: "it waits",
+  });
+  await lease.renew();
+  assert.equal(await lease.release(), true);
+  const next = await waiting;
+  const lost = once(next.signal, "abort");
+  await sleep(150);
+  assert.equal(await locks.revoke("m", { token: next.token, reason: "test" }), true);
+  await lost;
+  assert.equal((await locks.once(randomUUID(), () => 1, { keepMs: 2_000 })).ran, true);
+  for await (const view of locks.list()) assert.fail(view.name);
+}
+
+describe("a server that insists on certificates", () => {
+  let authority: Authority;
+  let server: EtcdServer;
+  let client: { readonly cert: string; readonly key: string };
+  beforeAll(async () => {
+    authority = await Authority.make();
+    client = await authority.sign("client");
+    const certificates = { ca: authority.ca, ...(await authority.sign("server")) };
+    server = await startEtcd({ certificates });
+  });
+  afterAll(async () => {
+    await server.close();
+    await authority[Symbol.asyncDispose]();
+  });
+
+  const url = (parameters: Record<string, string>): string =>
+    `etcds://127.0.0.1:${server.tlsPort}?${new URLSearchParams(parameters)}`;
+
+  it("lets in who has one of its authority", async () => {
+    const full = url({ ca: authority.ca, ...client });
+    const [locks, other] = [await connect(full), await connect(full)];
+    await useAll(locks, other);
+    await Promise.all([locks.close(), other.close()]);
+  });
+
+  it("does not let in who has none", async () => {
+    const locks = await connect(url({ ca: authority.ca }), { storeTimeoutMs: 1_000 });
+    await assert.rejects(locks.mutex("m").acquire(), { code: "HF_STORE" });
+    await locks.close();
+  });
+
+  it("is not trusted by whoever does not know its authority", async () => {
+    await using stranger = await Authority.make();
+    const locks = await connect(url({ ca: stranger.ca, ...client }), { storeTimeoutMs: 1_000 });
+    await assert.rejects(locks.mutex("m").acquire(), { code: "HF_STORE" });
+    await locks.close();
+  });
+
+  it("says which file cannot be read", async () => {
+    await assert.rejects(connect(url({ ca: "/nowhere/ca.pem" })), /nowhere/);
+  });
+});
+
+describe("a server with users", () => {
+  let authority: Authority;
+  let server: EtcdServer;
+  let client: { readonly cert: string; readonly key: string };
+  beforeAll(async () => {
+    authority = await Authority.make();
+    client = await authority.sign("client");
+    const certificates = { ca: authority.ca, ...(await authority.sign("server")) };
+    server = await startEtcd({ certificates });
+    const ctl = (...args: string[]) =>
+      run("etcdctl", [`--endpoints=127.0.0.1:${server.port}`, ...args], {
+        env: { ...process.env, ETCDCTL_API: "3" },
+      });
+    await ctl("user", "add", "root:secret");
+    await ctl("user", "add", "app:pass word");
+    await ctl("role", "add", "locks");
+    const permission = ["--prefix=true", "readwrite", "holdfast:in/app/"];
+    await ctl("role", "grant-permission", "locks", ...permission);
+    await ctl("user", "grant-role", "app", "locks");
+    await ctl("user", "grant-role", "root", "root");
+    await ctl("auth", "enable");
+  });
+  afterAll(async () => {
+    await server.close();
+    await authority[Symbol.asyncDispose]();
+  });
+
+  const plain = (user: string, namespace: string): string =>
+    `etcd://${user}@127.0.0.1:${server.port}?namespace=${namespace}`;
+
+  it("needs a role with its own keys only", async () => {
+    const url = plain("app:pass%20word", "app");
+    const [locks, other] = [await connect(url), await connect(url)];
+    await useAll(locks, other);
+    await Promise.all([locks.close(), other.close()]);
+  });
+
+  it("takes user and certificate together", async () => {
+    const parameters = new URLSearchParams({ namespace: "app", ca: authority.ca, ...client });
+    const url = `etcds://app:pass%20word@127.0.0.1:${server.tlsPort}?${parameters}`;
+    const [locks, other] = [await connect(url), await connect(url)];
+    await useAll(locks, other);
+    await Promise.all([locks.close(), other.close()]);
+  });
+
+  it.each([
+    ["other keys", "app:pass%20word", "other", /permission denied/],
+    ["a wrong password", "app:wrong", "app", /authentication failed/],
+  ])("refuses %s at once", async (_, user, namespace, message) => {
+    const locks = await connect(plain(user, namespace));
+    const startMs = performance.now();
+    await assert.rejects(locks.mutex("m").acquire(), { code: "HF_STORE", message });
+    assert.ok(performance.now() - startMs < 5_000, "it does not wait for the store to change");
+    await locks.close();
+  });
+
+  it("refuses who does not say who it is", async () => {
+    const locks = await connect(`etcd://127.0.0.1:${server.port}?namespace=app`);
+    await assert.rejects(locks.mutex("m").acquire(), { code: "HF_STORE", message: /user name/ });
+    await locks.close();
+  });
+});

@@ -1,0 +1,12 @@
+import { afterAll, beforeAll } from "vitest";
+import { type EtcdCluster, startEtcdCluster } from "../servers/etcd.js";
+import { etcdHarness } from "./etcd-harness.js";
+import { runConformance } from "./run-conformance.js";
+
+let cluster: EtcdCluster;
+beforeAll(async () => {
+  cluster = await startEtcdCluster(3);
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+runConformance(etcdHarness(() => cluster.members));
