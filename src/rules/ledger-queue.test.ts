@@ -86,6 +86,16 @@ describe("nobody overtakes", () => {
 });
 
 describe("a client that does not answer", () => {
+  it("is waited for as long as the most patient of its waiters said, also when others left", () => {
+    trial.take("h");
+    trial.acquire("hasty", { client: "c", touchUs: SECOND_US });
+    trial.acquire("patient", { client: "c", touchUs: 5 * SECOND_US });
+    trial.release("hasty");
+    trial.pass(14);
+    trial.release("h");
+    expect(owners()).toEqual(["patient"]);
+  });
+
   it("is passed over when a claim lapses, keeps its places, and is served after a touch", () => {
     trial.take("h");
     trial.acquire("d1");

@@ -79,6 +79,7 @@ export interface LedgerState {
   waiters(): Iterable<Waiter>;
   /** The first waiter whose client is not suspect. */
   head(): Waiter | undefined;
+  /** A client that waits already is given the patience of its most patient waiter. */
   enqueue(waiter: Waiter, liveness: { touchUs: number; goneUs: number }): void;
   dropWaiter(waiter: Waiter): void;
 

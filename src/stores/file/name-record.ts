@@ -9,7 +9,7 @@ export interface KeptMark extends Mark {
 /** A client that waits at a name. */
 export interface KeptClient {
   readonly id: string;
-  readonly touchUs: number;
+  touchUs: number;
   goneUs: number;
   suspect: boolean;
 }

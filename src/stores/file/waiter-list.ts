@@ -47,7 +47,12 @@ export class WaiterList implements Waiters {
 
   add(waiter: Waiter, { touchUs, goneUs }: { touchUs: number; goneUs: number }): void {
     this.#record.waiters = [...this.all(), waiter];
-    if (this.#kept(waiter.client)) return;
+    const kept = this.#kept(waiter.client);
+    if (kept) {
+      kept.touchUs = Math.max(kept.touchUs, touchUs);
+      kept.goneUs = Math.max(kept.goneUs, goneUs);
+      return;
+    }
     const client: KeptClient = { id: waiter.client, touchUs, goneUs, suspect: false };
     this.#record.clients = [...this.#clients, client];
   }

@@ -23,7 +23,8 @@ const SILENT = `SELECT id, touch, gone, waiting, suspect FROM client
   WHERE ${HERE} AND gone <= ? LIMIT 1`;
 const NEXT_SILENT = `SELECT min(gone) FROM client WHERE ${HERE}`;
 const JOIN_LINE = `INSERT INTO client VALUES (?, ?, ?, ?, ?, 1, 0, ?)
-  ON CONFLICT DO UPDATE SET waiting = waiting + 1`;
+  ON CONFLICT DO UPDATE SET waiting = waiting + 1,
+    touch = max(touch, excluded.touch), gone = max(gone, excluded.gone)`;
 const LEAVE_LINE = `UPDATE client SET waiting = waiting - 1, place = ? WHERE ${HERE} AND id = ?`;
 const UPDATE_CLIENT = `UPDATE client SET gone = ?, suspect = ? WHERE ${HERE} AND id = ?`;
 const DELETE_CLIENT = `DELETE FROM client WHERE ${HERE} AND id = ?`;

@@ -10,7 +10,7 @@ interface Entry {
 /** The waiters of one client, first come first. */
 class Line implements Client, HeapItem {
   readonly id: string;
-  readonly touchUs: number;
+  touchUs: number;
   readonly entries = new Fifo<Entry>();
   goneUs: number;
   suspect = false;
@@ -72,6 +72,8 @@ export class MemoryQueue {
       this.#lines.set(line.id, line);
       this.#nobodySilentBeforeUs = Math.min(this.#nobodySilentBeforeUs, line.goneUs);
     }
+    line.touchUs = Math.max(line.touchUs, liveness.touchUs);
+    line.goneUs = Math.max(line.goneUs, liveness.goneUs);
     this.#places.set(waiter.owner, line.entries.push({ waiter, order: this.#nextOrder++ }));
     if (line.heapIndex < 0 && !line.suspect) this.#ready.push(line);
   }

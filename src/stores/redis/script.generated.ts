@@ -145,6 +145,7 @@ local function wait(key, name, command)
     client = NONE .. format('%016.0f', touch) .. last .. NONE .. NONE .. 'a'
   end
   if sub(client, 81) ~= 'a' or sub(client, 49, 64) ~= NONE then return nil end
+  if tonumber(touch) > tonumber(sub(client, 17, 32)) then return nil end
   local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
   if gone > sub(sums, 18, 33) then return nil end
   raise(tonumber(sub(command, 18, 33)))
@@ -535,8 +536,11 @@ function queue.add(state, entry, goneUs)
     if state.bound == NO_LIMIT then state.isWatched = true end
     state.bound = math.min(state.bound, goneUs)
     write('ZADD', hash.companion(state, 'g'), string.format('%.0f', goneUs), id)
-    hash.need(state, goneUs)
+  else
+    client.touch = math.max(client.touch, entry.touch)
+    client.gone = math.max(client.gone, goneUs)
   end
+  hash.need(state, goneUs)
   client.waiting, client.isChanged = client.waiting + 1, true
   if state.entries == 0 then state.at = place end
   state.order, state.waiting, state.entries = place, state.waiting + 1, state.entries + 1

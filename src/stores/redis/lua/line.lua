@@ -96,6 +96,7 @@ local function wait(key, name, command)
     client = NONE .. format('%016.0f', touch) .. last .. NONE .. NONE .. 'a'
   end
   if sub(client, 81) ~= 'a' or sub(client, 49, 64) ~= NONE then return nil end
+  if tonumber(touch) > tonumber(sub(client, 17, 32)) then return nil end
   local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
   if gone > sub(sums, 18, 33) then return nil end
   raise(tonumber(sub(command, 18, 33)))

@@ -105,8 +105,11 @@ function queue.add(state, entry, goneUs)
     if state.bound == NO_LIMIT then state.isWatched = true end
     state.bound = math.min(state.bound, goneUs)
     write('ZADD', hash.companion(state, 'g'), string.format('%.0f', goneUs), id)
-    hash.need(state, goneUs)
+  else
+    client.touch = math.max(client.touch, entry.touch)
+    client.gone = math.max(client.gone, goneUs)
   end
+  hash.need(state, goneUs)
   client.waiting, client.isChanged = client.waiting + 1, true
   if state.entries == 0 then state.at = place end
   state.order, state.waiting, state.entries = place, state.waiting + 1, state.entries + 1
