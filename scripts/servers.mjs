@@ -32,13 +32,17 @@ const needs = {
     { what: "slf4j-simple.jar", find: () => jar("slf4j-simple.jar"), from: "libslf4j-java" },
   ],
   postgres: [{ what: "postgres", find: findPostgres, from: "postgresql-15" }],
+  spin: [
+    { what: "spin", find: () => onPath("spin"), from: "spin" },
+    { what: "cc", find: () => onPath("cc"), from: "gcc" },
+  ],
 };
 
 /**
  * Resolves when every named server is installed; says nothing when all are.
  * Rejects with the command to type when one is missing and we may not install it.
  *
- * @param {readonly string[]} names of redis, etcd, zookeeper, postgres
+ * @param {readonly string[]} names of redis, etcd, zookeeper, postgres, spin
  */
 export async function ensureServers(names) {
   const missing = names.flatMap((name) => missingParts(name));
