@@ -13,6 +13,9 @@ const LEAST_TTL_MS = 800;
 const RENEWED_TTL_MS = 2_000;
 const LONG_TTL_MS = 30_000;
 
+/** Requests of those who wait for a lock have arrived by then, even on a busy machine. */
+const ARRIVAL_MS = 2_000;
+
 /** Stores ask the more often the shorter it is: so long, that only a message can be prompt. */
 const LONG_SILENCE_MS = 60_000;
 
@@ -105,9 +108,14 @@ export class Context {
     count: number,
     boundMs?: number,
   ): Promise<void> {
-    // A store without an order has no queue to show: give the request the time to arrive.
-    if (!this.traits.fifo) return sleep(200);
     const isSeen = async () => (await locks.inspect(name)).waiters.length === count;
+    // A store without an order may show no queue: then the request is given the time to arrive.
+    const endMs = performance.now() + ARRIVAL_MS;
+    while (!this.traits.fifo && performance.now() < endMs) {
+      if (await isSeen()) return;
+      await sleep(5);
+    }
+    if (!this.traits.fifo) return;
     await until(`${count} wait for "${name}"`, isSeen, boundMs);
   }
 

@@ -9,17 +9,21 @@ import { waitUntil } from "./wait-until.js";
 export interface RedisOptions {
   /** Added to ours, and stronger: `["--appendonly", "yes"]`. */
   readonly args?: readonly string[];
+  /** Added to the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A Redis of our own, without persistence unless `args` say otherwise. */
 export class RedisServer extends ServerProcess {
   readonly port: number;
   readonly #args: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
 
-  constructor(port: number, args: readonly string[]) {
+  constructor(port: number, { args = [], env = {} }: RedisOptions = {}) {
     super("redis");
     this.port = port;
     this.#args = args;
+    this.#env = env;
   }
 
   get url(): string {
@@ -31,7 +35,8 @@ export class RedisServer extends ServerProcess {
     args.push("--save", "", "--appendonly", "no", "--enable-debug-command", "local");
     // A replica would otherwise wait five seconds for others to share its first copy with.
     args.push("--repl-diskless-sync-delay", "0");
-    return { command: "redis-server", args: [...args, ...this.#args] };
+    const env = { ...process.env, ...this.#env };
+    return { command: "redis-server", args: [...args, ...this.#args], env };
   }
 
   protected async isReady(): Promise<boolean> {
@@ -74,9 +79,9 @@ export class RedisServer extends ServerProcess {
   }
 }
 
-export async function startRedis({ args = [] }: RedisOptions = {}): Promise<RedisServer> {
+export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   return await onFreePorts(1, async ([port = 0]) => {
-    const server = new RedisServer(port, args);
+    const server = new RedisServer(port, options);
     try {
       await server.start();
       return server;

@@ -133,7 +133,7 @@ class Pair {
       case "vote": {
         const { name, owner, ttlMs } = one;
         const request = { set: SET, owner, ballot: at(one.ballot), ttlMs };
-        const args = ["vote", SET, owner, `${at(one.ballot)}`, `${ttlMs}`, "-", "", "0", "0", "{}"];
+        const args = ["vote", SET, owner, `${at(one.ballot)}`, `${ttlMs}`, "-", "", "0", "{}"];
         const raw = await this.#ask(name, args);
         // What is told of the holder is not the node's decision.
         const actual = { ...decodeVote(raw, ttlMs) };

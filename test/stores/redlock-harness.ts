@@ -1,5 +1,7 @@
 import type { Harness } from "../../src/conformance/index.js";
+import type { Store } from "../../src/store.js";
 import { type RedlockStoreOptions, redlockStore } from "../../src/stores/redlock/index.js";
+import type { FaultProxy } from "../faults/proxy.js";
 import type { RedisServer } from "../servers/redis.js";
 
 type Clients = RedlockStoreOptions["clients"];
@@ -14,8 +16,13 @@ export function redlockUrl(servers: readonly RedisServer[], namespace: string): 
 export function redlockHarness(
   servers: () => readonly RedisServer[],
   clients: () => Clients,
-  options: Partial<RedlockStoreOptions> = {},
+  /** Clients of their own, each through a proxy. */
+  disturbed: () => Promise<{ clients: Clients; proxies: readonly FaultProxy[] }>,
 ): Harness {
+  const open = (namespace: string, by: Clients): Store => {
+    const nodeNames = servers().map(({ port }) => `127.0.0.1:${port}`);
+    return redlockStore({ clients: by, nodeNames, namespace, bootstrap: "now" });
+  };
   const keys = (server: RedisServer, namespace: string, kinds: string): Promise<string[]> =>
     server.ask("KEYS", `holdfast:${namespace}:[${kinds}]:*`) as Promise<string[]>;
   return {
@@ -29,8 +36,24 @@ export function redlockHarness(
       minTtlMs: 100,
       exclusiveBecause: "its nodes agree on one holder by majority, not on how many share a lock",
     },
-    open: async (namespace) =>
-      redlockStore({ clients: clients(), namespace, bootstrap: "now", ...options }),
+    open: async (namespace) => open(namespace, clients()),
+    faults: {
+      kinds: ["dropPush", "cut", "heal"],
+      async open(namespace) {
+        const { clients: own, proxies } = await disturbed();
+        return {
+          store: open(namespace, own),
+          // Every node tells of a release: what one of them says is lost at all of them.
+          dropPush: () => ({ struck: Promise.race(proxies.map(lostMessage)) }),
+          cut: () => {
+            for (const proxy of proxies) proxy.cut();
+          },
+          async heal() {
+            await Promise.all(proxies.map((proxy) => proxy.heal()));
+          },
+        };
+      },
+    },
     child: {
       module: new URL("./redlock-child.mjs", import.meta.url),
       argument: (namespace) => redlockUrl(servers(), namespace),
@@ -48,4 +71,16 @@ export function redlockHarness(
       return found.flat();
     },
   };
+}
+
+/** Resolves when the next message to a subscriber is lost. */
+function lostMessage(proxy: FaultProxy): Promise<void> {
+  return new Promise((resolve) => {
+    const remove = proxy.onReply(({ pushed, value }) => {
+      if (!pushed || !Array.isArray(value) || value[0] !== "message") return undefined;
+      remove();
+      resolve();
+      return "drop";
+    });
+  });
 }

@@ -9,7 +9,6 @@
 import { StoreError } from "../../errors.js";
 import { keyOf } from "../../rules/name.js";
 import type { Busy, Claim, Wait } from "../../store.js";
-import type { Port } from "../../time/port.js";
 import {
   type Answers,
   aheadOf,
@@ -20,7 +19,14 @@ import {
   mayHaveVoted,
   wakesInMs,
 } from "./answers.js";
-import { deadlineOf, highestStored, type Judgement, judge, nextBallot } from "./ballot.js";
+import {
+  ballotClock,
+  deadlineOf,
+  highestStored,
+  type Judgement,
+  judge,
+  nextBallot,
+} from "./ballot.js";
 import { Poll } from "./poll.js";
 import { quorumError } from "./quorum-report.js";
 import { RedlockGrant } from "./redlock-grant.js";
@@ -71,14 +77,14 @@ export class Acquisition {
         const outcome = await this.#attempt(attempt);
         if (!outcome) continue;
         // Whoever holds has better things to do than to wait for this.
-        const left = this.#waiting?.leave();
+        const left = this.#waiting?.leave(outcome.type === "granted");
         if (outcome.type === "busy") await left;
         return outcome;
       }
-      await this.#waiting?.leave();
+      await this.#waiting?.leave(false);
       return this.#waiting?.busy ?? { type: "busy", holder: null, mark: null };
     } catch (error) {
-      await this.#waiting?.leave();
+      await this.#waiting?.leave(false);
       throw error;
     }
   }
@@ -133,11 +139,10 @@ export class Acquisition {
         `${Math.ceil(ttlMs)}`,
         wakeUps.channel,
         waiting?.member ?? "",
-        `${waiting?.sinceMs ?? 0}`,
-        waiting?.isEntered ? "1" : "0",
+        waiting?.since ?? "0",
         metaText(claim),
       ],
-      limitMs: limitMs(ttlMs),
+      limitMs: limitMs(ttlMs, this.#failures),
       decode: (raw) => decodeVote(raw, ttlMs),
       judge,
       onAnswer: (vote, at) => {
@@ -149,6 +154,7 @@ export class Acquisition {
 
   #accept(claim: Claim, ballot: number, { answers, sentMs }: Round): RedlockGrant | null {
     const { port, driftFactor } = this.#around;
+    this.#around.onMajority();
     const deadlineMs = deadlineOf(answers, sentMs, driftFactor);
     const isLate = port.clock.exactMs() + (claim.leastMs ?? 0) >= deadlineMs;
     if (!isLate && !this.#isEnded) {
@@ -169,6 +175,7 @@ export class Acquisition {
     answers: Answers,
   ): Promise<Busy | null> {
     if (judgement === "refused") {
+      this.#around.onMajority();
       this.#beHeard();
       return this.#refused(answers);
     }
@@ -200,12 +207,15 @@ export class Acquisition {
   async #asleep(answers: Answers): Promise<null> {
     const { ttlMs } = this.#claim;
     const { port, readmit, announce } = this.#around;
-    if (answers.some((vote) => isAsleep(vote, "other_set"))) throw this.#error(answers);
+    const isStrange = answers.some((vote) => isAsleep(vote, "other_set"));
+    if (isStrange && this.#failures > 0) throw this.#error(answers);
     if (answers.some((vote) => isAsleep(vote, "short"))) await announce(ttlMs);
     const isUnknown = (vote: Answers[number]): boolean =>
       isAsleep(vote, "unmarked") || isAsleep(vote, "unfloored");
-    if (answers.some(isUnknown)) await readmit();
-    const waitMs = wakesInMs(answers);
+    const isFirst = this.#failures === 0;
+    if (isFirst || answers.some(isUnknown)) await readmit();
+    // Whoever vouches for the nodes may have woken them by that.
+    const waitMs = isFirst ? 0 : wakesInMs(answers);
     const restMs = this.#patientUntilMs - port.clock.nowMs();
     // To wait for longer than anybody would is of no use: they are told at once, and how to go on.
     if (restMs <= 0 || waitMs > restMs || (waitMs > 0 && !this.#wait)) throw this.#error(answers);
@@ -216,7 +226,9 @@ export class Acquisition {
 
   async #silent(answers: Answers): Promise<null> {
     const restMs = this.#patientUntilMs - this.#around.port.clock.nowMs();
-    const isFinal = answers.every((vote) => vote?.type === "error" && !isRetryable(vote.error));
+    const isFinal = answers.every(
+      (vote) => vote?.type === "too_high" || (vote?.type === "error" && !isRetryable(vote.error)),
+    );
     if (restMs <= 0 || isFinal) throw this.#error(answers);
     this.#failures += 1;
     await this.#pause(Math.min(restMs, this.#retryMs()));
@@ -231,8 +243,8 @@ export class Acquisition {
   #withdraw(owner: string, ballot: number, goesOn: boolean): void {
     const { ttlMs } = this.#claim;
     const waiting = goesOn ? this.#waiting : null;
-    const [waiter, sinceMs] = [waiting?.enter() ?? "", waiting?.sinceMs ?? 0];
-    this.#around.withdraw({ keys: this.#keys, owner, ballot, ttlMs, waiter, sinceMs });
+    const [waiter, since] = [waiting?.enter() ?? "", waiting?.since ?? "0"];
+    this.#around.withdraw({ keys: this.#keys, owner, ballot, ttlMs, waiter, since });
     this.#around.seen.note(this.#name, ballot + 1, this.#around.port.clock.wallUs());
   }
 
@@ -260,9 +272,4 @@ export class Acquisition {
       };
     });
   }
-}
-
-/** The wall clock, finer than its milliseconds: two who ask in the same one seldom collide. */
-function ballotClock({ clock }: Port): number {
-  return clock.wallUs() + Math.floor((clock.nowMs() % 1) * 1000);
 }

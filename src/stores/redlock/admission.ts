@@ -69,9 +69,14 @@ function instruct(
 ): Instruction | null {
   const { run, nowUs, marker } = survey;
   const isMarked = marker?.run === run;
-  const isStrange = isMarked && marker.set !== set;
-  if (isStrange && bootstrap === "wait") return null;
-  if (isMarked && !isStrange && marker.floor !== null) return null;
+  const isStrange = isOfOthers(survey, set);
+  // Whoever names the wrong nodes takes none of them from those they belong to.
+  const isAmongOthers = [survey, ...others].some((one) => one !== null && isOfOthers(one, set));
+  if (isAmongOthers && bootstrap === "wait") return null;
+  const isAwake = isInformed(survey, set);
+  if (isAwake || (isMarked && !isStrange && marker.floor !== null && bootstrap === "wait")) {
+    return null;
+  }
 
   const informed: Marker[] = [];
   let unheard = 0;
@@ -96,8 +101,13 @@ function instruct(
   return { type: "mark", run, how: "boot", maxTtlMs: longestMs, floor };
 }
 
-/** It remembers everything it voted for, or has learned what it forgot. */
+function isOfOthers({ marker, run }: Survey, set: string): boolean {
+  return marker?.run === run && marker.set !== set;
+}
+
+/** It votes: it remembers what it voted for, or what it forgot is over. */
 function isInformed(survey: Survey, set: string): survey is Survey & { readonly marker: Marker } {
-  const { marker, run } = survey;
-  return marker?.run === run && marker.set === set && marker.floor !== null;
+  const { marker, run, nowUs } = survey;
+  if (marker?.run !== run || marker.set !== set) return false;
+  return marker.floor !== null && marker.fromMs * 1000 <= nowUs;
 }

@@ -2,6 +2,7 @@
  * The proposer's rules: which ballot to ask for, what the votes of a round amount to, and until
  * when a grant may be believed. Pure, so that they can be tried in any order of events.
  */
+import type { Port } from "../../time/port.js";
 import type { NodeRelease, NodeRenewal, Vote } from "./vote.js";
 
 /** Clocks of two machines run apart by this part, and times are rounded by this much. */
@@ -14,6 +15,11 @@ export function majorityOf(nodes: number): number {
 /** Follows the clock, so that one round is enough; and whatever was seen, so that it rises. */
 export function nextBallot(wallUs: number, highestSeen: number): number {
   return Math.max(wallUs, highestSeen + 1);
+}
+
+/** The wall clock, finer than its milliseconds: two who ask in the same one seldom collide. */
+export function ballotClock({ clock }: Port): number {
+  return clock.wallUs() + Math.floor((clock.nowMs() % 1) * 1000);
 }
 
 export type Judgement =

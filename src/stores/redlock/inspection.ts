@@ -23,7 +23,7 @@ interface Kept {
   readonly value: string;
   readonly remainingMs: number;
   readonly record: NameRecord | null;
-  /** Who waits, and since when by the clocks of nodes. */
+  /** Who waits, and since when by their own clocks. */
   readonly line: readonly { readonly member: string; readonly sinceMs: number }[];
 }
 
@@ -135,7 +135,7 @@ function decodeKept(raw: unknown): Kept {
     remainingMs: Number(pttl) < 0 ? NO_LIMIT : Number(pttl),
     record: record?.value === String(value) ? record : null,
     line: line.flatMap((member, at) =>
-      at % 2 === 0 ? [{ member: String(member), sinceMs: Number(line[at + 1]) }] : [],
+      at % 2 === 0 ? [{ member: String(member), sinceMs: Number(line[at + 1]) / 1000 }] : [],
     ),
   };
 }

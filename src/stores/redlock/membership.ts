@@ -19,6 +19,7 @@ export class Membership {
   #admitting: Promise<void> | null = null;
   #lastMs = Number.NEGATIVE_INFINITY;
   #maxTtlMs: number;
+  #bootstrap: AdmissionRules["bootstrap"];
 
   constructor(
     port: Port,
@@ -33,6 +34,12 @@ export class Membership {
     this.#rules = rules;
     this.#limitMs = limitMs;
     this.#maxTtlMs = rules.maxTtlMs;
+    this.#bootstrap = rules.bootstrap;
+  }
+
+  /** A majority votes. Whoever vouched for the nodes did so for the time before, not for ever. */
+  onMajority(): void {
+    this.#bootstrap = "wait";
   }
 
   /** Looks at all nodes and lets in whom it may. One at a time, for all who ask. */
@@ -75,7 +82,8 @@ export class Membership {
     await poll.judged;
     const surveys = poll.answers.map((answer) => (answer && "run" in answer ? answer : null));
     this.#demandDistinct(surveys);
-    const instructions = admit(surveys, { ...this.#rules, maxTtlMs: this.#maxTtlMs });
+    const [bootstrap, maxTtlMs] = [this.#bootstrap, this.#maxTtlMs];
+    const instructions = admit(surveys, { ...this.#rules, bootstrap, maxTtlMs });
     await Promise.all(instructions.map((instruction, at) => this.#tell(at, instruction)));
   }
 

@@ -151,7 +151,8 @@ export function instruct(
   }
   const { how, maxTtlMs } = instruction;
   if (isMarked && marker.set !== set && how !== "now") return false;
-  if (isMarked && marker.set === set && (how !== "now" || marker.floor !== null)) {
+  const isAwake = marker !== null && marker.fromMs <= ms(nowUs) && marker.floor !== null;
+  if (isMarked && marker.set === set && (how !== "now" || isAwake)) {
     const moreMs = Math.max(0, maxTtlMs - marker.maxTtlMs);
     const fromMs = marker.fromMs > ms(nowUs) ? marker.fromMs + moreMs : marker.fromMs;
     node.marker = { ...marker, maxTtlMs: marker.maxTtlMs + moreMs, fromMs };
@@ -181,17 +182,21 @@ function absence({ run, marker }: NodeState, nowUs: number): NodeRelease {
 }
 
 function asleep(
-  { run, marker }: NodeState,
+  node: NodeState,
   nowUs: number,
   { set, ttlMs }: Pick<VoteRequest, "set" | "ttlMs">,
 ): Asleep | null {
+  const { run, marker } = node;
   if (marker?.run !== run) return { type: "asleep", why: "unmarked" };
   if (marker.set !== set) return { type: "asleep", why: "other_set", set: marker.set };
   const waitMs = marker.fromMs - ms(nowUs);
   if (waitMs > 0) return { type: "asleep", why: "young", waitMs };
   if (marker.floor === null) return { type: "asleep", why: "unfloored" };
   const { maxTtlMs } = marker;
-  return maxTtlMs < ttlMs ? { type: "asleep", why: "short", maxTtlMs } : null;
+  if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
+  // Once is enough: a clock that is set back does not take the vote away again.
+  node.marker = { ...marker, fromMs: 0 };
+  return null;
 }
 
 /** Reading also drops what has expired, as the server does. */

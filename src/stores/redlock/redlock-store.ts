@@ -55,9 +55,12 @@ export const TRAITS: Traits = {
 
 /** A node time-out is at most this part of the ttl, so that a round leaves most of the lease. */
 const LIMIT_PART = 5;
-/** A renewal may wait for slow nodes: it ends as soon as a majority has answered. */
-const RENEWAL_PART = 10;
-const LONGEST_RENEWAL_MS = 1_000;
+const LONGEST_LIMIT_MS = 1_000;
+/** Renewals and releases end as soon as a majority has answered: who is slow may be needed. */
+const LONGEST_RENEWAL_MS = 5_000;
+const LONGEST_RELEASE_MS = 500;
+/** Long enough to come and vote, also on a busy machine. */
+const RESERVE_TIMEOUTS = 4;
 const RETRY_MS = 50;
 /** A node that is slow once in its life is not left out for that. */
 const SURVEY_TIMEOUTS = 5;
@@ -85,6 +88,7 @@ export class RedlockStore implements Store {
   readonly #withdrawals: Withdrawals;
   readonly #inspection: Inspection;
   readonly #seen = new SeenBallots();
+  readonly #reserveMs: number;
   readonly #around: Surroundings;
   readonly #acquisitions = new Set<Acquisition>();
   readonly #grants = new Map<string, RedlockGrant>();
@@ -110,7 +114,9 @@ export class RedlockStore implements Store {
     const rules = { set: this.#set, maxTtlMs, bootstrap };
     const surveyMs = SURVEY_TIMEOUTS * nodeTimeoutMs;
     this.#membership = new Membership(port, nodes, this.#keys.ofNode(), rules, surveyMs);
-    this.#withdrawals = new Withdrawals(port, nodes, nodeTimeoutMs);
+    const reserveMs = Math.ceil(RESERVE_TIMEOUTS * nodeTimeoutMs);
+    this.#reserveMs = reserveMs;
+    this.#withdrawals = new Withdrawals(port, nodes, reserveMs);
     this.#inspection = new Inspection(port, nodes, this.#keys);
     this.#wakeUps = new WakeUps(
       port,
@@ -127,10 +133,14 @@ export class RedlockStore implements Store {
       driftFactor,
       seen: this.#seen,
       wakeUps: this.#wakeUps,
-      limitMs: (ttlMs) => Math.min(nodeTimeoutMs, ttlMs / LIMIT_PART),
+      reserveMs,
+      // Where a majority was silent, more patience is the better bet than asking again.
+      limitMs: (ttlMs, failures) =>
+        Math.min(nodeTimeoutMs * 2 ** failures, ttlMs / LIMIT_PART, LONGEST_LIMIT_MS),
       metaText: ({ meta }) => this.#metaText(meta),
       readmit: () => this.#membership.readmit(),
       announce: (ttlMs) => this.#membership.announce(ttlMs),
+      onMajority: () => this.#membership.onMajority(),
       onVote: (vote) => this.#notice(vote),
       withdraw: (withdrawal) => this.#withdrawals.withdraw(withdrawal),
     };
@@ -175,7 +185,7 @@ export class RedlockStore implements Store {
     const ballot = Number(token);
     this.#seen.note(keyOf(claim.space, claim.name), ballot + 1, this.port.clock.wallUs());
     const keepMs = keep ? `${Math.ceil(keep.ttlMs)}` : "0";
-    const reserveMs = `${this.#settings.nodeTimeoutMs}`;
+    const reserveMs = `${this.#reserveMs}`;
     const meta = keep ? JSON.stringify(keep.meta) : "";
     const args = ["release", claim.owner, `${ballot}`, reserveMs, keepMs, meta, "", "0"];
     const isHeld = await this.#release(grant, args, this.port.clock.nowMs() + withinMs);
@@ -263,17 +273,16 @@ export class RedlockStore implements Store {
   }
 
   #pollRenewal(
-    { claim, keys, token }: RedlockGrant,
+    { claim, keys, token, deadlineMs }: RedlockGrant,
     ttlMs: number,
   ): Poll<NodeRenewal, RenewalJudgement> {
-    const { nodeTimeoutMs } = this.#settings;
-    const patienceMs = Math.min(ttlMs / RENEWAL_PART, LONGEST_RENEWAL_MS);
+    const restMs = Math.max(deadlineMs - this.port.clock.nowMs(), ttlMs / LIMIT_PART);
     const ttl = `${Math.ceil(ttlMs)}`;
     return new Poll<NodeRenewal, RenewalJudgement>(this.port, {
       nodes: this.#nodes,
       keys,
       args: ["renew", this.#set, claim.owner, `${token}`, ttl, this.#wakeUps.channel],
-      limitMs: Math.max(patienceMs, Math.min(nodeTimeoutMs, ttlMs / LIMIT_PART)),
+      limitMs: Math.min(restMs, LONGEST_RENEWAL_MS),
       decode: decodeRenewal,
       judge: judgeRenewal,
       onAnswer: (answer) => this.#notice(answer),
@@ -296,7 +305,7 @@ export class RedlockStore implements Store {
         nodes,
         keys,
         args,
-        limitMs: Math.max(1, Math.min(restMs, this.#settings.nodeTimeoutMs * (failures + 1))),
+        limitMs: Math.max(1, Math.min(restMs, LONGEST_RELEASE_MS * (failures + 1))),
         decode: decodeRelease,
         judge: (answers) =>
           judgeRelease(

@@ -18,6 +18,7 @@ local function admission(set, ttlMs)
   if waitMs > 0 then return { 'Q', whole(waitMs) } end
   if fields[5] == '' then return { 'F' } end
   if tonumber(fields[4]) < ttlMs then return { 'T', fields[4] } end
+  if fields[3] ~= '0' then call('HSET', node, 'from', '0') end
   return nil, tonumber(fields[5]), tonumber(fields[6])
 end
 local function followed(floor)
@@ -42,10 +43,9 @@ end
 local function raiseTop(top, token)
   if token > top then call('HSET', node, 'top', whole(token + STRIDE)) end
 end
-local function stand(waiter, sinceMs)
+local function stand(waiter, since)
   if waiter == '' then return 0 end
-  local score = math.min(max(sinceMs, nowMs - 100), nowMs)
-  call('ZADD', waiters, 'NX', score, waiter)
+  call('ZADD', waiters, 'NX', since, waiter)
   call('PEXPIRE', waiters, 60000)
   return call('ZRANK', waiters, waiter)
 end
@@ -60,10 +60,15 @@ local function pick(kind, rest, reserveMs)
     call('ZREM', waiters, last)
   end
   while true do
-    local waiter = call('ZRANGE', waiters, 0, 0)[1]
+    local line = call('ZRANGE', waiters, 0, 1)
+    local waiter, second = line[1], line[2]
     if not waiter then return '' end
     local channel, id = match(waiter, '^(.*)/(.*)$')
     if channel ~= silent and call('PUBLISH', channel, 'w ' .. id) > 0 then
+      if second then
+        channel, id = match(second, '^(.*)/(.*)$')
+        call('PUBLISH', channel, 's ' .. id)
+      end
       return ' R ' .. whole(nowMs + reserveMs) .. ' ' .. waiter
     end
     call('ZREM', waiters, waiter)
@@ -84,18 +89,18 @@ local function reserved(kind, rest, waiter)
   local leftMs = tonumber(untilMs) - nowMs
   if leftMs > 0 and who ~= waiter then return leftMs end
 end
-function verbs.vote(set, owner, token, ttlMs, channel, waiter, sinceMs, isEntered, meta)
+function verbs.vote(set, owner, token, ttlMs, channel, waiter, since, meta)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
   local refusal, floor, top = admission(set, ttlMs)
   if refusal then return refusal end
   local stored, kind, rest, raw = load(floor)
   local holder = call('GET', lock)
   if holder and holder ~= owner then
-    return inTheWay(holder, stored, raw, stand(waiter, tonumber(sinceMs)))
+    return inTheWay(holder, stored, raw, stand(waiter, since))
   end
   local leftMs = not holder and reserved(kind, rest, waiter)
   if leftMs then
-    return { 'R', whole(stored), leftMs, stand(waiter, tonumber(sinceMs)) }
+    return { 'R', whole(stored), leftMs, stand(waiter, since) }
   end
   if token <= stored then
     if holder and token == stored then return { 'G', call('PTTL', lock) } end
@@ -105,13 +110,12 @@ function verbs.vote(set, owner, token, ttlMs, channel, waiter, sinceMs, isEntere
   call('SET', lock, owner, 'PX', ttlMs)
   keep(token, ' H ' .. table.concat({ owner, whole(token), whole(nowMs), channel, meta }, ' '))
   raiseTop(top, token)
-  if isEntered == '1' then call('ZREM', waiters, waiter) end
   return 'G'
 end
-function verbs.wait(waiter, sinceMs)
+function verbs.wait(waiter, since)
   local stored, kind, rest, raw = load(false)
   local holder = call('GET', lock)
-  local rank = stand(waiter, tonumber(sinceMs))
+  local rank = stand(waiter, since)
   if holder then return inTheWay(holder, stored, raw, rank) end
   local leftMs = reserved(kind, rest, waiter)
   if leftMs then return { 'R', whole(stored), leftMs, rank } end
@@ -119,9 +123,10 @@ function verbs.wait(waiter, sinceMs)
 end
 function verbs.leave(waiter, reserveMs)
   call('ZREM', waiters, waiter)
+  reserveMs = tonumber(reserveMs)
   local stored, kind, rest = load(false)
   if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not call('GET', lock) then
-    keep(stored, pick('', '', tonumber(reserveMs)))
+    keep(stored, reserveMs > 0 and pick('', '', reserveMs) or '')
   end
   return 1
 end
@@ -154,14 +159,14 @@ function verbs.renew(set, owner, token, ttlMs, channel)
   raiseTop(top, token)
   return { 'G', ttlMs, 1 }
 end
-function verbs.release(owner, token, reserveMs, keepMs, meta, waiter, sinceMs)
+function verbs.release(owner, token, reserveMs, keepMs, meta, waiter, since)
   token, keepMs = tonumber(token), tonumber(keepMs)
   local holder = call('GET', lock)
   local isHeld = holder == owner
   if isHeld then call('DEL', lock) end
   local stored, kind, rest = load(false)
   local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
-  stand(waiter, tonumber(sinceMs))
+  stand(waiter, since)
   if isHeld and keepMs > 0 then
     local value = 'done:' .. owner
     call('SET', lock, value, 'PX', keepMs)
@@ -205,7 +210,8 @@ function verbs.mark(run, set, how, maxMs, floor)
   maxMs = tonumber(maxMs)
   local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
   if fields[1] == run and fields[2] ~= set and how ~= 'now' then return 0 end
-  if fields[1] == run and fields[2] == set and (how ~= 'now' or fields[5] ~= '') then
+  local isAwake = fields[3] and tonumber(fields[3]) <= nowMs and fields[5] ~= ''
+  if fields[1] == run and fields[2] == set and (how ~= 'now' or isAwake) then
     local more = max(0, maxMs - tonumber(fields[4]))
     call('HSET', node, 'max', whole(fields[4] + more))
     if more > 0 and tonumber(fields[3]) > nowMs then

@@ -13,13 +13,17 @@ export interface Surroundings {
   readonly driftFactor: number;
   readonly seen: SeenBallots;
   readonly wakeUps: WakeUps;
-  /** How long a node may take, for a lease of this length. */
-  limitMs(ttlMs: number): number;
+  /** For so long a node is kept for the waiter that it woke. */
+  readonly reserveMs: number;
+  /** How long a node may take, for a lease of this length, after so many rounds of silence. */
+  limitMs(ttlMs: number, failures: number): number;
   metaText(claim: Claim): string;
   /** Lets nodes that do not vote into the majority again, where that is due. */
   readmit(): Promise<unknown>;
   /** Announces leases of this length; true when a majority knows. */
   announce(ttlMs: number): Promise<boolean>;
+  /** Enough nodes vote that somebody is granted, or was. */
+  onMajority(): void;
   /** Every vote, early or late. */
   onVote(vote: Vote | Failure): void;
   /** Gives back on all nodes what this owner may have taken up to this ballot. */
@@ -33,5 +37,5 @@ export interface Withdrawal {
   readonly ttlMs: number;
   /** Who goes on waiting; "" when nobody does. */
   readonly waiter: string;
-  readonly sinceMs: number;
+  readonly since: string;
 }

@@ -4,13 +4,15 @@
  * moment to. Should no message come, it looks by itself: when the holder's time is over, and in
  * ever longer, random intervals. Nothing here decides who is granted.
  */
+import { keyOf } from "../../rules/name.js";
 import type { Busy, Claim, HolderView } from "../../store.js";
 import type { Timer } from "../../time/timers.js";
 import { type Answers, aheadOf, busyBy, dueInMs } from "./answers.js";
-import { majorityOf } from "./ballot.js";
+import { ballotClock, majorityOf } from "./ballot.js";
 import { Poll } from "./poll.js";
 import type { Surroundings } from "./surroundings.js";
 import { decodeSight, type Failure, type Sight } from "./vote.js";
+import type { Sleeper } from "./wake-ups.js";
 
 /** The nodes that were not first to wake us get this long to follow. */
 const GATHER_MS = 5;
@@ -21,8 +23,9 @@ const LONGEST_REAR_LOOK_MS = 5_000;
 const STAGGER_MS = 5;
 const FORGOTTEN_MS = 100;
 
-export class Waiting {
-  readonly sinceMs: number;
+export class Waiting implements Sleeper {
+  /** The same at all nodes, so that they agree on who is first. */
+  readonly since: string;
   readonly member: string;
   readonly #keys: readonly string[];
   readonly #around: Surroundings;
@@ -49,10 +52,12 @@ export class Waiting {
     this.#keys = keys;
     this.#around = around;
     this.#id = port.random.id();
-    this.#limitMs = around.limitMs(claim.ttlMs);
-    this.sinceMs = Math.floor(port.clock.wallUs() / 1000);
+    this.#limitMs = around.limitMs(claim.ttlMs, 0);
+    // Whoever's clock is behind would always be first: what it has seen of the name sets it right.
+    const seen = around.seen.of(keyOf(claim.space, claim.name));
+    this.since = `${Math.max(ballotClock(port), seen)}`;
     this.member = `${wakeUps.channel}/${this.#id}`;
-    wakeUps.add(this.#id, (at) => this.#onWake(at));
+    wakeUps.add(this.#id, this);
   }
 
   get isEntered(): boolean {
@@ -65,11 +70,10 @@ export class Waiting {
     return this.member;
   }
 
-  /** A node that refuses enters it, one that votes for it forgets it by itself. */
+  /** A node that refuses enters it. */
   onVote(vote: Answers[number], at: number): void {
-    if (vote?.type === "granted") this.#entered.delete(at);
     if (vote?.type !== "held" && vote?.type !== "reserved") return;
-    if (this.#isLeft) this.#around.nodes[at]?.ask(this.#keys, this.#leaving()).catch(() => {});
+    if (this.#isLeft) this.#around.nodes[at]?.ask(this.#keys, this.#leaving(0)).catch(() => {});
     else this.#entered.add(at);
   }
 
@@ -79,8 +83,11 @@ export class Waiting {
     this.#wake("ended");
   }
 
-  /** It waits no more, or holds. Should a node miss it, its next wake-up is for nothing, once. */
-  async leave(): Promise<void> {
+  /**
+   * It waits no more. Whoever leaves without the lock passes a wake-up on. Should a node miss it,
+   * its next wake-up is for nothing, once.
+   */
+  async leave(isHolder: boolean): Promise<void> {
     const { wakeUps, nodes, port } = this.#around;
     wakeUps.remove(this.#id);
     this.#timer?.cancel();
@@ -89,7 +96,7 @@ export class Waiting {
     const poll = new Poll<number, true>(port, {
       nodes: nodes.filter((_, at) => this.#entered.has(at)),
       keys: this.#keys,
-      args: this.#leaving(),
+      args: this.#leaving(isHolder ? 0 : this.#around.reserveMs),
       limitMs: this.#limitMs,
       decode: Number,
       judge: (answers) => (answers.includes(undefined) ? null : true),
@@ -113,7 +120,9 @@ export class Waiting {
       this.#look = look;
       const sight = await look.judged;
       this.#look = null;
-      if (this.#isEnded || sight === "open" || this.#woken.size > 0) break;
+      const isWoken = this.#woken.size >= majorityOf(look.answers.length);
+      if (this.#isEnded || sight === "open" || isWoken) break;
+      this.#woken.clear();
       this.answers = look.answers;
       if (sight === "silent") return "silent";
       answers = look.answers;
@@ -125,24 +134,31 @@ export class Waiting {
     return "go";
   }
 
-  #leaving(): string[] {
-    return ["leave", this.member, `${this.#limitMs}`];
+  #leaving(reserveMs: number): string[] {
+    return ["leave", this.member, `${reserveMs}`];
   }
 
-  #onWake(at: number | null): void {
-    if (at === null) {
-      this.#isForgotten = true;
-      // With many others here it may be one of many: they do not all look at once.
-      const delayMs = FORGOTTEN_MS * this.#around.port.random.fraction();
-      this.#around.port.timers.after(delayMs, () => this.#wake("look"));
-      return;
-    }
+  onForgotten(): void {
+    this.#isForgotten = true;
+    // It may be one of many here: they do not all look at once.
+    const delayMs = FORGOTTEN_MS * this.#around.port.random.fraction();
+    this.#around.port.timers.after(delayMs, () => this.#wake("look"));
+  }
+
+  onStandby(): void {
+    if (this.#woken.size > 0) return;
+    const delayMs = this.#around.reserveMs * (1 + this.#around.port.random.fraction() / 4);
+    this.#timer?.cancel();
+    this.#timer = this.#around.port.timers.after(delayMs, () => this.#wake("look"), true);
+  }
+
+  onWake(at: number): void {
     this.#woken.add(at);
     const { port, nodes } = this.#around;
     if (this.#woken.size >= majorityOf(nodes.length)) return this.#wake("woken");
     if (this.#woken.size > 1) return;
     this.#timer?.cancel();
-    this.#timer = port.timers.after(GATHER_MS, () => this.#wake("woken"), true);
+    this.#timer = port.timers.after(GATHER_MS, () => this.#wake("look"), true);
   }
 
   #rest(answers: Answers): Promise<"woken" | "due" | "look" | "ended"> {
@@ -159,8 +175,9 @@ export class Waiting {
       const lookMs = this.#lookMs(ahead);
       const dueMs = dueInMs(answers) + 1 + STAGGER_MS * ahead;
       const isDue = dueMs <= lookMs;
-      const delayMs = this.#woken.size > 0 ? GATHER_MS : isDue ? dueMs : lookMs;
-      const reason = this.#woken.size > 0 ? "woken" : isDue ? "due" : "look";
+      const isGathering = this.#woken.size > 0;
+      const delayMs = isGathering ? GATHER_MS : isDue ? dueMs : lookMs;
+      const reason = isDue && !isGathering ? "due" : "look";
       this.#timer = port.timers.after(delayMs, () => this.#wake(reason), true);
     });
   }
@@ -177,7 +194,7 @@ export class Waiting {
     return new Poll(port, {
       nodes,
       keys: this.#keys,
-      args: ["wait", this.enter(), `${this.sinceMs}`],
+      args: ["wait", this.enter(), this.since],
       limitMs: this.#limitMs,
       decode: (raw) => decodeSight(raw, 0),
       judge: judgeSight,

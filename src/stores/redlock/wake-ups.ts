@@ -2,8 +2,14 @@ import type { Port } from "../../time/port.js";
 import { Subscription } from "../redis/subscription.js";
 import type { RedlockNode } from "./redlock-node.js";
 
-/** Called with the node that woke us; null: it may know nothing of us any more. */
-type Waker = (at: number | null) => void;
+export interface Sleeper {
+  /** It is our turn, says a node. */
+  onWake(at: number): void;
+  /** Our turn is next: should it not come, look. */
+  onStandby(): void;
+  /** A node may know nothing of us any more. */
+  onForgotten(): void;
+}
 
 /** What the nodes tell this client without being asked: one channel, the same on each of them. */
 export class WakeUps {
@@ -12,7 +18,7 @@ export class WakeUps {
   readonly #nodes: readonly RedlockNode[];
   readonly #onRevoked: (at: number, owner: string, token: string, reason: string) => void;
   readonly #onUp: (at: number) => void;
-  readonly #wakers = new Map<string, Waker>();
+  readonly #sleepers = new Map<string, Sleeper>();
   #subscriptions: readonly Subscription[] = [];
   /** How often a node came into hearing: what it told before is not known. */
   ups = 0;
@@ -49,12 +55,12 @@ export class WakeUps {
     );
   }
 
-  add(id: string, waker: Waker): void {
-    this.#wakers.set(id, waker);
+  add(id: string, sleeper: Sleeper): void {
+    this.#sleepers.set(id, sleeper);
   }
 
   remove(id: string): void {
-    this.#wakers.delete(id);
+    this.#sleepers.delete(id);
   }
 
   close(): void {
@@ -62,16 +68,19 @@ export class WakeUps {
   }
 
   #rouse(): void {
-    for (const waker of [...this.#wakers.values()]) waker(null);
+    for (const sleeper of [...this.#sleepers.values()]) sleeper.onForgotten();
   }
 
   #onMessage(at: number, message: string): void {
     const [, kind, text = ""] = /^(\w) (.*)$/s.exec(message) ?? [];
-    if (kind === "w") this.#wakers.get(text)?.(at);
-    if (kind === "e" && text !== "") this.#wakers.get(text)?.(null);
-    if (kind === "e" && text === "") this.#rouse();
-    if (kind !== "x") return;
-    const [, owner = "", token = "", reason = ""] = /^(\S+) (\d+) (.*)$/s.exec(text) ?? [];
-    this.#onRevoked(at, owner, token, reason);
+    if (kind === "x") {
+      const [, owner = "", token = "", reason = ""] = /^(\S+) (\d+) (.*)$/s.exec(text) ?? [];
+      return this.#onRevoked(at, owner, token, reason);
+    }
+    if (kind === "e" && text === "") return this.#rouse();
+    const sleeper = this.#sleepers.get(text);
+    if (kind === "w") sleeper?.onWake(at);
+    if (kind === "s") sleeper?.onStandby();
+    if (kind === "e") sleeper?.onForgotten();
   }
 }

@@ -28,9 +28,9 @@ export class Withdrawals {
   }
 
   withdraw(withdrawal: Withdrawal): void {
-    const { keys, owner, ballot, waiter, sinceMs } = withdrawal;
+    const { keys, owner, ballot, waiter, since } = withdrawal;
     const args = ["release", owner, `${ballot}`, `${this.#reserveMs}`, "0", ""];
-    args.push(waiter, `${sinceMs}`);
+    args.push(waiter, since);
     for (const node of this.#nodes) this.#track(this.#tell(node, keys, args, withdrawal.ttlMs));
   }
 

@@ -8,7 +8,7 @@
 --                 D value token since channel meta    the mark that a `once` left
 --                 R until waiter                      kept for the waiter that was woken
 --                 V owner reason                      who was revoked, and why
---        waiters  sorted set: channel/id of those to be woken, by the time they came
+--        waiters  sorted set: channel/id of those to be woken, by the time they say they came
 --
 -- in:       KEYS ARGV - the four keys; a verb and what goes with it
 -- out:      call match max nowUs nowMs node lock ballot waiters whole runId admission load keep
@@ -40,6 +40,8 @@ local function admission(set, ttlMs)
   if waitMs > 0 then return { 'Q', whole(waitMs) } end
   if fields[5] == '' then return { 'F' } end
   if tonumber(fields[4]) < ttlMs then return { 'T', fields[4] } end
+  -- Once is enough: a clock that is set back does not take the vote away again.
+  if fields[3] ~= '0' then call('HSET', node, 'from', '0') end
   return nil, tonumber(fields[5]), tonumber(fields[6])
 end
 
@@ -71,12 +73,11 @@ local function raiseTop(top, token)
   if token > top then call('HSET', node, 'top', whole(token + STRIDE)) end
 end
 
--- Enters a waiter, unless it is there, and tells how many are before it. All nodes order by the
--- waiter's own time, so that they wake the same one; a wrong clock gains or loses little.
-local function stand(waiter, sinceMs)
+-- Enters a waiter, unless it is there, and tells how many are before it. All nodes order by what
+-- the waiter itself says of its time, so that they wake the same one.
+local function stand(waiter, since)
   if waiter == '' then return 0 end
-  local score = math.min(max(sinceMs, nowMs - 100), nowMs)
-  call('ZADD', waiters, 'NX', score, waiter)
+  call('ZADD', waiters, 'NX', since, waiter)
   call('PEXPIRE', waiters, 60000)
   return call('ZRANK', waiters, waiter)
 end
@@ -94,10 +95,16 @@ local function pick(kind, rest, reserveMs)
     call('ZREM', waiters, last)
   end
   while true do
-    local waiter = call('ZRANGE', waiters, 0, 0)[1]
+    local line = call('ZRANGE', waiters, 0, 1)
+    local waiter, second = line[1], line[2]
     if not waiter then return '' end
     local channel, id = match(waiter, '^(.*)/(.*)$')
     if channel ~= silent and call('PUBLISH', channel, 'w ' .. id) > 0 then
+      -- Should the first not come, the second does not wait for long.
+      if second then
+        channel, id = match(second, '^(.*)/(.*)$')
+        call('PUBLISH', channel, 's ' .. id)
+      end
       return ' R ' .. whole(nowMs + reserveMs) .. ' ' .. waiter
     end
     call('ZREM', waiters, waiter)

@@ -25,19 +25,19 @@ local function reserved(kind, rest, waiter)
   if leftMs > 0 and who ~= waiter then return leftMs end
 end
 
--- set owner ballot ttlMs channel waiter sinceMs isEntered meta
-function verbs.vote(set, owner, token, ttlMs, channel, waiter, sinceMs, isEntered, meta)
+-- set owner ballot ttlMs channel waiter since meta
+function verbs.vote(set, owner, token, ttlMs, channel, waiter, since, meta)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
   local refusal, floor, top = admission(set, ttlMs)
   if refusal then return refusal end
   local stored, kind, rest, raw = load(floor)
   local holder = call('GET', lock)
   if holder and holder ~= owner then
-    return inTheWay(holder, stored, raw, stand(waiter, tonumber(sinceMs)))
+    return inTheWay(holder, stored, raw, stand(waiter, since))
   end
   local leftMs = not holder and reserved(kind, rest, waiter)
   if leftMs then
-    return { 'R', whole(stored), leftMs, stand(waiter, tonumber(sinceMs)) }
+    return { 'R', whole(stored), leftMs, stand(waiter, since) }
   end
   if token <= stored then
     if holder and token == stored then return { 'G', call('PTTL', lock) } end
@@ -47,27 +47,27 @@ function verbs.vote(set, owner, token, ttlMs, channel, waiter, sinceMs, isEntere
   call('SET', lock, owner, 'PX', ttlMs)
   keep(token, ' H ' .. table.concat({ owner, whole(token), whole(nowMs), channel, meta }, ' '))
   raiseTop(top, token)
-  if isEntered == '1' then call('ZREM', waiters, waiter) end
   return 'G'
 end
 
--- waiter sinceMs: looks, and enters the waiter if somebody is in the way
-function verbs.wait(waiter, sinceMs)
+-- waiter since: looks, and enters the waiter
+function verbs.wait(waiter, since)
   local stored, kind, rest, raw = load(false)
   local holder = call('GET', lock)
-  local rank = stand(waiter, tonumber(sinceMs))
+  local rank = stand(waiter, since)
   if holder then return inTheWay(holder, stored, raw, rank) end
   local leftMs = reserved(kind, rest, waiter)
   if leftMs then return { 'R', whole(stored), leftMs, rank } end
   return { 'O', whole(stored), rank }
 end
 
--- waiter reserveMs: it waits no more; if it was just woken, the next one is
+-- waiter reserveMs: it waits no more; if it was just woken, the next one is, unless it is 0
 function verbs.leave(waiter, reserveMs)
   call('ZREM', waiters, waiter)
+  reserveMs = tonumber(reserveMs)
   local stored, kind, rest = load(false)
   if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not call('GET', lock) then
-    keep(stored, pick('', '', tonumber(reserveMs)))
+    keep(stored, reserveMs > 0 and pick('', '', reserveMs) or '')
   end
   return 1
 end
@@ -105,15 +105,15 @@ function verbs.renew(set, owner, token, ttlMs, channel)
   return { 'G', ttlMs, 1 }
 end
 
--- owner ballot reserveMs keepMs meta waiter sinceMs: keepMs leaves a mark, waiter goes on waiting
-function verbs.release(owner, token, reserveMs, keepMs, meta, waiter, sinceMs)
+-- owner ballot reserveMs keepMs meta waiter since: keepMs leaves a mark, waiter goes on waiting
+function verbs.release(owner, token, reserveMs, keepMs, meta, waiter, since)
   token, keepMs = tonumber(token), tonumber(keepMs)
   local holder = call('GET', lock)
   local isHeld = holder == owner
   if isHeld then call('DEL', lock) end
   local stored, kind, rest = load(false)
   local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
-  stand(waiter, tonumber(sinceMs))
+  stand(waiter, since)
   if isHeld and keepMs > 0 then
     local value = 'done:' .. owner
     call('SET', lock, value, 'PX', keepMs)
@@ -166,7 +166,8 @@ function verbs.mark(run, set, how, maxMs, floor)
   maxMs = tonumber(maxMs)
   local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
   if fields[1] == run and fields[2] ~= set and how ~= 'now' then return 0 end
-  if fields[1] == run and fields[2] == set and (how ~= 'now' or fields[5] ~= '') then
+  local isAwake = fields[3] and tonumber(fields[3]) <= nowMs and fields[5] ~= ''
+  if fields[1] == run and fields[2] == set and (how ~= 'now' or isAwake) then
     local more = max(0, maxMs - tonumber(fields[4]))
     call('HSET', node, 'max', whole(fields[4] + more))
     if more > 0 and tonumber(fields[3]) > nowMs then

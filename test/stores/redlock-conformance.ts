@@ -1,0 +1,97 @@
+/**
+ * The conformance kit for every client on so many nodes: by default with one of them,
+ * HOLDFAST_FULL=1 runs all.
+ */
+import { Redis } from "ioredis";
+import { Redis as Redis5 } from "ioredis5";
+import { createClient } from "redis";
+import { createClient as createClient5 } from "redis5";
+import { afterAll, beforeAll, describe } from "vitest";
+import type { Harness } from "../../src/conformance/index.js";
+import type { RedlockStoreOptions } from "../../src/stores/redlock/index.js";
+import { type FaultProxy, startProxy } from "../faults/proxy.js";
+import { type RedisServer, startRedis } from "../servers/redis.js";
+import { closeAll, startAll } from "../servers/server-process.js";
+import { redlockHarness } from "./redlock-harness.js";
+
+type Client = RedlockStoreOptions["clients"][number];
+
+/** What a test opens and has to end itself. */
+interface Opened {
+  readonly client: Client;
+  close(): unknown;
+}
+
+type Opener = (server: { readonly port: number; readonly url: string }) => Opened | Promise<Opened>;
+
+const isFull = Boolean(process.env.HOLDFAST_FULL);
+
+function ioredis(client: Client & { disconnect(): void }): Opened {
+  client.on("error", () => {});
+  return { client, close: () => client.disconnect() };
+}
+
+async function nodeRedis(client: unknown): Promise<Opened> {
+  const opening = client as Client & { connect(): Promise<unknown>; destroy(): unknown };
+  opening.on("error", () => {});
+  await opening.connect();
+  return { client: opening, close: () => opening.destroy() };
+}
+
+type ClientName = "ioredis 6" | "ioredis 5" | "node-redis 6" | "node-redis 5";
+
+const openers: Record<ClientName, Opener> = {
+  "ioredis 6": ({ port }) => ioredis(new Redis(port)),
+  "ioredis 5": ({ port }) => ioredis(new Redis5(port)),
+  "node-redis 6": ({ url }) => nodeRedis(createClient({ url })),
+  "node-redis 5": ({ url }) => nodeRedis(createClient5({ url })),
+};
+
+/** Registers a run for each client that is to be judged on so many nodes of their own. */
+export function forEachClient(
+  nodes: number,
+  usual: ClientName,
+  run: (harness: Harness) => void,
+): void {
+  let servers: RedisServer[];
+  beforeAll(async () => {
+    servers = await startAll(Array.from({ length: nodes }, () => startRedis()));
+  });
+  afterAll(() => closeAll(servers ?? []));
+
+  for (const name of isFull ? (Object.keys(openers) as ClientName[]) : [usual]) {
+    describe(`${nodes} nodes, ${name}`, () => {
+      const opened: Opened[] = [];
+      const proxies: FaultProxy[] = [];
+      const open = async (ports: readonly number[]): Promise<Client[]> => {
+        const fresh = await Promise.all(
+          ports.map((port) => openers[name]({ port, url: `redis://127.0.0.1:${port}` })),
+        );
+        opened.push(...fresh);
+        return fresh.map(({ client }) => client);
+      };
+      let clients: Client[];
+      beforeAll(async () => {
+        clients = await open(servers.map(({ port }) => port));
+      });
+      afterAll(async () => {
+        for (const { close } of opened) close();
+        await closeAll(proxies);
+      });
+      run(
+        redlockHarness(
+          () => servers,
+          () => clients,
+          async () => {
+            const targets = servers.map(
+              ({ port }) => ({ targetPort: port, framing: "resp" }) as const,
+            );
+            const fresh = await startAll(targets.map((target) => startProxy(target)));
+            proxies.push(...fresh);
+            return { proxies: fresh, clients: await open(fresh.map(({ port }) => port)) };
+          },
+        ),
+      );
+    });
+  }
+}

@@ -1,0 +1,331 @@
+/**
+ * Nodes that die, hang, are cut off, slow, or have a wrong clock, under holders and waiters; and
+ * where other implementations of the algorithm are known to fail.
+ */
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LeaseLostError, QuorumError } from "../../src/errors.js";
+import type { Lease } from "../../src/lease/lease.js";
+import { holdRequest, recordRequest } from "../faults/late-copy.js";
+import { loseReply } from "../faults/message-loss.js";
+import type { FaultProxy } from "../faults/proxy.js";
+import { makeClocks } from "../servers/clock-shift.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { type RedlockParty, RedlockTrial } from "./redlock-trial.js";
+
+/** Beyond what waits for nobody, on a busy machine. */
+const PROMPT_MS = 4_000;
+const ttlMs = 2_000;
+
+type Fault = (trial: RedlockTrial, at: number, proxies: readonly FaultProxy[]) => Promise<unknown>;
+
+async function timed<T>(work: Promise<T>): Promise<{ value: T; tookMs: number }> {
+  const startMs = performance.now();
+  return { value: await work, tookMs: performance.now() - startMs };
+}
+
+const faults: Record<string, Fault> = {
+  killed: (trial, at) => trial.server(at).kill(),
+  "stopped (SIGSTOP)": (trial, at) => trial.server(at).pause(),
+  "cut off from requests": async (_, at, proxies) => proxies[at]?.blackhole("requests"),
+  "cut off in their replies": async (_, at, proxies) => proxies[at]?.blackhole("replies"),
+  "slow past the node time-out": async (_, at, proxies) => proxies[at]?.delay("both", 150),
+  "cut off with a reset": async (_, at, proxies) => proxies[at]?.cut(),
+};
+
+describe.concurrent("of five nodes", () => {
+  for (const count of [1, 2]) {
+    it.each(Object.entries(faults))(`${count} may be %s`, async (_, strike) => {
+      await using trial = await RedlockTrial.start(5);
+      const [a, b] = [await trial.open({ proxied: true }), await trial.open({ proxied: true })];
+      const lease = await a.locks.mutex("m").acquire({ ttlMs });
+      const waiting = b.locks.mutex("m").acquire({ ttlMs });
+      await waitUntil(async () => (await b.locks.inspect("m")).waiters.length === 1, {
+        what: "a waiter",
+      });
+      for (let at = 0; at < count; at += 1) {
+        await strike(trial, at, [...a.proxies]);
+        await strike(trial, at, [...b.proxies]);
+      }
+      try {
+        // One of them was to answer: that costs a node time-out, and not the whole call.
+        const other = await timed(b.locks.mutex("n").acquire({ ttlMs }));
+        expect(other.tookMs).toBeLessThan(PROMPT_MS);
+        assert.equal(await a.locks.mutex("n").tryAcquire(), null);
+        assert.equal(await other.value.release(), true);
+        // Longer than the lease would last by itself.
+        await sleep(1.2 * ttlMs);
+        lease.assertHeld();
+        const released = await timed(lease.release());
+        assert.equal(released.value, true);
+        expect(released.tookMs).toBeLessThan(PROMPT_MS);
+        const next = await timed(waiting);
+        expect(next.tookMs).toBeLessThan(PROMPT_MS);
+        assert.ok(next.value.token > lease.token);
+        assert.equal(await next.value.release(), true);
+      } finally {
+        for (const server of trial.servers) if (server.running) server.resume();
+        for (const proxy of [...a.proxies, ...b.proxies]) await proxy.heal();
+      }
+    });
+  }
+
+  it("three may not: leases end in time, calls end, and say what each node did", async () => {
+    await using trial = await RedlockTrial.start(5);
+    const { locks } = await trial.open();
+    const lease = await locks.mutex("m").acquire({ ttlMs: 1_000 });
+    const { signal } = lease;
+    const value = locks.mutex("n").run(
+      async () => {
+        await Promise.all([0, 1].map((at) => trial.server(at).pause()));
+        await trial.server(2).kill();
+        return "the value";
+      },
+      { ttlMs: 1_000 },
+    );
+    try {
+      // The release fails, and that does not replace what the body returned.
+      assert.equal(await value, "the value");
+      await waitUntil(() => signal.aborted, { what: "the loss is told" });
+      assert.ok(signal.reason instanceof LeaseLostError);
+      const failing = locks.mutex("o").acquire({ storeTimeoutMs: 300 });
+      const { value: error, tookMs } = await timed(failing.catch((reason: unknown) => reason));
+      assert.ok(error instanceof QuorumError, String(error));
+      expect(tookMs).toBeLessThan(300 + PROMPT_MS);
+      const votes = error.votes.map(({ vote }) => vote);
+      expect(votes.slice(0, 2)).toEqual(["time_out", "time_out"]);
+      expect(["time_out", "error"]).toContain(votes[2]);
+      expect(votes.slice(3)).toEqual(["granted", "granted"]);
+      expect(error.message).toMatch(/n0: no answer in time/);
+      assert.equal(error.lockName, "o");
+      const started = await timed(
+        locks
+          .mutex("p")
+          .tryAcquire({ storeTimeoutMs: 100 })
+          .catch(() => 0),
+      );
+      assert.equal(started.value, 0);
+    } finally {
+      for (const at of [0, 1]) trial.server(at).resume();
+    }
+    // What the attempts left behind goes by itself, and locks work again.
+    await trial.server(2).start();
+    const again = await locks.mutex("o").acquire({ waitMs: 20_000 });
+    assert.equal(await again.release(), true);
+  });
+});
+
+/** Lets a party hold on a bare majority: the last node never hears of its request. */
+async function holdBare({ locks, proxies }: RedlockParty, leaseMs: number): Promise<Lease> {
+  const last = proxies.at(-1);
+  // All nodes are known and vote before.
+  await locks.mutex("warm").run(() => {});
+  // For good: a client keeps what it could not send, and sends it later.
+  last?.cut();
+  return await locks.mutex("m").acquire({ ttlMs: leaseMs, renew: false });
+}
+
+describe.concurrent("a node that forgets, under a holder on a bare majority", () => {
+  const leaseMs = 2_500;
+  const forgetful: Record<string, (trial: RedlockTrial) => Promise<unknown>> = {
+    "restarts empty": (trial) => trial.server(1).restart({ keepData: false }),
+    "restarts with an old snapshot": async (trial) => {
+      await trial.server(1).kill();
+      await trial.server(1).start();
+    },
+    "is flushed": (trial) => trial.server(1).ask("FLUSHALL"),
+  };
+
+  it.each(Object.entries(forgetful))("%s: nobody else gets in", async (_, forget) => {
+    await using trial = await RedlockTrial.start(3, () => ({
+      args: ["--dbfilename", "dump.rdb"],
+    }));
+    const options = { maxTtlMs: leaseMs, bootstrap: "now" } as const;
+    const a = await trial.open({ ...options, proxied: true });
+    const b = await trial.open(options);
+    await b.locks.mutex("warm").run(() => {}, { ttlMs: leaseMs });
+    await trial.server(1).ask("SAVE");
+    const lease = await holdBare(a, leaseMs);
+    expect((await trial.values("m")).map((value) => value !== null)).toEqual([true, true, false]);
+    await forget(trial);
+    // Two of three nodes have no key: whoever asks them gets two votes, unless one of them waits.
+    expect((await trial.values("m")).map((value) => value !== null)).toEqual([true, false, false]);
+    let tries = 0;
+    let next: Lease | null = null;
+    while (next === null) {
+      next = await b.locks
+        .mutex("m")
+        .tryAcquire({ ttlMs: 2_000 })
+        .catch((error: unknown) => {
+          assert.ok(error instanceof QuorumError, String(error));
+          return null;
+        });
+      if (next) expect(lease.remainingMs(), "the holder's time is over").toBe(0);
+      tries += 1;
+      await sleep(20);
+    }
+    expect(tries).toBeGreaterThan(5);
+    assert.ok(next.token > lease.token);
+    await next.release();
+    // The node that forgot votes again, and below nothing that it may have forgotten.
+    await waitUntil(
+      async () => {
+        await b.locks.mutex("again").run(() => {}, { ttlMs: 2_000 });
+        return (await trial.server(1).ask("EXISTS", "holdfast::b:l:again")) === 1;
+      },
+      { what: "a vote of the node that forgot" },
+    );
+  });
+
+  it("a renewal takes nodes again, so that others may fail next", async () => {
+    await using trial = await RedlockTrial.start(3);
+    const a = await trial.open();
+    await a.locks.mutex("warm").run(() => {});
+    const lease = await a.locks.mutex("m").acquire({ ttlMs });
+    await waitUntil(async () => (await trial.values("m"))[2] !== null, { what: "the last vote" });
+    await trial.server(2).ask("DEL", "m");
+    await waitUntil(async () => (await trial.values("m"))[2] !== null, { what: "the repair" });
+    await trial.server(0).kill();
+    await sleep(1.2 * ttlMs);
+    lease.assertHeld();
+    assert.equal(await lease.release(), true);
+  });
+
+  it("a lease longer than any before is announced, so that who restarts waits for it", async () => {
+    await using trial = await RedlockTrial.start(3);
+    const { locks } = await trial.open();
+    const marker = (at: number, field: string) =>
+      trial.server(at).ask("HGET", "holdfast:node", field);
+    await locks.mutex("m").run(() => {});
+    expect(await marker(0, "max")).toBe("30000");
+    const lease = await locks.mutex("m").acquire({ ttlMs: 90_000 });
+    expect(await marker(0, "max")).toBe("90000");
+    await lease.renew(120_000);
+    expect(lease.remainingMs()).toBeGreaterThan(110_000);
+    expect(await marker(0, "max")).toBe("120000");
+    await lease.release();
+    await trial.server(0).restart({ keepData: false });
+    // Somebody who never heard of such leases, but for the nodes.
+    const other = await trial.open();
+    await waitUntil(
+      async () => {
+        await other.locks.mutex("m").run(() => {});
+        return (await marker(0, "from")) !== null;
+      },
+      { what: "a marker" },
+    );
+    const [seconds] = (await trial.server(0).ask("TIME")) as string[];
+    expect(Number(await marker(0, "from")) / 1000 - Number(seconds)).toBeGreaterThan(100);
+  });
+});
+
+describe.concurrent("messages", () => {
+  it("two nodes that vote for one each settle, and so do four", async () => {
+    for (const nodes of [2, 4]) {
+      await using trial = await RedlockTrial.start(nodes);
+      const [a, b] = [await trial.open({ proxied: true }), await trial.open({ proxied: true })];
+      for (const { locks } of [a, b]) await locks.mutex("warm").run(() => {});
+      const isVote = { match: ({ args }: { args: readonly string[] }) => args.includes("vote") };
+      // Each is first at its half of the nodes: the other requests wait until both have voted.
+      const half = nodes / 2;
+      const late = [...a.proxies.slice(half), ...b.proxies.slice(0, half)];
+      const held = late.map((proxy) => holdRequest(proxy, isVote));
+      const both = Promise.all(
+        [a, b].map(async ({ locks }) => {
+          const lease = await locks.mutex("m").acquire({ ttlMs: 10_000 });
+          return lease.release();
+        }),
+      );
+      await Promise.all(held.map(({ caught }) => caught));
+      await Promise.all(held.map((request) => request.deliver()));
+      const { value, tookMs } = await timed(both);
+      expect(value).toEqual([true, true]);
+      expect(tookMs, `${nodes} nodes`).toBeLessThan(PROMPT_MS);
+    }
+  });
+
+  it("lost answers for a free lock cost a node time-out", async () => {
+    await using trial = await RedlockTrial.start(3);
+    const { locks, proxies } = await trial.open({ proxied: true });
+    await locks.mutex("warm").run(() => {});
+    for (const lost of [1, 2, 3]) {
+      const losses = proxies
+        .slice(0, lost)
+        .map((proxy) => loseReply(proxy, { match: ({ args }) => args.includes("vote") }));
+      const { value: lease, tookMs } = await timed(locks.mutex("m").acquire({ ttlMs: 30_000 }));
+      await Promise.all(losses.map(({ struck }) => struck));
+      expect(tookMs, `${lost} lost`).toBeLessThan(1_900);
+      assert.equal(await lease.release(), true);
+    }
+  });
+
+  it("a vote that comes after its attempt was given up holds nothing", async () => {
+    await using trial = await RedlockTrial.start(3);
+    const [a, b] = [await trial.open({ proxied: true }), await trial.open()];
+    await a.locks.mutex("warm").run(() => {});
+    const isVote = { match: ({ args }: { args: readonly string[] }) => args.includes("vote") };
+    const held = a.proxies.map((proxy) => holdRequest(proxy, isVote));
+    const giveUp = new AbortController();
+    const acquiring = a.locks.mutex("m").acquire({ signal: giveUp.signal, ttlMs: 30_000 });
+    await Promise.all(held.map(({ caught }) => caught));
+    giveUp.abort(new Error("gave up"));
+    await assert.rejects(acquiring, { message: "gave up" });
+    await Promise.all(held.map((request) => request.deliver()));
+    await waitUntil(async () => (await trial.values("m")).every((value) => value === null), {
+      what: "nothing is held",
+    });
+    assert.ok(await b.locks.mutex("m").tryAcquire());
+  });
+
+  it("a copy of a vote that comes after the release holds nothing", async () => {
+    await using trial = await RedlockTrial.start(3);
+    const { locks, proxies } = await trial.open({ proxied: true });
+    await locks.mutex("warm").run(() => {});
+    const isVote = { match: ({ args }: { args: readonly string[] }) => args.includes("vote") };
+    const copies = proxies.map((proxy) => recordRequest(proxy, isVote));
+    await locks.mutex("m").run(() => {});
+    const isFree = async () => (await trial.values("m")).every((value) => value === null);
+    await waitUntil(isFree, { what: "nothing is held" });
+    const answers = await Promise.all(copies.map((copy) => copy.replay("new")));
+    for (const answer of answers) expect(answer).toMatchObject({ 0: "L" });
+    expect(await trial.values("m")).toEqual([null, null, null]);
+  });
+});
+
+describe("clocks", () => {
+  const clocks = makeClocks();
+  let trial: RedlockTrial;
+  let shifted: ReturnType<NonNullable<typeof clocks>["clock"]>[];
+  beforeAll(async () => {
+    if (!clocks) return;
+    shifted = [0, 1].map((at) => clocks.clock(`node-${at}`));
+    trial = await RedlockTrial.start(5, (at) => ({ env: shifted[at]?.env ?? {} }));
+  });
+  afterAll(async () => {
+    await trial?.[Symbol.asyncDispose]();
+    clocks?.end();
+  });
+
+  it("of two of five nodes may jump, either way", async (context) => {
+    if (!clocks) return context.skip("there is no C compiler to shift a server's clock with");
+    const [a, b] = [await trial.open(), await trial.open()];
+    let last = 0n;
+    for (const byMs of [0, 60_000, 3_600_000, -7_200_000, 0]) {
+      const lease = await a.locks.mutex("m").acquire({ ttlMs: 30_000 });
+      assert.ok(lease.token > last, `${lease.token} after ${last}`);
+      last = lease.token;
+      for (const clock of shifted) clock.shift(byMs);
+      const [seconds] = (await trial.server(0).ask("TIME")) as string[];
+      expect(Math.abs(Number(seconds) * 1000 - Date.now() - byMs)).toBeLessThan(5_000);
+      assert.equal(await b.locks.mutex("m").tryAcquire(), null);
+      lease.assertHeld();
+      await lease.renew();
+      assert.equal(await lease.release(), true);
+      const next = await b.locks.mutex("m").acquire();
+      assert.ok(next.token > last);
+      last = next.token;
+      assert.equal(await next.release(), true);
+    }
+  });
+});

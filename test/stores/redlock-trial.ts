@@ -1,0 +1,80 @@
+import { Redis } from "ioredis";
+import { Holdfast } from "../../src/holdfast.js";
+import type { AcquireOptions } from "../../src/options.js";
+import { type RedlockStoreOptions, redlockStore } from "../../src/stores/redlock/index.js";
+import { type FaultProxy, startProxy } from "../faults/proxy.js";
+import { type RedisOptions, type RedisServer, startRedis } from "../servers/redis.js";
+import { closeAll, startAll } from "../servers/server-process.js";
+
+export interface RedlockParty {
+  readonly locks: Holdfast;
+  readonly clients: readonly Redis[];
+  /** Between this party and the nodes; empty unless asked for. */
+  readonly proxies: readonly FaultProxy[];
+}
+
+/** Nodes of our own and those who lock on them; all of it ends with the trial. */
+export class RedlockTrial implements AsyncDisposable {
+  readonly servers: readonly RedisServer[];
+  readonly #ends: (() => unknown)[] = [];
+
+  constructor(servers: readonly RedisServer[]) {
+    this.servers = servers;
+  }
+
+  static async start(
+    nodes: number,
+    options: (at: number) => RedisOptions = () => ({}),
+  ): Promise<RedlockTrial> {
+    const starts = Array.from({ length: nodes }, (_, at) => startRedis(options(at)));
+    return new RedlockTrial(await startAll(starts));
+  }
+
+  get names(): string[] {
+    return this.servers.map((_, at) => `n${at}`);
+  }
+
+  server(at: number): RedisServer {
+    const server = this.servers[at];
+    if (!server) throw new Error(`there is no node ${at}`);
+    return server;
+  }
+
+  /** One more client of the locks: straight, or through a proxy for each node. */
+  async open(
+    given: Partial<RedlockStoreOptions> & {
+      readonly proxied?: boolean;
+      readonly defaults?: AcquireOptions;
+    } = {},
+  ): Promise<RedlockParty> {
+    const { proxied = false, defaults = {}, ...options } = given;
+    const targets = this.servers.map(
+      ({ port }) => ({ targetPort: port, framing: "resp" }) as const,
+    );
+    const proxies = proxied ? await startAll(targets.map((target) => startProxy(target))) : [];
+    const clients = this.servers.map(({ port }, at) => {
+      const client = new Redis(proxies[at]?.port ?? port, "127.0.0.1");
+      client.on("error", () => {});
+      return client;
+    });
+    const known = { clients, nodeNames: this.names, bootstrap: "now" } as const;
+    const locks = new Holdfast(redlockStore({ ...known, ...options }), defaults);
+    this.#ends.push(async () => {
+      await locks.close();
+      for (const client of clients) client.disconnect();
+      await closeAll(proxies);
+    });
+    return { locks, clients, proxies };
+  }
+
+  /** What the plain key of a lock says at each node. */
+  async values(name: string): Promise<(string | null)[]> {
+    const asked = this.servers.map((server) => server.ask("GET", name) as Promise<string | null>);
+    return await Promise.all(asked);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#ends.map((end) => end()));
+    await closeAll(this.servers);
+  }
+}
