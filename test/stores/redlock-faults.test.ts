@@ -156,7 +156,7 @@ describe.concurrent("a node that forgets, under a holder on a bare majority", ()
     while (next === null) {
       next = await b.locks
         .mutex("m")
-        .tryAcquire({ ttlMs: 2_000 })
+        .tryAcquire({ ttlMs: 2_000, storeTimeoutMs: 200 })
         .catch((error: unknown) => {
           assert.ok(error instanceof QuorumError, String(error));
           return null;
@@ -165,7 +165,7 @@ describe.concurrent("a node that forgets, under a holder on a bare majority", ()
       tries += 1;
       await sleep(20);
     }
-    expect(tries).toBeGreaterThan(5);
+    expect(tries).toBeGreaterThan(1);
     assert.ok(next.token > lease.token);
     await next.release();
     // The node that forgot votes again, and below nothing that it may have forgotten.

@@ -41,10 +41,15 @@ export function redlockHarness(
       kinds: ["dropPush", "cut", "heal"],
       async open(namespace) {
         const { clients: own, proxies } = await disturbed();
+        const heard = proxies.map((proxy) => pushed(proxy, "subscribe", "pass"));
         return {
           store: open(namespace, own),
           // Every node tells of a release: what one of them says is lost at all of them.
-          dropPush: () => ({ struck: Promise.race(proxies.map(lostMessage)) }),
+          async dropPush() {
+            await Promise.all(heard);
+            const lost = proxies.map((proxy) => pushed(proxy, "message", "drop"));
+            return { struck: Promise.race(lost) };
+          },
           cut: () => {
             for (const proxy of proxies) proxy.cut();
           },
@@ -73,14 +78,14 @@ export function redlockHarness(
   };
 }
 
-/** Resolves when the next message to a subscriber is lost. */
-function lostMessage(proxy: FaultProxy): Promise<void> {
+/** Resolves when the next such word to a subscriber has met its verdict. */
+function pushed(proxy: FaultProxy, word: string, verdict: "pass" | "drop"): Promise<void> {
   return new Promise((resolve) => {
-    const remove = proxy.onReply(({ pushed, value }) => {
-      if (!pushed || !Array.isArray(value) || value[0] !== "message") return undefined;
+    const remove = proxy.onReply((reply) => {
+      if (!reply.pushed || !Array.isArray(reply.value) || reply.value[0] !== word) return undefined;
       remove();
       resolve();
-      return "drop";
+      return verdict;
     });
   });
 }
