@@ -74,7 +74,7 @@ local function pick(kind, rest, reserveMs)
     call('ZREM', waiters, waiter)
   end
 end
-local verbs = {}
+local verb = ARGV[1]
 local function inTheWay(holder, stored, raw, rank)
   return { 'H', whole(stored), call('PTTL', lock), holder, raw or '', rank }
 end
@@ -89,7 +89,8 @@ local function reserved(kind, rest, waiter)
   local leftMs = tonumber(untilMs) - nowMs
   if leftMs > 0 and who ~= waiter then return leftMs end
 end
-function verbs.vote(set, owner, token, ttlMs, channel, waiter, since, meta)
+if verb == 'vote' then
+  local set, owner, token, ttlMs, channel, waiter, since, meta = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
   local refusal, floor, top = admission(set, ttlMs)
   if refusal then return refusal end
@@ -112,7 +113,8 @@ function verbs.vote(set, owner, token, ttlMs, channel, waiter, since, meta)
   raiseTop(top, token)
   return 'G'
 end
-function verbs.wait(waiter, since)
+if verb == 'wait' then
+  local waiter, since = unpack(ARGV, 2)
   local stored, kind, rest, raw = load(false)
   local holder = call('GET', lock)
   local rank = stand(waiter, since)
@@ -121,7 +123,8 @@ function verbs.wait(waiter, since)
   if leftMs then return { 'R', whole(stored), leftMs, rank } end
   return { 'O', whole(stored), rank }
 end
-function verbs.leave(waiter, reserveMs)
+if verb == 'leave' then
+  local waiter, reserveMs = unpack(ARGV, 2)
   call('ZREM', waiters, waiter)
   reserveMs = tonumber(reserveMs)
   local stored, kind, rest = load(false)
@@ -130,7 +133,8 @@ function verbs.leave(waiter, reserveMs)
   end
   return 1
 end
-function verbs.renew(set, owner, token, ttlMs, channel)
+if verb == 'renew' then
+  local set, owner, token, ttlMs, channel = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
   local holder = call('GET', lock)
   if holder == owner then
@@ -159,7 +163,8 @@ function verbs.renew(set, owner, token, ttlMs, channel)
   raiseTop(top, token)
   return { 'G', ttlMs, 1 }
 end
-function verbs.release(owner, token, reserveMs, keepMs, meta, waiter, since)
+if verb == 'release' then
+  local owner, token, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
   token, keepMs = tonumber(token), tonumber(keepMs)
   local holder = call('GET', lock)
   local isHeld = holder == owner
@@ -183,7 +188,8 @@ function verbs.release(owner, token, reserveMs, keepMs, meta, waiter, since)
   keep(max(stored, token + 1), text)
   return isHeld and 1 or absence()
 end
-function verbs.revoke(token, reason)
+if verb == 'revoke' then
+  local token, reason = unpack(ARGV, 2)
   local stored, kind, rest = load(false)
   local owner, held, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%S+)')
   local isOther = kind ~= 'H' and kind ~= 'D' or held ~= token
@@ -195,17 +201,18 @@ function verbs.revoke(token, reason)
   keep(max(stored, tonumber(token) + 1), ' V ' .. owner .. ' ' .. reason)
   return 1
 end
-function verbs.look()
+if verb == 'look' then
   local line = call('ZRANGE', waiters, 0, -1, 'WITHSCORES')
   return { call('GET', lock) or '', call('PTTL', lock), call('GET', ballot) or '', line }
 end
-function verbs.survey()
+if verb == 'survey' then
   local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
   local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
   for at = 1, 6 do fields[at] = fields[at] or '' end
   return { runId(), uptime, whole(nowUs), unpack(fields) }
 end
-function verbs.mark(run, set, how, maxMs, floor)
+if verb == 'mark' then
+  local run, set, how, maxMs, floor = unpack(ARGV, 2)
   if runId() ~= run then return 0 end
   maxMs = tonumber(maxMs)
   local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
@@ -233,7 +240,8 @@ function verbs.mark(run, set, how, maxMs, floor)
     'floor', floor, 'top', whole(top))
   return 1
 end
-function verbs.admit(run, floor)
+if verb == 'admit' then
+  local run, floor = unpack(ARGV, 2)
   local fields = call('HMGET', node, 'run', 'from', 'floor', 'top')
   if runId() ~= run or fields[1] ~= run or fields[3] ~= '' then return 0 end
   if tonumber(fields[2]) > nowMs then return 0 end
@@ -241,10 +249,10 @@ function verbs.admit(run, floor)
   call('HSET', node, 'floor', whole(floor), 'top', whole(floor))
   return 1
 end
-function verbs.raise(set, ttlMs)
+if verb == 'raise' then
+  local set, ttlMs = unpack(ARGV, 2)
   local fields = call('HMGET', node, 'run', 'set', 'max')
   if not fields[1] or fields[1] ~= runId() or fields[2] ~= set then return 0 end
   call('HSET', node, 'max', whole(max(tonumber(fields[3]), tonumber(ttlMs))))
   return 1
-end
-return verbs[ARGV[1]](unpack(ARGV, 2))`;
+end`;

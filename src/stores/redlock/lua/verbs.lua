@@ -1,10 +1,10 @@
--- What a node does when it is asked: one verb a call, all or nothing.
+-- What a node does when it is asked: one verb a call, all or nothing. The frequent ones come first,
+-- and no function is made for one that is not asked for.
 --
 -- in:       call match max nowUs nowMs node lock ballot waiters whole runId admission load keep
 --           raiseTop stand pick DAY YEAR
--- out:      verbs
 -- commands: DEL GET HMGET HSET INFO PEXPIRE PEXPIREAT PTTL PUBLISH SET ZRANGE ZREM
-local verbs = {}
+local verb = ARGV[1]
 
 local function inTheWay(holder, stored, raw, rank)
   return { 'H', whole(stored), call('PTTL', lock), holder, raw or '', rank }
@@ -26,7 +26,8 @@ local function reserved(kind, rest, waiter)
 end
 
 -- set owner ballot ttlMs channel waiter since meta
-function verbs.vote(set, owner, token, ttlMs, channel, waiter, since, meta)
+if verb == 'vote' then
+  local set, owner, token, ttlMs, channel, waiter, since, meta = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
   local refusal, floor, top = admission(set, ttlMs)
   if refusal then return refusal end
@@ -51,7 +52,8 @@ function verbs.vote(set, owner, token, ttlMs, channel, waiter, since, meta)
 end
 
 -- waiter since: looks, and enters the waiter
-function verbs.wait(waiter, since)
+if verb == 'wait' then
+  local waiter, since = unpack(ARGV, 2)
   local stored, kind, rest, raw = load(false)
   local holder = call('GET', lock)
   local rank = stand(waiter, since)
@@ -62,7 +64,8 @@ function verbs.wait(waiter, since)
 end
 
 -- waiter reserveMs: it waits no more; if it was just woken, the next one is, unless it is 0
-function verbs.leave(waiter, reserveMs)
+if verb == 'leave' then
+  local waiter, reserveMs = unpack(ARGV, 2)
   call('ZREM', waiters, waiter)
   reserveMs = tonumber(reserveMs)
   local stored, kind, rest = load(false)
@@ -73,7 +76,8 @@ function verbs.leave(waiter, reserveMs)
 end
 
 -- set owner ballot ttlMs channel: never shortens; takes a free node again if nothing newer was here
-function verbs.renew(set, owner, token, ttlMs, channel)
+if verb == 'renew' then
+  local set, owner, token, ttlMs, channel = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
   local holder = call('GET', lock)
   if holder == owner then
@@ -106,7 +110,8 @@ function verbs.renew(set, owner, token, ttlMs, channel)
 end
 
 -- owner ballot reserveMs keepMs meta waiter since: keepMs leaves a mark, waiter goes on waiting
-function verbs.release(owner, token, reserveMs, keepMs, meta, waiter, since)
+if verb == 'release' then
+  local owner, token, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
   token, keepMs = tonumber(token), tonumber(keepMs)
   local holder = call('GET', lock)
   local isHeld = holder == owner
@@ -133,7 +138,8 @@ function verbs.release(owner, token, reserveMs, keepMs, meta, waiter, since)
 end
 
 -- ballot reason: ends the lease, or drops the mark, that has this very token
-function verbs.revoke(token, reason)
+if verb == 'revoke' then
+  local token, reason = unpack(ARGV, 2)
   local stored, kind, rest = load(false)
   local owner, held, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%S+)')
   local isOther = kind ~= 'H' and kind ~= 'D' or held ~= token
@@ -146,13 +152,13 @@ function verbs.revoke(token, reason)
   return 1
 end
 
-function verbs.look()
+if verb == 'look' then
   local line = call('ZRANGE', waiters, 0, -1, 'WITHSCORES')
   return { call('GET', lock) or '', call('PTTL', lock), call('GET', ballot) or '', line }
 end
 
 -- What this node is, and what it was told.
-function verbs.survey()
+if verb == 'survey' then
   local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
   local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
   for at = 1, 6 do fields[at] = fields[at] or '' end
@@ -161,7 +167,8 @@ end
 
 -- run set how maxMs floor: how is "join" (votes after the longest lease), "boot" (after the longest
 -- lease since this process began) or "now"; floor '' is yet to be learned
-function verbs.mark(run, set, how, maxMs, floor)
+if verb == 'mark' then
+  local run, set, how, maxMs, floor = unpack(ARGV, 2)
   if runId() ~= run then return 0 end
   maxMs = tonumber(maxMs)
   local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
@@ -192,7 +199,8 @@ function verbs.mark(run, set, how, maxMs, floor)
 end
 
 -- run floor: the time of a node that joined has come
-function verbs.admit(run, floor)
+if verb == 'admit' then
+  local run, floor = unpack(ARGV, 2)
   local fields = call('HMGET', node, 'run', 'from', 'floor', 'top')
   if runId() ~= run or fields[1] ~= run or fields[3] ~= '' then return 0 end
   if tonumber(fields[2]) > nowMs then return 0 end
@@ -202,11 +210,10 @@ function verbs.admit(run, floor)
 end
 
 -- set ttlMs: leases may be this long from now on
-function verbs.raise(set, ttlMs)
+if verb == 'raise' then
+  local set, ttlMs = unpack(ARGV, 2)
   local fields = call('HMGET', node, 'run', 'set', 'max')
   if not fields[1] or fields[1] ~= runId() or fields[2] ~= set then return 0 end
   call('HSET', node, 'max', whole(max(tonumber(fields[3]), tonumber(ttlMs))))
   return 1
 end
-
-return verbs[ARGV[1]](unpack(ARGV, 2))
