@@ -13,6 +13,7 @@ import { redlockStore } from "../../src/stores/redlock/index.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
 import { networkPort } from "../../src/time/port.js";
+import { waitUntil } from "../servers/wait-until.js";
 import { RedlockTrial } from "./redlock-trial.js";
 
 const HOUR_US = 3_600_000_000;
@@ -53,12 +54,14 @@ describe("three nodes", () => {
     expect(await del("theirs")).toEqual([1, 1, 1]);
     // Nobody tells us: we look.
     const lease = await waiting;
+    // A majority has voted; the last node may be about to.
+    const isOne = async () => new Set(await trial.values("job")).size === 1;
+    await waitUntil(isOne, { what: "one value on all nodes" });
     expect(await set("theirs")).toEqual([null, null, null]);
     expect(await del("theirs")).toEqual([0, 0, 0]);
-    const values = await trial.values("job");
-    expect(new Set(values).size).toBe(1);
     expect(await trial.server(0).ask("PTTL", "job")).toBeGreaterThan(25_000);
     assert.equal(await lease.release(), true);
+    await waitUntil(isOne, { what: "no value on any node" });
     expect(await set("theirs")).toEqual(["OK", "OK", "OK"]);
     await del("theirs");
   });
@@ -169,14 +172,21 @@ describe("three nodes", () => {
       assert.ok(seven, "another database");
       for (const server of trial.servers) {
         await using client = await server.client();
+        // A majority has voted; the last node may be about to.
+        for (const [database, key] of [
+          ["5", "my app:m"],
+          ["7", "m"],
+        ] as const) {
+          await client.send("SELECT", database);
+          const isThere = async () => (await client.send("EXISTS", key)) === 1;
+          await waitUntil(isThere, { what: `${key} in database ${database}` });
+        }
         await client.send("SELECT", "5");
         expect(((await client.send("KEYS", "*")) as string[]).sort()).toEqual([
           "my app:holdfast::b:l:m",
           "my app:holdfast:node",
           "my app:m",
         ]);
-        await client.send("SELECT", "7");
-        expect(await client.send("EXISTS", "m")).toBe(1);
       }
       const listed = [];
       for await (const view of locks.list({ prefix: "m" })) listed.push(view.name);
@@ -237,7 +247,8 @@ describe("three nodes", () => {
     const lease = await byUrl.mutex("m").acquire();
     await using client = await trial.server(2).client();
     await client.send("SELECT", "3");
-    expect(await client.send("EXISTS", "holdfast:u:l:m")).toBe(1);
+    const isThere = async () => (await client.send("EXISTS", "holdfast:u:l:m")) === 1;
+    await waitUntil(isThere, { what: "a lock in database 3" });
     assert.equal(await lease.release(), true);
     await byUrl.close();
     const odd = connect(`redlock://${hosts}?bootstrap=soon`);
