@@ -19,6 +19,7 @@ import { startProxy } from "../faults/proxy.js";
 import { type EtcdCluster, type EtcdServer, startEtcd, startEtcdCluster } from "../servers/etcd.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { etcdUrl } from "./etcd-harness.js";
+import { faultyEtcdClient } from "./faulty-etcd-client.js";
 
 const isFull = process.env.HOLDFAST_FULL === "1";
 const ROUNDS = isFull ? 5 : 1;
@@ -161,6 +162,22 @@ describe("one node", () => {
       await locks.close();
       client.close();
     }
+  });
+
+  it("uses the key of an entry again, but not while a copy of its delete may come", async () => {
+    const real = await openEtcdClient(etcdUrl([server.port]));
+    const { client, loseReply } = faultyEtcdClient(real);
+    const locks = new Holdfast(makeEtcdStore(client, "keys", () => real.close()));
+    opened.push(locks);
+    const keyOfTurn = () => locks.mutex("m").run((lease) => String(guard(lease)[0]));
+    const key = await keyOfTurn();
+    assert.equal(await keyOfTurn(), key);
+    const { struck } = await loseReply("release");
+    assert.equal(await keyOfTurn(), key);
+    await struck;
+    const other = await keyOfTurn();
+    assert.notEqual(other, key);
+    assert.equal(await keyOfTurn(), other);
   });
 
   it("serves waiters while the history is compacted under their watches", async () => {

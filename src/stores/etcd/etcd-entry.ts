@@ -1,6 +1,7 @@
 import type { Mode } from "../../rules/fits.js";
 import type { Claim } from "../../store.js";
 import type { Entry, OwnEntry, Place } from "../sequencer/sequencer.js";
+import type { EntryNumber } from "./entry-numbers.js";
 import type { RangeRequest } from "./etcd-client.js";
 import type { EtcdKeys } from "./etcd-keys.js";
 
@@ -10,18 +11,28 @@ export class EtcdEntry implements OwnEntry {
   readonly claim: Claim;
   readonly id: string;
   readonly text: string;
+  /** Null for an entry of another process. */
+  readonly number: EntryNumber | null;
   readonly key: Buffer;
   /** All keys of its line, without what is written in them. */
   readonly line: RangeRequest & { readonly range_end: Buffer };
   order = 0n;
   isDoubtful = false;
   isWithdrawn = false;
+  /** A copy of a request about it may still be under way, or it lives on in another session. */
+  mayEcho = false;
 
-  constructor(keys: EtcdKeys, place: Place, claim: Claim, id: string, text: string) {
+  constructor(
+    keys: EtcdKeys,
+    claim: Claim,
+    { id, text, number }: { id: string; text: string; number: EntryNumber | null },
+  ) {
+    const place = { space: claim.space, name: claim.name };
     this.place = place;
     this.claim = claim;
     this.id = id;
     this.text = text;
+    this.number = number;
     this.line = keys.line(place, "plain");
     this.key = Buffer.concat([this.line.key, Buffer.from(id)]);
   }

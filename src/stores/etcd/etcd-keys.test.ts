@@ -18,12 +18,12 @@ function keyValue(key: string | Buffer, revision: number, value = ""): KeyValue 
   };
 }
 
-const claim = { mode: "shared", weight: 2, limit: 5, owner: "0a-b" } as never;
+const claim = { mode: "shared", weight: 2, limit: 5 } as const;
 
 describe("keys", () => {
   it("are where etcdctl looks for them", () => {
-    const id = entryId("ff", claim);
-    expect(id).toBe("ff.s.2.5.0a-b");
+    const id = entryId("ff", claim, "0-1");
+    expect(id).toBe("ff.s.2.5.0-1");
     expect(raw.entry({ space: "lock", name: "a/b" }, id).toString()).toBe(`a/b/${id}`);
     expect(raw.line({ space: "lock", name: "a" }).range_end.toString()).toBe("a0");
     expect(leaseNumber("ff")).toBe("255");

@@ -1,7 +1,7 @@
 /**
  * Where things are in etcd.
  *
- * The entries of a lock are `<name>/<leaseHex>.<mode>.<weight>.<limit>.<owner>`, with the name as
+ * The entries of a lock are `<name>/<leaseHex>.<mode>.<weight>.<limit>.<number>`, with the name as
  * it is: just where `etcdctl lock` and Go's concurrency package put theirs (`<name>/<leaseHex>`).
  * The last part of a key never has a slash, so the name is what comes before the last one, and no
  * two names meet. Everything else begins with `holdfast:`; so that no lock meets that either, a
@@ -85,11 +85,15 @@ export class EtcdKeys {
     return { at: BigInt(revision), entries, mark };
   }
 
-  /** The entries of the line that events are about. */
-  idsIn(place: Place, events: readonly { readonly kv: KeyValue }[]): string[] {
+  /** The entries of the line that events are about, each with the moment of its last. */
+  idsIn(place: Place, events: readonly { readonly kv: KeyValue }[]): Map<string, bigint> {
     const length = Buffer.byteLength(this.#line(place));
-    const ids = events.map(({ kv }) => kv.key.subarray(length));
-    return ids.filter((id) => !id.includes("/")).map(String);
+    const ids = new Map<string, bigint>();
+    for (const { kv } of events) {
+      const id = kv.key.subarray(length);
+      if (!id.includes("/")) ids.set(id.toString(), BigInt(kv.mod_revision));
+    }
+    return ids;
   }
 
   /** Names are keys as they are. */
@@ -109,9 +113,13 @@ export class EtcdKeys {
 }
 
 /** The last part of an entry's key. */
-export function entryId(leaseId: string, { mode, weight, limit, owner }: Claim): string {
+export function entryId(
+  leaseId: string,
+  { mode, weight, limit }: Pick<Claim, "mode" | "weight" | "limit">,
+  name: string,
+): string {
   const letter = mode === "exclusive" ? "x" : "s";
-  return `${leaseId}.${letter}.${weight}.${limit === NO_LIMIT ? "-" : limit}.${owner}`;
+  return `${leaseId}.${letter}.${weight}.${limit === NO_LIMIT ? "-" : limit}.${name}`;
 }
 
 /** Lease ids are numbers to etcd, and hexadecimal in keys. */

@@ -59,8 +59,7 @@ export class EtcdSequencer implements Sequencer {
   ): Promise<{ link: SessionLink; entry: OwnEntry } | null> {
     const [leaseId = "", id = ""] = session.split("/");
     if (!/^[0-9a-f]+$/.test(leaseId)) return null;
-    const { space, name } = claim;
-    const entry = new EtcdEntry(this.#keys, { space, name }, claim, id, "");
+    const entry = new EtcdEntry(this.#keys, claim, { id, text: "", number: null });
     const success = [this.#keys.session(leaseId), entry.key].map((key) => ({
       request_range: { key },
     }));
@@ -165,10 +164,10 @@ export class EtcdSequencer implements Sequencer {
   }
 }
 
-function changeOf(events: readonly WatchEvent[], ids: readonly string[]): Change | null {
+function changeOf(events: readonly WatchEvent[], ids: ReadonlyMap<string, bigint>): Change | null {
   const last = events.at(-1);
   // Only keys of longer names, which are other lines.
-  if (!last || ids.length === 0) return null;
+  if (!last || ids.size === 0) return null;
   const isGone = isDelete(last);
   const text = isGone ? last.prev_kv?.value : last.kv.value;
   const revoked = text ? (readText(text.toString(), 0).revoked ?? null) : null;

@@ -20,6 +20,7 @@ import type { Claim, Meta } from "../../store.js";
 import type { Port } from "../../time/port.js";
 import type { Entering, Leaving, OwnEntry, Proof, SessionLink } from "../sequencer/sequencer.js";
 import { readText } from "../sequencer/views.js";
+import { EntryNumbers, nameOf } from "./entry-numbers.js";
 import { EtcdBatch } from "./etcd-batch.js";
 import { type EtcdCalls, isLeaseGone, isOutOfSpace } from "./etcd-calls.js";
 import type { Compare, RequestOp, TxnReply } from "./etcd-client.js";
@@ -41,6 +42,7 @@ export class EtcdSession implements SessionLink {
   readonly #lease: string;
   readonly #key: Buffer;
   readonly #batch: EtcdBatch;
+  readonly #numbers = new EntryNumbers();
   /** The last revision known of the guard. */
   #guard: bigint;
   /** A guard could not be written: from now on only the end of the session is one. */
@@ -84,8 +86,15 @@ export class EtcdSession implements SessionLink {
   }
 
   makeEntry(claim: Claim, text: string): EtcdEntry {
-    const { space, name } = claim;
-    return new EtcdEntry(this.#tools.keys, { space, name }, claim, entryId(this.id, claim), text);
+    const number = this.#numbers.take(keyOf(claim.space, claim.name));
+    const id = entryId(this.id, claim, nameOf(number));
+    return new EtcdEntry(this.#tools.keys, claim, { id, text, number });
+  }
+
+  forget(entry: OwnEntry): void {
+    const { number, id, mayEcho } = entry as EtcdEntry;
+    const isOurs = number !== null && id.startsWith(`${this.id}.`);
+    if (isOurs) this.#numbers.giveBack(number, !mayEcho && !entry.isDoubtful);
   }
 
   async enter(entry: OwnEntry, ifAlone: boolean, limitMs: number): Promise<Entering> {
@@ -164,15 +173,17 @@ export class EtcdSession implements SessionLink {
       success.push(put(keys.mark(place), text, markLease));
     }
     let reply: TxnReply;
+    const sendings = { count: 0 };
     try {
-      const sendings = { count: 0 };
       const request = { compare, success, failure: guard };
       // The guard is one key for all: two who write it cannot travel together.
       reply =
         entry.isDoubtful || mark
-          ? await calls.txn(request, limitMs)
+          ? await calls.txn(request, limitMs, sendings)
           : await this.#batch.txn(lineOf(entry), request, limitMs, sendings);
+      if (sendings.count > 1) (entry as EtcdEntry).mayEcho = true;
     } catch (error) {
+      (entry as EtcdEntry).mayEcho = true;
       if (isLeaseGone(error) && !mark) return { wasThere: false, listing: null };
       if (!entry.isDoubtful || !isOutOfSpace(error)) throw error;
       this.#onSpoiled();
@@ -228,6 +239,7 @@ export class EtcdSession implements SessionLink {
 
   async adopt(entry: OwnEntry, limitMs: number): Promise<boolean> {
     const { key } = entry as EtcdEntry;
+    (entry as EtcdEntry).mayEcho = true;
     const request_put = { key, lease: this.#lease, ignore_value: true };
     const compare = [wasMadeAt(key, entry.order)];
     const moved = await this.#tools.calls.txn({ compare, success: [{ request_put }] }, limitMs);

@@ -5,6 +5,7 @@
  * at the entry's own revision, so however late, nothing is missed.
  */
 import type { LossReason } from "../../errors.js";
+import { keyOf } from "../../rules/name.js";
 import type { GoneEvent } from "../../store.js";
 import type { Timer } from "../../time/timers.js";
 import type { Change, OwnEntry, Place, Sequencer } from "./sequencer.js";
@@ -19,7 +20,7 @@ const CALL_MS = 1_500;
 export class Custody {
   readonly #sequencer: Sequencer;
   readonly #grants = new Map<OwnEntry, SequencerGrant>();
-  readonly #byId = new Map<string, SequencerGrant>();
+  readonly #heldIds = new Set<string>();
   /** Those to be watched when the time comes, and those for the time after. */
   #due: Set<SequencerGrant> = new Set();
   #next: Set<SequencerGrant> = new Set();
@@ -32,20 +33,21 @@ export class Custody {
 
   /** Whether the entry belongs to a lease of this process. */
   has(place: Place, id: string): boolean {
-    const held = this.#byId.get(id)?.entry.place;
-    return held?.name === place.name && held.space === place.space;
+    return this.#heldIds.has(`${id}/${keyOf(place.space, place.name)}`);
   }
 
   take(grant: SequencerGrant): void {
     this.#grants.set(grant.entry, grant);
-    this.#byId.set(grant.entry.id, grant);
+    const { id, place } = grant.entry;
+    this.#heldIds.add(`${id}/${keyOf(place.space, place.name)}`);
     this.#settleLater(grant);
   }
 
   /** Its end is its owner's doing. */
   drop(grant: SequencerGrant): void {
     this.#grants.delete(grant.entry);
-    this.#byId.delete(grant.entry.id);
+    const { id, place } = grant.entry;
+    this.#heldIds.delete(`${id}/${keyOf(place.space, place.name)}`);
     this.#due.delete(grant);
     this.#next.delete(grant);
     grant.watch?.close();

@@ -79,7 +79,7 @@ function entry(id: string, mode: Entry["mode"] = "exclusive"): Entry {
 }
 
 function gone(at: bigint, ...ids: string[]): Change {
-  return { type: "gone", at, ids, revoked: null };
+  return { type: "gone", at, ids: new Map(ids.map((id) => [id, at])), revoked: null };
 }
 
 describe("the next in line", () => {
@@ -181,6 +181,19 @@ describe("a watch that is kept for the next wait", () => {
     scene.tell("line", gone(13n, "d7"));
     expect(scene.taken()).toEqual(["unwatch line", "idle"]);
   });
+});
+
+it("does not take a new holder for one of the same name that left before it came", () => {
+  const scene = new Scene();
+  const again = { ...entry("a3"), order: 8n };
+  scene.wait("b9", 9n, { at: 9n, entries: [again, entry("b9")], mark: null });
+  const ids = new Map([
+    ["a3", 7n],
+    ["c6", 12n],
+  ]);
+  scene.tell("line", { type: "gone", at: 12n, ids, revoked: null });
+  expect(scene.taken()).toEqual(["watch line from 9", "look 12"]);
+  scene.line.close();
 });
 
 it("does not take another entry of the same name for its own", async () => {

@@ -131,8 +131,7 @@ export class Line {
       const index = places.get(waiter.entry.id);
       const isOther = index !== undefined && entries[index]?.order !== waiter.entry.order;
       if (mark) waiter.onMark(mark);
-      else if (isOther) waiter.onMissing();
-      else if (index === undefined) {
+      else if (index === undefined || isOther) {
         if (at >= waiter.entry.order) waiter.onMissing();
       } else if (index < holders) waiter.onTurn(listing, index);
       else blocked ??= index;
@@ -215,7 +214,10 @@ export class Line {
       return this.#waiters.length > 0 ? this.look() : this.close();
     }
     const isStruck = change.type === "gone" && key === ALL;
-    if (isStruck) for (const id of change.ids) watch.gone.set(id, change.at);
+    // Of one that left before the line was seen, another in it may have the name.
+    if (isStruck) {
+      for (const [id, at] of change.ids) if (at > this.#seenAt) watch.gone.set(id, at);
+    }
     if (this.#waiters.length === 0) {
       watch.unwanted += 1;
       if (watch.unwanted > MOST_UNWANTED) this.close();
@@ -235,7 +237,7 @@ export class Line {
   #strike({ gone }: LineWatch, at: bigint): void {
     const [first] = this.#waiters;
     const left = this.#listing?.entries.filter(({ id }) => !gone.has(id)) ?? [];
-    const isNext = first && left[0]?.id === first.entry.id;
+    const isNext = first && left[0]?.order === first.entry.order;
     // A shared one may have to tell those behind it, and a mark is no entry that leaves.
     if (isNext && left[0]?.mode === "exclusive" && this.place.space !== "once") {
       first.onTurn({ at, entries: left, mark: null }, 0);

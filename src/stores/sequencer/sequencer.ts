@@ -11,7 +11,7 @@ export interface Place {
 
 /** One entry in a line, as the store orders it. */
 export interface Entry extends Request {
-  /** Names it within its line. */
+  /** Names it within its line; when it is gone, another may be called the same. */
   readonly id: string;
   /** Rises with every entry that the store ever takes: the order of the line, and the token. */
   readonly order: bigint;
@@ -79,6 +79,8 @@ export interface SessionLink {
   readonly id: string;
   /** Not sent yet. */
   makeEntry(claim: Claim, text: string): OwnEntry;
+  /** The entry is gone, was never made, or is in another session now. */
+  forget(entry: OwnEntry): void;
   /** Makes the entry, unless it is there. With `ifAlone`, only where the line is empty. */
   enter(entry: OwnEntry, ifAlone: boolean, limitMs: number): Promise<Entering>;
   /**
@@ -116,11 +118,11 @@ export type Watched =
   | { readonly type: "leaving" };
 
 export type Change =
-  /** All that left up to this moment and was not told before. */
+  /** All that left up to this moment and was not told before, and when each did. */
   | {
       readonly type: "gone";
       readonly at: bigint;
-      readonly ids: readonly string[];
+      readonly ids: ReadonlyMap<string, bigint>;
       readonly revoked: string | null;
     }
   | { readonly type: "written"; readonly at: bigint; readonly revoked: string | null }

@@ -88,6 +88,7 @@ export class Session {
 
   remove(entry: OwnEntry): void {
     if (!this.entries.delete(entry)) return;
+    this.link.forget(entry);
     this.#usedMs = this.#port.clock.nowMs();
     if (this.entries.size === 0 && (this.isAlone || this.#isRetired)) void this.close();
   }
