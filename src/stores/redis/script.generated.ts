@@ -139,6 +139,8 @@ local function wait(key, name, command)
   local found = call('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
   if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
+  local grave = register .. 't' .. owner .. ':' .. name
+  if nowText < sub(sums, 98, 113) and call('EXISTS', grave) == 1 then return nil end
   local bound, last, isNew = sub(sums, 2, 17), sub(sums, 50, 65), not client
   if isNew then
     if bound == '9007199254740991' then return nil end
@@ -438,7 +440,7 @@ function hash.save(state)
   local times = string.format('%016.0f%016.0f', state.bound, untilUs)
   local places = string.format('%016.0f%016.0f%016.0f', state.waiting, state.order, state.at)
   local rest = string.format('%016.0f%016.0f', state.entries, state.buried)
-  local letter = (isMore or state.buried > now) and '*' or '-'
+  local letter = isMore and '*' or '-'
   hash.set(state, 'k', letter .. times .. places .. rest)
   hash.saveFields(state)
   if isMoved then call('PEXPIREAT', state.key, hash.endMs(untilUs)) end

@@ -3,12 +3,13 @@
 -- cannot decide as it was. The texts are those of state.lua and queue.lua, read by their positions.
 --
 -- in:       call try sub register now format flags nowText raise put write
--- commands: HDEL HGET HMGET HSET PUBLISH ZADD
+-- commands: EXISTS HDEL HGET HMGET HSET PUBLISH ZADD
 -- returns:  the function that decides a command, or gives nil
 local NONE = '0000000000000000'
 local SPAN = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) '
 
--- Whether the name is held, nobody's time is over, and there is nothing but waiters beside.
+-- Whether the name is held, nobody's time is over, and there are at most waiters and tombstones
+-- beside.
 local function isCalm(sums, holder)
   if not sums or not holder or sub(sums, 1, 1) ~= '-' then return false end
   if nowText >= sub(sums, 2, 17) then return false end
@@ -89,6 +90,9 @@ local function wait(key, name, command)
   local found = call('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
   if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
+  -- Who has a tombstone is told by others.
+  local grave = register .. 't' .. owner .. ':' .. name
+  if nowText < sub(sums, 98, 113) and call('EXISTS', grave) == 1 then return nil end
   local bound, last, isNew = sub(sums, 2, 17), sub(sums, 50, 65), not client
   if isNew then
     -- The first of all clients is left to others.

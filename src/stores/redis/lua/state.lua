@@ -1,10 +1,10 @@
 -- The state of one name in a hash of its own, when it is more than one lean holder. Its fields:
 --   k  the sums   x  the exclusive holder   h<owner>  a shared one   s  their sums   m  the mark
 --   w<place>  a waiter   o<owner>  its place   c<client>  a client that waits
--- The sums are `*` if there is more than one exclusive holder and waiters, else `-`, and then, of
--- 16 digits each: a time before which no client has been silent for too long, the time until which
--- the hash is kept, how many wait, the last place, the place to look at next, how many places are
--- taken, and the end of the last tombstone. Beside it, while needed:
+-- The sums are `*` if there are shared holders or a mark, else `-`, and then, of 16 digits each: a
+-- time before which no client has been silent for too long, the time until which the hash is kept,
+-- how many wait, the last place, the place to look at next, how many places are taken, and the end
+-- of the last tombstone. Beside it, while needed:
 -- e  shared holders by expiry (token and owner)   g  waiting clients by the end of patience
 -- t<owner>  a tombstone.
 --
@@ -138,7 +138,7 @@ function hash.save(state)
   local times = string.format('%016.0f%016.0f', state.bound, untilUs)
   local places = string.format('%016.0f%016.0f%016.0f', state.waiting, state.order, state.at)
   local rest = string.format('%016.0f%016.0f', state.entries, state.buried)
-  local letter = (isMore or state.buried > now) and '*' or '-'
+  local letter = isMore and '*' or '-'
   hash.set(state, 'k', letter .. times .. places .. rest)
   hash.saveFields(state)
   if isMoved then call('PEXPIREAT', state.key, hash.endMs(untilUs)) end
