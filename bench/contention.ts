@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { Sample } from "./contest.js";
+import { quantile, type Sample } from "./contest.js";
 import type { Hold, Report, Turns } from "./turns.js";
 
 /** Runs the same order in several processes at once; their holds, one list per worker. */
@@ -48,7 +48,7 @@ function assertExclusive(holds: readonly Hold[][]): void {
 }
 
 /** All holds in the order in which they began, each with the number of its worker. */
-export function inOrder(holds: readonly Hold[][]): (readonly [worker: number, hold: Hold])[] {
+function inOrder(holds: readonly Hold[][]): (readonly [worker: number, hold: Hold])[] {
   const all = holds.flatMap((own, worker) => own.map((hold) => [worker, hold] as const));
   return all.sort((a, b) => a[1][1] - b[1][1]);
 }
@@ -65,6 +65,26 @@ export function contested(holds: readonly Hold[][]): Sample {
   return {
     value: (all.length * 1000) / (lastMs - firstMs),
     more: { "longest wait ms": longestMs, "Jain index": jain(holds.map((own) => own.length)) },
+  };
+}
+
+/** How long the lock took from one worker to another; who takes it again hands nothing over. */
+export function handedOver(holds: readonly Hold[][]): Sample {
+  const gaps: number[] = [];
+  let last: readonly [worker: number, hold: Hold] | undefined;
+  for (const next of inOrder(holds)) {
+    if (last && last[0] !== next[0]) gaps.push(next[1][1] - last[1][2]);
+    last = next;
+  }
+  return lags(gaps);
+}
+
+/** How long single messages or handoffs took. */
+export function lags(tookMs: readonly number[]): Sample {
+  if (tookMs.length === 0) throw new Error("nothing was ever handed over");
+  return {
+    value: quantile(tookMs, 0.5),
+    more: { "p99 ms": quantile(tookMs, 0.99), handoffs: tookMs.length },
   };
 }
 

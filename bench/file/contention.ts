@@ -17,8 +17,9 @@ export const contention: Question = {
   unit: "grants/s",
   better: "higher",
   rounds: 3,
+  startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 1_000 : 5_000;
+    const forMs = isQuick ? 500 : 5_000;
     const folder = bench.make();
     return candidates
       .filter(({ role }) => role !== "floor")

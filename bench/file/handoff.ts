@@ -1,9 +1,8 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { contend, inOrder } from "../contention.js";
-import { type Contestant, type Question, quantile, type Sample } from "../contest.js";
-import type { Hold } from "../turns.js";
+import { contend, handedOver, lags } from "../contention.js";
+import type { Contestant, Question } from "../contest.js";
 import { BenchFolder } from "./bench-folder.js";
 import { candidates } from "./candidates.js";
 import type { Order } from "./contender.js";
@@ -23,8 +22,9 @@ export const handoff: Question = {
   unit: "ms p50",
   better: "lower",
   rounds: 7,
+  startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 500 : 2_000;
+    const forMs = isQuick ? 400 : 2_000;
     const folder = bench.make();
     const locking = candidates
       .filter(({ role }) => role !== "floor")
@@ -35,7 +35,7 @@ export const handoff: Question = {
           round: async () => {
             const shape = { lock: "two", workers: 1, forMs, holdMs: HOLD_MS };
             const order: Order = { candidate: name, folder, ...shape };
-            return sample(gapsOf(await contend(order, 2, CONTENDER)));
+            return handedOver(await contend(order, 2, CONTENDER));
           },
         }),
       );
@@ -48,17 +48,6 @@ export const handoff: Question = {
   close: () => bench.remove(),
 };
 
-/** From one process to the other; who takes the lock from himself hands nothing over. */
-function gapsOf(processes: readonly Hold[][]): number[] {
-  const gaps: number[] = [];
-  let last: readonly [worker: number, hold: Hold] | undefined;
-  for (const next of inOrder(processes)) {
-    if (last && last[0] !== next[0]) gaps.push(next[1][1] - last[1][2]);
-    last = next;
-  }
-  return gaps;
-}
-
 /** The same way without a lock: one process asks, the other answers. */
 function roundTrip(folder: string, forMs: number): Contestant {
   return {
@@ -69,18 +58,10 @@ function roundTrip(folder: string, forMs: number): Contestant {
       const child = fork(ECHO, [JSON.stringify(order)]);
       try {
         const [times] = await once(child, "message");
-        return sample(times as number[]);
+        return lags(times as number[]);
       } finally {
         child.kill("SIGKILL");
       }
     },
-  };
-}
-
-function sample(gaps: readonly number[]): Sample {
-  if (gaps.length === 0) throw new Error("the lock was never handed over");
-  return {
-    value: quantile(gaps, 0.5),
-    more: { "p99 ms": quantile(gaps, 0.99), handoffs: gaps.length },
   };
 }

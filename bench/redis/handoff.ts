@@ -1,9 +1,8 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { contend, inOrder } from "../contention.js";
-import { type Contestant, type Question, quantile } from "../contest.js";
-import type { Hold } from "../turns.js";
+import { contend, handedOver, lags } from "../contention.js";
+import type { Contestant, Question } from "../contest.js";
 import { candidates } from "./candidates.js";
 import { BenchRedis } from "./server.js";
 
@@ -22,7 +21,7 @@ export const handoff: Question = {
   rounds: 7,
   startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 150 : 2_000;
+    const forMs = isQuick ? 400 : 2_000;
     const port = await redis.start();
     const locking = candidates
       .filter(({ role }) => role !== "floor")
@@ -32,8 +31,7 @@ export const handoff: Question = {
           role,
           round: async () => {
             const order = { candidate: name, port, lock: name, workers: 1, forMs, holdMs: 3 };
-            const holds = inOrder(await contend(order, 2, CONTENDER));
-            return sample(handoffs(holds));
+            return handedOver(await contend(order, 2, CONTENDER));
           },
         }),
       );
@@ -54,30 +52,11 @@ function rawMessage(port: number, forMs: number): Contestant {
     round: async () => {
       const child = fork(ECHO, [JSON.stringify({ port, forMs })]);
       try {
-        const [lags] = await once(child, "message");
-        return sample(lags as number[]);
+        const [tookMs] = await once(child, "message");
+        return lags(tookMs as number[]);
       } finally {
         child.kill("SIGKILL");
       }
     },
-  };
-}
-
-/** Who takes the lock again after its own release hands nothing over. */
-function handoffs(holds: readonly (readonly [number, Hold])[]): number[] {
-  const gaps: number[] = [];
-  for (let at = 1; at < holds.length; at += 1) {
-    const [before, [, , releasedMs]] = holds[at - 1] as readonly [number, Hold];
-    const [worker, [, heldMs]] = holds[at] as readonly [number, Hold];
-    if (worker !== before) gaps.push(heldMs - releasedMs);
-  }
-  return gaps;
-}
-
-function sample(gaps: readonly number[]): { value: number; more: Record<string, number> } {
-  if (gaps.length === 0) throw new Error("the lock was never handed over");
-  return {
-    value: quantile(gaps, 0.5),
-    more: { "p99 ms": quantile(gaps, 0.99), handoffs: gaps.length },
   };
 }

@@ -20,7 +20,7 @@ export const oneName: Question = {
   rounds: 5,
   startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 150 : 3_000;
+    const forMs = isQuick ? 400 : 3_000;
     const port = await redis.start();
     return candidates
       .filter(({ role }) => role !== "floor")
