@@ -88,7 +88,13 @@ export class Withdrawals {
     for (let failures = 1; !session.isOver; failures += 1) {
       try {
         return await this.#leave(entry, session, { look }, CALL_MS);
-      } catch {
+      } catch (error) {
+        if (error instanceof StoreError && !error.retryable) {
+          // To ask again would not help: if the entry is there, it ends with its session.
+          session.retire();
+          session.remove(entry);
+          return null;
+        }
         await this.#pause(pauseAfter(failures));
       }
     }
