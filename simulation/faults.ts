@@ -1,13 +1,13 @@
 import { Chance } from "./chance.js";
 import type { Fault, Plan } from "./plan.js";
 import type { Program } from "./program.js";
-import type { StoreServer } from "./store-server.js";
+import type { StoreSide } from "./store-server.js";
 import type { World } from "./world.js";
 
 /** Who faults can befall. */
 export interface Victims {
   readonly world: World;
-  readonly server: StoreServer;
+  readonly server: StoreSide;
   programs(): readonly Program[];
   /** Another program takes the place of one that crashed. */
   replace(program: Program): void;
@@ -55,6 +55,10 @@ function strike(fault: Fault, plan: Plan, victims: Victims, chance: Chance): voi
       return server.stall(chance.spread(5, 1.5 * ttlMs));
     case "step":
       return server.step(chance.pick(STEPS_MS));
+    case "wall":
+      return program.process.setWall(chance.pick(plan.wallsMs));
+    case "save":
+      return server.save();
     case "restart":
     case "forget":
       return server.restart(chance.spread(1, ttlMs), fault === "forget");

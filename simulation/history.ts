@@ -167,6 +167,13 @@ export interface Forgot {
   readonly type: "forgot";
 }
 
+/** Something befell one of the nodes of a quorum, or it was told something. */
+export interface NodeEvent {
+  readonly type: "node";
+  readonly node: number;
+  readonly what: string;
+}
+
 /** No fault is injected from here on, and none has an effect any more. */
 export interface Calm {
   readonly type: "calm";
@@ -199,6 +206,7 @@ export type Happening =
   | Suspected
   | Stepped
   | Forgot
+  | NodeEvent
   | Calm
   | LeftBehind;
 

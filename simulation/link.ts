@@ -1,11 +1,14 @@
 import type { Command, Push, View } from "../src/rules/ledger-command.js";
-import type { Traits } from "../src/store.js";
+import type { Store, Traits } from "../src/store.js";
 import type { Arbiter, Execution } from "../src/stores/arbiter/arbiter.js";
+import { ArbiterStore } from "../src/stores/arbiter/arbiter-store.js";
 import type { Port } from "../src/time/port.js";
 import type { StoreServer } from "./store-server.js";
 
 /** A way to the store, and what can happen to it. */
-export interface Link extends Arbiter {
+export interface Way {
+  /** The store is in this very process. */
+  readonly isLocal: boolean;
   /** Calls without an answer. */
   readonly callsUnderWay: number;
   /** The process is gone; the store notices it after a while, or never does (null). */
@@ -16,6 +19,14 @@ export interface Link extends Arbiter {
   reset(): void;
   /** The connections break as soon as something is under way on them. */
   resetNext(): void;
+  /** The real store, over this way. */
+  openStore(claimMs: number | undefined): Store;
+}
+
+export type Link = Arbiter & Way;
+
+export function storeOver(link: Link, claimMs: number | undefined): Store {
+  return new ArbiterStore(link, claimMs === undefined ? {} : { claimMs });
 }
 
 export const TRAITS: Traits = {
@@ -44,6 +55,10 @@ export class LocalLink implements Link {
   constructor(port: Port, server: StoreServer) {
     this.port = port;
     this.#server = server;
+  }
+
+  openStore(claimMs: number | undefined): Store {
+    return storeOver(this, claimMs);
   }
 
   shardOf(): string {

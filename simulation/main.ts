@@ -11,6 +11,7 @@ const USAGE = `npm run simulate -- [options]
   --count N       how many seeds to run, one after the other (default: 1 with --seed, else 200)
   --clients N     how many programs contend (default: 2 to 4, as the seed says)
   --minutes N     how long they do, in simulated time (default: as the seed says)
+  --quorum        several nodes decide by majority, not one store
   --hash          print the hash of every history
   --history       print every history
   --mutants       plant every known bug and show which seed finds it; or only those
@@ -28,6 +29,7 @@ async function runSeeds(): Promise<number> {
   const clients = wholeOf("clients", 1);
   const minutes = numberOf("minutes", 0.01);
   const options: PlanOptions = {
+    family: values.quorum ? "quorum" : "arbiter",
     ...(clients === undefined ? {} : { clients }),
     ...(minutes === undefined ? {} : { minutes }),
   };
@@ -50,9 +52,11 @@ async function runSeeds(): Promise<number> {
   return 0;
 }
 
-function report(verdict: Verdict, violation: Violation, { clients, minutes }: PlanOptions): void {
+function report(verdict: Verdict, violation: Violation, planned: PlanOptions): void {
+  const { family, clients, minutes } = planned;
   const { plan, history, violations } = verdict;
   const options = [
+    family === "quorum" ? "--quorum " : "",
     `--seed ${plan.seed}`,
     clients === undefined ? "" : ` --clients ${clients}`,
     minutes === undefined ? "" : ` --minutes ${minutes}`,
@@ -82,6 +86,7 @@ function parse() {
         count: { type: "string" },
         clients: { type: "string" },
         minutes: { type: "string" },
+        quorum: { type: "boolean", default: false },
         hash: { type: "boolean", default: false },
         history: { type: "boolean", default: false },
         mutants: { type: "boolean", default: false },

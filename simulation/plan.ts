@@ -1,6 +1,7 @@
 /** What a seed means: how many programs do what, in which weather, and what befalls them. */
 import { Chance } from "./chance.js";
 import type { Kind } from "./operation.js";
+import { quorumPlan } from "./quorum/quorum-plan.js";
 import { FAIR, type Weather } from "./weather.js";
 
 /**
@@ -32,12 +33,16 @@ export const FAULTS = [
   "step",
   "restart",
   "forget",
+  "wall",
+  "save",
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
 export interface Plan {
   readonly seed: number;
   readonly profile: Profile;
+  /** How many nodes decide by majority; 0: one store decides alone. */
+  readonly nodes: number;
   readonly programs: number;
   /** How many things a program does at the same time. */
   readonly tasks: number;
@@ -58,6 +63,8 @@ export interface Plan {
   /** How far the clocks of programs and store may run off. */
   readonly drift: number;
   readonly leasesStep: boolean;
+  /** How far the wall clocks of programs may be off, each as it happens. */
+  readonly wallsMs: readonly number[];
   readonly faults: Readonly<Record<Fault, number>>;
   readonly faultEveryMs: number;
   /** How long a program blocks or is paused, in parts of the ttl. */
@@ -67,6 +74,8 @@ export interface Plan {
 }
 
 export interface PlanOptions {
+  /** "quorum": several nodes decide by majority. */
+  readonly family?: "arbiter" | "quorum";
   readonly clients?: number;
   readonly minutes?: number;
 }
@@ -81,6 +90,8 @@ const NO_FAULTS: Record<Fault, number> = {
   step: 0,
   restart: 0,
   forget: 0,
+  wall: 0,
+  save: 0,
 };
 
 const TROUBLES: Record<Profile, Partial<Record<Fault, number>>> = {
@@ -124,7 +135,12 @@ const BLOCKS: Partial<Record<Profile, number>> = {
   local: 0.1,
 };
 
-export function planOf(seed: number, { clients, minutes }: PlanOptions = {}): Plan {
+export function planOf(seed: number, options: PlanOptions = {}): Plan {
+  const plan = arbiterPlan(seed, options);
+  return options.family === "quorum" ? quorumPlan(plan) : plan;
+}
+
+function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
   const chance = new Chance(seed, "plan");
   const profile = PROFILES[seed % PROFILES.length] as Profile;
   const ttlMs = chance.pick([300, 1_000, 3_000, 12_000]);
@@ -134,6 +150,7 @@ export function planOf(seed: number, { clients, minutes }: PlanOptions = {}): Pl
   return {
     seed,
     profile,
+    nodes: 0,
     programs: clients ?? chance.whole(2, 4),
     tasks: profile === "crash" || style === "cohort" ? chance.whole(3, 5) : chance.whole(1, 3),
     names: chance.isLucky(0.7) ? ["a"] : ["a", "b"],
@@ -159,6 +176,7 @@ export function planOf(seed: number, { clients, minutes }: PlanOptions = {}): Pl
     // Pushes are believed only where the clocks are as good as that belief assumes.
     drift: isRough ? 0.0045 : profile === "clocks" || profile === "storm" ? 0.0004 : 0.00002,
     leasesStep: profile !== "local" && chance.isLucky(0.7),
+    wallsMs: [0],
     faults: { ...NO_FAULTS, ...TROUBLES[profile] },
     faultEveryMs: chance.spread(profile === "crash" ? 2 * ttlMs : ttlMs / 2, 4 * ttlMs),
     freezeParts: profile === "busy" || profile === "local" ? [0.05, 0.4] : [0.1, 3],

@@ -32,6 +32,8 @@ export class SimulatedProcess implements Inhabitant {
   #aheadMs = 0;
   #blockedUntilMs = 0;
   #suspendedMs = 0;
+  /** How far its wall clock is ahead of the world's. */
+  #wallMs = 0;
   #isBlind = false;
   #messagesFirst = false;
   #ids = 0;
@@ -162,6 +164,11 @@ export class SimulatedProcess implements Inhabitant {
     this.#freeze("suspended", this.#frozenUntilMs - this.#world.nowMs);
   }
 
+  /** Its wall clock is set: nothing but what it shows changes. */
+  setWall(aheadMs: number): void {
+    this.#wallMs = aheadMs;
+  }
+
   crash(): void {
     this.#isAlive = false;
     for (const timer of this.#timers.keys()) this.#world.cancel(timer);
@@ -179,7 +186,7 @@ export class SimulatedProcess implements Inhabitant {
   #clock(): Clock {
     const localMs = (): number => START_MS + this.nowMs * this.rate;
     const monotonic = (): number => START_MS + (this.nowMs - this.#suspendedMs) * this.rate;
-    const wallUs = (): number => WALL_US + Math.floor(localMs() * 1000);
+    const wallUs = (): number => WALL_US + Math.floor((localMs() + this.#wallMs) * 1000);
     const aware = suspendAware({ nowMs: monotonic, exactMs: monotonic, wallUs }, () => {
       return Math.floor(localMs() / UPTIME_STEP_MS) * UPTIME_STEP_MS;
     });

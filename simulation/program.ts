@@ -7,10 +7,9 @@ import { Holdfast } from "../src/holdfast.js";
 import type { HeldLease, Lease } from "../src/lease/lease.js";
 import type { Lock } from "../src/locks/lock.js";
 import type { AcquireOptions } from "../src/options.js";
-import { ArbiterStore } from "../src/stores/arbiter/arbiter-store.js";
 import type { Chance } from "./chance.js";
 import type { Happening, History } from "./history.js";
-import type { Link } from "./link.js";
+import type { Way } from "./link.js";
 import { drawOperation, type Operation } from "./operation.js";
 import { isHealthy, type Plan } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
@@ -22,7 +21,7 @@ const LONGEST_TRY_MS = 30_000;
 export class Program {
   readonly id: string;
   readonly process: SimulatedProcess;
-  readonly link: Link;
+  readonly link: Way;
   readonly #plan: Plan;
   readonly #history: History;
   readonly #chance: Chance;
@@ -38,7 +37,7 @@ export class Program {
   constructor(
     id: string,
     process: SimulatedProcess,
-    link: Link,
+    link: Way,
     plan: Plan,
     history: History,
     chance: Chance,
@@ -49,9 +48,7 @@ export class Program {
     this.#plan = plan;
     this.#history = history;
     this.#chance = chance;
-    const { claimMs } = plan;
-    const store = new ArbiterStore(link, claimMs === undefined ? {} : { claimMs });
-    this.#holdfast = new Holdfast(store);
+    this.#holdfast = new Holdfast(link.openStore(plan.claimMs));
     this.#witness = new Witness(process, history);
     // Several programs in one process cannot be told apart by its timers.
     if (isHealthy(plan) && !link.isLocal) process.onTurnEnd(() => this.#checkKeptAlive());

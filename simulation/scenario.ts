@@ -2,11 +2,13 @@
 import { Chance } from "./chance.js";
 import { injectFaults } from "./faults.js";
 import { History } from "./history.js";
-import { type Link, LocalLink } from "./link.js";
+import { LocalLink, type Way } from "./link.js";
 import { isHealthy, isSteady, type Plan } from "./plan.js";
 import { SimulatedProcess } from "./process.js";
 import { Program } from "./program.js";
-import { StoreServer } from "./store-server.js";
+import { NodeFleet } from "./quorum/node-fleet.js";
+import { QuorumLink } from "./quorum/quorum-link.js";
+import { StoreServer, type StoreSide } from "./store-server.js";
 import { SimulatedLink } from "./transport.js";
 import { FAIR, longestDelayMs } from "./weather.js";
 import { World } from "./world.js";
@@ -23,11 +25,12 @@ export class Scenario {
   readonly history: History = new History();
   readonly world: World = new World();
   readonly #plan: Plan;
-  readonly #server: StoreServer;
+  readonly #server: StoreSide;
+  readonly #newLink: (id: string, process: SimulatedProcess) => Way;
   readonly #chance: Chance;
   readonly #programs: Program[] = [];
   /** Where all programs are in one process with their store. */
-  readonly #local: { readonly process: SimulatedProcess; link(): Link } | null = null;
+  readonly #local: { readonly process: SimulatedProcess; link(): Way } | null = null;
   #weather = FAIR;
   #restarts = 0;
 
@@ -40,15 +43,23 @@ export class Scenario {
       // One process, one clock: the store's is that of the programs, also in the middle of a turn.
       const process = this.#newProcess("p");
       const clock = { leasesStep, rate: process.rate, nowMs: () => process.nowMs };
-      this.#server = new StoreServer(this.history, clock);
-      this.#local = { process, link: () => new LocalLink(process.port, this.#server) };
+      const server = new StoreServer(this.history, clock);
+      const link = (): Way => new LocalLink(process.port, server);
+      this.#server = server;
+      this.#newLink = link;
+      this.#local = { process, link };
       return;
     }
-    this.#server = new StoreServer(this.history, {
-      rate,
-      leasesStep,
-      nowMs: () => this.world.nowMs,
-    });
+    const nowMs = (): number => this.world.nowMs;
+    if (plan.nodes > 0) {
+      const fleet = this.#newFleet(nowMs);
+      this.#server = fleet;
+      this.#newLink = (id, process) => this.#newQuorumLink(id, process, fleet);
+      return;
+    }
+    const server = new StoreServer(this.history, { rate, leasesStep, nowMs });
+    this.#server = server;
+    this.#newLink = (id, process) => this.#newSimulatedLink(id, process, server);
   }
 
   /** When faults end, when their effects have, and when the last of the work has to be done. */
@@ -122,14 +133,37 @@ export class Scenario {
 
   #newProcess(id: string): SimulatedProcess {
     const chance = new Chance(this.#plan.seed, `process ${id}`);
-    return new SimulatedProcess(id, this.#rate(), this.world, this.history, chance);
+    const process = new SimulatedProcess(id, this.#rate(), this.world, this.history, chance);
+    process.setWall(new Chance(this.#plan.seed, `wall ${id}`).pick(this.#plan.wallsMs));
+    return process;
   }
 
-  #newLink(id: string, process: SimulatedProcess): Link {
+  #newFleet(nowMs: () => number): NodeFleet {
+    const { seed, nodes, ttlsMs, renewalParts } = this.#plan;
+    const longestMs = Math.max(...ttlsMs) * Math.max(1, ...renewalParts);
+    const clock = { nowMs, rate: () => this.#rate() };
+    const chance = new Chance(seed, "nodes");
+    const fleet = new NodeFleet(nodes, longestMs, clock, this.history, chance);
+    fleet.initiate(Math.min(...ttlsMs));
+    return fleet;
+  }
+
+  #newQuorumLink(id: string, process: SimulatedProcess, fleet: NodeFleet): Way {
+    const { seed, ttlsMs } = this.#plan;
+    return new QuorumLink(process, {
+      world: this.world,
+      fleet,
+      chance: new Chance(seed, `network ${id}`),
+      maxTtlMs: Math.min(...ttlsMs),
+      weather: () => this.#weather,
+    });
+  }
+
+  #newSimulatedLink(id: string, process: SimulatedProcess, server: StoreServer): Way {
     const { seed, believesPushes } = this.#plan;
     return new SimulatedLink(process, believesPushes, {
       world: this.world,
-      server: this.#server,
+      server,
       chance: new Chance(seed, `network ${id}`),
       weather: () => this.#weather,
     });

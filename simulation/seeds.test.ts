@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { simulate } from "./built-simulation.js";
 
 const SEEDS = process.env.HOLDFAST_FULL ? 20_000 : 2_000;
+const QUORUM_SEEDS = process.env.HOLDFAST_FULL ? 10_000 : 600;
 const PATIENCE_MS = 30 * 60_000;
 
 describe("all seeds", () => {
@@ -12,10 +13,22 @@ describe("all seeds", () => {
   });
 });
 
-describe("a history", () => {
+describe("all seeds of a quorum", () => {
+  it.concurrent.each([0, QUORUM_SEEDS / 2])(
+    "pass, from %d on",
+    { timeout: PATIENCE_MS },
+    async (seed) => {
+      const count = `${QUORUM_SEEDS / 2}`;
+      const { code, output } = await simulate("--quorum", "--seed", `${seed}`, "--count", count);
+      expect(code, output).toBe(0);
+    },
+  );
+});
+
+describe.each([[[]], [["--quorum"]]])("a history %j", (plans) => {
   it("is the same for the same seed, and another for another", async () => {
     const run = (): Promise<{ output: string }> =>
-      simulate("--seed", "7", "--count", "30", "--hash");
+      simulate("--seed", "7", "--count", "30", "--hash", ...plans);
     const [first, second] = await Promise.all([run(), run()]);
     const hashes = first.output.split("\n").slice(0, 30);
     expect(second.output.split("\n").slice(0, 30)).toEqual(hashes);

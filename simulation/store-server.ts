@@ -19,10 +19,24 @@ export interface StoreClock {
   readonly leasesStep: boolean;
 }
 
+/** What the store's side is to a scenario. */
+export interface StoreSide {
+  /** Names that it still keeps. */
+  readonly size: number;
+  /** By how much its clock was set back in all: so much longer may leases last. */
+  readonly setBackMs: number;
+  census(): { holders: number; waiters: number };
+  step(byMs: number): void;
+  stall(forMs: number): void;
+  restart(downMs: number, forgets: boolean): void;
+  /** Saves what it has, where that is not always saved. */
+  save(): void;
+}
+
 /** Delivers a push; false when the client is known to be gone. */
 export type Deliver = (push: Push) => boolean;
 
-export class StoreServer {
+export class StoreServer implements StoreSide {
   readonly #history: History;
   readonly #clock: StoreClock;
   readonly #account: Account;
@@ -90,7 +104,6 @@ export class StoreServer {
     this.#onRestart.add(listener);
   }
 
-  /** By how much its clock was set back in all: so much longer may leases last. */
   get setBackMs(): number {
     return this.#setBackMs;
   }
@@ -117,6 +130,8 @@ export class StoreServer {
     }
     for (const listener of this.#onRestart) listener();
   }
+
+  save(): void {}
 
   #instant(): { us: number; wallUs: number } {
     const { rate, leasesStep } = this.#clock;

@@ -5,11 +5,11 @@
  */
 import { StoreError } from "../src/errors.js";
 import type { Command, Push, View } from "../src/rules/ledger-command.js";
-import type { Traits } from "../src/store.js";
+import type { Store, Traits } from "../src/store.js";
 import type { Execution } from "../src/stores/arbiter/arbiter.js";
 import type { Port } from "../src/time/port.js";
 import type { Chance } from "./chance.js";
-import { type Link, TRAITS } from "./link.js";
+import { type Link, storeOver, TRAITS } from "./link.js";
 import type { SimulatedProcess } from "./process.js";
 import type { StoreServer } from "./store-server.js";
 import { delayOf, type Weather } from "./weather.js";
@@ -60,6 +60,10 @@ export class SimulatedLink implements Link {
 
   get callsUnderWay(): number {
     return this.#calls.size;
+  }
+
+  openStore(claimMs: number | undefined): Store {
+    return storeOver(this, claimMs);
   }
 
   shardOf(): string {

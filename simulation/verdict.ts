@@ -10,8 +10,9 @@ import { checkNeedlessLoss } from "./checkers/needless-loss.js";
 import { checkTokenOrder } from "./checkers/token-order.js";
 import { checkRevocation, checkToldInTime } from "./checkers/told-in-time.js";
 import type { Violation } from "./checkers/violation.js";
-import type { History } from "./history.js";
+import type { Entry, History } from "./history.js";
 import { isHealthy, isSteady, type Plan, type PlanOptions, planOf } from "./plan.js";
+import { NODE_TIMEOUT_MS } from "./quorum/quorum-link.js";
 import { Scenario } from "./scenario.js";
 import { longestDelayMs } from "./weather.js";
 
@@ -47,6 +48,22 @@ export async function judge(seed: number, options: PlanOptions = {}): Promise<Ve
 
 function check(plan: Plan, history: History): Violation[] {
   const entries = history.entries();
+  return plan.nodes > 0 ? checkQuorum(entries) : checkArbiter(plan, entries);
+}
+
+/** No order among those who wait is promised, nor when a node is let in again. */
+function checkQuorum(entries: readonly Entry[]): Violation[] {
+  return [
+    ...checkExclusionByBelief(entries),
+    ...checkExclusionByProbes(entries),
+    ...checkTokenOrder(entries),
+    // Who gives up says so on all nodes, maybe after nodes were asked and told what they need.
+    ...checkToldInTime(entries, 16 * NODE_TIMEOUT_MS),
+    ...checkLeftovers(entries),
+  ];
+}
+
+function checkArbiter(plan: Plan, entries: readonly Entry[]): Violation[] {
   const hasStrays = plan.weather.copies > 0;
   const delayMs = longestDelayMs(plan.weather);
   return [

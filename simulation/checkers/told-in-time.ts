@@ -34,15 +34,16 @@ const SLEEP_SLACK_MS = 1_050;
 const TRY_SLACK_MS = 5_000;
 const LONGEST_RELEASE_MS = 5_000;
 
-export function checkToldInTime(entries: readonly Entry[]): Violation[] {
+/** `leaveMs`: how long a store may take to say that nobody waits any more. */
+export function checkToldInTime(entries: readonly Entry[], leaveMs = 0): Violation[] {
   const attention = new Attention(entries);
   const endMs = entries.at(-1)?.atMs ?? 0;
   return [...livesOf(entries).values()].flatMap((life) => {
     const { asked } = life;
     const problem =
-      checkOutcome(life, attention, endMs) ??
+      checkOutcome(life, attention, endMs, leaveMs) ??
       checkLoss(life, attention, endMs) ??
-      checkRelease(life, attention, endMs);
+      checkRelease(life, attention, endMs, leaveMs);
     if (!problem) return [];
     const { message, dueMs } = problem;
     const fromMs = asked.atMs;
@@ -56,11 +57,12 @@ function checkOutcome(
   { asked, held, refused, endedMs }: Life,
   attention: Attention,
   endMs: number,
+  leaveMs: number,
 ): Problem {
   const { process, lease, atMs, withinMs } = asked;
   const toldMs = held?.atMs ?? refused?.atMs ?? Number.POSITIVE_INFINITY;
   if (attention.wasSuspended(process, atMs, Math.min(toldMs, endMs))) return null;
-  const slackMs = asked.waits ? SLACK_MS : TRY_SLACK_MS;
+  const slackMs = asked.waits ? SLACK_MS + leaveMs : TRY_SLACK_MS;
   const dueMs = attention.latestMs(process, atMs + withinMs, slackMs);
   if (Math.min(toldMs, endedMs, endMs) <= dueMs) return null;
   return {
@@ -101,12 +103,13 @@ function checkRelease(
   { asked, releasing, released }: Life,
   attention: Attention,
   endMs: number,
+  leaveMs: number,
 ): Problem {
   if (!releasing || !released) return null;
   const { process, lease } = asked;
   const { atMs } = releasing;
   if (attention.wasSuspended(process, atMs, released.atMs)) return null;
-  const dueMs = attention.latestMs(process, atMs + LONGEST_RELEASE_MS, SLACK_MS);
+  const dueMs = attention.latestMs(process, atMs + LONGEST_RELEASE_MS, SLACK_MS + leaveMs);
   if (Math.min(released.atMs, endMs) <= dueMs) return null;
   return { message: `the release of ${lease} took too long`, dueMs };
 }

@@ -43,7 +43,7 @@ async function seek(mutant: Mutant, build: string): Promise<Catch> {
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
     const problem = plant(mutant, folder);
     if (problem) return { title: mutant.title, isCaught: false, line: problem };
-    const { code, output } = await runSeeds(folder);
+    const { code, output } = await runSeeds(folder, mutant);
     const [first = ""] = output.split("\n");
     const isCaught = code === 1 && first.startsWith("seed ");
     const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
@@ -66,10 +66,14 @@ export function plant({ title, also, ...edit }: Mutant, build: string): string |
   return null;
 }
 
-function runSeeds(folder: string): Promise<{ code: number | null; output: string }> {
+function runSeeds(
+  folder: string,
+  { planned, firstSeed = 0 }: Mutant,
+): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
     const main = join(folder, "simulation/main.js");
-    const args = [main, "--seed", "0", "--count", String(SEEDS)];
+    const seeds = ["--seed", String(firstSeed), "--count", String(SEEDS)];
+    const args = [main, ...seeds, ...(planned === "quorum" ? ["--quorum"] : [])];
     const child = spawn(process.execPath, args, {
       stdio: ["ignore", "pipe", "pipe"],
       timeout: PATIENCE_MS,

@@ -8,6 +8,16 @@ import { family } from "./family.js";
 import { lease } from "./lease.js";
 import { ledger } from "./ledger.js";
 import type { Mutant } from "./mutant.js";
+import { quorum } from "./quorum.js";
 import { rules } from "./rules.js";
 
-export const mutants: readonly Mutant[] = [...rules, ...ledger, ...family, ...lease, ...cohort];
+const quorumMutants = quorum.map((mutant) => ({ ...mutant, planned: "quorum" as const }));
+
+export const mutants: readonly Mutant[] = [
+  ...rules,
+  ...ledger,
+  ...family,
+  ...lease,
+  ...cohort,
+  ...quorumMutants,
+];

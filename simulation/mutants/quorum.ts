@@ -1,0 +1,102 @@
+import type { Mutant } from "./mutant.js";
+
+const NODE = "stores/redlock/node-rules.js";
+const BALLOT = "stores/redlock/ballot.js";
+const ADMISSION = "stores/redlock/admission.js";
+const ACQUISITION = "stores/redlock/acquisition.js";
+
+/** In the quorum family: what a node, a proposer or the admission of nodes would do wrong. */
+export const quorum: readonly Mutant[] = [
+  {
+    title: "quorum: a node votes below its ballot",
+    file: NODE,
+    find: "if (ballot <= stored) {",
+    replace: "if (lock && ballot < stored) {",
+  },
+  {
+    title: "quorum: votes for a lower ballot count",
+    firstSeed: 90,
+    file: ACQUISITION,
+    find: "const round = this.#vote(claim, ballot);",
+    replace: `const round = this.#vote(claim, ballot);
+            if (raises > 0) {
+                for (const [at, vote] of this.lastAnswers.entries()) {
+                    if (vote?.type === "granted") round.answers[at] = vote;
+                }
+            }
+            this.lastAnswers = round.answers;`,
+  },
+  {
+    title: "quorum: a vote takes what another holds",
+    file: NODE,
+    find: "if (lock && lock.owner !== owner) {",
+    replace: "if (lock && lock.owner !== owner && ballot <= stored) {",
+  },
+  {
+    title: "quorum: half of the nodes are enough",
+    file: BALLOT,
+    find: "return Math.floor(nodes / 2) + 1;",
+    replace: "return Math.max(1, Math.floor(nodes / 2));",
+  },
+  {
+    title: "quorum: a deadline counts from the answers",
+    firstSeed: 175,
+    file: ACQUISITION,
+    find: "deadlineOf(answers, sentMs, driftFactor)",
+    replace: "deadlineOf(answers, port.clock.nowMs(), driftFactor)",
+  },
+  {
+    title: "quorum: a renewal counts from its answers",
+    firstSeed: 800,
+    file: "stores/redlock/redlock-store.js",
+    find: "deadlineOf(poll.answers, poll.sentMs, ",
+    replace: "deadlineOf(poll.answers, this.port.clock.nowMs(), ",
+  },
+  {
+    title: "quorum: a late grant is kept",
+    file: ACQUISITION,
+    find: "if (!isLate && !this.#isEnded) {",
+    replace: "if (!this.#isEnded) {",
+  },
+  {
+    title: "quorum: a failed round is not given back",
+    file: ACQUISITION,
+    find: "if (isTaken || raises > 0)",
+    replace: "if (false)",
+  },
+  {
+    title: "quorum: a renewal shortens",
+    file: NODE,
+    find: "const untilMs = Math.max(lock.untilMs, ms(nowUs) + ttlMs);",
+    replace: "const untilMs = ms(nowUs) + ttlMs;",
+  },
+  {
+    title: "quorum: a restarted node votes at once",
+    firstSeed: 235,
+    file: NODE,
+    find: 'how === "join" ? ms(nowUs) + maxTtlMs',
+    replace: 'how === "join" ? 0',
+  },
+  {
+    title: "quorum: the marker of an earlier process counts",
+    file: NODE,
+    find: `if (marker?.run !== run)
+        return { type: "asleep", why: "unmarked" };`,
+    replace: `if (!marker)
+        return { type: "asleep", why: "unmarked" };`,
+  },
+  {
+    title: "quorum: a restarted node does not ask how long leases are",
+    firstSeed: 265,
+    file: ADMISSION,
+    find: "const longestMs = Math.max(maxTtlMs, ...markers.map((one) => one.maxTtlMs));",
+    replace: "const longestMs = maxTtlMs / 3;",
+  },
+  {
+    title: "quorum: long leases are not announced",
+    firstSeed: 315,
+    file: NODE,
+    find: 'return maxTtlMs < ttlMs ? { type: "asleep", why: "short", maxTtlMs } : null;',
+    replace: "return null;",
+  },
+];

@@ -1,0 +1,129 @@
+/**
+ * The nodes of a quorum, and what befalls them: at any time fewer than half of them have forgotten
+ * something, or have a clock that jumped.
+ */
+import { majorityOf } from "../../src/stores/redlock/ballot.js";
+import type { Chance } from "../chance.js";
+import type { History } from "../history.js";
+import type { StoreSide } from "../store-server.js";
+import { QuorumAccount } from "./quorum-account.js";
+import { QuorumNode } from "./quorum-node.js";
+
+export interface FleetClock {
+  nowMs(): number;
+  /** How fast the clock of one more node runs. */
+  rate(): number;
+}
+
+/** Gets what a node says to a channel. */
+export type Listener = (message: string) => void;
+
+export interface Member {
+  readonly node: QuorumNode;
+  readonly listeners: Map<string, Listener>;
+  /** Called when its process ends. */
+  readonly onRestart: Set<() => void>;
+}
+
+export class NodeFleet implements StoreSide {
+  readonly members: readonly Member[];
+  readonly setBackMs = 0;
+  readonly #clock: FleetClock;
+  readonly #history: History;
+  readonly #chance: Chance;
+  readonly #account: QuorumAccount;
+  readonly #longestMs: number;
+  /** World time until which a node may be wrong because its clock jumped. */
+  readonly #wrongUntilMs = new Map<number, number>();
+
+  constructor(
+    size: number,
+    longestMs: number,
+    clock: FleetClock,
+    history: History,
+    chance: Chance,
+  ) {
+    this.#clock = clock;
+    this.#history = history;
+    this.#chance = chance;
+    this.#longestMs = longestMs;
+    this.#account = new QuorumAccount(history, size);
+    this.members = Array.from({ length: size }, (_, at) => {
+      const listeners = new Map<string, Listener>();
+      const publish = (channel: string, message: string): boolean => {
+        listeners.get(channel)?.(message);
+        return listeners.has(channel);
+      };
+      const node = new QuorumNode(`n${at}`, clock.rate(), clock.nowMs, publish);
+      return { node, listeners, onRestart: new Set() };
+    });
+  }
+
+  get size(): number {
+    return this.census().holders;
+  }
+
+  execute(at: number, name: string, args: readonly string[]): unknown {
+    const answer = this.members[at]?.node.execute(name, args);
+    this.#account.after(this.#clock.nowMs(), at, name, args, answer);
+    if (args[0] === "mark" || args[0] === "admit") this.#record(at, `${args.join(" ")}: ${answer}`);
+    return answer;
+  }
+
+  initiate(maxTtlMs: number): void {
+    const set = this.members.map(({ node }) => node.name).join(",");
+    for (const { node } of this.members) node.initiate(set, maxTtlMs);
+  }
+
+  census(): { holders: number; waiters: number } {
+    const holders = this.members.reduce((sum, { node }) => sum + node.keys, 0);
+    return { holders, waiters: 0 };
+  }
+
+  step(byMs: number): void {
+    const at = this.#pick();
+    if (at === null) return;
+    // A jump ahead takes away its vote, and a holder on a bare majority has none to spare.
+    if (byMs > 0) this.#history.record(this.#clock.nowMs(), { type: "stepped", byMs });
+    this.#wrongUntilMs.set(at, this.#clock.nowMs() + 3 * this.#longestMs + Math.abs(byMs));
+    this.members[at]?.node.step(byMs);
+    this.#record(at, `steps by ${byMs}`);
+  }
+
+  stall(forMs: number): void {
+    const at = this.#chance.whole(0, this.members.length - 1);
+    const { node } = this.members[at] as Member;
+    node.busyUntilMs = this.#clock.nowMs() + forMs;
+    this.#record(at, `stalls for ${forMs.toFixed(0)}`);
+  }
+
+  /** `isEmpty`: without what it had saved. */
+  restart(downMs: number, isEmpty: boolean): void {
+    const at = this.#pick();
+    const member = at === null ? undefined : this.members[at];
+    if (at === null || !member) return;
+    member.node.restart(downMs, isEmpty);
+    member.listeners.clear();
+    this.#record(at, isEmpty ? "restarts empty" : "restarts with what it saved");
+    for (const listener of [...member.onRestart]) listener();
+  }
+
+  /** Nodes save what they have, at any time. */
+  save(): void {
+    this.#chance.pick(this.members).node.save();
+  }
+
+  /** A node to which something may happen, if any: the others still make a majority that knows. */
+  #pick(): number | null {
+    const nowMs = this.#clock.nowMs();
+    const at = this.#chance.whole(0, this.members.length - 1);
+    const others = this.members.filter(({ node }, other) => {
+      return other !== at && node.isInformed && (this.#wrongUntilMs.get(other) ?? 0) < nowMs;
+    });
+    return others.length >= majorityOf(this.members.length) ? at : null;
+  }
+
+  #record(at: number, what: string): void {
+    this.#history.record(this.#clock.nowMs(), { type: "node", node: at, what });
+  }
+}

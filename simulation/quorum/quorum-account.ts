@@ -1,0 +1,66 @@
+import { majorityOf } from "../../src/stores/redlock/ballot.js";
+import type { History } from "../history.js";
+
+interface Candidate {
+  readonly owner: string;
+  readonly ballot: number;
+  /** Until when each of the nodes stands by its vote, in world time. */
+  readonly votes: Map<number, number>;
+}
+
+/**
+ * What the nodes did together, told from what each of them was asked and answered: a grant is the
+ * votes of a majority for one owner at one ballot, none of them taken back or over.
+ */
+export class QuorumAccount {
+  readonly #history: History;
+  readonly #majority: number;
+  readonly #candidates = new Map<string, Candidate>();
+  /** By owner, the ballot of its grant: a late vote for one that it raised makes no other. */
+  readonly #granted = new Map<string, number>();
+
+  constructor(history: History, nodes: number) {
+    this.#history = history;
+    this.#majority = majorityOf(nodes);
+  }
+
+  after(
+    nowMs: number,
+    node: number,
+    name: string,
+    [verb, ...args]: readonly string[],
+    answer: unknown,
+  ): void {
+    const code = Array.isArray(answer) ? answer[0] : answer;
+    if (verb === "vote" && code === "G") {
+      const [, owner = "", ballot, ttl] = args;
+      const leftMs = Number(Array.isArray(answer) ? answer[1] : ttl);
+      this.#voted(nowMs, node, name, owner, Number(ballot), leftMs);
+    }
+    if (verb !== "release") return;
+    for (const { owner, votes } of this.#candidates.values()) {
+      if (owner === args[0]) votes.delete(node);
+    }
+  }
+
+  #voted(
+    nowMs: number,
+    node: number,
+    name: string,
+    owner: string,
+    ballot: number,
+    leftMs: number,
+  ): void {
+    const key = `${owner} ${ballot}`;
+    const fresh = { owner, ballot, votes: new Map<number, number>() };
+    const candidate = this.#candidates.get(key) ?? fresh;
+    this.#candidates.set(key, candidate);
+    // Clocks differ: a vote counts a little longer than it lasts.
+    candidate.votes.set(node, nowMs + leftMs * 1.02);
+    const standing = [...candidate.votes.values()].filter((untilMs) => untilMs > nowMs);
+    if (standing.length < this.#majority || ballot <= (this.#granted.get(owner) ?? 0)) return;
+    this.#granted.set(owner, ballot);
+    const all = { type: "granted", name, owner, client: owner, span: 1, isHandoff: false } as const;
+    this.#history.record(nowMs, { ...all, token: BigInt(ballot), clockUs: 0 });
+  }
+}

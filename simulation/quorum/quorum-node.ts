@@ -1,0 +1,212 @@
+/**
+ * One node of a quorum: the rules of a node in TypeScript behind a clock of its own, answering as
+ * the script does, in a process that stops, restarts, forgets, or comes back with what it had saved.
+ */
+import {
+  instruct,
+  type NodeState,
+  raise,
+  release,
+  renew,
+  revoke,
+  vote,
+} from "../../src/stores/redlock/node-rules.js";
+import type { Asleep } from "../../src/stores/redlock/vote.js";
+
+const WALL_US = 1_700_000_000_000_000;
+const ASLEEP = { unmarked: "U", young: "Q", unfloored: "F", short: "T", other_set: "S" } as const;
+
+/** Tells whoever listens to a channel; false when nobody does. */
+export type Publish = (channel: string, message: string) => boolean;
+
+export class QuorumNode {
+  readonly name: string;
+  readonly #nowMs: () => number;
+  readonly #rate: number;
+  readonly #publish: Publish;
+  /** By name, those who wait, in the order in which they came. */
+  readonly #waiters = new Map<string, Set<string>>();
+  #state: NodeState;
+  #saved: NodeState | null = null;
+  #runs = 0;
+  #steppedMs = 0;
+  #downUntilMs = 0;
+  busyUntilMs = 0;
+
+  constructor(name: string, rate: number, nowMs: () => number, publish: Publish) {
+    this.name = name;
+    this.#rate = rate;
+    this.#nowMs = nowMs;
+    this.#publish = publish;
+    this.#state = this.#born({ marker: null, names: new Map() });
+  }
+
+  get isDown(): boolean {
+    return this.#nowMs() < this.#downUntilMs;
+  }
+
+  /** It votes: it remembers everything, or has learned what it forgot. */
+  get isInformed(): boolean {
+    const { marker, run } = this.#state;
+    return marker?.run === run && marker.floor !== null;
+  }
+
+  /** Keys that have not expired. */
+  get keys(): number {
+    const nowMs = this.#nowUs() / 1000;
+    return [...this.#state.names.values()].filter(({ lock }) => (lock?.untilMs ?? 0) > nowMs)
+      .length;
+  }
+
+  /** As if it had been told long ago. */
+  initiate(set: string, maxTtlMs: number): void {
+    this.#state.marker = { run: this.#state.run, set, fromMs: 0, maxTtlMs, floor: 0, top: 0 };
+  }
+
+  save(): void {
+    this.#saved = structuredClone(this.#state);
+  }
+
+  step(byMs: number): void {
+    this.#steppedMs += byMs;
+  }
+
+  restart(downMs: number, isEmpty: boolean): void {
+    this.#downUntilMs = this.#nowMs() + downMs;
+    this.#waiters.clear();
+    const kept = this.#saved && !isEmpty ? structuredClone(this.#saved) : null;
+    this.#state = this.#born(kept ?? { marker: null, names: new Map() });
+  }
+
+  /** One verb of the script, as its answer comes over the wire. */
+  execute(name: string, [verb, ...args]: readonly string[]): unknown {
+    const nowUs = this.#nowUs();
+    const node = this.#state;
+    const [first = "", second = "", third = "", fourth = "", fifth = ""] = args;
+    switch (verb) {
+      case "vote":
+        return this.#vote(name, nowUs, args);
+      case "renew": {
+        const request = { set: first, owner: second, ballot: Number(third), ttlMs: Number(fourth) };
+        const renewal = renew(node, name, nowUs, request);
+        if (renewal.type === "granted") {
+          return ["G", renewal.remainingMs, renewal.isRetaken ? 1 : 0];
+        }
+        if (renewal.type === "asleep") return sleepOf(renewal);
+        if (renewal.type === "revoked") return ["V", renewal.reason];
+        return [renewal.type === "replaced" ? "H" : "N"];
+      }
+      case "release": {
+        const request = { owner: first, ballot: Number(second), keepMs: Number(fourth) };
+        const [, , , , , waiter = ""] = args;
+        if (waiter !== "") this.#line(name).add(waiter);
+        const { type } = release(node, name, nowUs, request);
+        if (type === "released") this.#wake(name);
+        return codeOf(type);
+      }
+      case "revoke":
+        return codeOf(revoke(node, name, nowUs, { token: Number(first), reason: second }).type);
+      case "wait":
+        this.#line(name).add(first);
+        return this.#sight(name, nowUs);
+      case "leave":
+        this.#line(name).delete(first);
+        return 1;
+      case "look":
+        return this.#look(name, nowUs);
+      case "survey": {
+        const { run, startedMs, marker } = node;
+        const { set, fromMs, maxTtlMs, floor, top } = marker ?? {};
+        const uptime = Math.floor((nowUs / 1000 - startedMs) / 1000);
+        const told = [marker?.run, set, fromMs, maxTtlMs, floor, top].map((one) => `${one ?? ""}`);
+        return [run, `${uptime}`, `${nowUs}`, ...told];
+      }
+      case "mark": {
+        const how = third as "join" | "boot" | "now";
+        const floor = fifth === "" ? null : Number(fifth);
+        const told = { type: "mark", run: first, how, maxTtlMs: Number(fourth), floor } as const;
+        return instruct(node, nowUs, second, told) ? 1 : 0;
+      }
+      case "admit": {
+        const told = { type: "admit", run: first, floor: Number(second) } as const;
+        return instruct(node, nowUs, node.marker?.set ?? "", told) ? 1 : 0;
+      }
+      case "raise":
+        return raise(node, first, Number(second)) ? 1 : 0;
+      default:
+        throw new Error(`A node has no verb ${verb}.`);
+    }
+  }
+
+  #vote(name: string, nowUs: number, args: readonly string[]): unknown {
+    const [set = "", owner = "", ballot, ttl, , waiter = ""] = args;
+    const ttlMs = Number(ttl);
+    const answer = vote(this.#state, name, nowUs, { set, owner, ballot: Number(ballot), ttlMs });
+    switch (answer.type) {
+      case "granted":
+        this.#line(name).delete(waiter);
+        return answer.remainingMs === ttlMs ? "G" : ["G", answer.remainingMs];
+      case "held":
+        if (waiter !== "") this.#line(name).add(waiter);
+        return this.#sight(name, nowUs);
+      case "too_low":
+        return ["L", `${answer.stored}`];
+      case "asleep":
+        return sleepOf(answer);
+      default:
+        return ["A", `${nowUs}`];
+    }
+  }
+
+  #sight(name: string, nowUs: number): unknown {
+    const [value, pttl, text] = this.#look(name, nowUs);
+    const stored = text.split(" ")[0] || "0";
+    return value === "" ? ["O", stored, 0] : ["H", stored, pttl, value, text, 0];
+  }
+
+  #look(name: string, nowUs: number): [string, number, string, []] {
+    const { lock, ballot } = this.#state.names.get(name) ?? { lock: null, ballot: null };
+    const leftMs = (lock?.untilMs ?? 0) - Math.floor(nowUs / 1000);
+    if (!lock || leftMs <= 0) return ["", -2, `${ballot?.stored ?? 0}`, []];
+    const text = `${ballot?.stored ?? 0} H ${lock.owner} ${lock.token} ${lock.untilMs} - {}`;
+    return [lock.owner, leftMs, text, []];
+  }
+
+  #line(name: string): Set<string> {
+    const line = this.#waiters.get(name) ?? new Set();
+    this.#waiters.set(name, line);
+    return line;
+  }
+
+  /** Wakes the first waiter that can be reached. */
+  #wake(name: string): void {
+    const line = this.#line(name);
+    for (const waiter of line) {
+      const [channel = "", id = ""] = waiter.split("/");
+      if (this.#publish(channel, `w ${id}`)) return;
+      line.delete(waiter);
+    }
+  }
+
+  #born(kept: Pick<NodeState, "marker" | "names">): NodeState {
+    this.#runs += 1;
+    const { marker, names } = kept;
+    const startedMs = Math.floor(this.#nowUs() / 1000);
+    return { run: `${this.name}.${this.#runs}`, startedMs, marker, names };
+  }
+
+  #nowUs(): number {
+    return WALL_US + Math.floor((this.#nowMs() * this.#rate + this.#steppedMs) * 1000);
+  }
+}
+
+function sleepOf(answer: Asleep): unknown {
+  const code = ASLEEP[answer.why];
+  if (answer.why === "young") return [code, `${answer.waitMs}`];
+  if (answer.why === "short") return [code, `${answer.maxTtlMs}`];
+  return answer.why === "other_set" ? [code, answer.set] : [code];
+}
+
+function codeOf(type: string): number {
+  return type === "released" ? 1 : type === "absent" ? 0 : -1;
+}

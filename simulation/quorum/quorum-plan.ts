@@ -1,0 +1,40 @@
+import { Chance } from "../chance.js";
+import type { Fault, Plan, Profile } from "../plan.js";
+
+const HOUR_MS = 3_600_000;
+const WALLS_MS = [0, HOUR_MS, -HOUR_MS, 1_000, -1_000];
+
+/** What befalls the nodes, and the clocks of programs, besides what befalls any store. */
+const NODE_FAULTS: Partial<Record<Profile, Partial<Record<Fault, number>>>> = {
+  lossy: { reset: 3, cut: 2, wall: 1 },
+  slow: { stall: 3, wall: 1 },
+  clocks: { wall: 2, step: 1 },
+  crash: { crash: 2, wall: 1 },
+  restart: { forget: 2, restart: 2, save: 2, wall: 2 },
+};
+
+/** What a seed means where several nodes decide by majority. */
+export function quorumPlan(plan: Plan): Plan {
+  const chance = new Chance(plan.seed, "quorum plan");
+  const profile = plan.profile === "local" ? "restart" : plan.profile;
+  const faults = { ...plan.faults, ...NODE_FAULTS[profile] };
+  const ttlMs = chance.pick([400, 1_000, 3_000]);
+  const part = ttlMs / (plan.ttlsMs[0] as number);
+  const isTroubled = !["clear", "busy"].includes(profile);
+  // Holders on a bare majority show what a node that restarts has to know.
+  const loss = profile === "restart" ? chance.pick([0.05, 0.15]) : plan.weather.loss;
+  return {
+    ...plan,
+    profile,
+    nodes: chance.pick([3, 3, 4, 5]),
+    names: ["a"],
+    kinds: { mutex: 1, read: 0, semaphore: 0, once: 0 },
+    ttlsMs: chance.isLucky(0.5) ? [ttlMs] : [ttlMs, ttlMs * 3],
+    weather: { ...plan.weather, loss },
+    wallsMs: isTroubled ? WALLS_MS : [0],
+    faults: isTroubled ? { ...faults, wall: Math.max(0.5, faults.wall) } : faults,
+    faultEveryMs: plan.faultEveryMs * part,
+    chaosMs: plan.chaosMs * part,
+    revokes: false,
+  };
+}
