@@ -1,6 +1,6 @@
 /**
  * One node of a quorum: the rules of a node in TypeScript behind a clock of its own, answering as
- * the script does, in a process that stops, restarts, forgets, or comes back with what it had saved.
+ * the script does, in a process that stops, restarts, forgets, or comes back with what it saved.
  */
 import {
   instruct,
