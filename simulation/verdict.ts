@@ -57,8 +57,9 @@ function checkQuorum(entries: readonly Entry[]): Violation[] {
     ...checkExclusionByBelief(entries),
     ...checkExclusionByProbes(entries),
     ...checkTokenOrder(entries),
-    // Who gives up says so on all nodes, maybe after nodes were asked and told what they need.
-    ...checkToldInTime(entries, 16 * NODE_TIMEOUT_MS),
+    // Who gives up says so on all nodes, maybe after nodes were asked and told what they need; and
+    // a release whose event loop was blocked listens for as long again.
+    ...checkToldInTime(entries, 40 * NODE_TIMEOUT_MS),
     ...checkLeftovers(entries),
   ];
 }
