@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { simulate } from "./built-simulation.js";
 
 const SEEDS = process.env.HOLDFAST_FULL ? 20_000 : 2_000;
-const QUORUM_SEEDS = process.env.HOLDFAST_FULL ? 6_000 : 600;
+const QUORUM_SEEDS = process.env.HOLDFAST_FULL ? 1_500 : 600;
 const PATIENCE_MS = 30 * 60_000;
 
 describe("all seeds", () => {
