@@ -27,7 +27,7 @@ const stores = {
     ],
     script: ["lone", "register", "batch"],
   },
-  redlock: { parts: ["node", "verbs"], script: ["node", "verbs"] },
+  redlock: { parts: ["lean", "node", "verbs"], script: ["lean", "node", "verbs"] },
 };
 
 /** @param {string} store */

@@ -1,5 +1,6 @@
 import { majorityOf } from "../../src/stores/redlock/ballot.js";
 import type { History } from "../history.js";
+import { readVote } from "./quorum-request.js";
 
 interface Candidate {
   readonly owner: string;
@@ -33,9 +34,9 @@ export class QuorumAccount {
   ): void {
     const code = Array.isArray(answer) ? answer[0] : answer;
     if (verb === "vote" && code === "G") {
-      const [, owner = "", ballot, ttl] = args;
-      const leftMs = Number(Array.isArray(answer) ? answer[1] : ttl);
-      this.#voted(nowMs, node, name, owner, Number(ballot), leftMs);
+      const { owner, ballot, ttlMs } = readVote(args);
+      const leftMs = Array.isArray(answer) ? Number(answer[1]) : ttlMs;
+      this.#voted(nowMs, node, name, owner, ballot, leftMs);
     }
     if (verb !== "release") return;
     for (const { owner, votes } of this.#candidates.values()) {

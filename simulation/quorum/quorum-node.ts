@@ -12,6 +12,7 @@ import {
   vote,
 } from "../../src/stores/redlock/node-rules.js";
 import type { Asleep } from "../../src/stores/redlock/vote.js";
+import { readRelease, readVote } from "./quorum-request.js";
 
 const WALL_US = 1_700_000_000_000_000;
 const ASLEEP = { unmarked: "U", young: "Q", unfloored: "F", short: "T", other_set: "S" } as const;
@@ -97,8 +98,7 @@ export class QuorumNode {
         return [renewal.type === "replaced" ? "H" : "N"];
       }
       case "release": {
-        const request = { owner: first, ballot: Number(second), keepMs: Number(fourth) };
-        const [, , , , , waiter = ""] = args;
+        const { waiter, ...request } = readRelease(args);
         if (waiter !== "") this.#line(name).add(waiter);
         const { type } = release(node, name, nowUs, request);
         if (type === "released") this.#wake(name);
@@ -139,9 +139,9 @@ export class QuorumNode {
   }
 
   #vote(name: string, nowUs: number, args: readonly string[]): unknown {
-    const [set = "", owner = "", ballot, ttl, , waiter = ""] = args;
-    const ttlMs = Number(ttl);
-    const answer = vote(this.#state, name, nowUs, { set, owner, ballot: Number(ballot), ttlMs });
+    const { waiter, ...request } = readVote(args);
+    const { ttlMs } = request;
+    const answer = vote(this.#state, name, nowUs, request);
     switch (answer.type) {
       case "granted":
         this.#line(name).delete(waiter);

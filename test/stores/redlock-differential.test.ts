@@ -19,6 +19,7 @@ import {
 } from "../../src/stores/redlock/node-rules.js";
 import { RedlockKeys } from "../../src/stores/redlock/redlock-keys.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
+import { releaseArgs, voteArgs } from "../../src/stores/redlock/requests.js";
 import { decodeRelease, decodeRenewal, decodeVote } from "../../src/stores/redlock/vote.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 
@@ -27,23 +28,32 @@ const YEAR_US = 31_536_000_000_000;
 /** More than a round trip takes, less than any two times that the commands tell apart. */
 const TOLERANCE_MS = 4_000;
 const names = ["x", "y"] as const;
+/** Of a client that hears this very process: its votes need not ask which one it is. */
+const HEARD = `holdfast@${"h".repeat(36)}`;
+const UNHEARD = `holdfast@${"u".repeat(36)}`;
 
 let server: RedisServer;
 let client: Redis;
+let listener: Redis;
 let node: RedlockNode;
 
 beforeAll(async () => {
   server = await startRedis();
   client = new Redis(server.port);
   node = new RedlockNode("a", driverOf(client));
+  listener = client.duplicate();
+  const { run_id: run } = await server.info("server");
+  await listener.subscribe(`${HEARD}/${run}`);
 });
 afterAll(async () => {
   client?.disconnect();
+  listener?.disconnect();
   await server?.close();
 });
 
 type Step =
-  | { type: "vote" | "renew"; name: string; owner: string; ballot: number; ttlMs: number }
+  | { type: "vote"; name: string; owner: string; ballot: number; ttlMs: number; isHeard: boolean }
+  | { type: "renew"; name: string; owner: string; ballot: number; ttlMs: number }
   | { type: "release"; name: string; owner: string; ballot: number; keepMs: number }
   | { type: "revoke"; name: string; ballot: number }
   | {
@@ -67,7 +77,17 @@ const name = fc.constantFrom(...names);
 const owner = fc.constantFrom("o1", "o2", "o3");
 const ttlMs = fc.constantFrom(20_000, 40_000, 60_000);
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 8, arbitrary: fc.record({ type: fc.constant("vote"), name, owner, ballot, ttlMs }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      type: fc.constant("vote"),
+      name,
+      owner,
+      ballot,
+      ttlMs,
+      isHeard: fc.boolean(),
+    }),
+  },
   { weight: 4, arbitrary: fc.record({ type: fc.constant("renew"), name, owner, ballot, ttlMs }) },
   {
     weight: 4,
@@ -133,7 +153,8 @@ class Pair {
       case "vote": {
         const { name, owner, ttlMs } = one;
         const request = { set: SET, owner, ballot: at(one.ballot), ttlMs };
-        const args = ["vote", SET, owner, `${at(one.ballot)}`, `${ttlMs}`, "-", "", "0", "{}"];
+        const channel = one.isHeard ? HEARD : UNHEARD;
+        const args = voteArgs(request, request.ballot, channel, "{}", SET, null);
         const raw = await this.#ask(name, args);
         // What is told of the holder is not the node's decision.
         const actual = { ...decodeVote(raw, ttlMs) };
@@ -148,8 +169,9 @@ class Pair {
       }
       case "release": {
         const { name, owner, keepMs } = one;
-        const args = ["release", owner, `${at(one.ballot)}`, "50", `${keepMs}`, "{}", "", "0"];
         const request = { owner, ballot: at(one.ballot), keepMs };
+        const args = releaseArgs(owner, request.ballot, 50);
+        if (keepMs > 0) args.push(`${keepMs}`, "{}");
         return [release(model, name, nowUs, request), decodeRelease(await this.#ask(name, args))];
       }
       case "revoke": {

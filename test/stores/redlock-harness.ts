@@ -82,7 +82,10 @@ export function redlockHarness(
 function pushed(proxy: FaultProxy, word: string, verdict: "pass" | "drop"): Promise<void> {
   return new Promise((resolve) => {
     const remove = proxy.onReply((reply) => {
-      if (!reply.pushed || !Array.isArray(reply.value) || reply.value[0] !== word) return undefined;
+      if (!reply.pushed || !Array.isArray(reply.value)) return undefined;
+      const [said, channel] = reply.value;
+      // Nothing is told on the channel that names a process.
+      if (said !== word || String(channel).includes("/")) return undefined;
       remove();
       resolve();
       return verdict;

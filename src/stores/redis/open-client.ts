@@ -1,4 +1,6 @@
 import { InvalidOptionError, StoreError } from "../../errors.js";
+import { systemTimers, TimeLimitError, within } from "../../time/timers.js";
+import { storeError } from "./failure.js";
 import { type Ioredis, isIoredis } from "./ioredis.js";
 import type { NodeRedis } from "./node-redis.js";
 
@@ -23,19 +25,26 @@ interface Target {
   readonly tls: boolean;
 }
 
+/** A client that finds no server tries again for as long as it is let. */
+const CONNECT_LIMIT_MS = 5_000;
+
 type Constructor = new (...args: unknown[]) => unknown;
 
 /**
  * Opens a client of our own with whichever library is installed. Its connections do not keep the
  * process alive: a held lease is no reason to go on, and an awaited one has its timers.
  */
-export async function openClient(url: URL): Promise<OpenedClient> {
+export async function openClient(
+  url: URL,
+  /** `"later"`: it may be used at once, and connects when it can. Default: when it is connected. */
+  connects: "first" | "later" = "first",
+): Promise<OpenedClient> {
   const target = parse(url);
   // Bundlers accept a missing module only where its failure is handled right here.
   const ioredis = (await import("ioredis" as string).catch(() => null)) as IoredisModule | null;
   if (ioredis) return openIoredis(ioredis, target);
   const redis = (await import("redis" as string).catch(() => null)) as RedisModule | null;
-  if (redis) return await openNodeRedis(redis, target);
+  if (redis) return await openNodeRedis(redis, target, connects);
   throw new InvalidOptionError("url", url.protocol, "needs the package ioredis or redis installed");
 }
 
@@ -117,7 +126,11 @@ type Opening = NodeRedis & {
   readonly masters?: readonly { readonly client?: { unref(): void } }[];
 };
 
-async function openNodeRedis(module: RedisModule, target: Target): Promise<OpenedClient> {
+async function openNodeRedis(
+  module: RedisModule,
+  target: Target,
+  connects: "first" | "later",
+): Promise<OpenedClient> {
   const { kind, nodes, master, database, username, password, tls } = target;
   const access = { ...(username ? { username } : {}), ...(password ? { password } : {}) };
   const socket = tls ? { tls: true } : {};
@@ -136,10 +149,30 @@ async function openNodeRedis(module: RedisModule, target: Target): Promise<Opene
           })
         : module.createClient({ ...options, socket: { ...nodes[0], ...socket } });
   client.on("error", () => {});
-  await client.connect();
+  const close = async (): Promise<void> => void (await client.destroy());
+  const connected = client.connect();
+  if (connects === "later") {
+    // The calls themselves tell what is wrong.
+    connected.catch(() => {});
+  } else {
+    try {
+      await within(systemTimers, CONNECT_LIMIT_MS, connected);
+    } catch (cause) {
+      // It would go on trying for ever.
+      await close().catch(() => {});
+      throw unreachable(nodes, cause);
+    }
+  }
   client.unref?.();
   for (const node of client.masters ?? []) node.client?.unref();
-  return { client, close: async () => void (await client.destroy()) };
+  return { client, close };
+}
+
+function unreachable(nodes: readonly Address[], cause: unknown): StoreError {
+  if (!(cause instanceof TimeLimitError)) return storeError(cause);
+  const places = nodes.map(({ host: name, port }) => `${name}:${port}`).join(", ");
+  const text = `No Redis answers at ${places}: could not connect within ${CONNECT_LIMIT_MS} ms.`;
+  return new StoreError(text, { outcome: "not_applied", store: "redis", cause });
 }
 
 function unusable(library: string): StoreError {

@@ -18,6 +18,7 @@ export class Subscription {
   readonly #channel: string;
   readonly #onMessage: (message: string) => void;
   readonly #onUp: () => void;
+  readonly #prepare: (connection: OwnConnection) => Promise<unknown>;
   #connection: OwnConnection | null = null;
   #isClosed = false;
 
@@ -27,12 +28,15 @@ export class Subscription {
     channel: string,
     onMessage: (message: string) => void,
     onUp: () => void,
+    /** What is done on every new connection before the channel is subscribed. */
+    prepare: (connection: OwnConnection) => Promise<unknown> = async () => {},
   ) {
     this.#driver = driver;
     this.#port = port;
     this.#channel = channel;
     this.#onMessage = onMessage;
     this.#onUp = onUp;
+    this.#prepare = prepare;
     void this.#keepUp();
   }
 
@@ -63,7 +67,7 @@ export class Subscription {
     if (this.#isClosed) return connection.close();
     const closed = new Promise<void>((resolve) => connection.onClose(resolve));
     try {
-      const subscribed = connection.subscribe(this.#channel, this.#onMessage);
+      const subscribed = this.#subscribe(connection);
       await Promise.race([within(this.#port.timers, PING_LIMIT_MS, subscribed), rejected(closed)]);
       onUp();
       this.#onUp();
@@ -73,6 +77,11 @@ export class Subscription {
       this.#connection = null;
       connection.close();
     }
+  }
+
+  async #subscribe(connection: OwnConnection): Promise<void> {
+    await this.#prepare(connection);
+    await connection.subscribe(this.#channel, this.#onMessage);
   }
 
   async #watch(connection: OwnConnection, closed: Promise<void>): Promise<void> {

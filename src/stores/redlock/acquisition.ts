@@ -30,6 +30,7 @@ import {
 import { Poll } from "./poll.js";
 import { quorumError } from "./quorum-report.js";
 import { RedlockGrant } from "./redlock-grant.js";
+import { voteArgs } from "./requests.js";
 import type { Surroundings } from "./surroundings.js";
 import { decodeVote, type Vote } from "./vote.js";
 import { Waiting } from "./waiting.js";
@@ -126,22 +127,12 @@ export class Acquisition {
 
   #vote(claim: Claim, ballot: number): Round {
     const { port, nodes, set, limitMs, metaText, onVote, wakeUps } = this.#around;
-    const { ttlMs, owner } = claim;
+    const { ttlMs } = claim;
     const waiting = this.#waiting;
     return new Poll<Vote, Judgement>(port, {
       nodes,
       keys: this.#keys,
-      args: [
-        "vote",
-        set,
-        owner,
-        `${ballot}`,
-        `${Math.ceil(ttlMs)}`,
-        wakeUps.channel,
-        waiting?.member ?? "",
-        waiting?.since ?? "0",
-        metaText(claim),
-      ],
+      args: voteArgs(claim, ballot, wakeUps.channel, metaText(claim), set, waiting),
       limitMs: limitMs(ttlMs, this.#failures),
       decode: (raw) => decodeVote(raw, ttlMs),
       judge,

@@ -23,7 +23,7 @@ export async function openNodes(url: URL): Promise<OpenedNodes> {
     one.host = address;
     return one;
   });
-  const opened = await Promise.all(urls.map((one) => openClient(one)));
+  const opened = await Promise.all(urls.map((one) => openClient(one, "later")));
   return {
     clients: opened.map(({ client }) => client),
     names: urls.map(({ hostname, port }) => `${hostname}:${port || USUAL_PORT}`),

@@ -1,7 +1,7 @@
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import { storeError } from "../redis/failure.js";
-import type { RedlockNode } from "./redlock-node.js";
+import { type RedlockNode, requestOf } from "./redlock-node.js";
 import type { Failure } from "./vote.js";
 
 export interface PollRequest<Answer, Judgement> {
@@ -44,13 +44,15 @@ export class Poll<Answer, Judgement> {
       this.#resolve = resolve;
     });
     this.sentMs = port.clock.nowMs();
-    for (const [at, node] of nodes.entries()) {
-      node.ask(keys, args).then(
+    const text = requestOf(keys, args);
+    for (let at = 0; at < nodes.length; at += 1) {
+      nodes[at]?.send(
+        text,
         (raw) => this.#take(at, raw),
-        (error) => this.#fail(at, error),
+        (error) => this.#put(at, { type: "error", error }),
       );
     }
-    this.#await(port, this.sentMs, limitMs);
+    if (!this.#isOver) this.#await(port, this.sentMs, limitMs);
   }
 
   /** Nobody wants to know any more. */
@@ -82,10 +84,6 @@ export class Poll<Answer, Judgement> {
       answer = { type: "error", error: storeError(error) };
     }
     this.#put(at, answer);
-  }
-
-  #fail(at: number, error: unknown): void {
-    this.#put(at, { type: "error", error: storeError(error) });
   }
 
   #put(at: number, answer: Answer | Failure): void {

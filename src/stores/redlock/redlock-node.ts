@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { StoreError } from "../../errors.js";
 import type { Driver } from "../redis/driver.js";
 import { isNoScript, storeError } from "../redis/failure.js";
 import { SCRIPT } from "./script.generated.js";
@@ -10,6 +11,11 @@ const SHA = createHash("sha1").update(SCRIPT).digest("hex");
  * only be a flood of outdated requests on its return.
  */
 const MOST_UNANSWERED = 10_000;
+
+/** What a node's script is called with. */
+export function requestOf(keys: readonly string[], args: readonly string[]): readonly string[] {
+  return [SHA, `${keys.length}`, ...keys, ...args];
+}
 
 /** One of the independent servers. */
 export class RedlockNode {
@@ -24,24 +30,32 @@ export class RedlockNode {
 
   /** Runs a verb of the node's script; sent before it returns. Rejects with a `StoreError`. */
   ask(keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return new Promise((resolve, reject) => this.send(requestOf(keys, args), resolve, reject));
+  }
+
+  /** The same for a request that goes to many nodes. */
+  send(
+    request: readonly string[],
+    onAnswer: (raw: unknown) => void,
+    onError: (error: StoreError) => void,
+  ): void {
     if (this.#unanswered >= MOST_UNANSWERED) {
-      return Promise.reject(storeError(`${MOST_UNANSWERED} requests before it are unanswered`));
+      return onError(storeError(`${MOST_UNANSWERED} requests before it are unanswered`));
     }
     this.#unanswered += 1;
-    const all = [SHA, `${keys.length}`, ...keys, ...args];
-    const [key = ""] = keys;
-    return this.driver.send(key, "evalsha", all).then(
+    const { driver } = this;
+    const [, , key = ""] = request;
+    driver.send(key, "evalsha", request).then(
       (raw) => {
         this.#unanswered -= 1;
-        return raw;
+        onAnswer(raw);
       },
       (error: unknown) => {
         this.#unanswered -= 1;
-        if (!isNoScript(error)) throw storeError(error);
-        all[0] = SCRIPT;
-        return this.driver.send(key, "eval", all).catch((cause: unknown) => {
-          throw storeError(cause);
-        });
+        if (!isNoScript(error)) return onError(storeError(error));
+        driver
+          .send(key, "eval", [SCRIPT, ...request.slice(1)])
+          .then(onAnswer, (cause: unknown) => onError(storeError(cause)));
       },
     );
   }

@@ -29,6 +29,7 @@ import { quorumError } from "./quorum-report.js";
 import { RedlockGrant } from "./redlock-grant.js";
 import { RedlockKeys } from "./redlock-keys.js";
 import type { RedlockNode } from "./redlock-node.js";
+import { releaseArgs } from "./requests.js";
 import { SeenBallots } from "./seen-ballots.js";
 import type { Surroundings } from "./surroundings.js";
 import {
@@ -184,10 +185,8 @@ export class RedlockStore implements Store {
     this.#grants.delete(claim.owner);
     const ballot = Number(token);
     this.#seen.note(keyOf(claim.space, claim.name), ballot + 1, this.port.clock.wallUs());
-    const keepMs = keep ? `${Math.ceil(keep.ttlMs)}` : "0";
-    const reserveMs = `${this.#reserveMs}`;
-    const meta = keep ? JSON.stringify(keep.meta) : "";
-    const args = ["release", claim.owner, `${ballot}`, reserveMs, keepMs, meta, "", "0"];
+    const args = releaseArgs(claim.owner, ballot, this.#reserveMs);
+    if (keep) args.push(`${Math.ceil(keep.ttlMs)}`, JSON.stringify(keep.meta));
     const isHeld = await this.#release(grant, args, this.port.clock.nowMs() + withinMs);
     grant.isReleased = true;
     return isHeld;

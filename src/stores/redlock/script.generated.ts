@@ -1,6 +1,42 @@
 // Written by scripts/embed-lua.mjs from lua/*.lua: change those, and run it.
-export const SCRIPT: string = `local call, match, max = redis.call, string.match, math.max
+export const SCRIPT: string = `local call, sub, verb = redis.call, string.sub, ARGV[1]
 local node, lock, ballot, waiters = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local marker, isAlive, holder, raw
+if verb == 'vote' then
+  local owner, terms, record = ARGV[2], ARGV[3], ARGV[4]
+  local token, ttlMs = sub(record, 1, 16), sub(terms, 11)
+  marker = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
+  local floor, top = marker[5], marker[6]
+  local channel = sub(record, #owner + 52, #owner + 96)
+  isAlive = top and call('PUBSUB', 'NUMSUB', channel .. '/' .. marker[1])[2] > 0
+  holder, raw = call('GET', lock), call('GET', ballot)
+  if isAlive and not holder and sub(record, 17, 17) == ' ' and #top == 16 and token <= top
+    and top - token < 60000000 and marker[2] == ARGV[5] and marker[3] == '0' and floor ~= ''
+    and marker[4] - ttlMs >= 0 then
+    local isAbove
+    if raw then
+      local kind = sub(raw, 17, 18)
+      isAbove = (kind == '' or kind == ' H') and sub(raw, 1, 16) < token
+    else
+      local bound = (call('TIME')[1] - 86399) * 1000000
+      isAbove = token - bound > 0 and token - floor > 0 and bound - floor < 30000000
+    end
+    if isAbove then
+      call('SET', lock, owner, 'PX', ttlMs)
+      call('SET', ballot, record, 'EXAT', sub(terms, 1, 10))
+      return 'G'
+    end
+  end
+elseif verb == 'release' then
+  holder, raw = call('GET', lock), call('GET', ballot)
+  if #ARGV == 5 and holder == ARGV[2] and raw and sub(raw, 1, 19) == ARGV[3]
+    and call('EXISTS', waiters) == 0 then
+    call('DEL', lock)
+    call('SET', ballot, ARGV[4], 'KEEPTTL')
+    return 1
+  end
+end
+local match, max = string.match, math.max
 local DAY, YEAR = 86400000000, 31536000000000
 local STRIDE = 10000000
 local SILENCE = 1000
@@ -11,8 +47,8 @@ local nowMs = math.floor(nowUs / 1000)
 local function whole(number) return string.format('%.0f', number) end
 local function runId() return match(call('INFO', 'server'), 'run_id:(%x+)') end
 local function admission(set, ttlMs)
-  local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
-  if not fields[1] or fields[1] ~= runId() then return { 'U' } end
+  local fields = marker or call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
+  if not fields[1] or not isAlive and fields[1] ~= runId() then return { 'U' } end
   if fields[2] ~= set then return { 'S', fields[2] } end
   local waitMs = tonumber(fields[3]) - nowMs
   if waitMs > 0 then return { 'Q', whole(waitMs) } end
@@ -28,10 +64,11 @@ local function followed(floor)
   return max(bound, floor)
 end
 local function load(floor)
-  local raw = call('GET', ballot)
-  if raw then
-    local stored, kind, rest = match(raw, '^(%d+) ?(%a?) ?(.*)$')
-    return tonumber(stored), kind, rest, raw
+  local text = raw
+  if text == nil then text = call('GET', ballot) end
+  if text then
+    local stored, kind, rest = match(text, '^(%d+) ?(%a?) ?(.*)$')
+    return tonumber(stored), kind, rest, text
   end
   floor = floor or tonumber(call('HMGET', node, 'floor')[1] or '')
   return followed(floor), '', '', nil
@@ -44,7 +81,7 @@ local function raiseTop(top, token)
   if token > top then call('HSET', node, 'top', whole(token + STRIDE)) end
 end
 local function stand(waiter, since)
-  if waiter == '' then return 0 end
+  if not waiter or waiter == '' then return 0 end
   call('ZADD', waiters, 'NX', since, waiter)
   call('PEXPIRE', waiters, 60000)
   return call('ZRANK', waiters, waiter)
@@ -74,9 +111,8 @@ local function pick(kind, rest, reserveMs)
     call('ZREM', waiters, waiter)
   end
 end
-local verb = ARGV[1]
-local function inTheWay(holder, stored, raw, rank)
-  return { 'H', whole(stored), call('PTTL', lock), holder, raw or '', rank }
+local function inTheWay(value, stored, text, rank)
+  return { 'H', whole(stored), call('PTTL', lock), value, text or '', rank }
 end
 local function absence()
   local fields = call('HMGET', node, 'run', 'from')
@@ -90,14 +126,13 @@ local function reserved(kind, rest, waiter)
   if leftMs > 0 and who ~= waiter then return leftMs end
 end
 if verb == 'vote' then
-  local set, owner, token, ttlMs, channel, waiter, since, meta = unpack(ARGV, 2)
-  token, ttlMs = tonumber(token), tonumber(ttlMs)
+  local owner, terms, record, set, waiter, since = unpack(ARGV, 2)
+  local token, ttlMs = tonumber(match(record, '^%d+')), tonumber(sub(terms, 11))
   local refusal, floor, top = admission(set, ttlMs)
   if refusal then return refusal end
-  local stored, kind, rest, raw = load(floor)
-  local holder = call('GET', lock)
+  local stored, kind, rest, text = load(floor)
   if holder and holder ~= owner then
-    return inTheWay(holder, stored, raw, stand(waiter, since))
+    return inTheWay(holder, stored, text, stand(waiter, since))
   end
   local leftMs = not holder and reserved(kind, rest, waiter)
   if leftMs then
@@ -109,16 +144,16 @@ if verb == 'vote' then
   end
   if token > nowUs + YEAR then return { 'A', whole(nowUs) } end
   call('SET', lock, owner, 'PX', ttlMs)
-  keep(token, ' H ' .. table.concat({ owner, whole(token), whole(nowMs), channel, meta }, ' '))
+  keep(token, match(record, ' .*'))
   raiseTop(top, token)
   return 'G'
 end
 if verb == 'wait' then
   local waiter, since = unpack(ARGV, 2)
-  local stored, kind, rest, raw = load(false)
-  local holder = call('GET', lock)
+  local stored, kind, rest, text = load(false)
+  local value = call('GET', lock)
   local rank = stand(waiter, since)
-  if holder then return inTheWay(holder, stored, raw, rank) end
+  if value then return inTheWay(value, stored, text, rank) end
   local leftMs = reserved(kind, rest, waiter)
   if leftMs then return { 'R', whole(stored), leftMs, rank } end
   return { 'O', whole(stored), rank }
@@ -136,8 +171,8 @@ end
 if verb == 'renew' then
   local set, owner, token, ttlMs, channel = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
-  local holder = call('GET', lock)
-  if holder == owner then
+  local value = call('GET', lock)
+  if value == owner then
     local maxMs = call('HMGET', node, 'max')[1] or '0'
     if tonumber(maxMs) < ttlMs then return { 'T', maxMs } end
     local leftMs = call('PTTL', lock)
@@ -148,25 +183,25 @@ if verb == 'renew' then
     call('PEXPIREAT', ballot, whole(math.floor((max(nowUs, token) + 2 * DAY) / 1000)))
     return { 'G', leftMs }
   end
-  if holder then return { 'H' } end
-  local stored, kind, rest, raw = load(false)
+  if value then return { 'H' } end
+  local stored, kind, rest, text = load(false)
   if kind == 'V' then
     local revoked, reason = match(rest, '^(%S+) (.*)$')
     if revoked == owner then return { 'V', reason } end
   end
   local refusal, floor, top = admission(set, ttlMs)
   if refusal then return refusal end
-  if raw and stored > token then return { 'N' } end
+  if text and stored > token then return { 'N' } end
   call('SET', lock, owner, 'PX', ttlMs)
-  local text = table.concat({ owner, whole(token), whole(nowMs), channel, '' }, ' ')
-  keep(max(stored, token), ' H ' .. text)
+  local record = table.concat({ owner, whole(token), whole(nowMs), channel, '' }, ' ')
+  keep(max(stored, token), ' H ' .. record)
   raiseTop(top, token)
   return { 'G', ttlMs, 1 }
 end
 if verb == 'release' then
-  local owner, token, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
-  token, keepMs = tonumber(token), tonumber(keepMs)
-  local holder = call('GET', lock)
+  local owner, start, _, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
+  local token = tonumber(match(start, '^%d+'))
+  keepMs = tonumber(keepMs or 0)
   local isHeld = holder == owner
   if isHeld then call('DEL', lock) end
   local stored, kind, rest = load(false)

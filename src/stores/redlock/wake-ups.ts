@@ -1,4 +1,5 @@
 import type { Port } from "../../time/port.js";
+import type { OwnConnection } from "../redis/driver.js";
 import { Subscription } from "../redis/subscription.js";
 import type { RedlockNode } from "./redlock-node.js";
 
@@ -51,6 +52,7 @@ export class WakeUps {
             this.#rouse();
             this.#onUp(at);
           },
+          (connection) => this.#bearWitness(connection).catch(() => {}),
         ),
     );
   }
@@ -65,6 +67,19 @@ export class WakeUps {
 
   close(): void {
     for (const subscription of this.#subscriptions) subscription.close();
+  }
+
+  /**
+   * Listens to a channel that names the very process at the other end, as that process said on this
+   * connection. Data may come back from a snapshot, a request may be sent again to whoever took the
+   * server's place, but this connection never connects again, so its listener is with one process
+   * and ends with it. Where this channel has one, a node knows without asking the server that it is
+   * the process that its marker names; where it has none, the server is asked at every vote.
+   */
+  async #bearWitness(connection: OwnConnection): Promise<void> {
+    const text = await connection.send(["INFO", "server"]);
+    const [, run] = /^run_id:(\w+)/m.exec(String(text)) ?? [];
+    if (run) await connection.subscribe(`${this.channel}/${run}`, () => {});
   }
 
   #rouse(): void {

@@ -1,6 +1,7 @@
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import type { RedlockNode } from "./redlock-node.js";
+import { releaseArgs } from "./requests.js";
 import type { Withdrawal } from "./surroundings.js";
 import { decodeRelease } from "./vote.js";
 
@@ -29,8 +30,8 @@ export class Withdrawals {
 
   withdraw(withdrawal: Withdrawal): void {
     const { keys, owner, ballot, waiter, since } = withdrawal;
-    const args = ["release", owner, `${ballot}`, `${this.#reserveMs}`, "0", ""];
-    args.push(waiter, since);
+    const args = releaseArgs(owner, ballot, this.#reserveMs);
+    if (waiter !== "") args.push("0", "", waiter, since);
     for (const node of this.#nodes) this.#track(this.#tell(node, keys, args, withdrawal.ttlMs));
   }
 

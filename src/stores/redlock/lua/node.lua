@@ -10,12 +10,10 @@
 --                 V owner reason                      who was revoked, and why
 --        waiters  sorted set: channel/id of those to be woken, by the time they say they came
 --
--- in:       KEYS ARGV - the four keys; a verb and what goes with it
--- out:      call match max nowUs nowMs node lock ballot waiters whole runId admission load keep
---           raiseTop stand pick DAY YEAR
+-- in:       call node ballot waiters marker isAlive raw
+-- out:      match max nowUs nowMs whole runId admission load keep raiseTop stand pick DAY YEAR
 -- commands: GET HMGET HSET INFO PEXPIRE PUBLISH SET TIME ZADD ZRANGE ZRANK ZREM
-local call, match, max = redis.call, string.match, math.max
-local node, lock, ballot, waiters = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local match, max = string.match, math.max
 local DAY, YEAR = 86400000000, 31536000000000
 -- So far ahead of the highest ballot `top` is kept, so that it is not written with every vote.
 local STRIDE = 10000000
@@ -33,8 +31,8 @@ local function runId() return match(call('INFO', 'server'), 'run_id:(%x+)') end
 
 -- Why this node does not vote for such a lease, or nil; then its floor and top.
 local function admission(set, ttlMs)
-  local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
-  if not fields[1] or fields[1] ~= runId() then return { 'U' } end
+  local fields = marker or call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
+  if not fields[1] or not isAlive and fields[1] ~= runId() then return { 'U' } end
   if fields[2] ~= set then return { 'S', fields[2] } end
   local waitMs = tonumber(fields[3]) - nowMs
   if waitMs > 0 then return { 'Q', whole(waitMs) } end
@@ -55,10 +53,11 @@ end
 
 -- The stored ballot, and what is known of the name; `floor` false: asked for if it matters.
 local function load(floor)
-  local raw = call('GET', ballot)
-  if raw then
-    local stored, kind, rest = match(raw, '^(%d+) ?(%a?) ?(.*)$')
-    return tonumber(stored), kind, rest, raw
+  local text = raw
+  if text == nil then text = call('GET', ballot) end
+  if text then
+    local stored, kind, rest = match(text, '^(%d+) ?(%a?) ?(.*)$')
+    return tonumber(stored), kind, rest, text
   end
   floor = floor or tonumber(call('HMGET', node, 'floor')[1] or '')
   return followed(floor), '', '', nil
@@ -76,7 +75,7 @@ end
 -- Enters a waiter, unless it is there, and tells how many are before it. All nodes order by what
 -- the waiter itself says of its time, so that they wake the same one.
 local function stand(waiter, since)
-  if waiter == '' then return 0 end
+  if not waiter or waiter == '' then return 0 end
   call('ZADD', waiters, 'NX', since, waiter)
   call('PEXPIRE', waiters, 60000)
   return call('ZRANK', waiters, waiter)

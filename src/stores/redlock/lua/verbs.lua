@@ -1,13 +1,11 @@
 -- What a node does when it is asked: one verb a call, all or nothing. The frequent ones come first,
 -- and no function is made for one that is not asked for.
 --
--- in:       call match max nowUs nowMs node lock ballot waiters whole runId admission load keep
---           raiseTop stand pick DAY YEAR
+-- in:       call sub match max verb nowUs nowMs node lock ballot waiters holder whole runId admission
+--           load keep raiseTop stand pick DAY YEAR
 -- commands: DEL GET HMGET HSET INFO PEXPIRE PEXPIREAT PTTL PUBLISH SET ZRANGE ZREM
-local verb = ARGV[1]
-
-local function inTheWay(holder, stored, raw, rank)
-  return { 'H', whole(stored), call('PTTL', lock), holder, raw or '', rank }
+local function inTheWay(value, stored, text, rank)
+  return { 'H', whole(stored), call('PTTL', lock), value, text or '', rank }
 end
 
 -- A node that may have forgotten says nothing about what it had.
@@ -25,16 +23,16 @@ local function reserved(kind, rest, waiter)
   if leftMs > 0 and who ~= waiter then return leftMs end
 end
 
--- set owner ballot ttlMs channel waiter since meta
+-- owner keepUntil..ttlMs record set waiter since: the last two only from who waits; record is what
+-- is to be kept with the ballot, from the ballot on, keepUntil for how long: ten digits, in seconds
 if verb == 'vote' then
-  local set, owner, token, ttlMs, channel, waiter, since, meta = unpack(ARGV, 2)
-  token, ttlMs = tonumber(token), tonumber(ttlMs)
+  local owner, terms, record, set, waiter, since = unpack(ARGV, 2)
+  local token, ttlMs = tonumber(match(record, '^%d+')), tonumber(sub(terms, 11))
   local refusal, floor, top = admission(set, ttlMs)
   if refusal then return refusal end
-  local stored, kind, rest, raw = load(floor)
-  local holder = call('GET', lock)
+  local stored, kind, rest, text = load(floor)
   if holder and holder ~= owner then
-    return inTheWay(holder, stored, raw, stand(waiter, since))
+    return inTheWay(holder, stored, text, stand(waiter, since))
   end
   local leftMs = not holder and reserved(kind, rest, waiter)
   if leftMs then
@@ -46,7 +44,7 @@ if verb == 'vote' then
   end
   if token > nowUs + YEAR then return { 'A', whole(nowUs) } end
   call('SET', lock, owner, 'PX', ttlMs)
-  keep(token, ' H ' .. table.concat({ owner, whole(token), whole(nowMs), channel, meta }, ' '))
+  keep(token, match(record, ' .*'))
   raiseTop(top, token)
   return 'G'
 end
@@ -54,10 +52,10 @@ end
 -- waiter since: looks, and enters the waiter
 if verb == 'wait' then
   local waiter, since = unpack(ARGV, 2)
-  local stored, kind, rest, raw = load(false)
-  local holder = call('GET', lock)
+  local stored, kind, rest, text = load(false)
+  local value = call('GET', lock)
   local rank = stand(waiter, since)
-  if holder then return inTheWay(holder, stored, raw, rank) end
+  if value then return inTheWay(value, stored, text, rank) end
   local leftMs = reserved(kind, rest, waiter)
   if leftMs then return { 'R', whole(stored), leftMs, rank } end
   return { 'O', whole(stored), rank }
@@ -79,8 +77,8 @@ end
 if verb == 'renew' then
   local set, owner, token, ttlMs, channel = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
-  local holder = call('GET', lock)
-  if holder == owner then
+  local value = call('GET', lock)
+  if value == owner then
     local maxMs = call('HMGET', node, 'max')[1] or '0'
     if tonumber(maxMs) < ttlMs then return { 'T', maxMs } end
     local leftMs = call('PTTL', lock)
@@ -92,8 +90,8 @@ if verb == 'renew' then
     call('PEXPIREAT', ballot, whole(math.floor((max(nowUs, token) + 2 * DAY) / 1000)))
     return { 'G', leftMs }
   end
-  if holder then return { 'H' } end
-  local stored, kind, rest, raw = load(false)
+  if value then return { 'H' } end
+  local stored, kind, rest, text = load(false)
   if kind == 'V' then
     local revoked, reason = match(rest, '^(%S+) (.*)$')
     if revoked == owner then return { 'V', reason } end
@@ -101,19 +99,20 @@ if verb == 'renew' then
   local refusal, floor, top = admission(set, ttlMs)
   if refusal then return refusal end
   -- A floor is no ballot: it says what may have been here, and the holder proves that it was not.
-  if raw and stored > token then return { 'N' } end
+  if text and stored > token then return { 'N' } end
   call('SET', lock, owner, 'PX', ttlMs)
-  local text = table.concat({ owner, whole(token), whole(nowMs), channel, '' }, ' ')
-  keep(max(stored, token), ' H ' .. text)
+  local record = table.concat({ owner, whole(token), whole(nowMs), channel, '' }, ' ')
+  keep(max(stored, token), ' H ' .. record)
   raiseTop(top, token)
   return { 'G', ttlMs, 1 }
 end
 
--- owner ballot reserveMs keepMs meta waiter since: keepMs leaves a mark, waiter goes on waiting
+-- owner ballot..' H ' closed reserveMs keepMs meta waiter since: closed is ballot + 1; keepMs leaves
+-- a mark, waiter goes on waiting: from there on they may be left out
 if verb == 'release' then
-  local owner, token, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
-  token, keepMs = tonumber(token), tonumber(keepMs)
-  local holder = call('GET', lock)
+  local owner, start, _, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
+  local token = tonumber(match(start, '^%d+'))
+  keepMs = tonumber(keepMs or 0)
   local isHeld = holder == owner
   if isHeld then call('DEL', lock) end
   local stored, kind, rest = load(false)

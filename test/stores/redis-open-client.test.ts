@@ -1,0 +1,42 @@
+/** Clients that a URL opens where only node-redis is installed, and a server that is not there. */
+import assert from "node:assert/strict";
+import { expect, it, vi } from "vitest";
+import { connect } from "../../src/connect.js";
+import { StoreError } from "../../src/errors.js";
+import { onFreePorts } from "../servers/free-port.js";
+import { startRedis } from "../servers/redis.js";
+import { closeAll, startAll } from "../servers/server-process.js";
+
+vi.mock("ioredis", () => {
+  throw new Error("not installed");
+});
+
+/** A port where nobody listens. */
+const deadPort = (): Promise<number> => onFreePorts(1, async ([port = 0]) => port);
+
+it("a URL of a server that is not there fails in time, and says where", async () => {
+  const port = await deadPort();
+  const error = await connect(`redis://127.0.0.1:${port}`).then(
+    (locks) => locks.mutex("m").acquire({ storeTimeoutMs: 100 }),
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof StoreError, String(error));
+  expect(error.message).toContain(`127.0.0.1:${port}`);
+  expect(error.message).toMatch(/could not connect within 5000 ms/);
+  expect(error.outcome).toBe("not_applied");
+}, 15_000);
+
+it("a URL of nodes of which one is not there works without it, at once", async () => {
+  const servers = await startAll([startRedis(), startRedis()]);
+  const ports = [await deadPort(), ...servers.map(({ port }) => port)];
+  const hosts = ports.map((port) => `127.0.0.1:${port}`).join(",");
+  try {
+    const startMs = performance.now();
+    await using locks = await connect(`redlock://${hosts}?bootstrap=now`);
+    const lease = await locks.mutex("m").acquire();
+    expect(performance.now() - startMs).toBeLessThan(4_000);
+    assert.equal(await lease.release(), true);
+  } finally {
+    await closeAll(servers);
+  }
+});

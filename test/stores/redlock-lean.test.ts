@@ -1,0 +1,95 @@
+/** The short way through a node's script: that it is taken, and that it is never taken wrongly. */
+import assert from "node:assert/strict";
+import { Redis } from "ioredis";
+import { expect, it } from "vitest";
+import { driverOf } from "../../src/stores/redis/driver.js";
+import { RedlockKeys } from "../../src/stores/redlock/redlock-keys.js";
+import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
+import { voteArgs } from "../../src/stores/redlock/requests.js";
+import { type RedisServer, startRedis } from "../servers/redis.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { RedlockTrial } from "./redlock-trial.js";
+
+const SET = "a,b,c";
+const channel = `holdfast@${"c".repeat(36)}`;
+
+async function calls(server: RedisServer): Promise<Record<string, number>> {
+  const entries = Object.entries(await server.info("commandstats")).map(([key, text]) => {
+    const [, count = "0"] = /calls=(\d+)/.exec(text) ?? [];
+    return [key.replace("cmdstat_", ""), Number(count)] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+it("a lock that nobody else wants costs a node these calls, and no look at its process", async () => {
+  await using trial = await RedlockTrial.start(3);
+  const { locks } = await trial.open();
+  const server = trial.server(0);
+  const pair = async (): Promise<void> => {
+    const lease = await locks.mutex("m").acquire();
+    assert.equal(await lease.release(), true);
+    // The last node, for which nobody waits.
+    const isFree = async () => (await trial.values("m")).every((value) => value === null);
+    await waitUntil(isFree, { what: "nothing is held" });
+  };
+  await pair();
+  // Until this client hears the node, and the node's marker is as it stays.
+  await waitUntil(
+    async () => {
+      await server.ask("CONFIG", "RESETSTAT");
+      await pair();
+      return (await calls(server)).info === undefined;
+    },
+    { what: "a vote without a look at the process" },
+  );
+  await server.ask("CONFIG", "RESETSTAT");
+  await pair();
+  const { get = 0, info, ...counted } = await calls(server);
+  expect(counted).toMatchObject({ evalsha: 2, hmget: 1, set: 3, del: 1, exists: 1 });
+  expect(counted).not.toHaveProperty("zrange");
+  expect(info).toBeUndefined();
+  // The test itself looks, too.
+  expect(get).toBeGreaterThanOrEqual(4);
+});
+
+it("a vote sent again to a process that came back with an old snapshot is refused", async () => {
+  const server = await startRedis({ args: ["--dbfilename", "dump.rdb"] });
+  const client = new Redis(server.port, "127.0.0.1");
+  client.on("error", () => {});
+  const driver = driverOf(client);
+  // As the store's own, which never connects again: that is what the proof rests on.
+  const listener = await driver.open(null);
+  try {
+    const node = new RedlockNode("a", driver);
+    const keys = new RedlockKeys("");
+    const { run_id: run = "" } = await server.info("server");
+    await listener.subscribe(`${channel}/${run}`, () => {});
+    // Ahead of the floor, which is the time of the marker.
+    let ballot = (Date.now() + 5_000) * 1_000;
+    const vote = (name: string): Promise<unknown> => {
+      ballot += 1;
+      const claim = { owner: name, ttlMs: 20_000 };
+      return node.ask(keys.of("lock", name), voteArgs(claim, ballot, channel, "{}", SET, null));
+    };
+    await node.ask(keys.ofNode(), ["mark", run, SET, "now", "30000", "0"]);
+    expect(await vote("first")).toBe("G");
+    await server.ask("CONFIG", "RESETSTAT");
+    expect(await vote("second")).toBe("G");
+    const { info, time } = await calls(server);
+    expect([info, time], "the short way").toEqual([undefined, 1]);
+    await server.ask("SAVE");
+    // On its way to a process that reads no more, and then to the one that takes its place.
+    await server.pause();
+    const answer = vote("third");
+    await server.kill();
+    await server.start();
+    expect(await answer).toEqual(["U"]);
+    expect(await server.ask("HGET", "holdfast:node", "run"), "the snapshot is back").toBe(run);
+    expect(await server.ask("EXISTS", "second")).toBe(1);
+    expect(await server.ask("EXISTS", "third")).toBe(0);
+  } finally {
+    client.disconnect();
+    listener.close();
+    await server.close();
+  }
+});
