@@ -16,7 +16,7 @@ export function etcdUrl(ports: readonly number[], namespace = ""): URL {
 }
 
 /** `members` is asked late: they are started after the cases are named. */
-export function etcdHarness(members: () => readonly EtcdServer[]): Harness {
+export function etcdHarness(members: () => readonly EtcdServer[], ttlMs = 2_000): Harness {
   const ports = (): number[] => members().map(({ port }) => port);
   const keysOf = (namespace: string): { key: string; range_end: string } => ({
     key: base64(`holdfast:in/${namespace}/`),
@@ -33,6 +33,7 @@ export function etcdHarness(members: () => readonly EtcdServer[]): Harness {
       marks: true,
       minTtlMs: 2_000,
     },
+    ttlMs,
     open: (namespace) => openEtcdStore(etcdUrl(ports(), namespace)),
     child: {
       module: new URL("etcd-child.mjs", import.meta.url),

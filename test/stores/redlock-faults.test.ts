@@ -16,7 +16,7 @@ import { type RedlockParty, RedlockTrial } from "./redlock-trial.js";
 
 /** Beyond what waits for nobody, on a busy machine. */
 const PROMPT_MS = 4_000;
-const ttlMs = 4_000;
+const ttlMs = 6_000;
 
 type Fault = (trial: RedlockTrial, at: number, proxies: readonly FaultProxy[]) => Promise<unknown>;
 
