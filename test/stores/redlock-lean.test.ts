@@ -21,7 +21,7 @@ async function calls(server: RedisServer): Promise<Record<string, number>> {
   return Object.fromEntries(entries);
 }
 
-it("a lock that nobody else wants costs a node these calls, and no look at its process", async () => {
+it("a lock that nobody else wants costs a node no more calls than these", async () => {
   await using trial = await RedlockTrial.start(3);
   const { locks } = await trial.open();
   const server = trial.server(0);

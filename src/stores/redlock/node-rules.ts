@@ -1,7 +1,8 @@
 /**
  * What one node decides, as pure functions of its state and its clock: the specification that
- * lua/node.lua, lua/verbs.lua and, for the common cases, lua/lean.lua carry, and that a differential
- * test compares them with. Wake-ups are left out: they decide who asks next, never who is granted.
+ * lua/node.lua, lua/verbs.lua and, for the common cases, lua/lean.lua carry, and that a
+ * differential test compares them with. Wake-ups are left out: they decide who asks next, never who
+ * is granted.
  */
 import type { Instruction, Marker } from "./admission.js";
 import type { Asleep, NodeRelease, NodeRenewal, Vote } from "./vote.js";

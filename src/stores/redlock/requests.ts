@@ -1,6 +1,6 @@
 /**
- * The frequent requests as lua/lean.lua takes them: in few arguments, each of which costs both sides
- * more than to cut up another one does.
+ * The frequent requests as lua/lean.lua takes them: in few arguments, each of which costs both
+ * sides more than to cut up another one does.
  */
 import type { Claim } from "../../store.js";
 

@@ -1,8 +1,8 @@
 -- What a node does when it is asked: one verb a call, all or nothing. The frequent ones come first,
 -- and no function is made for one that is not asked for.
 --
--- in:       call sub match max verb nowUs nowMs node lock ballot waiters holder whole runId admission
---           load keep raiseTop stand pick DAY YEAR
+-- in:       call sub match max verb nowUs nowMs node lock ballot waiters holder whole runId
+--           admission load keep raiseTop stand pick DAY YEAR
 -- commands: DEL GET HMGET HSET INFO PEXPIRE PEXPIREAT PTTL PUBLISH SET ZRANGE ZREM
 local function inTheWay(value, stored, text, rank)
   return { 'H', whole(stored), call('PTTL', lock), value, text or '', rank }
@@ -107,8 +107,8 @@ if verb == 'renew' then
   return { 'G', ttlMs, 1 }
 end
 
--- owner ballot..' H ' closed reserveMs keepMs meta waiter since: closed is ballot + 1; keepMs leaves
--- a mark, waiter goes on waiting: from there on they may be left out
+-- owner ballot..' H ' closed reserveMs keepMs meta waiter since: closed is ballot + 1; keepMs
+-- leaves a mark, waiter goes on waiting: from there on they may be left out
 if verb == 'release' then
   local owner, start, _, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
   local token = tonumber(match(start, '^%d+'))
