@@ -32,6 +32,8 @@ export interface Question {
   readonly startsFresh?: boolean;
   /** Left out of a quick look, unless it was asked for by its name. */
   readonly takesLong?: boolean;
+  /** Why a goal is missed, where that is known: what the time goes into. */
+  readonly reason?: string;
   contestants(isQuick: boolean): Promise<readonly Contestant[]>;
   goals(of: (name: string) => Standing, standings: readonly Standing[]): readonly Goal[];
   close?(): Promise<void>;

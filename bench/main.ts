@@ -1,15 +1,9 @@
 /** `npm run bench -- [STORE] [QUESTION] [--quick]` */
 import { join } from "node:path";
-import { contest, type Question, type Standing } from "./contest.js";
-import { questions as etcd } from "./etcd/questions.js";
-import { questions as file } from "./file/questions.js";
-import { questions as memory } from "./memory/questions.js";
-import { questions as redis } from "./redis/questions.js";
-import { questions as redlock } from "./redlock/questions.js";
+import { contest, type Standing } from "./contest.js";
+import { questions } from "./questions.js";
 import { writeResult } from "./results.js";
 import { goalLines, table } from "./table.js";
-
-const questions: readonly Question[] = [...memory, ...file, ...redis, ...redlock, ...etcd];
 
 const words = process.argv.slice(2);
 const isQuick = words.includes("--quick");

@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { chart } from "./chart.js";
 import { bestOf } from "./contest.js";
+import { questions } from "./questions.js";
 import type { Result } from "./results.js";
 import { figure } from "./table.js";
 
@@ -27,7 +28,10 @@ function page(all: readonly Result[]): string {
   const missed = all.flatMap((result) =>
     result.goals
       .filter(({ isMet }) => !isMet)
-      .map((goal) => `- ${nameOf(result)}: ${goal.text}; measured ${figure(goal.value)}.`),
+      .map((goal) => {
+        const missed = `- ${nameOf(result)}: ${goal.text}; measured ${figure(goal.value)}.`;
+        return [missed, reasonOf(result)].filter(Boolean).join(" ");
+      }),
   );
   return `# Benchmarks
 
@@ -107,6 +111,10 @@ function machine({ machine: facts, versions }: Result): string {
 
 function pictureOf({ question }: Result): string {
   return `${question.store}-${question.name}.svg`;
+}
+
+function reasonOf({ question: { store, name } }: Result): string | undefined {
+  return questions.find((one) => one.store === store && one.name === name)?.reason;
 }
 
 function nameOf({ question }: Result): string {

@@ -16,6 +16,7 @@ export const contention: Question = {
   title: "4 processes with 4 workers each on one name, no work inside",
   unit: "grants/s",
   better: "higher",
+  reason: "Every change of process costs two transactions on the same file.",
   rounds: 3,
   startsFresh: true,
   async contestants(isQuick) {

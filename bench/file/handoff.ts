@@ -21,6 +21,9 @@ export const handoff: Question = {
   title: "between two processes, from release to the next holder",
   unit: "ms p50",
   better: "lower",
+  reason:
+    "A handoff is a transaction, a message and a transaction of the next holder, who " +
+    "confirms before it runs; all of them cold. The round trip alone has none of that.",
   rounds: 7,
   startsFresh: true,
   async contestants(isQuick) {

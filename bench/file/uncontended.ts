@@ -11,6 +11,9 @@ export const uncontended: Question = {
   title: "acquire and release, one at a time, nobody in the way",
   unit: "µs/pair",
   better: "lower",
+  reason:
+    "Two transactions that write ahead alone take a third of the time; proper-lockfile's " +
+    "pair is a mkdir and an rmdir of the system.",
   rounds: 21,
   async contestants(isQuick) {
     const pairs = isQuick ? 300 : 1_000;

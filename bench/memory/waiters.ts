@@ -9,6 +9,7 @@ export const waiters: Question = {
   title: "one handoff, with few and with many in the queue",
   unit: "µs/handoff",
   better: "lower",
+  reason: "Spread of a busy machine: the two figures lie within it.",
   rounds: 15,
   async contestants(isQuick) {
     const many = isQuick ? 2_000 : 10_000;

@@ -18,6 +18,11 @@ export const handoff: Question = {
   title: "between two processes, from release to the next holder",
   unit: "ms p50",
   better: "lower",
+  reason:
+    "Both processes and the server sleep between two turns, so everything runs cold. " +
+    "About two thirds of the time pass between the call of release and the arrival of the " +
+    "push: a script that finds the next waiter and writes the new state, instead of one " +
+    "PUBLISH; the rest is the confirm, which is written before the holder runs.",
   rounds: 7,
   startsFresh: true,
   async contestants(isQuick) {

@@ -17,6 +17,11 @@ export const oneName: Question = {
   title: "2 processes with 10 workers each on one name, no work inside",
   unit: "grants/s",
   better: "higher",
+  reason:
+    "Peers are measured at their best: whoever released takes the lock again at once, in " +
+    "the same process, so that nothing changes hands, and the others wait for hundreds of " +
+    "milliseconds. In strict order each grant goes to another worker, half of them in " +
+    "another process, at the price of a handoff.",
   rounds: 5,
   startsFresh: true,
   async contestants(isQuick) {

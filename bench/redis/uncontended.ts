@@ -11,6 +11,12 @@ export const uncontended: Question = {
   title: "acquire and release, one at a time, nobody in the way",
   unit: "µs/pair",
   better: "lower",
+  reason:
+    "The floor is one plain command and one script; a grant with a token, a place in the " +
+    "list of locks and a time of the server needs two scripts (TIME, then a read and a " +
+    "write of the register). The rest is the client's: options, lease, keeper, batch and " +
+    "codec, which cost most when the process sleeps between two answers and its code is " +
+    "cold.",
   rounds: 21,
   async contestants(isQuick) {
     const pairs = isQuick ? 300 : 1_000;

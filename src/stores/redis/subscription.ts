@@ -28,7 +28,7 @@ export class Subscription {
     channel: string,
     onMessage: (message: string) => void,
     onUp: () => void,
-    /** What is done on every new connection before the channel is subscribed. */
+    /** What else is done on every new connection; its first request goes out before all others. */
     prepare: (connection: OwnConnection) => Promise<unknown> = async () => {},
   ) {
     this.#driver = driver;
@@ -79,9 +79,10 @@ export class Subscription {
     }
   }
 
-  async #subscribe(connection: OwnConnection): Promise<void> {
-    await this.#prepare(connection);
-    await connection.subscribe(this.#channel, this.#onMessage);
+  /** Whoever listens does not wait for the rest: what is told meanwhile would be missed. */
+  #subscribe(connection: OwnConnection): Promise<unknown> {
+    this.#prepare(connection).catch(() => {});
+    return connection.subscribe(this.#channel, this.#onMessage);
   }
 
   async #watch(connection: OwnConnection, closed: Promise<void>): Promise<void> {

@@ -104,8 +104,10 @@ export class Acquisition {
 
   /** Null when it is worth another attempt; by then whatever there was to wait for has come. */
   async #attempt(claim: Claim): Promise<RedlockGrant | Busy | null> {
-    const { seen, port } = this.#around;
+    const { seen, port, isAnnounced, announce } = this.#around;
     for (let raises = 0; ; raises += 1) {
+      const isKnown = isAnnounced(claim.ttlMs) || (await announce(claim.ttlMs));
+      if (this.#isEnded && raises === 0) return null;
       const ballot = nextBallot(ballotClock(port), seen.of(this.#name));
       const round = this.#vote(claim, ballot);
       this.#round = round;
@@ -113,7 +115,7 @@ export class Acquisition {
       this.#round = null;
       const { answers } = round;
       seen.note(this.#name, Math.max(ballot, highestStored(answers)), port.clock.wallUs());
-      if (judgement === "granted") return this.#accept(claim, ballot, round);
+      if (judgement === "granted" && isKnown) return this.#accept(claim, ballot, round);
       if (judgement === "raise" && raises < MOST_RAISES && !this.#isEnded) continue;
       // A node that has not answered yet may enter us: it is told to forget us right behind.
       if (judgement === null) this.#waiting?.enter();
@@ -121,6 +123,7 @@ export class Acquisition {
       // Who goes on waiting says so where it gives back, so that all nodes know who was first.
       if (isTaken || raises > 0) this.#withdraw(claim.owner, ballot, !this.#isEnded);
       if (this.#isEnded || judgement === null) return null;
+      if (judgement === "granted") return this.#asleep(answers);
       return this.#decide(judgement === "raise" ? "refused" : judgement, answers);
     }
   }

@@ -19,6 +19,7 @@ export class Membership {
   #admitting: Promise<void> | null = null;
   #lastMs = Number.NEGATIVE_INFINITY;
   #maxTtlMs: number;
+  #announcedMs = 0;
   #bootstrap: AdmissionRules["bootstrap"];
 
   constructor(
@@ -58,7 +59,15 @@ export class Membership {
     this.readmit().catch(() => {});
   }
 
-  /** A lease of this length may be voted for only when a majority knows that there are such. */
+  /** Whether a majority is known to know of leases of this length. */
+  isAnnounced(ttlMs: number): boolean {
+    return Math.ceil(ttlMs) <= this.#announcedMs;
+  }
+
+  /**
+   * A lease of this length counts only when a majority knew of such before the first node voted for
+   * it: who restarts learns from the others for how long it may have forgotten something.
+   */
   async announce(ttlMs: number): Promise<boolean> {
     const ttl = Math.ceil(ttlMs);
     const poll = this.#ask<boolean, boolean>(["raise", this.#rules.set, `${ttl}`], {
@@ -70,8 +79,10 @@ export class Membership {
       },
     });
     const isKnown = await poll.judged;
-    if (isKnown) this.#maxTtlMs = Math.max(this.#maxTtlMs, ttl);
-    return isKnown === true;
+    if (!isKnown) return false;
+    this.#maxTtlMs = Math.max(this.#maxTtlMs, ttl);
+    this.#announcedMs = Math.max(this.#announcedMs, ttl);
+    return true;
   }
 
   async #readmit(): Promise<void> {

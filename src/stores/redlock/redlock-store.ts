@@ -140,6 +140,7 @@ export class RedlockStore implements Store {
         Math.min(nodeTimeoutMs * 2 ** failures, ttlMs / LIMIT_PART, LONGEST_LIMIT_MS),
       metaText: ({ meta }) => this.#metaText(meta),
       readmit: () => this.#membership.readmit(),
+      isAnnounced: (ttlMs) => this.#membership.isAnnounced(ttlMs),
       announce: (ttlMs) => this.#membership.announce(ttlMs),
       onMajority: () => this.#membership.onMajority(),
       onVote: (vote) => this.#notice(vote),
@@ -256,12 +257,16 @@ export class RedlockStore implements Store {
     judgement: RenewalJudgement;
     answers: readonly (NodeRenewal | Failure | undefined)[];
   }> {
+    const membership = this.#membership;
+    const isKnown = membership.isAnnounced(ttlMs) || (await membership.announce(ttlMs));
     let poll = this.#pollRenewal(grant, ttlMs);
     let judgement = await poll.judged;
+    // What was asked for may be more than a majority knew of: then only the old deadline is certain.
+    if (judgement === "renewed" && !isKnown) judgement = "unknown";
     const isShort = poll.answers.some(
       (answer) => answer?.type === "asleep" && answer.why === "short",
     );
-    if (judgement === "unknown" && isShort && (await this.#membership.announce(ttlMs))) {
+    if (judgement === "unknown" && isShort && (await membership.announce(ttlMs))) {
       poll = this.#pollRenewal(grant, ttlMs);
       judgement = await poll.judged;
     }

@@ -20,6 +20,8 @@ export interface Surroundings {
   metaText(claim: Claim): string;
   /** Lets nodes that do not vote into the majority again, where that is due. */
   readmit(): Promise<unknown>;
+  /** Whether a majority is known to know of leases of this length. */
+  isAnnounced(ttlMs: number): boolean;
   /** Announces leases of this length; true when a majority knows. */
   announce(ttlMs: number): Promise<boolean>;
   /** Enough nodes vote that somebody is granted, or was. */
