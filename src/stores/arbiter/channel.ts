@@ -32,7 +32,7 @@ interface Entry {
 const MAX_BATCH = 1_000;
 /**
  * Where there are many, the store works on the first of them while this process makes the rest
- * ready. Renewals come in no hurry, so the fewest calls are best.
+ * ready. Renewals, and looks at what is held, come in no hurry: the fewest calls are best.
  */
 const BRISK_BATCH = 128;
 
@@ -163,8 +163,7 @@ export class Channel {
 
   #sendInBatches(shard: string, entries: readonly Entry[]): void {
     for (let start = 0; start < entries.length; ) {
-      const isRenewal = entries[start]?.command.type === "renew";
-      const end = start + (isRenewal ? MAX_BATCH : BRISK_BATCH);
+      const end = start + (isPatient(entries[start]?.command) ? MAX_BATCH : BRISK_BATCH);
       this.#call(shard, entries.slice(start, end));
       start = end;
     }
@@ -220,6 +219,11 @@ export class Channel {
     }
     return time;
   }
+}
+
+/** A confirm in a hurry does not come this way. */
+function isPatient(command: Command | undefined): boolean {
+  return command?.type === "renew" || command?.type === "confirm";
 }
 
 function unknown(cause: unknown): StoreError {

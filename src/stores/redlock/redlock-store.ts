@@ -261,7 +261,7 @@ export class RedlockStore implements Store {
     const isKnown = membership.isAnnounced(ttlMs) || (await membership.announce(ttlMs));
     let poll = this.#pollRenewal(grant, ttlMs);
     let judgement = await poll.judged;
-    // What was asked for may be more than a majority knew of: then only the old deadline is certain.
+    // More was asked for than a majority may know of: then only the old deadline is certain.
     if (judgement === "renewed" && !isKnown) judgement = "unknown";
     const isShort = poll.answers.some(
       (answer) => answer?.type === "asleep" && answer.why === "short",
