@@ -178,6 +178,8 @@ export class Waiting implements Sleeper {
       const isGathering = this.#woken.size > 0;
       const delayMs = isGathering ? GATHER_MS : isDue ? dueMs : lookMs;
       const reason = isDue && !isGathering ? "due" : "look";
+      // One may be set already: by a word that came while nobody rested.
+      this.#timer?.cancel();
       this.#timer = port.timers.after(delayMs, () => this.#wake(reason), true);
     });
   }
