@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { onFreePorts } from "./free-port.js";
 import type { Launch } from "./guarded-process.js";
+import { PeerNetwork } from "./peer-network.js";
 import { closeAll, ServerProcess, startAll } from "./server-process.js";
 import { waitUntil } from "./wait-until.js";
 
@@ -25,6 +26,8 @@ interface Member {
   readonly name: string;
   readonly port: number;
   readonly peerPort: number;
+  /** Where the others find it. */
+  readonly gatePort: number;
   readonly tlsPort: number;
 }
 
@@ -42,7 +45,7 @@ export class EtcdServer extends ServerProcess {
     this.tlsPort = member.tlsPort;
     this.#member = member;
     this.#options = options;
-    this.#peers = cluster.map(({ name, peerPort }) => `${name}=http://127.0.0.1:${peerPort}`);
+    this.#peers = cluster.map(({ name, gatePort }) => `${name}=http://127.0.0.1:${gatePort}`);
   }
 
   get url(): string {
@@ -50,8 +53,8 @@ export class EtcdServer extends ServerProcess {
   }
 
   protected launch(): Launch {
-    const { name, peerPort } = this.#member;
-    const peerUrl = `http://127.0.0.1:${peerPort}`;
+    const { name, peerPort, gatePort } = this.#member;
+    const [peerUrl, gateUrl] = [peerPort, gatePort].map((port) => `http://127.0.0.1:${port}`);
     const args = ["--name", name, "--data-dir", join(this.dir, "data"), "--logger", "zap"];
     const { certificates, args: others = [] } = this.#options;
     const urls = certificates ? [this.url, `https://127.0.0.1:${this.tlsPort}`] : [this.url];
@@ -61,7 +64,7 @@ export class EtcdServer extends ServerProcess {
       args.push("--cert-file", cert, "--key-file", key);
       args.push("--client-cert-auth", "--trusted-ca-file", ca);
     }
-    args.push("--listen-peer-urls", peerUrl, "--initial-advertise-peer-urls", peerUrl);
+    args.push("--listen-peer-urls", `${peerUrl}`, "--initial-advertise-peer-urls", `${gateUrl}`);
     args.push("--initial-cluster", this.#peers.join(","), ...others);
     // Variables that begin with ETCD_ would count as options; on ARM etcd insists on one of them.
     const { PATH } = process.env;
@@ -103,9 +106,11 @@ export class EtcdServer extends ServerProcess {
 
 export class EtcdCluster implements AsyncDisposable {
   readonly members: readonly EtcdServer[];
+  readonly #network: PeerNetwork;
 
-  constructor(members: readonly EtcdServer[]) {
+  constructor(members: readonly EtcdServer[], network: PeerNetwork) {
     this.members = members;
+    this.#network = network;
   }
 
   get urls(): readonly string[] {
@@ -129,28 +134,48 @@ export class EtcdCluster implements AsyncDisposable {
     return leader as unknown as EtcdServer;
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return closeAll(this.members);
+  /** Cuts one member off from all others; clients still reach it. */
+  async cutOff(member: EtcdServer): Promise<void> {
+    const { id } = await member.view();
+    this.#network.cutOff(BigInt(id).toString(16), this.members.indexOf(member));
+  }
+
+  heal(): void {
+    this.#network.heal();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await closeAll(this.members);
+    await this.#network[Symbol.asyncDispose]();
   }
 }
 
 export async function startEtcd(options: EtcdOptions = {}): Promise<EtcdServer> {
-  const [server] = await startMembers(1, options);
-  return server as EtcdServer;
+  return await onFreePorts(3, async ([port = 0, peerPort = 0, tlsPort = 0]) => {
+    const member = { name: memberName(), port, peerPort, gatePort: peerPort, tlsPort };
+    return await startMember(new EtcdServer(member, [member], options));
+  });
 }
 
 export async function startEtcdCluster(count = 3, options: EtcdOptions = {}): Promise<EtcdCluster> {
-  return new EtcdCluster(await startMembers(count, options));
+  return await onFreePorts(3 * count, async (ports) => {
+    const network = await PeerNetwork.open(ports.filter((_, at) => at % 3 === 1));
+    const cluster = network.ports.map((gatePort, index) => {
+      const [port = 0, peerPort = 0, tlsPort = 0] = ports.slice(3 * index);
+      return { name: memberName(), port, peerPort, gatePort, tlsPort };
+    });
+    try {
+      const members = cluster.map((member) => new EtcdServer(member, cluster, options));
+      return new EtcdCluster(await startAll(members.map(startMember)), network);
+    } catch (error) {
+      await network[Symbol.asyncDispose]();
+      throw error;
+    }
+  });
 }
 
-function startMembers(count: number, options: EtcdOptions): Promise<EtcdServer[]> {
-  return onFreePorts(3 * count, (ports) => {
-    const cluster = Array.from({ length: count }, (_, index) => {
-      const [port = 0, peerPort = 0, tlsPort = 0] = ports.slice(3 * index);
-      return { name: `member-${randomUUID()}`, port, peerPort, tlsPort };
-    });
-    return startAll(cluster.map((member) => startMember(new EtcdServer(member, cluster, options))));
-  });
+function memberName(): string {
+  return `member-${randomUUID()}`;
 }
 
 async function startMember(server: EtcdServer): Promise<EtcdServer> {

@@ -388,6 +388,45 @@ describe("a cluster of three", () => {
     }
   });
 
+  it("the leader is cut off from the others, and comes back: nobody holds twice", async () => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await storm(`apart${round}`, async () => {
+        const leader = await cluster.leader();
+        await cluster.cutOff(leader);
+        await cluster.leader(cluster.members.filter((member) => member !== leader));
+        await sleep(1_000);
+        cluster.heal();
+        await cluster.leader();
+      });
+    }
+  });
+
+  it("who knows only the leader that is cut off is told before another holds", async () => {
+    const leader = await cluster.leader();
+    const others = cluster.members.filter((member) => member !== leader);
+    const apart = await open([leader.port], "apart");
+    const together = await open(
+      others.map(({ port }) => port),
+      "apart",
+    );
+    const lease = await apart.mutex("m").acquire({ ttlMs: 3_000 });
+    await cluster.cutOff(leader);
+    const toldMs = new Promise<number>((resume) => {
+      lease.signal.addEventListener("abort", () => resume(performance.now()));
+    });
+    try {
+      const next = await together.mutex("m").acquire({ ttlMs: 10_000 });
+      const heldMs = performance.now();
+      assert.ok((await toldMs) < heldMs, "two believed to hold");
+      assert.ok(next.token > lease.token);
+      assert.equal(lease.state, "lost");
+      await next.release();
+    } finally {
+      cluster.heal();
+      await cluster.leader();
+    }
+  });
+
   it("a follower is restarted: nobody holds twice", async () => {
     await storm("restarted", async () => {
       const leader = await cluster.leader();
