@@ -10,9 +10,9 @@ interface Link {
 const SENDER = /^x-server-from: *([0-9a-f]+)/im;
 
 /**
- * The network between the members of an etcd: each is reached by a gate of its own, which hears from
- * the first request of a connection who calls. So one member can be cut off from all others in both
- * directions, while its clients and the others go on.
+ * The network between the members of an etcd: each is reached by a gate of its own, which hears
+ * from the first request of a connection who calls. So one member can be cut off from all others in
+ * both directions, while its clients and the others go on.
  */
 export class PeerNetwork implements AsyncDisposable {
   readonly #gates: readonly Server[];
