@@ -101,5 +101,10 @@ export const quorum: readonly Mutant[] = [
         return { type: "asleep", why: "short", maxTtlMs };
     // Once`,
     replace: "// Once",
+    also: {
+      file: ACQUISITION,
+      find: "const isKnown = isAnnounced(claim.ttlMs) || (await announce(claim.ttlMs));",
+      replace: "const isKnown = true;",
+    },
   },
 ];
