@@ -10,8 +10,22 @@ export interface Random {
 /** Loaded when it is first needed: it is the slowest part of Node to load. */
 const crypto = (): typeof import("node:crypto") => process.getBuiltinModule("node:crypto");
 
+const ID_BYTES = 16;
+/** Drawn for many ids at a time: to ask the system for each would be most of its price. */
+const pool = Buffer.alloc(256 * ID_BYTES);
+let poolAt = pool.length;
+
+function drawId(): string {
+  if (poolAt === pool.length) {
+    crypto().randomFillSync(pool);
+    poolAt = 0;
+  }
+  poolAt += ID_BYTES;
+  return pool.toString("hex", poolAt - ID_BYTES, poolAt);
+}
+
 export const systemRandom: Random = {
-  id: () => crypto().randomUUID(),
+  id: drawId,
   secret: () => crypto().randomBytes(32).toString("base64url"),
   fraction: () => Math.random(),
 };

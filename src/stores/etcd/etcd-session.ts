@@ -287,7 +287,7 @@ export class EtcdSession implements SessionLink {
 
 /** Ours, not etcd's choice: a repeated request then makes the same lease, not another. */
 export function newLeaseId(port: Port): string {
-  return BigInt(`0x1${port.random.id().replaceAll("-", "").slice(0, 14)}`).toString(16);
+  return BigInt(`0x1${port.random.id().slice(0, 14)}`).toString(16);
 }
 
 function lineOf({ place: { space, name } }: OwnEntry): string {
