@@ -57,6 +57,7 @@ function checkQuorum(entries: readonly Entry[]): Violation[] {
     ...checkExclusionByBelief(entries),
     ...checkExclusionByProbes(entries),
     ...checkTokenOrder(entries),
+    ...checkBoundedOvertaking(entries),
     // Who gives up says so on all nodes, maybe after nodes were asked and told what they need; and
     // a release whose event loop was blocked listens for as long again.
     ...checkToldInTime(entries, 40 * NODE_TIMEOUT_MS),

@@ -17,9 +17,9 @@ export const oneName: Question = {
   unit: "grants/s",
   better: "higher",
   reason:
-    "Who waited longest is woken and has the lock kept for it, so that nobody starves: a grant " +
-    "is a message and a round of votes, nearly always of another worker. The fastest peer takes " +
-    "the lock again at once where it was, and the others wait five times as long.",
+    "Workers of one process take turns on one grant, each with a token of its own. Then who " +
+    "waited longest elsewhere is woken and has the lock kept for it, so that nobody starves: " +
+    "that is a message and a round of votes for up to 32 turns.",
   rounds: 3,
   startsFresh: true,
   takesLong: true,

@@ -8,7 +8,7 @@
  * its answer is lost, or comes, and is acted on at any later time. Nodes crash, and come back empty
  * or with what they had saved, at most one of them at a time.
  *
- * Asserted: no two believe at the same time; every grant has a higher token than all before it, and
+ * Asserted: no two believe at the same time; every grant has higher tokens than all before it, and
  * no lower one is believed in again; no node takes a key from another owner, nor again what was given
  * back there.
  *
@@ -31,6 +31,14 @@
 #define N 3
 #define C 2
 #define MAJORITY 2
+
+/* A ballot has two tokens, itself and the next; a release stores the second of them. */
+#define SPAN 2
+#ifdef NO_BLOCKS
+#define BLOCK(b) (b)
+#else
+#define BLOCK(b) (SPAN * (b))
+#endif
 
 /* Leases last a tick; those that are renewed, and long ones, two. */
 #if defined(RENEWS)
@@ -142,7 +150,7 @@ inline accept(x) {
   belief[x] = TTL(owner[x]);
 #endif
   assert(ballot[x] > highest);
-  highest = ballot[x];
+  highest = ballot[x] + SPAN - 1;
   phase[x] = HOLDS;
   votes[x] = 0;
   believe(x)
@@ -302,7 +310,7 @@ inline admit(n) {
     }
 #define RAISE(x, b) \
   :: d_step { phase[x] == ASKS && rounds < ROUNDS && b > ballot[x] -> ask(x, b) }
-#define BALLOT(x, b) START(x, b) RAISE(x, b)
+#define BALLOT(x, b) START(x, BLOCK(b)) RAISE(x, BLOCK(b))
 
 #ifdef NO_LATE
 #define IN_TIME(x) true
@@ -331,7 +339,7 @@ inline admit(n) {
       WITNESS_RENEWAL(x) \
       belief[x] = MAX(belief[x], renewal[x]); \
       renewal[x] = 0; renewed[x] = 0; kept[x] = 0; \
-      assert(ballot[x] == highest); \
+      assert(ballot[x] + SPAN - 1 == highest); \
       believe(x) \
     }
 #ifdef NO_FREE

@@ -29,6 +29,7 @@ const worlds: Record<World, readonly string[]> = { ...WORLDS, ...LARGE_WORLDS };
 const RULES: readonly (readonly [rule: string, world: World])[] = [
   ["NO_ABOVE", "raises"],
   ["NO_EXACT", "raises"],
+  ["NO_BLOCKS", "raises"],
   ["NO_LATE", "raises"],
   ["NO_SENT", "renewals"],
   ["NO_CLOSE_ABSENT", "renewals"],

@@ -14,8 +14,14 @@ export const quorum: readonly Mutant[] = [
     replace: "if (lock && ballot < stored) {",
   },
   {
+    title: "quorum: the next ballot is a token of the one before",
+    file: BALLOT,
+    find: "return Math.ceil(Math.max(wallUs, highestSeen + 1) / BALLOT_SPAN) * BALLOT_SPAN;",
+    replace: "return Math.max(wallUs, highestSeen + 1);",
+  },
+  {
     title: "quorum: votes for a lower ballot count",
-    firstSeed: 90,
+    firstSeed: 360,
     file: ACQUISITION,
     find: "const round = this.#vote(claim, ballot);",
     replace: `const round = this.#vote(claim, ballot);
@@ -40,14 +46,14 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a deadline counts from the answers",
-    firstSeed: 175,
+    firstSeed: 200,
     file: ACQUISITION,
     find: "deadlineOf(answers, sentMs, driftFactor)",
     replace: "deadlineOf(answers, port.clock.nowMs(), driftFactor)",
   },
   {
     title: "quorum: a renewal counts from its answers",
-    firstSeed: 800,
+    firstSeed: 930,
     file: "stores/redlock/redlock-store.js",
     find: "deadlineOf(poll.answers, poll.sentMs, ",
     replace: "deadlineOf(poll.answers, this.port.clock.nowMs(), ",
@@ -60,6 +66,7 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a failed round is not given back",
+    firstSeed: 515,
     file: ACQUISITION,
     find: "if (isTaken || raises > 0)",
     replace: "if (false)",
@@ -72,14 +79,14 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a restarted node votes at once",
-    firstSeed: 245,
+    firstSeed: 255,
     file: NODE,
     find: 'how === "join" ? ms(nowUs) + maxTtlMs',
     replace: 'how === "join" ? 0',
   },
   {
     title: "quorum: the marker of an earlier process counts",
-    firstSeed: 295,
+    firstSeed: 1740,
     file: NODE,
     find: `if (marker?.run !== run)
         return { type: "asleep", why: "unmarked" };`,
@@ -88,7 +95,7 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a restarted node does not ask how long leases are",
-    firstSeed: 435,
+    firstSeed: 660,
     file: ADMISSION,
     find: "const longestMs = Math.max(maxTtlMs, ...markers.map((one) => one.maxTtlMs));",
     replace: "const longestMs = maxTtlMs / 3;",

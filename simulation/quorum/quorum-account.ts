@@ -1,6 +1,6 @@
 import { majorityOf } from "../../src/stores/redlock/ballot.js";
 import type { History } from "../history.js";
-import { readVote } from "./quorum-request.js";
+import { readVote, type VoteArgs } from "./quorum-request.js";
 
 interface Candidate {
   readonly owner: string;
@@ -34,9 +34,9 @@ export class QuorumAccount {
   ): void {
     const code = Array.isArray(answer) ? answer[0] : answer;
     if (verb === "vote" && code === "G") {
-      const { owner, ballot, ttlMs } = readVote(args);
+      const { owner, ballot, span, ttlMs } = readVote(args);
       const leftMs = Array.isArray(answer) ? Number(answer[1]) : ttlMs;
-      this.#voted(nowMs, node, name, owner, ballot, leftMs);
+      this.#voted(nowMs, node, name, { owner, ballot, span }, leftMs);
     }
     if (verb !== "release") return;
     for (const { owner, votes } of this.#candidates.values()) {
@@ -48,8 +48,7 @@ export class QuorumAccount {
     nowMs: number,
     node: number,
     name: string,
-    owner: string,
-    ballot: number,
+    { owner, ballot, span }: Pick<VoteArgs, "owner" | "ballot" | "span">,
     leftMs: number,
   ): void {
     const key = `${owner} ${ballot}`;
@@ -61,7 +60,7 @@ export class QuorumAccount {
     const standing = [...candidate.votes.values()].filter((untilMs) => untilMs > nowMs);
     if (standing.length < this.#majority || ballot <= (this.#granted.get(owner) ?? 0)) return;
     this.#granted.set(owner, ballot);
-    const all = { type: "granted", name, owner, client: owner, span: 1, isHandoff: false } as const;
+    const all = { type: "granted", name, owner, client: owner, span, isHandoff: false } as const;
     this.#history.record(nowMs, { ...all, token: BigInt(ballot), clockUs: 0 });
   }
 }

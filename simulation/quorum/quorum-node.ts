@@ -88,7 +88,9 @@ export class QuorumNode {
       case "vote":
         return this.#vote(name, nowUs, args);
       case "renew": {
-        const request = { set: first, owner: second, ballot: Number(third), ttlMs: Number(fourth) };
+        const [set, owner] = [first, second];
+        const [ballot, span, ttlMs] = [Number(third), Number(fourth), Number(fifth)];
+        const request = { set, owner, ballot, span, ttlMs };
         const renewal = renew(node, name, nowUs, request);
         if (renewal.type === "granted") {
           return ["G", renewal.remainingMs, renewal.isRetaken ? 1 : 0];
@@ -168,8 +170,9 @@ export class QuorumNode {
     const { lock, ballot } = this.#state.names.get(name) ?? { lock: null, ballot: null };
     const leftMs = (lock?.untilMs ?? 0) - Math.floor(nowUs / 1000);
     if (!lock || leftMs <= 0) return ["", -2, `${ballot?.stored ?? 0}`, []];
-    const text = `${ballot?.stored ?? 0} H ${lock.owner} ${lock.token} ${lock.untilMs} - {}`;
-    return [lock.owner, leftMs, text, []];
+    const { owner, token, span, untilMs } = lock;
+    const text = `${ballot?.stored ?? 0} H ${owner} ${token} ${span} ${untilMs} - {}`;
+    return [owner, leftMs, text, []];
   }
 
   #line(name: string): Set<string> {

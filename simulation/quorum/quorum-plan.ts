@@ -20,16 +20,21 @@ export function quorumPlan(plan: Plan): Plan {
   const faults = { ...plan.faults, ...NODE_FAULTS[profile] };
   const ttlMs = chance.pick([400, 1_000, 3_000]);
   const part = ttlMs / (plan.ttlsMs[0] as number);
+  // Many tasks of a program, so that they take turns on what it is granted.
+  const crowd = new Chance(plan.seed, "quorum crowd");
+  const isCrowded = crowd.isLucky(0.4);
+  const style: Partial<Plan> = { tasks: crowd.whole(4, 8), strict: 0, thinkParts: [0.003, 0.1] };
   const isTroubled = !["clear", "busy"].includes(profile);
   // Holders on a bare majority show what a node that restarts has to know.
   const loss = profile === "restart" ? chance.pick([0.05, 0.15]) : plan.weather.loss;
   return {
     ...plan,
+    ...(isCrowded ? style : {}),
     profile,
     nodes: chance.pick([3, 3, 4, 5]),
     names: ["a"],
     kinds: { mutex: 1, read: 0, semaphore: 0, once: 0 },
-    ttlsMs: chance.isLucky(0.5) ? [ttlMs] : [ttlMs, ttlMs * 3],
+    ttlsMs: chance.isLucky(0.5) || isCrowded ? [ttlMs] : [ttlMs, ttlMs * 3],
     weather: { ...plan.weather, loss },
     wallsMs: isTroubled ? WALLS_MS : [0],
     faults: isTroubled ? { ...faults, wall: Math.max(0.5, faults.wall) } : faults,

@@ -2,6 +2,7 @@
 export interface VoteArgs {
   readonly owner: string;
   readonly ballot: number;
+  readonly span: number;
   readonly ttlMs: number;
   readonly set: string;
   readonly waiter: string;
@@ -13,6 +14,7 @@ export function readVote(args: readonly string[]): VoteArgs {
   return {
     owner,
     ballot: Number.parseInt(record, 10),
+    span: Number(record.split(" ")[4]),
     ttlMs: Number(terms.slice(10)),
     set,
     waiter,

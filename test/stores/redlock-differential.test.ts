@@ -19,7 +19,7 @@ import {
 } from "../../src/stores/redlock/node-rules.js";
 import { RedlockKeys } from "../../src/stores/redlock/redlock-keys.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
-import { releaseArgs, voteArgs } from "../../src/stores/redlock/requests.js";
+import { releaseArgs, spanText, voteArgs } from "../../src/stores/redlock/requests.js";
 import { decodeRelease, decodeRenewal, decodeVote } from "../../src/stores/redlock/vote.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 
@@ -52,8 +52,16 @@ afterAll(async () => {
 });
 
 type Step =
-  | { type: "vote"; name: string; owner: string; ballot: number; ttlMs: number; isHeard: boolean }
-  | { type: "renew"; name: string; owner: string; ballot: number; ttlMs: number }
+  | {
+      type: "vote";
+      name: string;
+      owner: string;
+      ballot: number;
+      span: number;
+      ttlMs: number;
+      isHeard: boolean;
+    }
+  | { type: "renew"; name: string; owner: string; ballot: number; span: number; ttlMs: number }
   | { type: "release"; name: string; owner: string; ballot: number; keepMs: number }
   | { type: "revoke"; name: string; ballot: number }
   | {
@@ -75,6 +83,7 @@ const ballot = fc.oneof(
 );
 const name = fc.constantFrom(...names);
 const owner = fc.constantFrom("o1", "o2", "o3");
+const span = fc.constantFrom(1, 3, 64);
 const ttlMs = fc.constantFrom(20_000, 40_000, 60_000);
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -84,11 +93,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       name,
       owner,
       ballot,
+      span,
       ttlMs,
       isHeard: fc.boolean(),
     }),
   },
-  { weight: 4, arbitrary: fc.record({ type: fc.constant("renew"), name, owner, ballot, ttlMs }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ type: fc.constant("renew"), name, owner, ballot, span, ttlMs }),
+  },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -151,8 +164,8 @@ class Pair {
     const at = (ballot: number): number => this.#base + ballot;
     switch (one.type) {
       case "vote": {
-        const { name, owner, ttlMs } = one;
-        const request = { set: SET, owner, ballot: at(one.ballot), ttlMs };
+        const { name, owner, span, ttlMs } = one;
+        const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs };
         const channel = one.isHeard ? HEARD : UNHEARD;
         const args = voteArgs(request, request.ballot, channel, "{}", SET, null);
         const raw = await this.#ask(name, args);
@@ -162,9 +175,9 @@ class Pair {
         return [vote(model, name, nowUs, request), actual];
       }
       case "renew": {
-        const { name, owner, ttlMs } = one;
-        const request = { set: SET, owner, ballot: at(one.ballot), ttlMs };
-        const args = ["renew", SET, owner, `${at(one.ballot)}`, `${ttlMs}`, "-"];
+        const { name, owner, span, ttlMs } = one;
+        const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs };
+        const args = ["renew", SET, owner, `${request.ballot}`, spanText(one), `${ttlMs}`, "-"];
         return [renew(model, name, nowUs, request), decodeRenewal(await this.#ask(name, args))];
       }
       case "release": {

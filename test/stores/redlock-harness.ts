@@ -30,7 +30,7 @@ export function redlockHarness(
       scope: "network",
       modes: ["exclusive"],
       fifo: false,
-      tokenSpan: false,
+      tokenSpan: true,
       transferable: true,
       marks: true,
       minTtlMs: 100,

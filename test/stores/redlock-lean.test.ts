@@ -68,7 +68,7 @@ it("a vote sent again to a process that came back with an old snapshot is refuse
     let ballot = (Date.now() + 5_000) * 1_000;
     const vote = (name: string): Promise<unknown> => {
       ballot += 1;
-      const claim = { owner: name, ttlMs: 20_000 };
+      const claim = { owner: name, span: 1, ttlMs: 20_000 };
       return node.ask(keys.of("lock", name), voteArgs(claim, ballot, channel, "{}", SET, null));
     };
     await node.ask(keys.ofNode(), ["mark", run, SET, "now", "30000", "0"]);

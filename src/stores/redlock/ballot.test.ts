@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  BALLOT_SPAN,
   deadlineOf,
   highestStored,
   judge,
@@ -29,9 +30,19 @@ it("a majority is more than half", () => {
 });
 
 it("a ballot follows the clock, and whatever was seen", () => {
-  expect(nextBallot(100, 0)).toBe(100);
-  expect(nextBallot(100, 100)).toBe(101);
-  expect(nextBallot(100, 500)).toBe(501);
+  expect(nextBallot(128, 0)).toBe(128);
+  expect(nextBallot(100, 0)).toBe(128);
+  expect(nextBallot(100, 127)).toBe(128);
+  expect(nextBallot(100, 500)).toBe(512);
+});
+
+it("a higher ballot is above all tokens of a lower one", () => {
+  // What a release leaves, and a year of microseconds that is near the end of exact numbers.
+  for (const ballot of [BALLOT_SPAN, 1_700_000_000_000_000, 9_007_199_254_700_032]) {
+    for (let seen = ballot; seen < ballot + BALLOT_SPAN; seen += 1) {
+      expect(nextBallot(0, seen)).toBe(ballot + BALLOT_SPAN);
+    }
+  }
 });
 
 describe("a round of votes", () => {

@@ -12,9 +12,20 @@ export function majorityOf(nodes: number): number {
   return Math.floor(nodes / 2) + 1;
 }
 
+/**
+ * So many tokens belong to a ballot, itself the first of them. All that are proposed are multiples
+ * of it, so that a higher one is above all the tokens of a lower.
+ */
+export const BALLOT_SPAN = 64;
+
 /** Follows the clock, so that one round is enough; and whatever was seen, so that it rises. */
 export function nextBallot(wallUs: number, highestSeen: number): number {
-  return Math.max(wallUs, highestSeen + 1);
+  return Math.ceil(Math.max(wallUs, highestSeen + 1) / BALLOT_SPAN) * BALLOT_SPAN;
+}
+
+/** How many of its tokens a grant is given. */
+export function spanOf(claim: { readonly span: number }): number {
+  return Math.min(claim.span, BALLOT_SPAN);
 }
 
 /** The wall clock, finer than its milliseconds: two who ask in the same one seldom collide. */

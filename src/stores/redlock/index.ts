@@ -6,9 +6,10 @@
  * expiry at a majority, so it stops believing before any other majority can come about, unless the
  * clocks of servers jump. Tokens are ballots: a node votes only above the highest it stored, and
  * only votes at exactly one ballot make a grant, so the next grant shares a node that knows a lower
- * one. What is given up is closed on all nodes, so that no late request revives it. A node that
- * restarted or lost its data does not vote before every lease that it may have forgotten is over,
- * and never below a ballot that a majority of the others knows of.
+ * one. Ballots are multiples of 64: the tokens from one on, for turns, are below the next. What is
+ * given up is closed on all nodes, so that no late request revives it. A node that restarted or
+ * lost its data does not vote before every lease that it may have forgotten is over, and never
+ * below a ballot that a majority of the others knows of.
  */
 import { InvalidOptionError } from "../../errors.js";
 import type { Store } from "../../store.js";

@@ -32,6 +32,8 @@ interface Lock {
   readonly owner: string;
   /** Of the grant that it is for, or that left it as a mark. */
   readonly token: number;
+  /** How many tokens the grant has, from that one on. */
+  readonly span: number;
   readonly untilMs: number;
 }
 
@@ -44,6 +46,7 @@ export interface VoteRequest {
   readonly set: string;
   readonly owner: string;
   readonly ballot: number;
+  readonly span: number;
   readonly ttlMs: number;
 }
 
@@ -108,7 +111,7 @@ export function release(
   const state = stateOf(node, name, nowUs);
   const isHeld = state.lock?.owner === owner;
   if (isHeld) {
-    const mark = { owner: `done:${owner}`, token: ballot, untilMs: ms(nowUs) + keepMs };
+    const mark = { owner: `done:${owner}`, token: ballot, span: 1, untilMs: ms(nowUs) + keepMs };
     state.lock = keepMs > 0 ? mark : null;
   }
   const closed = ballot > nowUs + YEAR_US ? 0 : ballot + 1;
@@ -118,7 +121,7 @@ export function release(
   return isHeld ? { type: "released" } : absence(node, nowUs);
 }
 
-/** Ends the lease, or drops the mark, that has this token. */
+/** Ends the lease, or drops the mark, that has this token among its own. */
 export function revoke(
   node: NodeState,
   name: string,
@@ -127,9 +130,9 @@ export function revoke(
 ): NodeRelease {
   const state = stateOf(node, name, nowUs);
   const { lock } = state;
-  if (lock?.token !== token) return absence(node, nowUs);
+  if (!lock || token < lock.token || token >= lock.token + lock.span) return absence(node, nowUs);
   state.lock = null;
-  const stored = Math.max(storedBallot(node, state, nowUs), token + 1);
+  const stored = Math.max(storedBallot(node, state, nowUs), lock.token + 1);
   state.ballot = { ...keptBallot(stored, nowUs), revoked: { owner: lock.owner, reason } };
   return { type: "released" };
 }
@@ -227,10 +230,10 @@ function take(
   node: NodeState,
   state: NameState,
   nowUs: number,
-  { owner, ballot, ttlMs }: VoteRequest,
+  { owner, ballot, span, ttlMs }: VoteRequest,
   stored: number,
 ): void {
-  state.lock = { owner, token: ballot, untilMs: ms(nowUs) + ttlMs };
+  state.lock = { owner, token: ballot, span, untilMs: ms(nowUs) + ttlMs };
   state.ballot = keptBallot(stored, nowUs);
   const { marker } = node;
   if (marker && ballot > marker.top) node.marker = { ...marker, top: ballot + STRIDE_US };

@@ -1,9 +1,10 @@
 import type { Claim, Grant } from "../../store.js";
+import { spanOf } from "./ballot.js";
 
-/** Votes of a majority for one owner at one ballot, which is its token. */
+/** Votes of a majority for one owner at one ballot, which is its first token. */
 export class RedlockGrant implements Grant {
   readonly type = "granted";
-  readonly span = 1;
+  readonly span: number;
   readonly session = null;
   readonly claim: Claim;
   readonly token: bigint;
@@ -16,6 +17,7 @@ export class RedlockGrant implements Grant {
   constructor(claim: Claim, keys: readonly string[], ballot: number, deadlineMs: number) {
     this.claim = claim;
     this.keys = keys;
+    this.span = spanOf(claim);
     this.token = BigInt(ballot);
     this.deadlineMs = deadlineMs;
   }

@@ -29,7 +29,7 @@ import { quorumError } from "./quorum-report.js";
 import { RedlockGrant } from "./redlock-grant.js";
 import { RedlockKeys } from "./redlock-keys.js";
 import type { RedlockNode } from "./redlock-node.js";
-import { releaseArgs } from "./requests.js";
+import { releaseArgs, spanText } from "./requests.js";
 import { SeenBallots } from "./seen-ballots.js";
 import type { Surroundings } from "./surroundings.js";
 import {
@@ -47,7 +47,7 @@ export const TRAITS: Traits = {
   scope: "network",
   modes: ["exclusive"],
   fifo: false,
-  tokenSpan: false,
+  tokenSpan: true,
   transferable: true,
   marks: true,
   minTtlMs: 100,
@@ -282,10 +282,11 @@ export class RedlockStore implements Store {
   ): Poll<NodeRenewal, RenewalJudgement> {
     const restMs = Math.max(deadlineMs - this.port.clock.nowMs(), ttlMs / LIMIT_PART);
     const ttl = `${Math.ceil(ttlMs)}`;
+    const { channel } = this.#wakeUps;
     return new Poll<NodeRenewal, RenewalJudgement>(this.port, {
       nodes: this.#nodes,
       keys,
-      args: ["renew", this.#set, claim.owner, `${token}`, ttl, this.#wakeUps.channel],
+      args: ["renew", this.#set, claim.owner, `${token}`, spanText(claim), ttl, channel],
       limitMs: Math.min(restMs, LONGEST_RENEWAL_MS),
       decode: decodeRenewal,
       judge: judgeRenewal,

@@ -7,7 +7,7 @@ if verb == 'vote' then
   local token, ttlMs = sub(record, 1, 16), sub(terms, 11)
   marker = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
   local floor, top = marker[5], marker[6]
-  local channel = sub(record, #owner + 52, #owner + 96)
+  local channel = string.match(record, '^%S+', #owner + 55)
   isAlive = top and call('PUBSUB', 'NUMSUB', channel .. '/' .. marker[1])[2] > 0
   holder, raw = call('GET', lock), call('GET', ballot)
   if isAlive and not holder and sub(record, 17, 17) == ' ' and #top == 16 and token <= top
@@ -169,7 +169,7 @@ if verb == 'leave' then
   return 1
 end
 if verb == 'renew' then
-  local set, owner, token, ttlMs, channel = unpack(ARGV, 2)
+  local set, owner, token, span, ttlMs, channel = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
   local value = call('GET', lock)
   if value == owner then
@@ -193,7 +193,7 @@ if verb == 'renew' then
   if refusal then return refusal end
   if text and stored > token then return { 'N' } end
   call('SET', lock, owner, 'PX', ttlMs)
-  local record = table.concat({ owner, whole(token), whole(nowMs), channel, '' }, ' ')
+  local record = table.concat({ owner, whole(token), span, whole(nowMs), channel, '' }, ' ')
   keep(max(stored, token), ' H ' .. record)
   raiseTop(top, token)
   return { 'G', ttlMs, 1 }
@@ -210,7 +210,8 @@ if verb == 'release' then
   if isHeld and keepMs > 0 then
     local value = 'done:' .. owner
     call('SET', lock, value, 'PX', keepMs)
-    text = ' D ' .. table.concat({ value, whole(token), whole(nowMs), '-', meta }, ' ')
+    local record = { value, whole(token), '01', whole(nowMs), '-', meta }
+    text = ' D ' .. table.concat(record, ' ')
     for _, other in ipairs(call('ZRANGE', waiters, 0, -1)) do
       local channel, id = match(other, '^(.*)/(.*)$')
       call('PUBLISH', channel, 'w ' .. id)
@@ -226,14 +227,16 @@ end
 if verb == 'revoke' then
   local token, reason = unpack(ARGV, 2)
   local stored, kind, rest = load(false)
-  local owner, held, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%S+)')
-  local isOther = kind ~= 'H' and kind ~= 'D' or held ~= token
-  if isOther or call('GET', lock) ~= owner then return absence() end
+  local owner, first, span, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%d+) (%S+)')
+  local turn = (kind == 'H' or kind == 'D') and first and token - first
+  if not turn or turn < 0 or turn - span >= 0 or call('GET', lock) ~= owner then
+    return absence()
+  end
   call('DEL', lock)
-  local word = 'x ' .. owner .. ' ' .. token .. ' ' .. reason
+  local word = 'x ' .. owner .. ' ' .. first .. ' ' .. reason
   if channel ~= '-' then call('PUBLISH', channel, word) end
   pick('', '', 0)
-  keep(max(stored, tonumber(token) + 1), ' V ' .. owner .. ' ' .. reason)
+  keep(max(stored, tonumber(first) + 1), ' V ' .. owner .. ' ' .. reason)
   return 1
 end
 if verb == 'look' then

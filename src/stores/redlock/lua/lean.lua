@@ -21,7 +21,7 @@ if verb == 'vote' then
   local floor, top = marker[5], marker[6]
   -- Who asks listens to this channel by a connection on which this process told that it is the one
   -- that the marker names: no other process has such a listener.
-  local channel = sub(record, #owner + 52, #owner + 96)
+  local channel = string.match(record, '^%S+', #owner + 55)
   isAlive = top and call('PUBSUB', 'NUMSUB', channel .. '/' .. marker[1])[2] > 0
   holder, raw = call('GET', lock), call('GET', ballot)
   if isAlive and not holder and sub(record, 17, 17) == ' ' and #top == 16 and token <= top

@@ -4,10 +4,10 @@
 -- Keys:  node     hash: run, set, from, max, floor, top; see node-rules.ts
 --        lock     string: the owner, as in the published algorithm
 --        ballot   string: the stored ballot, and behind it what is known of the name:
---                 H owner token since channel meta    who took it
---                 D value token since channel meta    the mark that a `once` left
---                 R until waiter                      kept for the waiter that was woken
---                 V owner reason                      who was revoked, and why
+--                 H owner token span since channel meta    who took it
+--                 D value token span since channel meta    the mark of a `once`
+--                 R until waiter                           kept for the waiter that was woken
+--                 V owner reason                           who was revoked, and why
 --        waiters  sorted set: channel/id of those to be woken, by the time they say they came
 --
 -- in:       call node ballot waiters marker isAlive raw

@@ -73,9 +73,10 @@ if verb == 'leave' then
   return 1
 end
 
--- set owner ballot ttlMs channel: never shortens; takes a free node again if nothing newer was here
+-- set owner ballot span ttlMs channel: never shortens; takes a free node again if it knows of
+-- nothing newer
 if verb == 'renew' then
-  local set, owner, token, ttlMs, channel = unpack(ARGV, 2)
+  local set, owner, token, span, ttlMs, channel = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
   local value = call('GET', lock)
   if value == owner then
@@ -101,7 +102,7 @@ if verb == 'renew' then
   -- A floor is no ballot: it says what may have been here, and the holder proves that it was not.
   if text and stored > token then return { 'N' } end
   call('SET', lock, owner, 'PX', ttlMs)
-  local record = table.concat({ owner, whole(token), whole(nowMs), channel, '' }, ' ')
+  local record = table.concat({ owner, whole(token), span, whole(nowMs), channel, '' }, ' ')
   keep(max(stored, token), ' H ' .. record)
   raiseTop(top, token)
   return { 'G', ttlMs, 1 }
@@ -121,7 +122,8 @@ if verb == 'release' then
   if isHeld and keepMs > 0 then
     local value = 'done:' .. owner
     call('SET', lock, value, 'PX', keepMs)
-    text = ' D ' .. table.concat({ value, whole(token), whole(nowMs), '-', meta }, ' ')
+    local record = { value, whole(token), '01', whole(nowMs), '-', meta }
+    text = ' D ' .. table.concat(record, ' ')
     for _, other in ipairs(call('ZRANGE', waiters, 0, -1)) do
       local channel, id = match(other, '^(.*)/(.*)$')
       call('PUBLISH', channel, 'w ' .. id)
@@ -136,18 +138,20 @@ if verb == 'release' then
   return isHeld and 1 or absence()
 end
 
--- ballot reason: ends the lease, or drops the mark, that has this very token
+-- token reason: ends the lease, or drops the mark, that has this token among its own
 if verb == 'revoke' then
   local token, reason = unpack(ARGV, 2)
   local stored, kind, rest = load(false)
-  local owner, held, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%S+)')
-  local isOther = kind ~= 'H' and kind ~= 'D' or held ~= token
-  if isOther or call('GET', lock) ~= owner then return absence() end
+  local owner, first, span, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%d+) (%S+)')
+  local turn = (kind == 'H' or kind == 'D') and first and token - first
+  if not turn or turn < 0 or turn - span >= 0 or call('GET', lock) ~= owner then
+    return absence()
+  end
   call('DEL', lock)
-  local word = 'x ' .. owner .. ' ' .. token .. ' ' .. reason
+  local word = 'x ' .. owner .. ' ' .. first .. ' ' .. reason
   if channel ~= '-' then call('PUBLISH', channel, word) end
   pick('', '', 0)
-  keep(max(stored, tonumber(token) + 1), ' V ' .. owner .. ' ' .. reason)
+  keep(max(stored, tonumber(first) + 1), ' V ' .. owner .. ' ' .. reason)
   return 1
 end
 
