@@ -40,8 +40,8 @@ export const lease: readonly Mutant[] = [
             }
             if (nowMs >= hold.deadlineMs) {`,
     also: {
-      file: "stores/arbiter/arbiter-store.js",
-      find: "if (this.port.clock.exactMs() >= grant.deadlineMs) {",
+      file: "stores/arbiter/renewals.js",
+      find: "if (this.#port.clock.exactMs() >= grant.deadlineMs) {",
       replace: "if (false) {",
     },
   },

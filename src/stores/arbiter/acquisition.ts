@@ -9,14 +9,15 @@
  * a copy of a request may still be under way: an owner that gave up never holds again.
  */
 import { StoreError } from "../../errors.js";
-import type { Acquire, Confirm, PushedGrant } from "../../rules/ledger-command.js";
+import type { Acquire, PushedGrant } from "../../rules/ledger-command.js";
 import { marginMs } from "../../rules/margin.js";
-import type { Busy, Claim, Grant, HolderView, MarkView, Meta, Wait } from "../../store.js";
-import type { Limited, Limits } from "../../time/limits.js";
-import type { Port } from "../../time/port.js";
+import type { Busy, Claim, Grant, HolderView, MarkView, Wait } from "../../store.js";
 import type { Timer } from "../../time/timers.js";
 import { ArbiterGrant } from "./arbiter-grant.js";
-import { type Answer, CALL_TIMEOUT_MS, type Channel, type Recipient } from "./channel.js";
+import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./channel.js";
+import { type Claimant, Confirmation } from "./confirmation.js";
+import { type Listener, Silence } from "./silence.js";
+import type { Surroundings } from "./surroundings.js";
 import { holderView, markView } from "./views.js";
 
 const FIRST_RETRY_MS = 20;
@@ -24,33 +25,6 @@ const LONGEST_RETRY_MS = 1_000;
 
 /** So many requests in a row that came too late: the store is too far away for this ttl. */
 const MOST_STALE = 3;
-
-/**
- * A timer this late means that the whole process was stopped: the store gets its chance to answer.
- */
-const OVERSLEPT_MS = 250;
-
-/** What the store around it does for an acquisition. */
-export interface Surroundings {
-  readonly port: Port;
-  readonly channel: Channel;
-  readonly limits: Limits;
-  readonly client: string;
-  readonly isLocal: boolean;
-  readonly believesPushes: boolean;
-  claimMs(ttlMs: number): number;
-  seenToken(): number;
-  metaText(meta: Meta): string;
-  /** It stands in the queue: keep its place, and ask again when the next holder is due. */
-  onQueued(acquisition: Acquisition, ahead: number | null, dueMs: number): void;
-  /** It ended, with a grant or without. */
-  onSettled(acquisition: Acquisition, grant: ArbiterGrant | null): void;
-  isLive(grant: ArbiterGrant): boolean;
-  onHandoff(claim: Claim, token: number): void;
-  /** Makes sure that an owner holds nothing and waits for nothing. */
-  withdraw(key: string, owner: string, tombstoneUs: number, ttlMs: number): void;
-  onLost(grant: ArbiterGrant, reason: "missing" | "replaced" | "revoked", detail: string): void;
-}
 
 /** This owner can never hold, through no fault of the caller: try again under another. */
 export interface Again {
@@ -60,7 +34,7 @@ export interface Again {
 
 export type Outcome = Grant | Busy | Again;
 
-export class Acquisition implements Recipient<Acquire>, Limited {
+export class Acquisition implements Recipient<Acquire>, Claimant, Listener {
   readonly key: string;
   readonly #claim: Claim;
   readonly #wait: Wait | null;
@@ -68,9 +42,7 @@ export class Acquisition implements Recipient<Acquire>, Limited {
   readonly #meta: string;
   readonly #resolve: (outcome: Outcome) => void;
   readonly #reject: (error: unknown) => void;
-  /** When to look whether the store has been silent for too long. */
-  dueMs = 0;
-  heapIndex = -1;
+  #silence: Silence | null = null;
   #settled = false;
   /** The store may know this owner: whatever happens, it has to be withdrawn. */
   #entered = false;
@@ -82,7 +54,7 @@ export class Acquisition implements Recipient<Acquire>, Limited {
   #failures = 0;
   #stale = 0;
   #lastError: unknown;
-  #heardMs = 0;
+  #startMs = 0;
   #retry: Timer | undefined;
   #grant: ArbiterGrant | null = null;
   /** The token whose confirm is under way. */
@@ -109,6 +81,14 @@ export class Acquisition implements Recipient<Acquire>, Limited {
     return this.#claim.owner;
   }
 
+  get ttlMs(): number {
+    return this.#claim.ttlMs;
+  }
+
+  get isSettled(): boolean {
+    return this.#settled;
+  }
+
   /**
    * How often to touch the name while this waits: within what the store was promised, and so often
    * that a store which lost one touch or its answer is not yet taken to be silent.
@@ -120,10 +100,9 @@ export class Acquisition implements Recipient<Acquire>, Limited {
   start(): void {
     this.#wait?.onEnd(() => this.giveUp());
     if (this.#settled) return;
-    const { storeTimeoutMs } = this.#claim;
-    this.#heardMs = this.#around.port.clock.nowMs();
+    this.#startMs = this.#around.port.clock.nowMs();
     // The first request is answered or has failed by its own time-out; silence comes after that.
-    if (storeTimeoutMs < CALL_TIMEOUT_MS) this.#listenForSilence(storeTimeoutMs);
+    if (this.#claim.storeTimeoutMs < CALL_TIMEOUT_MS) this.#hearken();
     this.ask();
   }
 
@@ -153,16 +132,8 @@ export class Acquisition implements Recipient<Acquire>, Limited {
     this.#onRefusal(error);
   }
 
-  onDue(): void {
-    const nowMs = this.#around.port.clock.nowMs();
+  onSilence(): void {
     const { storeTimeoutMs } = this.#claim;
-    const restMs = this.#heardMs + storeTimeoutMs - nowMs;
-    if (restMs > 0) return this.#listenForSilence(restMs);
-    if (nowMs > this.dueMs + OVERSLEPT_MS) {
-      // The next touch has to come first: the last one may count as failed by now.
-      const chanceMs = this.touchMs + OVERSLEPT_MS;
-      return this.#listenForSilence(Math.min(chanceMs, storeTimeoutMs));
-    }
     this.#fail(
       new StoreError(`The store was silent for ${Math.round(storeTimeoutMs)} ms.${this.#why()}`, {
         outcome: "unknown",
@@ -173,8 +144,7 @@ export class Acquisition implements Recipient<Acquire>, Limited {
 
   /** The store answered its client about this name, so it is not silent. */
   heard(holder: HolderView | null, ahead: number | null = null): void {
-    // A sleep of the machine that shows only later would look like a silence of the store.
-    this.#heardMs = this.#around.port.clock.exactMs();
+    this.#silence?.heard();
     this.#wait?.report(holder, ahead);
   }
 
@@ -251,7 +221,7 @@ export class Acquisition implements Recipient<Acquire>, Limited {
     switch (reply.type) {
       case "granted":
         this.#entered = true;
-        this.#accept(reply, sentMs + reply.remainingUs / 1000 - marginMs(this.#claim.ttlMs));
+        this.accept(reply, sentMs + reply.remainingUs / 1000 - marginMs(this.#claim.ttlMs));
         return;
       case "queued":
         this.#entered = true;
@@ -277,9 +247,9 @@ export class Acquisition implements Recipient<Acquire>, Limited {
 
   /** The clocks stepped apart, and this very answer told how far: the next request knows. */
   #onStale(): void {
-    this.#heardMs = this.#around.port.clock.exactMs();
     this.#stale += 1;
     this.#hearken();
+    this.#silence?.heard();
     if (this.#stale < MOST_STALE) this.#askLater(this.#stale === 1 ? 0 : FIRST_RETRY_MS);
     else this.#settle(null)?.({ type: "again", reason: "late" });
   }
@@ -288,51 +258,24 @@ export class Acquisition implements Recipient<Acquire>, Limited {
   #claimGrant(pushed: PushedGrant, deadlineMs: number | null, fromMs: number): void {
     this.#confirming = pushed.token;
     this.#entered = true;
-    const { channel, port } = this.#around;
-    const confirmed = channel.sendNow({ type: "confirm", key: this.key, owner: this.owner });
+    const confirmation = new Confirmation(pushed, this, this.#around);
     this.#around.onHandoff(this.#claim, pushed.token);
     const leastMs = this.#claim.leastMs ?? 0;
-    const isBelieved = deadlineMs !== null && deadlineMs - port.clock.nowMs() > leastMs;
-    const grant = isBelieved ? this.#accept(pushed, deadlineMs) : null;
+    const nowMs = this.#around.port.clock.nowMs();
+    const isBelieved = deadlineMs !== null && deadlineMs - nowMs > leastMs;
+    const grant = isBelieved ? this.accept(pushed, deadlineMs) : null;
     const lapseMs = fromMs + (pushed.expiryUs - pushed.grantedUs) / 1000;
-    void this.#followUp(pushed, confirmed, grant, grant?.deadlineMs ?? lapseMs);
+    void confirmation.follow(grant, grant?.deadlineMs ?? lapseMs);
   }
 
-  /** Repeats the confirm until it is answered or the claim window is over. */
-  async #followUp(
-    pushed: PushedGrant,
-    first: Promise<Answer<Confirm>>,
-    believed: ArbiterGrant | null,
-    untilMs: number,
-  ): Promise<void> {
-    const { channel, port, isLive, onLost } = this.#around;
-    const confirm: Confirm = { type: "confirm", key: this.key, owner: this.owner };
-    let answer: Answer<Confirm> | null = null;
-    let next = first;
-    for (let pauseMs = FIRST_RETRY_MS; !answer; pauseMs *= 2) {
-      answer = await next.catch(() => null);
-      if (answer || port.clock.exactMs() + pauseMs >= untilMs) break;
-      await new Promise<void>((resume) => port.timers.after(pauseMs, resume));
-      if (believed ? !isLive(believed) : this.#settled) return;
-      next = channel.sendNow(confirm);
-    }
-    if (answer?.reply.type === "renewed") {
-      const { remainingUs, token, span } = answer.reply;
-      const deadlineMs = answer.sentMs + remainingUs / 1000 - marginMs(this.#claim.ttlMs);
-      if (!believed && !this.#settled) this.#accept({ token, span }, deadlineMs);
-      else if (!believed) return;
-      else if (token === pushed.token) believed.extend(deadlineMs);
-      else onLost(believed, "replaced", "");
-    } else if (believed) {
-      if (answer) onLost(believed, answer.reply.reason, answer.reply.detail);
-    } else if (!this.#settled && this.#confirming === pushed.token) {
-      this.#confirming = 0;
-      this.ask();
-    }
+  onUnconfirmed(token: number): void {
+    if (this.#confirming !== token) return;
+    this.#confirming = 0;
+    this.ask();
   }
 
   /** Takes a grant, unless it is over already: then it is given back, never returned. */
-  #accept(granted: { token: number; span: number }, deadlineMs: number): ArbiterGrant | null {
+  accept(granted: { token: number; span: number }, deadlineMs: number): ArbiterGrant | null {
     if (this.#around.port.clock.exactMs() >= deadlineMs) {
       this.#settle(null)?.({ type: "again", reason: "late" });
       return null;
@@ -361,14 +304,9 @@ export class Acquisition implements Recipient<Acquire>, Limited {
 
   /** It did not end with the first answer: from now on the store must not fall silent. */
   #hearken(): void {
-    if (this.heapIndex >= 0 || this.#around.isLocal) return;
-    const { clock } = this.#around.port;
-    this.#listenForSilence(this.#heardMs + this.#claim.storeTimeoutMs - clock.nowMs());
-  }
-
-  #listenForSilence(delayMs: number): void {
-    this.dueMs = this.#around.port.clock.nowMs() + delayMs;
-    this.#around.limits.add(this);
+    if (this.#silence || this.#around.isLocal) return;
+    const { port, limits } = this.#around;
+    this.#silence = new Silence(port, limits, this.#claim.storeTimeoutMs, this.#startMs, this);
   }
 
   #why(): string {
@@ -384,8 +322,8 @@ export class Acquisition implements Recipient<Acquire>, Limited {
     if (this.#settled) return undefined;
     this.#settled = true;
     this.#retry?.cancel();
-    const { limits, withdraw, onSettled } = this.#around;
-    limits.remove(this);
+    this.#silence?.end();
+    const { withdraw, onSettled } = this.#around;
     onSettled(this, grant);
     if (!grant && (this.#entered || this.#unsure || this.#underWay > 0)) {
       withdraw(this.key, this.owner, this.#tombstoneUs(), this.#claim.ttlMs);

@@ -1,0 +1,45 @@
+import type { GoneEvent } from "../../store.js";
+import type { ArbiterGrant } from "./arbiter-grant.js";
+
+/** What this client holds, by owner: an owner has one grant at most. */
+export class Grants {
+  readonly #byOwner = new Map<string, ArbiterGrant>();
+  #seenToken = 0;
+  /** Told of a grant that ended without its holder's doing. */
+  onGone: (event: GoneEvent) => void = () => {};
+
+  /** The highest token this client was ever granted, with the rest of its span. */
+  get seenToken(): number {
+    return this.#seenToken;
+  }
+
+  adopt(grant: ArbiterGrant): void {
+    this.#byOwner.set(grant.claim.owner, grant);
+    this.#seenToken = Math.max(this.#seenToken, Number(grant.token) + grant.span - 1);
+  }
+
+  of(owner: string): ArbiterGrant | undefined {
+    return this.#byOwner.get(owner);
+  }
+
+  values(): Iterable<ArbiterGrant> {
+    return this.#byOwner.values();
+  }
+
+  isLive(grant: ArbiterGrant): boolean {
+    return !grant.isGivenBack && this.#byOwner.get(grant.claim.owner) === grant;
+  }
+
+  lose(grant: ArbiterGrant, reason: GoneEvent["reason"], detail: string): void {
+    if (!this.isLive(grant)) return;
+    this.#byOwner.delete(grant.claim.owner);
+    this.onGone({ type: "gone", grant, reason, detail });
+    // The acquisition may be so fresh that nobody keeps it yet.
+    grant.end();
+  }
+
+  /** Its release was heard out. */
+  onLeft(owner: string): void {
+    if (this.#byOwner.get(owner)?.isGivenBack) this.#byOwner.delete(owner);
+  }
+}
