@@ -8,7 +8,7 @@ const DELETE = "DELETE FROM name WHERE key = ?";
 /** What no lock in SQLite can do without: to read and to write in one transaction. */
 export function openRawSqlite(path: string): Locker {
   const database = openSqlite(path);
-  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF");
+  database.exec("PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF");
   database.exec("CREATE TABLE IF NOT EXISTS name (key TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID");
   const step = (name: string, isTaken: boolean, sql: string, values: string[]): void => {
     database.exec("BEGIN IMMEDIATE");

@@ -318,6 +318,31 @@ it("passes the lock on at once when the next in line was killed", async () => {
   expect(performance.now() - startMs).toBeLessThan(1_000);
 });
 
+it("keeps the order of requests for a name that just went to another process", async () => {
+  const locks = open({ fairness: "strict" });
+  const lease = await locks.mutex("x").acquire();
+  const child = startProcess(new URL("./file-waiter.mjs", import.meta.url), { args: [path] });
+  await waitUntil(async () => (await locks.inspect("x")).waiters.length === 1, {
+    what: "it waits",
+  });
+  await lease.release();
+  const granted: number[] = [];
+  const requests: Promise<void>[] = [];
+  // Some come in the moment in which this process steps back, some after it.
+  for (const endMs = performance.now() + 5; performance.now() < endMs; ) {
+    const number = requests.length;
+    const asked = locks.mutex("x").run(() => void granted.push(number));
+    requests.push(asked);
+    await new Promise((resume) => setImmediate(resume));
+  }
+  await child.receive();
+  const { holders } = await locks.inspect("x");
+  await locks.revoke("x", { token: holders[0]?.token ?? 0n, reason: "it keeps the lock" });
+  await Promise.all(requests);
+  expect(granted).toEqual(requests.map((_, number) => number));
+  await child.kill();
+});
+
 it("leaves the event loop its turns in a program that locks without a pause", async () => {
   const locks = open();
   let isOver = false;

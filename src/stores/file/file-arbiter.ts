@@ -7,6 +7,7 @@ import { FileLedger } from "./file-ledger.js";
 import { LockFile } from "./lock-file.js";
 import { machinePort } from "./machine-port.js";
 import { quarantineReply } from "./quarantine-reply.js";
+import { StepBack } from "./step-back.js";
 import { Quarantine } from "./takeover.js";
 
 const TRAITS: Traits = {
@@ -50,6 +51,7 @@ export class FileArbiter implements Arbiter {
   #isClosed = false;
   #client: string | undefined;
   #onReset: () => void = () => {};
+  readonly #stepBack = new StepBack();
   #sweepMs = Number.NaN;
   #sweepKey = "";
   readonly #onReplaced = (): void => this.#onReset();
@@ -65,19 +67,8 @@ export class FileArbiter implements Arbiter {
 
   execute(_shard: string, commands: readonly Command[]): Execution | Promise<Execution> {
     if (commands.length === 0) return { nowUs: this.#nowUs(), node: "", replies: [] };
-    try {
-      const outcome = this.#transact(
-        (ledger) => this.#executeAll(ledger, commands),
-        commands.some(({ type }) => type !== "release" && type !== "confirm"),
-      );
-      if (!(outcome instanceof Promise)) return this.#finish(outcome);
-      return outcome.then(
-        (late) => this.#finish(late),
-        (error) => this.#refuse(error, commands),
-      );
-    } catch (error) {
-      return this.#refuse(error, commands);
-    }
+    const isFree = this.#stepBack.before(commands);
+    return isFree ? isFree.then(() => this.#execute(commands)) : this.#execute(commands);
   }
 
   async *list(prefix: string): AsyncIterable<{ key: string; view: View }> {
@@ -124,6 +115,22 @@ export class FileArbiter implements Arbiter {
     return this.#opened;
   }
 
+  #execute(commands: readonly Command[]): Execution | Promise<Execution> {
+    try {
+      const outcome = this.#transact(
+        (ledger) => this.#executeAll(ledger, commands),
+        commands.some(({ type }) => type !== "release" && type !== "confirm"),
+      );
+      if (!(outcome instanceof Promise)) return this.#finish(outcome);
+      return outcome.then(
+        (late) => this.#finish(late),
+        (error) => this.#refuse(error, commands),
+      );
+    } catch (error) {
+      return this.#refuse(error, commands);
+    }
+  }
+
   #executeAll(ledger: FileLedger, commands: readonly Command[]): Reply[] {
     const replies = commands.map((command) => ledger.execute(command));
     // Before anybody can see the waiter: one without a socket would be passed over.
@@ -157,7 +164,10 @@ export class FileArbiter implements Arbiter {
 
   #tell(pushes: readonly Push[]): void {
     const post = this.#opened?.post;
-    for (const push of pushes) post?.send(push, () => this.#bury(push));
+    for (const push of pushes) {
+      const isOwn = post?.send(push, () => this.#bury(push));
+      if (!isOwn && push.type === "granted") this.#stepBack.onHandedOver(push.key);
+    }
   }
 
   #refuse(error: unknown, commands: readonly Command[]): Execution {

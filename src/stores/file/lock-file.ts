@@ -11,7 +11,7 @@ import { BeingMadeError, busyError, isBusy, storeError } from "./failure.js";
 import { prepareFile, prepareFolder } from "./lock-folder.js";
 import { machinePort } from "./machine-port.js";
 import { prepareSchema } from "./schema.js";
-import { inTransaction, openSqlite, rollBack, type Sqlite } from "./sqlite.js";
+import { begin, commit, inTransaction, openSqlite, rollBack, type Sqlite } from "./sqlite.js";
 import { dropImpossible, Quarantine } from "./takeover.js";
 import { WakePost } from "./wake-post.js";
 
@@ -140,7 +140,7 @@ export class LockFile {
     let database: Sqlite;
     try {
       database = this.#database();
-      database.exec("BEGIN IMMEDIATE");
+      begin(database);
     } catch (error) {
       if (isBusy(error)) return BUSY;
       this.#close();
@@ -150,11 +150,11 @@ export class LockFile {
       // Read only now: nobody else acts before we are done, so times in the file never run
       // backwards.
       const result = work(database, instant());
-      database.exec("COMMIT");
+      commit(database);
       return result;
     } catch (error) {
       if (error instanceof Quarantine) {
-        database.exec("COMMIT");
+        commit(database);
         throw error;
       }
       rollBack(database);

@@ -7,12 +7,13 @@ const VERSION = 1;
 /**
  * No write waits for the disk (`synchronous`): a killed process loses nothing by that, and a
  * machine that crashed takes all leases with it anyway. No call waits for another process
- * (`busy_timeout`): the event loop has better things to do, see LockFile. Pages are small
- * (`page_size`, for a new file), because every transaction writes whole what it touched of them.
+ * (`busy_timeout`): the event loop has better things to do, see LockFile. Every transaction writes
+ * whole the pages it touched (`page_size`, for a new file): in smaller ones a row with a holder and
+ * a waiter runs over into further pages, which are then taken and given back all the time.
  */
 const SETTINGS = `
   PRAGMA busy_timeout = 0;
-  PRAGMA page_size = 1024;
+  PRAGMA page_size = 4096;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = OFF;
 `;

@@ -55,12 +55,21 @@ export function openSqlite(path: string): Sqlite {
   return shared[SHARED](path);
 }
 
+/** Nobody else writes until the end of it: it fails where somebody else is in one. */
+export function begin(database: Sqlite): void {
+  database.run("BEGIN IMMEDIATE", []);
+}
+
+export function commit(database: Sqlite): void {
+  database.run("COMMIT", []);
+}
+
 /** Runs `work` in a transaction of its own. */
 export function inTransaction(database: Sqlite, work: () => void): void {
-  database.exec("BEGIN IMMEDIATE");
+  begin(database);
   try {
     work();
-    database.exec("COMMIT");
+    commit(database);
   } catch (error) {
     rollBack(database);
     throw error;

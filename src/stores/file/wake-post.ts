@@ -106,14 +106,20 @@ export class WakePost {
     return !this.#paths.isVisible || existsSync(this.#paths.of(client));
   }
 
-  /** Sends before it returns where a connection is open already. */
-  send(push: Push, onDead: OnDead): void {
+  /**
+   * Sends before it returns where a connection is open already. True for a client of this process.
+   */
+  send(push: Push, onDead: OnDead): boolean {
     const { client } = push;
     const listener = this.#listeners.get(client);
-    if (listener) return machinePort.timers.soon(() => listener.onPush(push));
+    if (listener) {
+      machinePort.timers.soon(() => listener.onPush(push));
+      return true;
+    }
     const peer = this.#peers.get(client) ?? this.#connect(client);
     if (peer.recent.push(onDead) > RECENT) peer.recent.shift();
     peer.socket.write(`${JSON.stringify(push)}\n`);
+    return false;
   }
 
   /** What was sent goes out first: whoever is next would else find out by asking, seconds later. */
