@@ -85,6 +85,8 @@ export class Client {
 
   /** Lets time pass; over at once when the signal aborts or the client closes. */
   async pause(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
+    // Whoever closes has ended all waits already: it would not hear of this one.
+    if (this.#closing) return;
     const wait = this.#startWait({ waitMs, signal });
     await new Promise<void>((resume) => wait.onEnd(resume));
     this.#endWait(wait);

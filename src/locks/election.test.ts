@@ -88,6 +88,29 @@ describe("lead", () => {
     },
   );
 
+  it.each(["returns", "throws"])(
+    "campaigns again after a body that %s because its grace has begun",
+    async (how) => {
+      const terms: Lease[] = [];
+      const office = trial.locks.election("e", { graceMs: 10_000 });
+      const led = watch(
+        office.lead(async (lease) => {
+          terms.push(lease);
+          if (terms.length === 2) return "second term";
+          await new Promise((resume) => lease.signal.addEventListener("abort", resume));
+          if (how === "throws") throw lease.signal.reason;
+          return "first term";
+        }),
+      );
+      await settled();
+      await trial.loseTouch(25_000);
+      // Its release was not heard either: the office is free when its lease is over.
+      await trial.port.advance(6_000);
+      expect(led.value).toBe("second term");
+      expect(terms[0]?.state).toBe("released");
+    },
+  );
+
   it("stops campaigning when its signal aborts", async () => {
     await trial.others.election("e").campaign();
     const controller = new AbortController();
@@ -194,6 +217,17 @@ describe("observe", () => {
     trial.arbiter.next("inspect", error);
     await trial.port.advance(100);
     expect(done.error).toMatchObject({ retryable: false });
+  });
+
+  it("does not sleep on when it is closed while it looks", async () => {
+    const { done } = observe(60_000);
+    trial.arbiter.latencyMs = 100;
+    await settled();
+    const closed = watch(trial.locks.close());
+    await trial.port.advance(300);
+    expect(closed.state).toBe("resolved");
+    expect(done.error).toMatchObject({ code: "HF_CLOSED" });
+    expect(trial.port.keepsAlive).toBe(false);
   });
 
   it("checks how often to look", async () => {

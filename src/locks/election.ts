@@ -36,17 +36,19 @@ export class Election {
   }
 
   /**
-   * Leads until `body` returns or throws: then it resigns and passes the outcome on. After a loss
-   * it waits for `body` to end, so that calls never overlap, and campaigns again.
+   * Leads until `body` returns or throws: then it resigns and passes the outcome on. After a loss,
+   * or once the signal told `body` to wind down (`graceMs`), it waits for `body` to end, so that
+   * calls never overlap, and campaigns again.
    */
   async lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
     for (;;) {
       const lease = await this.#seat.acquire(options);
       try {
         const value = await body(lease);
-        if (await lease.release()) return value;
+        const isEnding = isToldToEnd(lease);
+        if ((await lease.release()) && !isEnding) return value;
       } catch (error) {
-        const wasLost = lease.state === "lost";
+        const wasLost = lease.state === "lost" || isToldToEnd(lease);
         await lease.release();
         if (!wasLost) throw error;
       }
@@ -79,6 +81,11 @@ export class Election {
       await this.#client.pause(everyMs, signal);
     }
   }
+}
+
+/** Its grace has begun: `body` ended because it was told to, not because its work was done. */
+function isToldToEnd(lease: Lease): boolean {
+  return lease.state === "held" && lease.signal.aborted;
 }
 
 /** A store that does not answer now says nothing about the leader. */
