@@ -69,6 +69,9 @@ export interface Options {
 
 const MAX_META_BYTES = 2_048;
 
+/** A hundred years: stores count microseconds, whose end must keep all its digits. */
+const LONGEST_MS = 100 * 365 * 86_400_000;
+
 /** Who this process is, for whoever looks at its locks. */
 const identity: Meta = Object.freeze({
   host: hostname(),
@@ -154,8 +157,9 @@ function check(options: Options, traits: Traits): void {
 
 /** A time that a store has to count: it ends. */
 export function checkDuration(option: string, value: unknown, leastMs: number): number {
-  const isMet = isAtLeast(value, leastMs) && value !== Number.POSITIVE_INFINITY;
-  demand(isMet, option, value, `must be a number of milliseconds, at least ${leastMs}`);
+  const isMet = isAtLeast(value, leastMs) && (value as number) <= LONGEST_MS;
+  const rule = `must be a number of milliseconds, at least ${leastMs} and at most 100 years`;
+  demand(isMet, option, value, rule);
   return value as number;
 }
 
