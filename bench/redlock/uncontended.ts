@@ -15,8 +15,9 @@ export const uncontended: Question = {
   better: "lower",
   reason:
     "A vote here checks which process of the server answers, whether it may vote and " +
-    "which ballot it stored, and writes the ballot beside the lock: about five times the " +
-    "server time of a plain SET, on five servers that share two cores with the client.",
+    "which ballot it stored, and writes the ballot beside the lock; a release closes it. That is " +
+    "about three times the script time of a peer, on five servers that share two cores with the " +
+    "client: most of the time of a pair is theirs.",
   rounds: 11,
   async contestants(isQuick) {
     const pairs = isQuick ? 100 : 500;

@@ -11,6 +11,7 @@ import {
   revoke,
   vote,
 } from "../../src/stores/redlock/node-rules.js";
+import { setIdOf } from "../../src/stores/redlock/requests.js";
 import type { Asleep } from "../../src/stores/redlock/vote.js";
 import { readRelease, readVote } from "./quorum-request.js";
 
@@ -88,7 +89,7 @@ export class QuorumNode {
       case "vote":
         return this.#vote(name, nowUs, args);
       case "renew": {
-        const [set, owner] = [first, second];
+        const [set, owner] = [this.#setOf(first), second];
         const [ballot, span, ttlMs] = [Number(third), Number(fourth), Number(fifth)];
         const request = { set, owner, ballot, span, ttlMs };
         const renewal = renew(node, name, nowUs, request);
@@ -141,8 +142,9 @@ export class QuorumNode {
   }
 
   #vote(name: string, nowUs: number, args: readonly string[]): unknown {
-    const { waiter, ...request } = readVote(args);
-    const { ttlMs } = request;
+    const { waiter, setId, ...asked } = readVote(args);
+    const { ttlMs } = asked;
+    const request = { ...asked, set: this.#setOf(setId) };
     const answer = vote(this.#state, name, nowUs, request);
     switch (answer.type) {
       case "granted":
@@ -158,6 +160,12 @@ export class QuorumNode {
       default:
         return ["A", `${nowUs}`];
     }
+  }
+
+  /** The set that goes by this, if it is the node's own. */
+  #setOf(setId: string): string {
+    const { set = "" } = this.#state.marker ?? {};
+    return setIdOf(set) === setId ? set : setId;
   }
 
   #sight(name: string, nowUs: number): unknown {

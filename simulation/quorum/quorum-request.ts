@@ -4,20 +4,22 @@ export interface VoteArgs {
   readonly ballot: number;
   readonly span: number;
   readonly ttlMs: number;
-  readonly set: string;
+  readonly setId: string;
+  /** "" from who does not wait. */
   readonly waiter: string;
 }
 
-/** Behind the verb. The first ten digits of the terms say for how long to keep the ballot. */
+/** Behind the verb. The first digits of the terms say for how long to keep the ballot. */
 export function readVote(args: readonly string[]): VoteArgs {
-  const [owner = "", terms = "", record = "", set = "", waiter = ""] = args;
+  const [terms = "", record = "", id] = args;
+  const [ballot, , owner = "", , span, , channel] = record.split(" ");
   return {
     owner,
-    ballot: Number.parseInt(record, 10),
-    span: Number(record.split(" ")[4]),
-    ttlMs: Number(terms.slice(10)),
-    set,
-    waiter,
+    ballot: Number(ballot),
+    span: Number(span),
+    ttlMs: Number(terms.slice(32)),
+    setId: terms.slice(14, 30),
+    waiter: id === undefined ? "" : `${channel}/${id}`,
   };
 }
 

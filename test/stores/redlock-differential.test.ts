@@ -19,11 +19,13 @@ import {
 } from "../../src/stores/redlock/node-rules.js";
 import { RedlockKeys } from "../../src/stores/redlock/redlock-keys.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
-import { releaseArgs, spanText, voteArgs } from "../../src/stores/redlock/requests.js";
+import { releaseArgs, setIdOf, spanText, voteArgs } from "../../src/stores/redlock/requests.js";
 import { decodeRelease, decodeRenewal, decodeVote } from "../../src/stores/redlock/vote.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 
 const SET = "a,b,c";
+/** Where a node's marker says which process it is about, and from when it votes. */
+const [RUN_AT, FROM_AT] = [46, 102];
 const YEAR_US = 31_536_000_000_000;
 /** More than a round trip takes, less than any two times that the commands tell apart. */
 const TOLERANCE_MS = 4_000;
@@ -167,7 +169,7 @@ class Pair {
         const { name, owner, span, ttlMs } = one;
         const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs };
         const channel = one.isHeard ? HEARD : UNHEARD;
-        const args = voteArgs(request, request.ballot, channel, "{}", SET, null);
+        const args = voteArgs(request, request.ballot, channel, "{}", setIdOf(SET), null);
         const raw = await this.#ask(name, args);
         // What is told of the holder is not the node's decision.
         const actual = { ...decodeVote(raw, ttlMs) };
@@ -177,7 +179,15 @@ class Pair {
       case "renew": {
         const { name, owner, span, ttlMs } = one;
         const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs };
-        const args = ["renew", SET, owner, `${request.ballot}`, spanText(one), `${ttlMs}`, "-"];
+        const args = [
+          "renew",
+          setIdOf(SET),
+          owner,
+          `${request.ballot}`,
+          spanText(one),
+          `${ttlMs}`,
+          "-",
+        ];
         return [renew(model, name, nowUs, request), decodeRenewal(await this.#ask(name, args))];
       }
       case "release": {
@@ -216,13 +226,13 @@ class Pair {
       // With all its data, as from a snapshot; what it was told names another process.
       case "restart":
         if (!model.marker) return [null, null];
-        await server.ask("HSET", "holdfast:node", "run", "dead");
-        model.marker = { ...model.marker, run: "dead" };
+        await server.ask("SETRANGE", "holdfast:node", `${RUN_AT}`, "dead");
+        model.marker = { ...model.marker, run: `dead${model.marker.run.slice(4)}` };
         return [null, null];
       // Its time has come.
       case "wake":
         if (!model.marker) return [null, null];
-        await server.ask("HSET", "holdfast:node", "from", "1");
+        await server.ask("SETRANGE", "holdfast:node", `${FROM_AT}`, "0000000000001");
         model.marker = { ...model.marker, fromMs: 1 };
         return [null, null];
       case "expire": {

@@ -129,13 +129,14 @@ export class Acquisition {
   }
 
   #vote(claim: Claim, ballot: number): Round {
-    const { port, nodes, set, limitMs, metaText, onVote, wakeUps } = this.#around;
+    const { port, nodes, setId, limitMs, metaText, onVote, wakeUps } = this.#around;
     const { ttlMs } = claim;
     const waiting = this.#waiting;
+    waiting?.begin(ballot);
     return new Poll<Vote, Judgement>(port, {
       nodes,
       keys: this.#keys,
-      args: voteArgs(claim, ballot, wakeUps.channel, metaText(claim), set, waiting),
+      args: voteArgs(claim, ballot, wakeUps.channel, metaText(claim), setId, waiting),
       limitMs: limitMs(ttlMs, this.#failures),
       decode: (raw) => decodeVote(raw, ttlMs),
       judge,

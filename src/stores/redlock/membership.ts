@@ -147,7 +147,7 @@ export class Membership {
 }
 
 export function decodeSurvey(raw: unknown): Survey {
-  const [run = "", , nowUs, markedRun = "", set = "", from, max, floor, top] = (
+  const [run = "", , nowUs, markedRun = "", set = "", from, max, floor = "", top] = (
     raw as readonly unknown[]
   ).map(String);
   const marker = {

@@ -15,7 +15,7 @@ export interface NameRecord {
 
 /** Null when the text tells of neither. */
 export function parseRecord(text: string): NameRecord | null {
-  const parts = /^\d+ ([HD]) (\S+) (\d+) \d+ (\d+) \S+ (.*)$/s.exec(text);
+  const parts = /^\d+ ([HWD]) (\S+) (\d+) \d+ (\d+) \S+ (.*)$/s.exec(text);
   if (!parts) return null;
   const [, kind, value = "", token = "", since = "", meta = ""] = parts;
   return {

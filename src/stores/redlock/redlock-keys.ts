@@ -24,17 +24,20 @@ export class RedlockKeys {
     this.#root = `${RESERVED}${encodeURIComponent(namespace)}:`;
   }
 
-  /** All that a node touches for a name, in the order in which its script takes them. */
-  of(space: Space, name: string): readonly [string, string, string, string] {
+  /**
+   * What a node touches for a name, in the order in which its script takes them. It finds those who
+   * wait by itself.
+   */
+  of(space: Space, name: string): readonly [string, string, string] {
     const key = keyOf(space, name);
     const isRaw = this.#isRaw && space === "lock" && !name.startsWith(RESERVED);
     const lock = isRaw ? name : this.#root + key;
-    return [NODE, lock, `${this.#root}b:${key}`, `${this.#root}w:${key}`];
+    return [NODE, lock, `${this.#root}b:${key}`];
   }
 
   /** What goes with the node alone; the others are never touched. */
-  ofNode(): readonly [string, string, string, string] {
-    return [NODE, NODE, NODE, NODE];
+  ofNode(): readonly [string, string, string] {
+    return [NODE, NODE, NODE];
   }
 
   /** A glob for the ballots of names that begin with `prefix`, behind the driver's own prefix. */

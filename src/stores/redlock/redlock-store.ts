@@ -29,7 +29,7 @@ import { quorumError } from "./quorum-report.js";
 import { RedlockGrant } from "./redlock-grant.js";
 import { RedlockKeys } from "./redlock-keys.js";
 import type { RedlockNode } from "./redlock-node.js";
-import { releaseArgs, spanText } from "./requests.js";
+import { releaseArgs, setIdOf, spanText } from "./requests.js";
 import { SeenBallots } from "./seen-ballots.js";
 import type { Surroundings } from "./surroundings.js";
 import {
@@ -82,7 +82,7 @@ export class RedlockStore implements Store {
   readonly port: Port;
   readonly #nodes: readonly RedlockNode[];
   readonly #settings: RedlockSettings;
-  readonly #set: string;
+  readonly #setId: string;
   readonly #keys: RedlockKeys;
   readonly #membership: Membership;
   readonly #wakeUps: WakeUps;
@@ -107,12 +107,13 @@ export class RedlockStore implements Store {
     this.port = port;
     this.#nodes = nodes;
     this.#settings = settings;
-    this.#set = nodes
+    const set = nodes
       .map(({ name }) => name)
       .sort()
       .join(",");
+    this.#setId = setIdOf(set);
     this.#keys = new RedlockKeys(namespace);
-    const rules = { set: this.#set, maxTtlMs, bootstrap };
+    const rules = { set, maxTtlMs, bootstrap };
     const surveyMs = SURVEY_TIMEOUTS * nodeTimeoutMs;
     this.#membership = new Membership(port, nodes, this.#keys.ofNode(), rules, surveyMs);
     const reserveMs = Math.ceil(RESERVE_TIMEOUTS * nodeTimeoutMs);
@@ -130,7 +131,7 @@ export class RedlockStore implements Store {
     this.#around = {
       port,
       nodes,
-      set: this.#set,
+      setId: this.#setId,
       driftFactor,
       seen: this.#seen,
       wakeUps: this.#wakeUps,
@@ -286,7 +287,7 @@ export class RedlockStore implements Store {
     return new Poll<NodeRenewal, RenewalJudgement>(this.port, {
       nodes: this.#nodes,
       keys,
-      args: ["renew", this.#set, claim.owner, `${token}`, spanText(claim), ttl, channel],
+      args: ["renew", this.#setId, claim.owner, `${token}`, spanText(claim), ttl, channel],
       limitMs: Math.min(restMs, LONGEST_RENEWAL_MS),
       decode: decodeRenewal,
       judge: judgeRenewal,

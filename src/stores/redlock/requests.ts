@@ -2,27 +2,35 @@
  * The frequent requests as lua/lean.lua takes them: in few arguments, each of which costs both
  * sides more than to cut up another one does.
  */
+import { createHash } from "node:crypto";
 import type { Claim } from "../../store.js";
 import { spanOf } from "./ballot.js";
 
-const KEPT_SECONDS = 86_460;
+const KEPT_MS = 86_460_000;
 
 export function voteArgs(
   claim: Pick<Claim, "owner" | "ttlMs" | "span">,
   ballot: number,
   channel: string,
   metaText: string,
-  set: string,
-  waiting: { readonly member: string; readonly since: string } | null,
+  setId: string,
+  waiting: { readonly id: string; readonly since: string } | null,
 ): string[] {
   const { owner, ttlMs } = claim;
-  const terms = `${keptUntil(ballot)}${Math.ceil(ttlMs)}`;
+  const length = `${owner.length}`.padStart(2, "0");
+  const terms = `${keptUntilMs(ballot)}v${setId}${length}${Math.ceil(ttlMs)}`;
   const sinceMs = Math.floor(ballot / 1000);
   const span = spanText(claim);
   const record = `${ballot} H ${owner} ${ballot} ${span} ${sinceMs} ${channel} ${metaText}`;
-  const args = ["vote", owner, terms, record, set];
-  if (waiting) args.push(waiting.member, waiting.since);
+  const args = ["vote", terms, record];
+  if (waiting) args.push(waiting.id);
+  if (waiting && Number(waiting.since) !== ballot) args.push(waiting.since);
   return args;
+}
+
+/** What a set of nodes goes by where it is only compared. */
+export function setIdOf(set: string): string {
+  return createHash("sha1").update(set).digest("hex").slice(0, 16);
 }
 
 /** Of two digits: the script knows where to cut. */
@@ -35,10 +43,7 @@ export function releaseArgs(owner: string, ballot: number, reserveMs: number): s
   return ["release", owner, `${ballot} H `, `${ballot + 1}`, `${reserveMs}`];
 }
 
-/**
- * A node keeps a ballot until its absence says as much: a day, and a little, after its own time.
- * In seconds, of ten digits.
- */
-function keptUntil(ballot: number): string {
-  return `${Math.ceil(ballot / 1_000_000) + KEPT_SECONDS}`.padStart(10, "0");
+/** A ballot is kept until its absence says as much: a day, and a little, after its own time. */
+function keptUntilMs(ballot: number): string {
+  return `${Math.ceil(ballot / 1_000) + KEPT_MS}`.padStart(13, "0");
 }

@@ -1,42 +1,42 @@
 // Written by scripts/embed-lua.mjs from lua/*.lua: change those, and run it.
-export const SCRIPT: string = `local call, sub, verb = redis.call, string.sub, ARGV[1]
-local node, lock, ballot, waiters = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local marker, isAlive, holder, raw
+export const SCRIPT: string = `local call, sub, match, verb = redis.call, string.sub, string.match, ARGV[1]
+local node, lock, ballot = KEYS[1], KEYS[2], KEYS[3]
+local marker, holder, raw
 if verb == 'vote' then
-  local owner, terms, record = ARGV[2], ARGV[3], ARGV[4]
-  local token, ttlMs = sub(record, 1, 16), sub(terms, 11)
-  marker = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
-  local floor, top = marker[5], marker[6]
-  local channel = string.match(record, '^%S+', #owner + 55)
-  isAlive = top and call('PUBSUB', 'NUMSUB', channel .. '/' .. marker[1])[2] > 0
-  holder, raw = call('GET', lock), call('GET', ballot)
-  if isAlive and not holder and sub(record, 17, 17) == ' ' and #top == 16 and token <= top
-    and top - token < 60000000 and marker[2] == ARGV[5] and marker[3] == '0' and floor ~= ''
-    and marker[4] - ttlMs >= 0 then
-    local isAbove
-    if raw then
+  local terms, record = ARGV[2], ARGV[3]
+  local kept = call('MGET', lock, ballot, node)
+  holder, raw, marker = kept[1], kept[2], kept[3]
+  if not holder and marker and sub(marker, 30, 46) == sub(terms, 14, 30)
+    and sub(marker, 17, 29) - sub(terms, 33) >= 0 then
+    local token, top = sub(record, 1, 16), sub(marker, 1, 16)
+    local isAbove = token <= top and top - token < 60000000 and sub(record, 17, 17) == ' '
+    if isAbove and raw then
       local kind = sub(raw, 17, 18)
       isAbove = (kind == '' or kind == ' H') and sub(raw, 1, 16) < token
-    else
-      local bound = (call('TIME')[1] - 86399) * 1000000
-      isAbove = token - bound > 0 and token - floor > 0 and bound - floor < 30000000
+    elseif isAbove then
+      local floor, bound = sub(marker, 87, 102), (call('TIME')[1] - 86399) * 1000000
+      isAbove = token - bound > 0 and token > floor and bound - floor < 30000000
     end
     if isAbove then
-      call('SET', lock, owner, 'PX', ttlMs)
-      call('SET', ballot, record, 'EXAT', sub(terms, 1, 10))
-      return 'G'
+      local last = 19 + sub(terms, 31, 32)
+      local heard = match(record, '^%S+', last + 36) .. '/' .. sub(marker, 47, 86)
+      if call('PUBSUB', 'NUMSUB', heard)[2] > 0 then
+        call('SET', lock, sub(record, 20, last), 'PX', sub(terms, 33))
+        call('SET', ballot, record, 'PXAT', sub(terms, 1, 13))
+        return 'G'
+      end
     end
   end
 elseif verb == 'release' then
-  holder, raw = call('GET', lock), call('GET', ballot)
-  if #ARGV == 5 and holder == ARGV[2] and raw and sub(raw, 1, 19) == ARGV[3]
-    and call('EXISTS', waiters) == 0 then
+  local kept = call('MGET', lock, ballot)
+  holder, raw = kept[1], kept[2]
+  if #ARGV == 5 and holder == ARGV[2] and raw and sub(raw, 1, 19) == ARGV[3] then
     call('DEL', lock)
     call('SET', ballot, ARGV[4], 'KEEPTTL')
     return 1
   end
 end
-local match, max = string.match, math.max
+local max = math.max
 local DAY, YEAR = 86400000000, 31536000000000
 local STRIDE = 10000000
 local SILENCE = 1000
@@ -44,46 +44,76 @@ local SLACK = 60000000
 local time = call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
+local letter = string.find(ballot, ':', #node - 3, true)
+local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
 local function whole(number) return string.format('%.0f', number) end
 local function runId() return match(call('INFO', 'server'), 'run_id:(%x+)') end
-local function admission(set, ttlMs)
-  local fields = marker or call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
-  if not fields[1] or not isAlive and fields[1] ~= runId() then return { 'U' } end
-  if fields[2] ~= set then return { 'S', fields[2] } end
-  local waitMs = tonumber(fields[3]) - nowMs
+local function told()
+  local text = marker
+  if text == nil then text = call('GET', node) end
+  if not text then return nil end
+  return {
+    top = tonumber(sub(text, 1, 16)), max = tonumber(sub(text, 17, 29)), id = sub(text, 31, 46),
+    run = sub(text, 47, 86), floor = tonumber(sub(text, 87, 102)),
+    from = tonumber(sub(text, 103, 115)), set = sub(text, 116),
+  }
+end
+local function tell(known)
+  local floor = known.floor and string.format('%016.0f', known.floor) or string.rep('-', 16)
+  local state = known.floor and known.from == 0 and 'v' or 'n'
+  local id = sub(redis.sha1hex(known.set), 1, 16)
+  call('SET', node, string.format('%016.0f%013.0f', known.top, known.max) .. state .. id
+    .. known.run .. floor .. string.format('%013.0f', known.from) .. known.set)
+end
+local function admission(id, ttlMs, channel)
+  local known = told()
+  if not known then return { 'U' } end
+  local isHeard = call('PUBSUB', 'NUMSUB', channel .. '/' .. known.run)[2] > 0
+  if not isHeard and known.run ~= runId() then return { 'U' } end
+  if known.id ~= id then return { 'S', known.set } end
+  local waitMs = known.from - nowMs
   if waitMs > 0 then return { 'Q', whole(waitMs) } end
-  if fields[5] == '' then return { 'F' } end
-  if tonumber(fields[4]) < ttlMs then return { 'T', fields[4] } end
-  if fields[3] ~= '0' then call('HSET', node, 'from', '0') end
-  return nil, tonumber(fields[5]), tonumber(fields[6])
+  if not known.floor then return { 'F' } end
+  if known.max < ttlMs then return { 'T', whole(known.max) } end
+  if known.from ~= 0 then
+    known.from = 0
+    tell(known)
+  end
+  return nil, known
 end
-local function followed(floor)
+local function followed(known)
   local bound = nowUs - DAY
-  if not floor then return bound end
-  if bound > floor + SLACK / 2 then call('HSET', node, 'floor', whole(bound)) end
-  return max(bound, floor)
+  if not known or not known.floor then return bound end
+  if bound > known.floor + SLACK / 2 then
+    known.floor = bound
+    tell(known)
+  end
+  return max(bound, known.floor)
 end
-local function load(floor)
+local function load(known)
   local text = raw
   if text == nil then text = call('GET', ballot) end
   if text then
     local stored, kind, rest = match(text, '^(%d+) ?(%a?) ?(.*)$')
     return tonumber(stored), kind, rest, text
   end
-  floor = floor or tonumber(call('HMGET', node, 'floor')[1] or '')
-  return followed(floor), '', '', nil
+  return followed(known or told()), '', '', nil
 end
 local function keep(stored, text)
   local untilMs = math.floor((max(nowUs, stored) + DAY + SLACK) / 1000)
   call('SET', ballot, whole(stored) .. text, 'PXAT', whole(untilMs))
 end
-local function raiseTop(top, token)
-  if token > top then call('HSET', node, 'top', whole(token + STRIDE)) end
+local function raiseTop(known, token)
+  if token <= known.top then return end
+  known.top = token + STRIDE
+  tell(known)
 end
-local function stand(waiter, since)
+local function isPlain(kind) return kind == '' or kind == 'H' end
+local function stand(waiter, since, kind, text)
   if not waiter or waiter == '' then return 0 end
   call('ZADD', waiters, 'NX', since, waiter)
   call('PEXPIRE', waiters, 60000)
+  if text and isPlain(kind) then call('SETRANGE', ballot, #match(text, '^%d+'), ' W') end
   return call('ZRANK', waiters, waiter)
 end
 local function pick(kind, rest, reserveMs)
@@ -115,10 +145,10 @@ local function inTheWay(value, stored, text, rank)
   return { 'H', whole(stored), call('PTTL', lock), value, text or '', rank }
 end
 local function absence()
-  local fields = call('HMGET', node, 'run', 'from')
-  local isSure = fields[1] and fields[1] == runId() and tonumber(fields[2]) <= nowMs
-  return isSure and 0 or -1
+  local known = told()
+  return known and known.run == runId() and known.from <= nowMs and 0 or -1
 end
+local function recordKind() return call('EXISTS', waiters) == 1 and ' W' or ' H' end
 local function reserved(kind, rest, waiter)
   if kind ~= 'R' then return nil end
   local untilMs, who = match(rest, '^(%d+) (.*)$')
@@ -126,17 +156,20 @@ local function reserved(kind, rest, waiter)
   if leftMs > 0 and who ~= waiter then return leftMs end
 end
 if verb == 'vote' then
-  local owner, terms, record, set, waiter, since = unpack(ARGV, 2)
-  local token, ttlMs = tonumber(match(record, '^%d+')), tonumber(sub(terms, 11))
-  local refusal, floor, top = admission(set, ttlMs)
+  local terms, record, id, since = unpack(ARGV, 2)
+  local start, owner, channel = match(record, '^(%d+) H (%S+) %d+ %d+ %d+ (%S+)')
+  local token, ttlMs = tonumber(start), tonumber(sub(terms, 33))
+  local waiter = id and channel .. '/' .. id
+  since = since or start
+  local refusal, known = admission(sub(terms, 15, 30), ttlMs, channel)
   if refusal then return refusal end
-  local stored, kind, rest, text = load(floor)
+  local stored, kind, rest, text = load(known)
   if holder and holder ~= owner then
-    return inTheWay(holder, stored, text, stand(waiter, since))
+    return inTheWay(holder, stored, text, stand(waiter, since, kind, text))
   end
   local leftMs = not holder and reserved(kind, rest, waiter)
   if leftMs then
-    return { 'R', whole(stored), leftMs, stand(waiter, since) }
+    return { 'R', whole(stored), leftMs, stand(waiter, since, kind, text) }
   end
   if token <= stored then
     if holder and token == stored then return { 'G', call('PTTL', lock) } end
@@ -144,15 +177,15 @@ if verb == 'vote' then
   end
   if token > nowUs + YEAR then return { 'A', whole(nowUs) } end
   call('SET', lock, owner, 'PX', ttlMs)
-  keep(token, match(record, ' .*'))
-  raiseTop(top, token)
+  keep(token, recordKind() .. sub(record, #start + 3))
+  raiseTop(known, token)
   return 'G'
 end
 if verb == 'wait' then
   local waiter, since = unpack(ARGV, 2)
-  local stored, kind, rest, text = load(false)
+  local stored, kind, rest, text = load()
   local value = call('GET', lock)
-  local rank = stand(waiter, since)
+  local rank = stand(waiter, since, kind, text)
   if value then return inTheWay(value, stored, text, rank) end
   local leftMs = reserved(kind, rest, waiter)
   if leftMs then return { 'R', whole(stored), leftMs, rank } end
@@ -162,19 +195,20 @@ if verb == 'leave' then
   local waiter, reserveMs = unpack(ARGV, 2)
   call('ZREM', waiters, waiter)
   reserveMs = tonumber(reserveMs)
-  local stored, kind, rest = load(false)
+  local stored, kind, rest = load()
   if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not call('GET', lock) then
-    keep(stored, reserveMs > 0 and pick('', '', reserveMs) or '')
+    keep(stored, reserveMs > 0 and pick('', '', reserveMs) or ' W')
   end
   return 1
 end
 if verb == 'renew' then
-  local set, owner, token, span, ttlMs, channel = unpack(ARGV, 2)
+  local id, owner, token, span, ttlMs, channel = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
   local value = call('GET', lock)
   if value == owner then
-    local maxMs = call('HMGET', node, 'max')[1] or '0'
-    if tonumber(maxMs) < ttlMs then return { 'T', maxMs } end
+    local known = told()
+    local maxMs = known and known.max or 0
+    if maxMs < ttlMs then return { 'T', whole(maxMs) } end
     local leftMs = call('PTTL', lock)
     if leftMs < ttlMs then
       call('PEXPIRE', lock, ttlMs)
@@ -184,18 +218,18 @@ if verb == 'renew' then
     return { 'G', leftMs }
   end
   if value then return { 'H' } end
-  local stored, kind, rest, text = load(false)
+  local stored, kind, rest, text = load()
   if kind == 'V' then
     local revoked, reason = match(rest, '^(%S+) (.*)$')
     if revoked == owner then return { 'V', reason } end
   end
-  local refusal, floor, top = admission(set, ttlMs)
+  local refusal, known = admission(id, ttlMs, channel)
   if refusal then return refusal end
   if text and stored > token then return { 'N' } end
   call('SET', lock, owner, 'PX', ttlMs)
   local record = table.concat({ owner, whole(token), span, whole(nowMs), channel, '' }, ' ')
-  keep(max(stored, token), ' H ' .. record)
-  raiseTop(top, token)
+  keep(max(stored, token), recordKind() .. ' ' .. record)
+  raiseTop(known, token)
   return { 'G', ttlMs, 1 }
 end
 if verb == 'release' then
@@ -204,9 +238,10 @@ if verb == 'release' then
   keepMs = tonumber(keepMs or 0)
   local isHeld = holder == owner
   if isHeld then call('DEL', lock) end
-  local stored, kind, rest = load(false)
-  local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
+  local stored, kind, rest = load()
   stand(waiter, since)
+  if waiter and isPlain(kind) then kind = 'W' end
+  local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
   if isHeld and keepMs > 0 then
     local value = 'done:' .. owner
     call('SET', lock, value, 'PX', keepMs)
@@ -226,9 +261,9 @@ if verb == 'release' then
 end
 if verb == 'revoke' then
   local token, reason = unpack(ARGV, 2)
-  local stored, kind, rest = load(false)
+  local stored, kind, rest = load()
   local owner, first, span, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%d+) (%S+)')
-  local turn = (kind == 'H' or kind == 'D') and first and token - first
+  local turn = kind ~= 'R' and kind ~= 'V' and first and token - first
   if not turn or turn < 0 or turn - span >= 0 or call('GET', lock) ~= owner then
     return absence()
   end
@@ -245,52 +280,59 @@ if verb == 'look' then
 end
 if verb == 'survey' then
   local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
-  local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
-  for at = 1, 6 do fields[at] = fields[at] or '' end
-  return { runId(), uptime, whole(nowUs), unpack(fields) }
+  local known = told()
+  local answer = { runId(), uptime, whole(nowUs) }
+  if not known then return answer end
+  local floor = known.floor and whole(known.floor) or ''
+  for _, one in ipairs({ known.run, known.set, whole(known.from), whole(known.max), floor,
+    whole(known.top) }) do
+    table.insert(answer, one)
+  end
+  return answer
 end
 if verb == 'mark' then
   local run, set, how, maxMs, floor = unpack(ARGV, 2)
   if runId() ~= run then return 0 end
   maxMs = tonumber(maxMs)
-  local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
-  if fields[1] == run and fields[2] ~= set and how ~= 'now' then return 0 end
-  local isAwake = fields[3] and tonumber(fields[3]) <= nowMs and fields[5] ~= ''
-  if fields[1] == run and fields[2] == set and (how ~= 'now' or isAwake) then
-    local more = max(0, maxMs - tonumber(fields[4]))
-    call('HSET', node, 'max', whole(fields[4] + more))
-    if more > 0 and tonumber(fields[3]) > nowMs then
-      call('HSET', node, 'from', whole(fields[3] + more))
-    end
+  local known = told()
+  if known and known.run == run and known.set ~= set and how ~= 'now' then return 0 end
+  local isAwake = known and known.from <= nowMs and known.floor
+  if known and known.run == run and known.set == set and (how ~= 'now' or isAwake) then
+    local more = max(0, maxMs - known.max)
+    if known.from > nowMs then known.from = known.from + more end
+    known.max = known.max + more
+    tell(known)
     return 1
   end
   local uptime = tonumber(match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
   local from = 0
   if how == 'join' then from = nowMs + maxMs end
   if how == 'boot' then from = nowMs - uptime * 1000 + maxMs end
-  local least = tonumber(fields[5] or '') or 0
-  local top = max(least, tonumber(fields[6] or '') or 0)
-  if floor ~= '' then
-    floor = whole(max(least, tonumber(floor), nowUs))
-    top = max(top, tonumber(floor))
+  local least = known and known.floor or 0
+  local top = max(least, known and known.top or 0)
+  floor = tonumber(floor)
+  if floor then
+    floor = max(least, floor, nowUs)
+    top = max(top, floor)
   end
-  call('HSET', node, 'run', run, 'set', set, 'from', whole(from), 'max', whole(maxMs),
-    'floor', floor, 'top', whole(top))
+  tell({ run = run, set = set, from = from, max = maxMs, floor = floor, top = top })
   return 1
 end
 if verb == 'admit' then
   local run, floor = unpack(ARGV, 2)
-  local fields = call('HMGET', node, 'run', 'from', 'floor', 'top')
-  if runId() ~= run or fields[1] ~= run or fields[3] ~= '' then return 0 end
-  if tonumber(fields[2]) > nowMs then return 0 end
-  floor = max(tonumber(floor), tonumber(fields[4]))
-  call('HSET', node, 'floor', whole(floor), 'top', whole(floor))
+  local known = told()
+  if not known or runId() ~= run or known.run ~= run or known.floor then return 0 end
+  if known.from > nowMs then return 0 end
+  known.floor = max(tonumber(floor), known.top)
+  known.top = known.floor
+  tell(known)
   return 1
 end
 if verb == 'raise' then
   local set, ttlMs = unpack(ARGV, 2)
-  local fields = call('HMGET', node, 'run', 'set', 'max')
-  if not fields[1] or fields[1] ~= runId() or fields[2] ~= set then return 0 end
-  call('HSET', node, 'max', whole(max(tonumber(fields[3]), tonumber(ttlMs))))
+  local known = told()
+  if not known or known.run ~= runId() or known.set ~= set then return 0 end
+  known.max = max(known.max, tonumber(ttlMs))
+  tell(known)
   return 1
 end`;

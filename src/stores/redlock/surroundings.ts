@@ -9,7 +9,8 @@ import type { WakeUps } from "./wake-ups.js";
 export interface Surroundings {
   readonly port: Port;
   readonly nodes: readonly RedlockNode[];
-  readonly set: string;
+  /** What the set of nodes goes by. */
+  readonly setId: string;
   readonly driftFactor: number;
   readonly seen: SeenBallots;
   readonly wakeUps: WakeUps;

@@ -4,11 +4,10 @@
  * moment to. Should no message come, it looks by itself: when the holder's time is over, and in
  * ever longer, random intervals. Nothing here decides who is granted.
  */
-import { keyOf } from "../../rules/name.js";
 import type { Busy, Claim, HolderView } from "../../store.js";
 import type { Timer } from "../../time/timers.js";
 import { type Answers, aheadOf, busyBy, dueInMs } from "./answers.js";
-import { ballotClock, majorityOf } from "./ballot.js";
+import { majorityOf } from "./ballot.js";
 import { Poll } from "./poll.js";
 import type { Surroundings } from "./surroundings.js";
 import { decodeSight, type Failure, type Sight } from "./vote.js";
@@ -24,12 +23,12 @@ const STAGGER_MS = 5;
 const FORGOTTEN_MS = 100;
 
 export class Waiting implements Sleeper {
-  /** The same at all nodes, so that they agree on who is first. */
-  readonly since: string;
+  /** The same at all nodes, so that they agree on who is first: the first ballot. */
+  since = "";
+  readonly id: string;
   readonly member: string;
   readonly #keys: readonly string[];
   readonly #around: Surroundings;
-  readonly #id: string;
   readonly #limitMs: number;
   readonly #woken = new Set<number>();
   /** The nodes where it may be entered. */
@@ -48,16 +47,20 @@ export class Waiting implements Sleeper {
   answers: Answers = [];
 
   constructor(claim: Claim, keys: readonly string[], around: Surroundings) {
-    const { port, wakeUps } = around;
+    const { wakeUps } = around;
     this.#keys = keys;
     this.#around = around;
-    this.#id = port.random.id();
+    this.id = wakeUps.add(this);
     this.#limitMs = around.limitMs(claim.ttlMs, 0);
-    // Whoever's clock is behind would always be first: what it has seen of the name sets it right.
-    const seen = around.seen.of(keyOf(claim.space, claim.name));
-    this.since = `${Math.max(ballotClock(port), seen)}`;
-    this.member = `${wakeUps.channel}/${this.#id}`;
-    wakeUps.add(this.#id, this);
+    this.member = `${wakeUps.channel}/${this.id}`;
+  }
+
+  /**
+   * Before it is entered anywhere. Whoever's clock is behind would always be first, but a ballot is
+   * above what was seen of the name.
+   */
+  begin(ballot: number): void {
+    if (this.since === "") this.since = `${ballot}`;
   }
 
   get isEntered(): boolean {
@@ -89,7 +92,7 @@ export class Waiting implements Sleeper {
    */
   async leave(isHolder: boolean): Promise<void> {
     const { wakeUps, nodes, port } = this.#around;
-    wakeUps.remove(this.#id);
+    wakeUps.remove(this.id);
     this.#timer?.cancel();
     this.#isLeft = true;
     if (!this.isEntered) return;

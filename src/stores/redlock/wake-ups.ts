@@ -21,6 +21,7 @@ export class WakeUps {
   readonly #onUp: (at: number) => void;
   readonly #sleepers = new Map<string, Sleeper>();
   #subscriptions: readonly Subscription[] = [];
+  #added = 0;
   /** How often a node came into hearing: what it told before is not known. */
   ups = 0;
 
@@ -57,8 +58,12 @@ export class WakeUps {
     );
   }
 
-  add(id: string, sleeper: Sleeper): void {
+  /** Returns what it goes by in this channel. */
+  add(sleeper: Sleeper): string {
+    this.#added += 1;
+    const id = this.#added.toString(36);
     this.#sleepers.set(id, sleeper);
+    return id;
   }
 
   remove(id: string): void {

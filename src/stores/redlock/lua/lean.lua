@@ -8,46 +8,47 @@
 --
 -- What is sent is packed, since an argument costs both sides more than to cut it up here does.
 --
--- in:       KEYS ARGV - the four keys; a verb and what goes with it (node.lua, verbs.lua)
--- out:      call sub verb node lock ballot waiters marker isAlive holder raw
--- commands: DEL EXISTS GET HMGET PUBSUB SET TIME
-local call, sub, verb = redis.call, string.sub, ARGV[1]
-local node, lock, ballot, waiters = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local marker, isAlive, holder, raw
+-- in:       KEYS ARGV - the three keys; a verb and what goes with it (node.lua, verbs.lua)
+-- out:      call sub match verb node lock ballot marker holder raw
+-- commands: DEL MGET PUBSUB SET TIME
+local call, sub, match, verb = redis.call, string.sub, string.match, ARGV[1]
+local node, lock, ballot = KEYS[1], KEYS[2], KEYS[3]
+local marker, holder, raw
 if verb == 'vote' then
-  local owner, terms, record = ARGV[2], ARGV[3], ARGV[4]
-  local token, ttlMs = sub(record, 1, 16), sub(terms, 11)
-  marker = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
-  local floor, top = marker[5], marker[6]
-  -- Who asks listens to this channel by a connection on which this process told that it is the one
-  -- that the marker names: no other process has such a listener.
-  local channel = string.match(record, '^%S+', #owner + 55)
-  isAlive = top and call('PUBSUB', 'NUMSUB', channel .. '/' .. marker[1])[2] > 0
-  holder, raw = call('GET', lock), call('GET', ballot)
-  if isAlive and not holder and sub(record, 17, 17) == ' ' and #top == 16 and token <= top
-    and top - token < 60000000 and marker[2] == ARGV[5] and marker[3] == '0' and floor ~= ''
-    and marker[4] - ttlMs >= 0 then
-    local isAbove
-    if raw then
+  local terms, record = ARGV[2], ARGV[3]
+  local kept = call('MGET', lock, ballot, node)
+  holder, raw, marker = kept[1], kept[2], kept[3]
+  -- It votes, for this set of nodes, and for leases of this length.
+  if not holder and marker and sub(marker, 30, 46) == sub(terms, 14, 30)
+    and sub(marker, 17, 29) - sub(terms, 33) >= 0 then
+    local token, top = sub(record, 1, 16), sub(marker, 1, 16)
+    local isAbove = token <= top and top - token < 60000000 and sub(record, 17, 17) == ' '
+    if isAbove and raw then
       local kind = sub(raw, 17, 18)
       isAbove = (kind == '' or kind == ' H') and sub(raw, 1, 16) < token
-    else
+    elseif isAbove then
       -- A day ago, and a little less; where the floor has to follow, it does below.
-      local bound = (call('TIME')[1] - 86399) * 1000000
-      isAbove = token - bound > 0 and token - floor > 0 and bound - floor < 30000000
+      local floor, bound = sub(marker, 87, 102), (call('TIME')[1] - 86399) * 1000000
+      isAbove = token - bound > 0 and token > floor and bound - floor < 30000000
     end
     if isAbove then
-      call('SET', lock, owner, 'PX', ttlMs)
-      call('SET', ballot, record, 'EXAT', sub(terms, 1, 10))
-      return 'G'
+      local last = 19 + sub(terms, 31, 32)
+      -- Who asks listens to this channel by a connection on which this process told that it is the
+      -- one that the marker names: no other process has such a listener.
+      local heard = match(record, '^%S+', last + 36) .. '/' .. sub(marker, 47, 86)
+      if call('PUBSUB', 'NUMSUB', heard)[2] > 0 then
+        call('SET', lock, sub(record, 20, last), 'PX', sub(terms, 33))
+        call('SET', ballot, record, 'PXAT', sub(terms, 1, 13))
+        return 'G'
+      end
     end
   end
 elseif verb == 'release' then
-  holder, raw = call('GET', lock), call('GET', ballot)
+  local kept = call('MGET', lock, ballot)
+  holder, raw = kept[1], kept[2]
   -- Five arguments: without a mark, and nobody who goes on waiting. What was kept for long enough
   -- for the ballot is so for the one above it.
-  if #ARGV == 5 and holder == ARGV[2] and raw and sub(raw, 1, 19) == ARGV[3]
-    and call('EXISTS', waiters) == 0 then
+  if #ARGV == 5 and holder == ARGV[2] and raw and sub(raw, 1, 19) == ARGV[3] then
     call('DEL', lock)
     call('SET', ballot, ARGV[4], 'KEEPTTL')
     return 1

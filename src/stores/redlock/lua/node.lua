@@ -1,19 +1,22 @@
 -- One node of a Redlock deployment: may it vote at all, and what does it keep of a name?
 -- The same rules in TypeScript: node-rules.ts. Times of leases are in ms, ballots in microseconds.
 --
--- Keys:  node     hash: run, set, from, max, floor, top; see node-rules.ts
+-- Keys:  node     string: what it was told, cut by place (`told`); see node-rules.ts
 --        lock     string: the owner, as in the published algorithm
 --        ballot   string: the stored ballot, and behind it what is known of the name:
 --                 H owner token span since channel meta    who took it
+--                 W owner token span since channel meta    the same, or nothing; somebody waits
 --                 D value token span since channel meta    the mark of a `once`
 --                 R until waiter                           kept for the waiter that was woken
 --                 V owner reason                           who was revoked, and why
---        waiters  sorted set: channel/id of those to be woken, by the time they say they came
+--        waiters  sorted set: channel/id of those to be woken, by the time they say they came;
+--                 named as the ballot is, but for one letter
 --
--- in:       call node ballot waiters marker isAlive raw
--- out:      match max nowUs nowMs whole runId admission load keep raiseTop stand pick DAY YEAR
--- commands: GET HMGET HSET INFO PEXPIRE PUBLISH SET TIME ZADD ZRANGE ZRANK ZREM
-local match, max = string.match, math.max
+-- in:       call sub match node ballot marker raw
+-- out:      max nowUs nowMs whole runId told tell admission load keep raiseTop waiters isPlain
+--           stand pick DAY YEAR
+-- commands: GET INFO PEXPIRE PUBLISH PUBSUB SET SETRANGE TIME ZADD ZRANGE ZRANK ZREM
+local max = math.max
 local DAY, YEAR = 86400000000, 31536000000000
 -- So far ahead of the highest ballot `top` is kept, so that it is not written with every vote.
 local STRIDE = 10000000
@@ -24,43 +27,75 @@ local SLACK = 60000000
 local time = call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
+-- Before `holdfast:node` may be a prefix; then comes a namespace, which has no colons.
+local letter = string.find(ballot, ':', #node - 3, true)
+local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
 
 local function whole(number) return string.format('%.0f', number) end
 
 local function runId() return match(call('INFO', 'server'), 'run_id:(%x+)') end
 
--- Why this node does not vote for such a lease, or nil; then its floor and top.
-local function admission(set, ttlMs)
-  local fields = marker or call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
-  if not fields[1] or not isAlive and fields[1] ~= runId() then return { 'U' } end
-  if fields[2] ~= set then return { 'S', fields[2] } end
-  local waitMs = tonumber(fields[3]) - nowMs
+-- What this node was told, or nil; floor nil is yet to be learned.
+local function told()
+  local text = marker
+  if text == nil then text = call('GET', node) end
+  if not text then return nil end
+  return {
+    top = tonumber(sub(text, 1, 16)), max = tonumber(sub(text, 17, 29)), id = sub(text, 31, 46),
+    run = sub(text, 47, 86), floor = tonumber(sub(text, 87, 102)),
+    from = tonumber(sub(text, 103, 115)), set = sub(text, 116),
+  }
+end
+
+-- A `v` where nothing but the lease is left to be asked about.
+local function tell(known)
+  local floor = known.floor and string.format('%016.0f', known.floor) or string.rep('-', 16)
+  local state = known.floor and known.from == 0 and 'v' or 'n'
+  local id = sub(redis.sha1hex(known.set), 1, 16)
+  call('SET', node, string.format('%016.0f%013.0f', known.top, known.max) .. state .. id
+    .. known.run .. floor .. string.format('%013.0f', known.from) .. known.set)
+end
+
+-- Why this node does not vote for such a lease, or nil; then what it was told. The channel is one
+-- that who asks may listen to, as lean.lua says; without a listener, the server is asked.
+local function admission(id, ttlMs, channel)
+  local known = told()
+  if not known then return { 'U' } end
+  local isHeard = call('PUBSUB', 'NUMSUB', channel .. '/' .. known.run)[2] > 0
+  if not isHeard and known.run ~= runId() then return { 'U' } end
+  if known.id ~= id then return { 'S', known.set } end
+  local waitMs = known.from - nowMs
   if waitMs > 0 then return { 'Q', whole(waitMs) } end
-  if fields[5] == '' then return { 'F' } end
-  if tonumber(fields[4]) < ttlMs then return { 'T', fields[4] } end
+  if not known.floor then return { 'F' } end
+  if known.max < ttlMs then return { 'T', whole(known.max) } end
   -- Once is enough: a clock that is set back does not take the vote away again.
-  if fields[3] ~= '0' then call('HSET', node, 'from', '0') end
-  return nil, tonumber(fields[5]), tonumber(fields[6])
+  if known.from ~= 0 then
+    known.from = 0
+    tell(known)
+  end
+  return nil, known
 end
 
 -- The floor follows the clock, a day behind it, and never back.
-local function followed(floor)
+local function followed(known)
   local bound = nowUs - DAY
-  if not floor then return bound end
-  if bound > floor + SLACK / 2 then call('HSET', node, 'floor', whole(bound)) end
-  return max(bound, floor)
+  if not known or not known.floor then return bound end
+  if bound > known.floor + SLACK / 2 then
+    known.floor = bound
+    tell(known)
+  end
+  return max(bound, known.floor)
 end
 
--- The stored ballot, and what is known of the name; `floor` false: asked for if it matters.
-local function load(floor)
+-- The stored ballot, and what is known of the name; `known` nil: asked for if it matters.
+local function load(known)
   local text = raw
   if text == nil then text = call('GET', ballot) end
   if text then
     local stored, kind, rest = match(text, '^(%d+) ?(%a?) ?(.*)$')
     return tonumber(stored), kind, rest, text
   end
-  floor = floor or tonumber(call('HMGET', node, 'floor')[1] or '')
-  return followed(floor), '', '', nil
+  return followed(known or told()), '', '', nil
 end
 
 local function keep(stored, text)
@@ -68,16 +103,22 @@ local function keep(stored, text)
   call('SET', ballot, whole(stored) .. text, 'PXAT', whole(untilMs))
 end
 
-local function raiseTop(top, token)
-  if token > top then call('HSET', node, 'top', whole(token + STRIDE)) end
+local function raiseTop(known, token)
+  if token <= known.top then return end
+  known.top = token + STRIDE
+  tell(known)
 end
+
+-- A release looks for those who wait only where it reads that there are any.
+local function isPlain(kind) return kind == '' or kind == 'H' end
 
 -- Enters a waiter, unless it is there, and tells how many are before it. All nodes order by what
 -- the waiter itself says of its time, so that they wake the same one.
-local function stand(waiter, since)
+local function stand(waiter, since, kind, text)
   if not waiter or waiter == '' then return 0 end
   call('ZADD', waiters, 'NX', since, waiter)
   call('PEXPIRE', waiters, 60000)
+  if text and isPlain(kind) then call('SETRANGE', ballot, #match(text, '^%d+'), ' W') end
   return call('ZRANK', waiters, waiter)
 end
 

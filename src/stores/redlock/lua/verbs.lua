@@ -1,19 +1,20 @@
 -- What a node does when it is asked: one verb a call, all or nothing. The frequent ones come first,
 -- and no function is made for one that is not asked for.
 --
--- in:       call sub match max verb nowUs nowMs node lock ballot waiters holder whole runId
---           admission load keep raiseTop stand pick DAY YEAR
--- commands: DEL GET HMGET HSET INFO PEXPIRE PEXPIREAT PTTL PUBLISH SET ZRANGE ZREM
+-- in:       call sub match max verb nowUs nowMs lock ballot waiters holder whole runId told tell
+--           admission load keep raiseTop isPlain stand pick DAY YEAR
+-- commands: DEL EXISTS GET INFO PEXPIRE PEXPIREAT PTTL PUBLISH SET ZRANGE ZREM
 local function inTheWay(value, stored, text, rank)
   return { 'H', whole(stored), call('PTTL', lock), value, text or '', rank }
 end
 
 -- A node that may have forgotten says nothing about what it had.
 local function absence()
-  local fields = call('HMGET', node, 'run', 'from')
-  local isSure = fields[1] and fields[1] == runId() and tonumber(fields[2]) <= nowMs
-  return isSure and 0 or -1
+  local known = told()
+  return known and known.run == runId() and known.from <= nowMs and 0 or -1
 end
+
+local function recordKind() return call('EXISTS', waiters) == 1 and ' W' or ' H' end
 
 -- Whether the lock is kept for somebody else, who was woken, and for how long.
 local function reserved(kind, rest, waiter)
@@ -23,20 +24,24 @@ local function reserved(kind, rest, waiter)
   if leftMs > 0 and who ~= waiter then return leftMs end
 end
 
--- owner keepUntil..ttlMs record set waiter since: the last two only from who waits; record is what
--- is to be kept with the ballot, from the ballot on, keepUntil for how long: ten digits, in seconds
+-- terms record id since: the last two only from who waits. The record is what is to be kept with
+-- the ballot, from the ballot on. The terms are until when, in ms (13 digits), what the marker has
+-- to say (17), the length of the owner (2), ttlMs. Since is left out where it is the ballot.
 if verb == 'vote' then
-  local owner, terms, record, set, waiter, since = unpack(ARGV, 2)
-  local token, ttlMs = tonumber(match(record, '^%d+')), tonumber(sub(terms, 11))
-  local refusal, floor, top = admission(set, ttlMs)
+  local terms, record, id, since = unpack(ARGV, 2)
+  local start, owner, channel = match(record, '^(%d+) H (%S+) %d+ %d+ %d+ (%S+)')
+  local token, ttlMs = tonumber(start), tonumber(sub(terms, 33))
+  local waiter = id and channel .. '/' .. id
+  since = since or start
+  local refusal, known = admission(sub(terms, 15, 30), ttlMs, channel)
   if refusal then return refusal end
-  local stored, kind, rest, text = load(floor)
+  local stored, kind, rest, text = load(known)
   if holder and holder ~= owner then
-    return inTheWay(holder, stored, text, stand(waiter, since))
+    return inTheWay(holder, stored, text, stand(waiter, since, kind, text))
   end
   local leftMs = not holder and reserved(kind, rest, waiter)
   if leftMs then
-    return { 'R', whole(stored), leftMs, stand(waiter, since) }
+    return { 'R', whole(stored), leftMs, stand(waiter, since, kind, text) }
   end
   if token <= stored then
     if holder and token == stored then return { 'G', call('PTTL', lock) } end
@@ -44,17 +49,17 @@ if verb == 'vote' then
   end
   if token > nowUs + YEAR then return { 'A', whole(nowUs) } end
   call('SET', lock, owner, 'PX', ttlMs)
-  keep(token, match(record, ' .*'))
-  raiseTop(top, token)
+  keep(token, recordKind() .. sub(record, #start + 3))
+  raiseTop(known, token)
   return 'G'
 end
 
 -- waiter since: looks, and enters the waiter
 if verb == 'wait' then
   local waiter, since = unpack(ARGV, 2)
-  local stored, kind, rest, text = load(false)
+  local stored, kind, rest, text = load()
   local value = call('GET', lock)
-  local rank = stand(waiter, since)
+  local rank = stand(waiter, since, kind, text)
   if value then return inTheWay(value, stored, text, rank) end
   local leftMs = reserved(kind, rest, waiter)
   if leftMs then return { 'R', whole(stored), leftMs, rank } end
@@ -66,22 +71,23 @@ if verb == 'leave' then
   local waiter, reserveMs = unpack(ARGV, 2)
   call('ZREM', waiters, waiter)
   reserveMs = tonumber(reserveMs)
-  local stored, kind, rest = load(false)
+  local stored, kind, rest = load()
   if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not call('GET', lock) then
-    keep(stored, reserveMs > 0 and pick('', '', reserveMs) or '')
+    keep(stored, reserveMs > 0 and pick('', '', reserveMs) or ' W')
   end
   return 1
 end
 
--- set owner ballot span ttlMs channel: never shortens; takes a free node again if it knows of
+-- id owner ballot span ttlMs channel: never shortens; takes a free node again if it knows of
 -- nothing newer
 if verb == 'renew' then
-  local set, owner, token, span, ttlMs, channel = unpack(ARGV, 2)
+  local id, owner, token, span, ttlMs, channel = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
   local value = call('GET', lock)
   if value == owner then
-    local maxMs = call('HMGET', node, 'max')[1] or '0'
-    if tonumber(maxMs) < ttlMs then return { 'T', maxMs } end
+    local known = told()
+    local maxMs = known and known.max or 0
+    if maxMs < ttlMs then return { 'T', whole(maxMs) } end
     local leftMs = call('PTTL', lock)
     if leftMs < ttlMs then
       call('PEXPIRE', lock, ttlMs)
@@ -92,19 +98,19 @@ if verb == 'renew' then
     return { 'G', leftMs }
   end
   if value then return { 'H' } end
-  local stored, kind, rest, text = load(false)
+  local stored, kind, rest, text = load()
   if kind == 'V' then
     local revoked, reason = match(rest, '^(%S+) (.*)$')
     if revoked == owner then return { 'V', reason } end
   end
-  local refusal, floor, top = admission(set, ttlMs)
+  local refusal, known = admission(id, ttlMs, channel)
   if refusal then return refusal end
   -- A floor is no ballot: it says what may have been here, and the holder proves that it was not.
   if text and stored > token then return { 'N' } end
   call('SET', lock, owner, 'PX', ttlMs)
   local record = table.concat({ owner, whole(token), span, whole(nowMs), channel, '' }, ' ')
-  keep(max(stored, token), ' H ' .. record)
-  raiseTop(top, token)
+  keep(max(stored, token), recordKind() .. ' ' .. record)
+  raiseTop(known, token)
   return { 'G', ttlMs, 1 }
 end
 
@@ -116,9 +122,10 @@ if verb == 'release' then
   keepMs = tonumber(keepMs or 0)
   local isHeld = holder == owner
   if isHeld then call('DEL', lock) end
-  local stored, kind, rest = load(false)
-  local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
+  local stored, kind, rest = load()
   stand(waiter, since)
+  if waiter and isPlain(kind) then kind = 'W' end
+  local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
   if isHeld and keepMs > 0 then
     local value = 'done:' .. owner
     call('SET', lock, value, 'PX', keepMs)
@@ -141,9 +148,9 @@ end
 -- token reason: ends the lease, or drops the mark, that has this token among its own
 if verb == 'revoke' then
   local token, reason = unpack(ARGV, 2)
-  local stored, kind, rest = load(false)
+  local stored, kind, rest = load()
   local owner, first, span, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%d+) (%S+)')
-  local turn = (kind == 'H' or kind == 'D') and first and token - first
+  local turn = kind ~= 'R' and kind ~= 'V' and first and token - first
   if not turn or turn < 0 or turn - span >= 0 or call('GET', lock) ~= owner then
     return absence()
   end
@@ -163,9 +170,15 @@ end
 -- What this node is, and what it was told.
 if verb == 'survey' then
   local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
-  local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
-  for at = 1, 6 do fields[at] = fields[at] or '' end
-  return { runId(), uptime, whole(nowUs), unpack(fields) }
+  local known = told()
+  local answer = { runId(), uptime, whole(nowUs) }
+  if not known then return answer end
+  local floor = known.floor and whole(known.floor) or ''
+  for _, one in ipairs({ known.run, known.set, whole(known.from), whole(known.max), floor,
+    whole(known.top) }) do
+    table.insert(answer, one)
+  end
+  return answer
 end
 
 -- run set how maxMs floor: how is "join" (votes after the longest lease), "boot" (after the longest
@@ -174,15 +187,14 @@ if verb == 'mark' then
   local run, set, how, maxMs, floor = unpack(ARGV, 2)
   if runId() ~= run then return 0 end
   maxMs = tonumber(maxMs)
-  local fields = call('HMGET', node, 'run', 'set', 'from', 'max', 'floor', 'top')
-  if fields[1] == run and fields[2] ~= set and how ~= 'now' then return 0 end
-  local isAwake = fields[3] and tonumber(fields[3]) <= nowMs and fields[5] ~= ''
-  if fields[1] == run and fields[2] == set and (how ~= 'now' or isAwake) then
-    local more = max(0, maxMs - tonumber(fields[4]))
-    call('HSET', node, 'max', whole(fields[4] + more))
-    if more > 0 and tonumber(fields[3]) > nowMs then
-      call('HSET', node, 'from', whole(fields[3] + more))
-    end
+  local known = told()
+  if known and known.run == run and known.set ~= set and how ~= 'now' then return 0 end
+  local isAwake = known and known.from <= nowMs and known.floor
+  if known and known.run == run and known.set == set and (how ~= 'now' or isAwake) then
+    local more = max(0, maxMs - known.max)
+    if known.from > nowMs then known.from = known.from + more end
+    known.max = known.max + more
+    tell(known)
     return 1
   end
   local uptime = tonumber(match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
@@ -190,33 +202,35 @@ if verb == 'mark' then
   if how == 'join' then from = nowMs + maxMs end
   if how == 'boot' then from = nowMs - uptime * 1000 + maxMs end
   -- An older floor, of a snapshot, is as good as ever.
-  local least = tonumber(fields[5] or '') or 0
-  local top = max(least, tonumber(fields[6] or '') or 0)
-  if floor ~= '' then
-    floor = whole(max(least, tonumber(floor), nowUs))
-    top = max(top, tonumber(floor))
+  local least = known and known.floor or 0
+  local top = max(least, known and known.top or 0)
+  floor = tonumber(floor)
+  if floor then
+    floor = max(least, floor, nowUs)
+    top = max(top, floor)
   end
-  call('HSET', node, 'run', run, 'set', set, 'from', whole(from), 'max', whole(maxMs),
-    'floor', floor, 'top', whole(top))
+  tell({ run = run, set = set, from = from, max = maxMs, floor = floor, top = top })
   return 1
 end
 
 -- run floor: the time of a node that joined has come
 if verb == 'admit' then
   local run, floor = unpack(ARGV, 2)
-  local fields = call('HMGET', node, 'run', 'from', 'floor', 'top')
-  if runId() ~= run or fields[1] ~= run or fields[3] ~= '' then return 0 end
-  if tonumber(fields[2]) > nowMs then return 0 end
-  floor = max(tonumber(floor), tonumber(fields[4]))
-  call('HSET', node, 'floor', whole(floor), 'top', whole(floor))
+  local known = told()
+  if not known or runId() ~= run or known.run ~= run or known.floor then return 0 end
+  if known.from > nowMs then return 0 end
+  known.floor = max(tonumber(floor), known.top)
+  known.top = known.floor
+  tell(known)
   return 1
 end
 
 -- set ttlMs: leases may be this long from now on
 if verb == 'raise' then
   local set, ttlMs = unpack(ARGV, 2)
-  local fields = call('HMGET', node, 'run', 'set', 'max')
-  if not fields[1] or fields[1] ~= runId() or fields[2] ~= set then return 0 end
-  call('HSET', node, 'max', whole(max(tonumber(fields[3]), tonumber(ttlMs))))
+  local known = told()
+  if not known or known.run ~= runId() or known.set ~= set then return 0 end
+  known.max = max(known.max, tonumber(ttlMs))
+  tell(known)
   return 1
 end
