@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { bundleCommand } from "./bundle.mjs";
 import { root, run, runTool, secondsSince } from "./run.mjs";
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -40,8 +41,8 @@ export async function installBench() {
   });
 }
 
-/** Builds the package: src to dist. */
-export const build = () => compile("dist", "tsconfig.build.json", ["src"]);
+/** Builds the package: src to dist, and the command in one file. */
+export const build = () => compile("dist", "tsconfig.build.json", ["src"], bundleCommand);
 
 /** Builds what the simulation runs: src and simulation to build. */
 export const buildSimulation = () =>
@@ -54,16 +55,19 @@ export const buildSimulation = () =>
  * @param {string} target
  * @param {string} project
  * @param {readonly string[]} sources
+ * @param {(folder: string) => Promise<void>} [finish] what is left to do in the new output
  */
-async function compile(target, project, sources) {
+async function compile(target, project, sources, finish = async () => {}) {
   const files = sources.flatMap(sourceFiles);
-  const fresh = hash(["tsconfig.json", project, "package-lock.json", ...files]);
+  const rules = ["tsconfig.json", project, "package-lock.json", "scripts/bundle.mjs"];
+  const fresh = hash([...rules, ...files]);
   await unlessStamped(`node_modules/.holdfast-${target}`, fresh, target, target, async () => {
     const staging = join(root, `.${target}-${process.pid}`);
     try {
       const args = ["--project", project, "--outDir", staging, "--noEmitOnError"];
       const result = await runTool("typescript/bin/tsc", args, { quiet: true });
       if (result.code === 0) {
+        await finish(staging);
         rmSync(join(root, target), { recursive: true, force: true });
         renameSync(staging, join(root, target));
       }
