@@ -1,20 +1,22 @@
-import { type ChildProcess, fork } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { quantile, type Sample } from "./contest.js";
+import { forked } from "./forked.js";
 import type { Hold, Report, Turns } from "./turns.js";
 
-/** Runs the same order in several processes at once; their holds, one list per worker. */
+/** What several processes did: their holds, one list per worker, and what it took of them. */
+export interface Contention {
+  readonly holds: readonly (readonly Hold[])[];
+  readonly cpuUs: number;
+}
+
+/** Runs the same order in several processes at once; rejects when two held the lock at a time. */
 export async function contend(
   order: Turns,
   processes: number,
   contender: URL,
-): Promise<readonly Hold[][]> {
-  const children = Array.from({ length: processes }, () =>
-    fork(fileURLToPath(contender), [JSON.stringify(order)], {
-      stdio: ["ignore", "ignore", "inherit", "ipc"],
-    }),
-  );
+): Promise<Contention> {
+  const children = Array.from({ length: processes }, () => forked(contender, order));
   try {
     await Promise.all(children.map((child) => once(child, "message")));
     const reports = children.map((child) => Promise.race([once(child, "message"), died(child)]));
@@ -24,9 +26,10 @@ export async function contend(
       Promise.all(reports),
       once(limit, "abort").then(() => Promise.reject(new Error("it did not come to an end"))),
     ]);
-    const holds = done.flatMap(([report]) => (report as Report).holds.map((own) => [...own]));
+    const all = done.map(([report]) => report as Report);
+    const holds = all.flatMap((report) => report.holds);
     assertExclusive(holds);
-    return holds;
+    return { holds, cpuUs: all.reduce((sum, { cpuUs }) => sum + cpuUs, 0) };
   } finally {
     for (const child of children) child.kill("SIGKILL");
   }
@@ -39,7 +42,7 @@ async function died(child: ChildProcess): Promise<never> {
 }
 
 /** A lock that lets two in at once has no figures. */
-function assertExclusive(holds: readonly Hold[][]): void {
+function assertExclusive(holds: Contention["holds"]): void {
   const sorted = inOrder(holds);
   sorted.forEach(([, [, heldMs]], index) => {
     const before = sorted[index - 1];
@@ -48,13 +51,13 @@ function assertExclusive(holds: readonly Hold[][]): void {
 }
 
 /** All holds in the order in which they began, each with the number of its worker. */
-function inOrder(holds: readonly Hold[][]): (readonly [worker: number, hold: Hold])[] {
+function inOrder(holds: Contention["holds"]): (readonly [worker: number, hold: Hold])[] {
   const all = holds.flatMap((own, worker) => own.map((hold) => [worker, hold] as const));
   return all.sort((a, b) => a[1][1] - b[1][1]);
 }
 
 /** What came of many who wanted the same lock. */
-export function contested(holds: readonly Hold[][]): Sample {
+export function contested({ holds, cpuUs }: Contention): Sample {
   const all = holds.flat();
   let [firstMs, lastMs, longestMs] = [Number.POSITIVE_INFINITY, 0, 0];
   for (const [askedMs, heldMs] of all) {
@@ -64,12 +67,16 @@ export function contested(holds: readonly Hold[][]): Sample {
   }
   return {
     value: (all.length * 1000) / (lastMs - firstMs),
-    more: { "longest wait ms": longestMs, "Jain index": jain(holds.map((own) => own.length)) },
+    more: {
+      "longest wait ms": longestMs,
+      "Jain index": jain(holds.map((own) => own.length)),
+      "client CPU µs/grant": cpuUs / all.length,
+    },
   };
 }
 
 /** How long the lock took from one worker to another; who takes it again hands nothing over. */
-export function handedOver(holds: readonly Hold[][]): Sample {
+export function handedOver({ holds }: Contention): Sample {
   const gaps: number[] = [];
   let last: readonly [worker: number, hold: Hold] | undefined;
   for (const next of inOrder(holds)) {

@@ -18,6 +18,8 @@ export interface Goal {
   readonly text: string;
   readonly value: number;
   readonly isMet: boolean;
+  /** Where it lies in the unit of the question, if it can be drawn there. */
+  readonly line?: number;
 }
 
 /** What is asked, of whom, and what would be a good answer. */
@@ -25,6 +27,8 @@ export interface Question {
   readonly store: string;
   readonly name: string;
   readonly title: string;
+  /** What is done, and what for, in a sentence for the reader of the report. */
+  readonly about: string;
   readonly unit: string;
   readonly better: "lower" | "higher";
   readonly rounds: number;
@@ -61,28 +65,38 @@ export async function contest(
   isQuick: boolean,
   onProgress: (text: string) => void,
 ): Promise<readonly Standing[]> {
-  const contestants = await question.contestants(isQuick);
-  const samples = new Map<string, Sample[]>(contestants.map(({ name }) => [name, []]));
-  const failures = new Map<string, string>();
-  const rounds = isQuick ? 1 : question.rounds;
+  let contestants: readonly Contestant[] = [];
   try {
-    for (let round = question.startsFresh ? 1 : 0; round <= rounds; round += 1) {
-      for (let turn = 0; turn < contestants.length; turn += 1) {
-        const contestant = contestants[(round + turn) % contestants.length] as Contestant;
-        const { name } = contestant;
-        if (failures.has(name)) continue;
-        onProgress(round === 0 ? `warming up ${name}` : `round ${round} of ${rounds}: ${name}`);
-        try {
-          const sample = await contestant.round();
-          if (round > 0) samples.get(name)?.push(sample);
-        } catch (error) {
-          failures.set(name, error instanceof Error ? error.message : String(error));
-        }
-      }
-    }
+    contestants = await question.contestants(isQuick);
+    return await inTurns(question, contestants, isQuick, onProgress);
   } finally {
     for (const contestant of contestants) await contestant.close?.().catch(() => {});
     await question.close?.();
+  }
+}
+
+async function inTurns(
+  question: Question,
+  contestants: readonly Contestant[],
+  isQuick: boolean,
+  onProgress: (text: string) => void,
+): Promise<readonly Standing[]> {
+  const samples = new Map<string, Sample[]>(contestants.map(({ name }) => [name, []]));
+  const failures = new Map<string, string>();
+  const rounds = isQuick ? 1 : question.rounds;
+  for (let round = question.startsFresh ? 1 : 0; round <= rounds; round += 1) {
+    for (let turn = 0; turn < contestants.length; turn += 1) {
+      const contestant = contestants[(round + turn) % contestants.length] as Contestant;
+      const { name } = contestant;
+      if (failures.has(name)) continue;
+      onProgress(round === 0 ? `warming up ${name}` : `round ${round} of ${rounds}: ${name}`);
+      try {
+        const sample = await contestant.round();
+        if (round > 0) samples.get(name)?.push(sample);
+      } catch (error) {
+        failures.set(name, error instanceof Error ? error.message : String(error));
+      }
+    }
   }
   return contestants.map(({ name, role }) =>
     standing(name, role, samples.get(name) ?? [], failures.get(name) ?? null),

@@ -1,29 +1,49 @@
 /** `npm run bench -- [STORE] [QUESTION] [--quick]` */
+import { constants } from "node:os";
 import { join } from "node:path";
-import { contest, type Standing } from "./contest.js";
+import { choose } from "./choice.js";
+import { contest, type Question, type Standing } from "./contest.js";
+import { endForked } from "./forked.js";
 import { questions } from "./questions.js";
 import { writeResult } from "./results.js";
 import { goalLines, table } from "./table.js";
 
-const words = process.argv.slice(2);
-const isQuick = words.includes("--quick");
-const wanted = words.filter((word) => !word.startsWith("--"));
-const unknown = wanted.filter(
-  (word) => !questions.some(({ store, name }) => store === word || name === word),
-);
-if (unknown.length > 0) {
-  const known = questions.map(({ store, name }) => `  ${store} ${name}`).join("\n");
-  process.stderr.write(`There is no benchmark "${unknown.join(" ")}". There are:\n${known}\n`);
+const choice = choose(process.argv.slice(2), questions);
+if (typeof choice === "string") {
+  process.stderr.write(choice);
   process.exit(64);
+}
+
+let current: Question | undefined;
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.once(signal, async () => {
+    progress("");
+    process.stderr.write("\nStopped. What was answered before is kept.\n");
+    endForked();
+    await current?.close?.().catch(() => {});
+    process.exit(128 + constants.signals[signal]);
+  });
 }
 
 // The compiled file is in bench/build/bench; results stay in bench/results.
 const folder = join(import.meta.dirname, "..", "..", "results");
-for (const question of questions) {
+const startMs = performance.now();
+for (const question of choice.questions) {
+  current = question;
+  await answer(question, choice.isQuick).catch((error: unknown) => {
+    progress("");
+    process.stdout.write(`failed: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  });
+}
+const names = choice.leftOut.map(({ store, name }) => `${store} ${name}`);
+if (names.length > 0) process.stdout.write(`\nLeft out of a quick look: ${names.join(", ")}.\n`);
+process.stdout.write(`\n${choice.questions.length} questions in ${secondsSince(startMs)}\n`);
+
+async function answer(question: Question, isQuick: boolean): Promise<void> {
   const { store, name, title } = question;
-  if (!wanted.every((word) => word === store || word === name)) continue;
-  if (isQuick && question.takesLong && !wanted.includes(name)) continue;
   process.stdout.write(`\n${store} ${name}: ${title}\n`);
+  const questionMs = performance.now();
   const standings = await contest(question, isQuick, progress);
   progress("");
   const of = (contestant: string): Standing => {
@@ -32,10 +52,15 @@ for (const question of questions) {
     return found;
   };
   const goals = question.goals(of, standings);
-  process.stdout.write(`${table(question, standings)}\n${goalLines(goals)}\n`);
+  const lines = [table(question, standings), goalLines(goals), `(${secondsSince(questionMs)})`];
+  process.stdout.write(`${lines.filter((text) => text !== "").join("\n")}\n`);
   writeResult(folder, question, standings, goals, isQuick);
 }
 
 function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+}
+
+function secondsSince(sinceMs: number): string {
+  return `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
 }

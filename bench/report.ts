@@ -33,27 +33,52 @@ function page(all: readonly Result[]): string {
         return [missed, reasonOf(result)].filter(Boolean).join(" ");
       }),
   );
+  const behind = all.flatMap(comparison);
   return `# Benchmarks
 
-Every figure here was written by \`npm run bench:report\` from one run of \`npm run bench\`; none is
-typed in. Run both to get your own. All contestants of a question run in turn, in mixed rounds,
-on servers that the run starts for itself; the first round warms up and does not count. What counts
-is the ratio within a run, not the figure: machines differ, and this one is shared.
+Every figure here was written by \`npm run bench:report\` from what \`npm run bench\` measured; none
+is typed in. Run both to get your own. All contestants of a question run in turn, in mixed rounds,
+on servers that the run starts for itself; the first round warms up and does not count, unless each
+round starts processes of its own. What counts is the ratio within a question, not the figure:
+machines differ, and this one is shared.
 
 - \`npm run bench\` runs everything, \`npm run bench -- redis handoff\` a part; \`--quick\` is a
-  first look.
+  first look, of less than a minute.
+- Figures are medians of all rounds; spread: half of the middle half of the rounds, as a part of it.
 - × floor: relative to the raw commands that no lock can do without, on the same client.
-- × best peer: relative to the best of the other packages in that run.
+- × best peer: relative to the best of the other packages in that question. They poll; here they do
+  so more often than by their defaults, in their favour.
+- A contestant that failed, or let two hold the lock at once, is shown as failed and has no figure.
 
 ## Goals missed
 
-${missed.length > 0 ? missed.join("\n") : "None in this run."}
+${missed.length > 0 ? missed.join("\n") : "None."}
+
+## Where Holdfast is not ahead
+
+Of the best of the other packages, goal or not:
+
+${behind.length > 0 ? behind.join("\n") : "Nowhere."}
 
 ${stores.map((store) => section(store, all)).join("\n")}
 ## The machine and the versions
 
 ${all[0] ? machine(all[0]) : ""}
 `;
+}
+
+/** A line when the best of the other packages has the better figure, or the same. */
+function comparison(result: Result): string[] {
+  const { question, standings } = result;
+  const [ours, peer] = (["holdfast", "peer"] as const).map((role) =>
+    bestOf(role, question.better, standings),
+  );
+  if (!ours || !peer || Number.isNaN(peer.median)) return [];
+  const isAhead =
+    question.better === "lower" ? ours.median < peer.median : ours.median > peer.median;
+  if (isAhead) return [];
+  const figures = [ours, peer].map(({ name, median }) => `${name} ${figure(median)}`);
+  return [`- ${nameOf(result)}: ${figures.join(", ")} ${question.unit}.`];
 }
 
 function section(store: string, all: readonly Result[]): string {
@@ -67,6 +92,8 @@ function part(result: Result): string {
     ({ text, value, isMet }) => `- ${isMet ? "met" : "**missed**"}: ${text} (${figure(value)})`,
   );
   return `### ${question.title}
+
+${[question.about, `Taken ${result.takenAt.slice(0, 10)}.`].filter(Boolean).join(" ")}
 
 ![${question.store}: ${question.title}](benchmarks/${pictureOf(result)})
 

@@ -9,6 +9,7 @@ export interface Result {
     readonly store: string;
     readonly name: string;
     readonly title: string;
+    readonly about?: string;
     readonly unit: string;
     readonly better: "lower" | "higher";
   };
@@ -28,9 +29,9 @@ export function writeResult(
   goals: readonly Goal[],
   isQuick: boolean,
 ): string {
-  const { store, name, title, unit, better } = question;
+  const { store, name, title, about, unit, better } = question;
   const result: Result = {
-    question: { store, name, title, unit, better },
+    question: { store, name, title, about, unit, better },
     standings,
     goals,
     isQuick,

@@ -29,7 +29,10 @@ export function table(question: Question, standings: readonly Standing[]): strin
 
 export function goalLines(goals: readonly Goal[]): string {
   return goals
-    .map(({ text, value, isMet }) => `${isMet ? "met   " : "MISSED"}  ${text}: ${figure(value)}`)
+    .map(
+      ({ text, value, isMet }) =>
+        `${isMet ? "met   " : "MISSED"}  ${text}: ${figure(value) || "no figure"}`,
+    )
     .join("\n");
 }
 

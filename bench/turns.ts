@@ -1,3 +1,5 @@
+import { endWithParent } from "./forked.js";
+
 /**
  * What a worker process does: contends for one name with several tasks for a while, then reports
  * what it saw. Times are of the monotonic clock, which all processes of a machine share.
@@ -15,6 +17,8 @@ export type Hold = readonly [askedMs: number, heldMs: number, releasedMs: number
 
 export interface Report {
   readonly holds: readonly (readonly Hold[])[];
+  /** What this process took of the processor while it took turns. */
+  readonly cpuUs: number;
 }
 
 /** A process that takes locks; `acquire` resolves with the release. */
@@ -29,8 +33,10 @@ export function nowMs(): number {
 
 /** Says that it is ready, takes turns from the word "go" on, and reports. */
 export async function takeTurns(locker: Locker, turns: Turns): Promise<void> {
+  endWithParent();
   process.send?.("ready");
   await new Promise((resume) => process.once("message", resume));
+  const cpuBefore = process.cpuUsage();
   const untilMs = nowMs() + turns.forMs;
   const holds = await Promise.all(
     Array.from({ length: turns.workers }, async () => {
@@ -46,6 +52,7 @@ export async function takeTurns(locker: Locker, turns: Turns): Promise<void> {
       return own;
     }),
   );
+  const { user, system } = process.cpuUsage(cpuBefore);
   await locker.close();
-  process.send?.({ holds } satisfies Report, () => process.disconnect());
+  process.send?.({ holds, cpuUs: user + system } satisfies Report, () => process.disconnect());
 }

@@ -2,32 +2,27 @@
 import { Etcd3, EtcdLockFailedError } from "etcd3";
 import { Holdfast } from "holdfast";
 import { etcdStore } from "holdfast/etcd";
-
-/** A process that takes locks; `acquire` resolves with the release. */
-export interface Locker {
-  acquire(name: string): Promise<() => Promise<unknown>>;
-  close(): Promise<void>;
-}
+import type { Locker } from "../turns.js";
 
 export interface Candidate {
   readonly name: string;
   readonly role: "holdfast" | "peer" | "floor";
-  open(url: string): Promise<Locker>;
+  open(url: string, ttlMs?: number): Promise<Locker>;
 }
 
 export const RAW = "raw Txn + delete";
 export const PEER = "etcd3 lock";
 
-const TTL_S = 30;
+const TTL_MS = 30_000;
 /** The lock of etcd3 does not wait, so whoever uses it asks again. */
 const RETRY_MS = 10;
 
 const holdfast: Candidate = {
   name: "holdfast",
   role: "holdfast",
-  open: async (url) => {
+  open: async (url, ttlMs = TTL_MS) => {
     const client = new Etcd3({ hosts: [url] });
-    const locks = new Holdfast(etcdStore({ client }), { ttlMs: TTL_S * 1000 });
+    const locks = new Holdfast(etcdStore({ client }), { ttlMs });
     return {
       acquire: async (name) => {
         const lease = await locks.mutex(name).acquire();
@@ -44,12 +39,12 @@ const holdfast: Candidate = {
 const etcd3: Candidate = {
   name: PEER,
   role: "peer",
-  open: async (url) => {
+  open: async (url, ttlMs = TTL_MS) => {
     const client = new Etcd3({ hosts: [url] });
     return {
       acquire: async (name) => {
         for (;;) {
-          const lock = client.lock(name).ttl(TTL_S);
+          const lock = client.lock(name).ttl(ttlMs / 1000);
           try {
             await lock.acquire();
             return () => lock.release();

@@ -1,22 +1,23 @@
-import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { type Contestant, type Question, quantile, type Sample } from "../contest.js";
+import { forked } from "../forked.js";
 import { candidates } from "./candidates.js";
 import { BenchEtcd } from "./server.js";
 import type { Hold, Order } from "./turn-taker.js";
 
 const etcd = new BenchEtcd();
-const TURN_TAKER = fileURLToPath(new URL("./turn-taker.js", import.meta.url));
+const TURN_TAKER = new URL("./turn-taker.js", import.meta.url);
 const RAW = "raw delete to watch event";
 /** So much of all turns has to change the process: else it is not a handoff that is timed. */
 const LEAST_CHANGES = 0.9;
 
-/** Two processes take turns: from the call of release to the first statement of the next holder. */
 export const handoff: Question = {
   store: "etcd",
   name: "handoff",
   title: "between two processes, from release to the next holder",
+  about:
+    "Two processes take turns: from the call of release to the first statement of the " +
+    "next holder.",
   unit: "ms p50",
   better: "lower",
   rounds: 7,
@@ -40,8 +41,10 @@ export const handoff: Question = {
     return [...locking, raw];
   },
   goals(of) {
-    const value = of("holdfast").median / of(RAW).median;
-    return [{ text: "p50 at most 1.5 × a delete's event", value, isMet: value <= 1.5 }];
+    const raw = of(RAW).median;
+    const value = of("holdfast").median / raw;
+    const text = "p50 at most 1.5 × a delete's event";
+    return [{ text, value, isMet: value <= 1.5, line: 1.5 * raw }];
   },
   close: () => etcd.stop(),
 };
@@ -78,10 +81,7 @@ async function timeEvents(task: Task): Promise<Sample> {
 
 /** What each of the processes reports, started at one moment. */
 async function together(orders: readonly Order[]): Promise<unknown[]> {
-  const children = orders.map(
-    (order): ChildProcess =>
-      fork(TURN_TAKER, [JSON.stringify(order)], { stdio: ["ignore", "ignore", "inherit", "ipc"] }),
-  );
+  const children = orders.map((order) => forked(TURN_TAKER, order));
   const limit = AbortSignal.timeout(30_000);
   try {
     await Promise.all(children.map((child) => once(child, "message", { signal: limit })));

@@ -1,6 +1,7 @@
 import { type EtcdServer, startEtcd } from "../../test/servers/etcd.js";
 import type { Contestant, Sample } from "../contest.js";
-import type { Candidate, Locker } from "./candidates.js";
+import type { Locker } from "../turns.js";
+import type { Candidate } from "./candidates.js";
 
 /** One etcd of our own for a question. */
 export class BenchEtcd {
@@ -12,17 +13,49 @@ export class BenchEtcd {
   }
 
   /** How many messages it has got so far: calls, and what is written into streams. */
-  async requests(): Promise<number> {
+  requests(): Promise<number> {
+    return this.#sum("grpc_server_msg_received_total{");
+  }
+
+  /** How many keys it has, and how many leases of its own. */
+  async contents(): Promise<readonly [keys: number, leases: number]> {
+    const [granted, revoked, expired] = await Promise.all([
+      this.#sum("etcd_debugging_lease_granted_total "),
+      this.#sum("etcd_debugging_lease_revoked_total "),
+      this.#sum("etcd_debugging_server_lease_expired_total "),
+    ]);
+    const keys = await this.#sum("etcd_debugging_mvcc_keys_total ");
+    return [keys, granted - Math.max(revoked, expired)];
+  }
+
+  async #sum(metric: string): Promise<number> {
     const reply = await fetch(`${this.#server?.url}/metrics`);
     const lines = (await reply.text()).split("\n");
-    const received = lines.filter((line) => line.startsWith("grpc_server_msg_received_total{"));
-    return received.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+    const found = lines.filter((line) => line.startsWith(metric));
+    return found.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   }
 
   async stop(): Promise<void> {
     await this.#server?.close();
     this.#server = undefined;
   }
+}
+
+/** What some pairs of acquire and release took, and what they cost both sides. */
+export async function measured(
+  etcd: BenchEtcd,
+  pairs: number,
+  run: () => Promise<void>,
+): Promise<{ elapsedMs: number; more: Record<string, number> }> {
+  const requestsBefore = await etcd.requests();
+  const cpuBefore = process.cpuUsage();
+  const startMs = performance.now();
+  await run();
+  const elapsedMs = performance.now() - startMs;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const requests = ((await etcd.requests()) - requestsBefore) / pairs;
+  const cpuUs = (user + system) / pairs;
+  return { elapsedMs, more: { "client CPU µs/pair": cpuUs, "requests/pair": requests } };
 }
 
 /** A contestant of this process that stays connected over all rounds. */

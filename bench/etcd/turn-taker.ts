@@ -3,6 +3,8 @@
  * of the monotonic clock, which all processes of a machine share.
  */
 import { Etcd3 } from "etcd3";
+import { endWithParent } from "../forked.js";
+import { nowMs } from "../turns.js";
 import { candidate } from "./candidates.js";
 
 export interface Order {
@@ -19,14 +21,11 @@ const KEYS = "raw/";
 /** A holder keeps the lock for so long, so that the other is surely waiting. */
 const HOLD_MS = 5;
 
-function nowMs(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
-}
-
 function pause(): Promise<void> {
   return new Promise((resume) => setTimeout(resume, HOLD_MS));
 }
 
+endWithParent();
 const started = new Promise<void>((resume) => process.once("message", () => resume()));
 
 async function takeTurns({ candidate: name, url, forMs }: Order): Promise<Hold[]> {

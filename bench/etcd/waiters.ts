@@ -6,11 +6,11 @@ const etcd = new BenchEtcd();
 const WAITERS = 50;
 const LOCK = "waited for";
 
-/** What a handoff costs the cluster, counted by etcd itself, with many who wait. */
 export const waiters: Question = {
   store: "etcd",
   name: "waiters",
   title: "requests to etcd per handoff, 50 wait",
+  about: "What a handoff costs the cluster, counted by etcd itself, with many who wait.",
   unit: "requests",
   better: "lower",
   rounds: 3,
@@ -35,6 +35,7 @@ export const waiters: Question = {
         text: `${name}: at most 3 requests per handoff`,
         value,
         isMet: value <= 3,
+        line: 3,
       }));
   },
   close: () => etcd.stop(),

@@ -10,17 +10,18 @@ import { openRawSqlite } from "./raw-sqlite.js";
 export interface Candidate {
   readonly name: string;
   readonly role: "holdfast" | "peer" | "floor";
-  open(folder: string): Locker;
+  open(folder: string, ttlMs?: number): Locker;
 }
 
+const TTL_MS = 30_000;
 /** It polls. This is far more often than its default, in its favour. */
 const RETRY_MS = 10;
 
 const holdfast: Candidate = {
   name: "holdfast",
   role: "holdfast",
-  open(folder) {
-    const locks = new Holdfast(fileStore({ path: join(folder, "locks.db") }));
+  open(folder, ttlMs = TTL_MS) {
+    const locks = new Holdfast(fileStore({ path: join(folder, "locks.db") }), { ttlMs });
     return {
       acquire: async (name) => {
         const lease = await locks.mutex(name).acquire();
@@ -34,11 +35,12 @@ const holdfast: Candidate = {
 const properLockfile: Candidate = {
   name: "proper-lockfile",
   role: "peer",
-  open(folder) {
+  open(folder, ttlMs) {
     mkdirSync(folder, { recursive: true });
     const retries = { forever: true, minTimeout: RETRY_MS, maxTimeout: RETRY_MS, factor: 1 };
+    const stale = ttlMs === undefined ? {} : { stale: ttlMs };
     return {
-      acquire: (name) => lock(join(folder, name), { realpath: false, retries }),
+      acquire: (name) => lock(join(folder, name), { realpath: false, retries, ...stale }),
       close: async () => {},
     };
   },

@@ -9,11 +9,11 @@ const CONTENDER = new URL("./contender.js", import.meta.url);
 const PROCESSES = 4;
 const WORKERS = 4;
 
-/** Everybody wants the same lock, and nobody keeps it: the price of contention. */
 export const contention: Question = {
   store: "file",
   name: "contention",
   title: "4 processes with 4 workers each on one name, no work inside",
+  about: "Everybody wants the same lock, and nobody keeps it: the price of contention.",
   unit: "grants/s",
   better: "higher",
   reason: "Every change of process costs two transactions on the same file.",

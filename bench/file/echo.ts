@@ -4,10 +4,12 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
+import { endWithParent } from "../forked.js";
 import { nowMs } from "../turns.js";
 
 const { path, forMs, pauseMs, isAnswering } = JSON.parse(process.argv[2] ?? "{}");
 
+endWithParent();
 if (isAnswering) {
   rmSync(path, { force: true });
   const server = createServer((socket) => socket.on("data", (data) => socket.write(data)));

@@ -1,24 +1,25 @@
-import { fork } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { contend, handedOver, lags } from "../contention.js";
 import type { Contestant, Question } from "../contest.js";
+import { forked } from "../forked.js";
 import { BenchFolder } from "./bench-folder.js";
 import { candidates } from "./candidates.js";
 import type { Order } from "./contender.js";
 
 const bench = new BenchFolder();
 const CONTENDER = new URL("./contender.js", import.meta.url);
-const ECHO = fileURLToPath(new URL("./echo.js", import.meta.url));
+const ECHO = new URL("./echo.js", import.meta.url);
 const RAW = "raw unix socket, there and back";
 /** Both processes are surely waiting by then, and as cold as each other. */
 const HOLD_MS = 3;
 
-/** Two processes take turns: from the call of release to the first statement of the next holder. */
 export const handoff: Question = {
   store: "file",
   name: "handoff",
   title: "between two processes, from release to the next holder",
+  about:
+    "Two processes take turns: from the call of release to the first statement of the " +
+    "next holder.",
   unit: "ms p50",
   better: "lower",
   reason:
@@ -58,7 +59,7 @@ function roundTrip(folder: string, forMs: number): Contestant {
     role: "floor",
     round: async () => {
       const order = { path: `${folder}/echo`, forMs, pauseMs: HOLD_MS };
-      const child = fork(ECHO, [JSON.stringify(order)]);
+      const child = forked(ECHO, order);
       try {
         const [times] = await once(child, "message");
         return lags(times as number[]);

@@ -10,11 +10,11 @@ const MAIN = fileURLToPath(new URL("../../../../dist/cli/main.js", import.meta.u
 const RUN = "holdfast run x -- true";
 const EMPTY = "node -e 0";
 
-/** What it costs to put a lock around a command that does nothing. */
 export const startUp: Question = {
   store: "file",
   name: "start-up",
   title: "from the start of the command to its end",
+  about: "What it costs to put a lock around a command that does nothing.",
   unit: "ms",
   better: "lower",
   reason:

@@ -4,11 +4,11 @@ import { candidates } from "./candidates.js";
 
 const bench = new BenchFolder();
 
-/** One task, one name: what a lock costs when nobody is in the way. */
 export const uncontended: Question = {
   store: "file",
   name: "uncontended",
   title: "acquire and release, one at a time, nobody in the way",
+  about: "One task, one name: what a lock costs when nobody is in the way.",
   unit: "µs/pair",
   better: "lower",
   reason:

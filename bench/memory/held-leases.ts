@@ -2,16 +2,17 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Holdfast, type Lease } from "holdfast";
 import { memoryStore } from "holdfast/memory";
 import type { Question } from "../contest.js";
+import { heapBytes } from "../heap.js";
 
 const PERIODS = 3;
 
-/**
- * A client that holds very many leases keeps all of them, in few calls, without blocking its host.
- */
 export const heldLeases: Question = {
   store: "memory",
   name: "held-leases",
   title: "100,000 leases held for three renewal periods",
+  about:
+    "A client that holds very many leases keeps all of them, in few calls, without " +
+    "blocking its host.",
   unit: "leases/call",
   better: "higher",
   rounds: 1,
@@ -33,12 +34,12 @@ export const heldLeases: Question = {
             return renew(grants);
           };
           const locks = new Holdfast(store, { ttlMs });
-          const heapBefore = heapUsed();
+          const heapBefore = heapBytes();
           const leases: Lease[] = [];
           for (let index = 0; index < count; index += 1) {
             leases.push(await locks.mutex(`lease:${index}`).acquire());
           }
-          const heapPerLease = (heapUsed() - heapBefore) / count;
+          const heapPerLease = (heapBytes() - heapBefore) / count;
           const delay = monitorEventLoopDelay({ resolution: 1 });
           delay.enable();
           await new Promise((resume) => setTimeout(resume, (PERIODS * ttlMs) / 3 + ttlMs / 6));
@@ -66,13 +67,13 @@ export const heldLeases: Question = {
     const delayMs = more["loop delay p99 ms"] ?? Number.NaN;
     return [
       { text: "leases lost", value: lost, isMet: lost === 0 },
-      { text: "at least 500 leases per renewal call", value: median, isMet: median >= 500 },
+      {
+        text: "at least 500 leases per renewal call",
+        value: median,
+        isMet: median >= 500,
+        line: 500,
+      },
       { text: "event-loop delay p99 under 50 ms", value: delayMs, isMet: delayMs < 50 },
     ];
   },
 };
-
-function heapUsed(): number {
-  globalThis.gc?.();
-  return process.memoryUsage().heapUsed;
-}

@@ -2,66 +2,85 @@ import { Holdfast, type Lock } from "holdfast";
 import { memoryStore } from "holdfast/memory";
 import type { Contestant, Question } from "../contest.js";
 
-/** The cost of one handoff must not grow with the number of those who wait. */
 export const waiters: Question = {
   store: "memory",
   name: "waiters",
   title: "one handoff, with few and with many in the queue",
-  unit: "µs/handoff",
+  about: "The cost of one handoff must not grow with the number of those who wait.",
+  unit: "CPU µs/handoff",
   better: "lower",
-  reason: "Spread of a busy machine: the two figures lie within it.",
-  rounds: 15,
+  rounds: 9,
   async contestants(isQuick) {
-    const many = isQuick ? 2_000 : 10_000;
-    return (["bounded", "strict"] as const).flatMap((fairness) => [
-      contestant(`${fairness}, 10 wait`, fairness, 10),
-      contestant(`${fairness}, 10,000 wait`, fairness, many),
-    ]);
+    // A turn within a cohort is short: fewer of them would be lost in what else the machine does.
+    const handoffs = isQuick
+      ? { bounded: 4_000, strict: 1_000 }
+      : { bounded: 20_000, strict: 3_000 };
+    const counts = isQuick ? [10, 10_000] : [10, 100, 1_000, 10_000];
+    return (["bounded", "strict"] as const).flatMap((fairness) =>
+      counts.map((count) => contestant(fairness, count, handoffs[fairness])),
+    );
   },
   goals(of) {
     return ["bounded", "strict"].map((fairness) => {
-      const value = of(`${fairness}, 10,000 wait`).median / of(`${fairness}, 10 wait`).median;
-      return { text: `${fairness}: at most 1.5 × the cost with 10`, value, isMet: value <= 1.5 };
+      const few = of(`${fairness}, 10 wait`).median;
+      const value = of(`${fairness}, 10,000 wait`).median / few;
+      const text = `${fairness}: at most 1.5 × the cost with 10`;
+      return { text, value, isMet: value <= 1.5, line: 1.5 * few };
     });
   },
 };
 
-const HANDOFFS = 1_000;
+/** At most so many are timed off the head of one queue, so that a long one stays long. */
+const MOST_OF_A_QUEUE = 1_000;
+/** Between two collections of garbage, so that few fall into what is timed. */
+const BETWEEN_COLLECTIONS = 500;
 
-/**
- * Fills the queue, lets it settle, then times handoffs off its head; a short queue is filled again.
- */
-function contestant(name: string, fairness: "bounded" | "strict", waiting: number): Contestant {
+/** Fills the queue, lets it settle, then times handoffs off its head, until there were enough. */
+function contestant(fairness: "bounded" | "strict", waiting: number, handoffs: number): Contestant {
   return {
-    name,
+    name: `${fairness}, ${waiting.toLocaleString("en")} wait`,
     role: "holdfast",
     round: async () => {
       const locks = new Holdfast(memoryStore(), { fairness });
-      let totalMs = 0;
-      for (let done = 0; done < HANDOFFS; done += Math.min(waiting, HANDOFFS)) {
-        totalMs += await timeHandoffs(locks.mutex("a"), waiting, Math.min(waiting, HANDOFFS));
+      const lock = locks.mutex("a");
+      const step = Math.min(waiting, MOST_OF_A_QUEUE);
+      let totalUs = 0;
+      for (let done = 0; done < handoffs; done += step) {
+        const isDue = done % BETWEEN_COLLECTIONS < step;
+        totalUs += await timeHandoffs(lock, waiting, step, isDue);
       }
       await locks.close();
-      return { value: (totalMs * 1000) / HANDOFFS };
+      return { value: totalUs / handoffs };
     },
   };
 }
 
-async function timeHandoffs(lock: Lock, waiting: number, handoffs: number): Promise<number> {
+async function timeHandoffs(
+  lock: Lock,
+  waiting: number,
+  handoffs: number,
+  collects: boolean,
+): Promise<number> {
   const first = await lock.acquire();
   let turns = 0;
-  let endMs = 0;
+  let tookUs = 0;
   const tasks = Array.from({ length: waiting }, async () => {
     const lease = await lock.acquire();
     turns += 1;
-    if (turns === handoffs) endMs = performance.now();
+    if (turns === handoffs) tookUs = cpuUs() - startUs;
     await lease.release();
   });
   await new Promise((resume) => setImmediate(resume));
   // What waits has been waiting for a while: it is not garbage that is still being sorted out.
-  if (waiting >= HANDOFFS) globalThis.gc?.();
-  const startMs = performance.now();
+  if (collects) globalThis.gc?.();
+  const startUs = cpuUs();
   await first.release();
   await Promise.all(tasks);
-  return endMs - startMs;
+  return tookUs;
+}
+
+/** Nothing here waits for anybody else: what others do on the machine need not be counted. */
+function cpuUs(): number {
+  const { user, system } = process.cpuUsage();
+  return user + system;
 }

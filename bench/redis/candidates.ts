@@ -16,6 +16,8 @@ import type { Locker } from "../turns.js";
 export interface Candidate {
   readonly name: string;
   readonly role: "holdfast" | "peer" | "floor";
+  /** What it sends beside scripts, as INFO commandstats calls it; none of them in its scripts. */
+  readonly plain?: readonly string[];
   open(port: number, ttlMs?: number): Promise<Locker>;
 }
 
@@ -52,6 +54,7 @@ function holdfast(name: string, fairness: "bounded" | "strict"): Candidate {
 const raw: Candidate = {
   name: "raw SET NX PX + script",
   role: "floor",
+  plain: ["set"],
   open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port, {
       scripts: { cad: { lua: COMPARE_AND_DELETE, numberOfKeys: 1 } },
@@ -143,6 +146,7 @@ const sesamecare: Candidate = {
 const redisSemaphore: Candidate = {
   name: "redis-semaphore",
   role: "peer",
+  plain: ["set"],
   open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port);
     return {
@@ -163,6 +167,7 @@ const redisSemaphore: Candidate = {
 const redlockUniversal: Candidate = {
   name: "redlock-universal",
   role: "peer",
+  plain: ["set"],
   open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port);
     const adapter = new IoredisAdapter(client as never);

@@ -1,19 +1,17 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import type { Contestant, Question } from "../contest.js";
-import { candidate, candidates } from "./candidates.js";
+import { takeover } from "../takeover.js";
+import { candidates } from "./candidates.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
-const HOLDER = fileURLToPath(new URL("./holder.js", import.meta.url));
+const HOLDER = new URL("./holder.js", import.meta.url);
 const TTL_MS = 1_000;
 
-/** A holder dies without a word: how long the lock stays with the dead. */
 export const crash: Question = {
   store: "redis",
   name: "crash",
   title: `a holder is killed (ttl ${TTL_MS} ms), until the waiter has the lock`,
+  about: "A holder dies without a word: how long the lock stays with the dead.",
   unit: "ms",
   better: "lower",
   rounds: 9,
@@ -23,32 +21,21 @@ export const crash: Question = {
     const port = await redis.start();
     return candidates
       .filter(({ role }) => role !== "floor")
-      .map(({ name, role }): Contestant => ({ name, role, round: () => takeover(name, port) }));
+      .map(
+        ({ name, role, open }): Contestant => ({
+          name,
+          role,
+          round: async () => {
+            const order = { candidate: name, port, lock: `${name}:crash`, ttlMs: TTL_MS };
+            return await takeover(HOLDER, order, await open(port, TTL_MS));
+          },
+        }),
+      );
   },
   goals(of) {
     const value = of("holdfast").median;
-    const limitMs = TTL_MS + 50;
-    return [{ text: `at most ${limitMs} ms`, value, isMet: value <= limitMs }];
+    const line = TTL_MS + 50;
+    return [{ text: `at most ${line} ms`, value, isMet: value <= line, line }];
   },
   close: () => redis.stop(),
 };
-
-async function takeover(name: string, port: number): Promise<{ value: number }> {
-  const order = { candidate: name, port, lock: `${name}:crash`, ttlMs: TTL_MS };
-  const holder = fork(HOLDER, [JSON.stringify(order)]);
-  const locker = await candidate(name).open(port, TTL_MS);
-  try {
-    await once(holder, "message");
-    const waiting = locker.acquire(order.lock);
-    await new Promise((resume) => setTimeout(resume, 100));
-    holder.kill("SIGKILL");
-    const killedMs = performance.now();
-    const release = await waiting;
-    const value = performance.now() - killedMs;
-    await release();
-    return { value };
-  } finally {
-    holder.kill("SIGKILL");
-    await locker.close();
-  }
-}

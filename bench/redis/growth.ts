@@ -8,11 +8,11 @@ import { BenchRedis, connected, measured } from "./server.js";
 const redis = new BenchRedis();
 const CONTENDER = new URL("./contender.js", import.meta.url);
 
-/** As many names are held as are named, while one more is taken and given back. */
 export const names: Question = {
   store: "redis",
   name: "growth-names",
   title: "acquire and release beside other names that are held",
+  about: "As many names are held as are named, while one more is taken and given back.",
   unit: "µs/pair",
   better: "lower",
   rounds: 7,
@@ -28,12 +28,17 @@ export const names: Question = {
           const held = await Promise.all(
             Array.from({ length: count }, (_, index) => locker.acquire(`${count}:${index}`)),
           );
-          const { elapsedMs, more } = await measured(redis, pairs, async () => {
-            for (let pair = 0; pair < pairs; pair += 1) {
-              const release = await locker.acquire(`${count}:one more`);
-              await release();
-            }
-          });
+          const { elapsedMs, more } = await measured(
+            redis,
+            candidate("holdfast"),
+            pairs,
+            async () => {
+              for (let pair = 0; pair < pairs; pair += 1) {
+                const release = await locker.acquire(`${count}:one more`);
+                await release();
+              }
+            },
+          );
           await Promise.all(held.map((release) => release()));
           return { value: (elapsedMs * 1000) / pairs, more };
         });
@@ -49,6 +54,8 @@ export const processes: Question = {
   store: "redis",
   name: "growth-processes",
   title: "more and more processes with 10 workers each on one name",
+  about:
+    "The same contention in 1 to 8 processes, turns of a process together and in strict order.",
   unit: "grants/s",
   better: "higher",
   rounds: 3,

@@ -1,8 +1,5 @@
-/** A process that takes a lock, says so, and keeps it until it is killed. */
+import { holdForever } from "../takeover.js";
 import { candidate } from "./candidates.js";
 
 const { candidate: name, port, lock, ttlMs } = JSON.parse(process.argv[2] ?? "{}");
-const locker = await candidate(name).open(port, ttlMs);
-await locker.acquire(lock);
-process.send?.("held");
-setInterval(() => {}, 1_000);
+await holdForever(await candidate(name).open(port, ttlMs), lock);

@@ -5,11 +5,11 @@ import { BenchRedis, connected, measured } from "./server.js";
 const redis = new BenchRedis();
 const TASKS = 1_000;
 
-/** Many tasks, a name each: what batching gives. */
 export const manyNames: Question = {
   store: "redis",
   name: "many-names",
   title: "1,000 concurrent tasks on distinct names",
+  about: "Many tasks, a name each: what batching gives.",
   unit: "pairs/s",
   better: "higher",
   reason:
@@ -30,7 +30,7 @@ export const manyNames: Question = {
             }
           };
           const pairs = TASKS * pairsPerTask;
-          const { elapsedMs, more } = await measured(redis, pairs, async () => {
+          const { elapsedMs, more } = await measured(redis, candidate, pairs, async () => {
             await Promise.all(Array.from({ length: TASKS }, task));
           });
           return { value: (pairs * 1000) / elapsedMs, more };
@@ -40,11 +40,23 @@ export const manyNames: Question = {
   },
   goals(of, standings) {
     const ours = of("holdfast").median;
-    const toRaw = ours / of("raw SET NX PX + script").median;
-    const toPeer = ours / bestOf("peer", "higher", standings).median;
+    const raw = of("raw SET NX PX + script").median;
+    const peer = bestOf("peer", "higher", standings).median;
+    const toRaw = ours / raw;
+    const toPeer = ours / peer;
     return [
-      { text: "at least 2 × the raw pair's rate", value: toRaw, isMet: toRaw >= 2 },
-      { text: "at least 2.5 × the best peer's rate", value: toPeer, isMet: toPeer >= 2.5 },
+      {
+        text: "at least 2 × the raw pair's rate",
+        value: toRaw,
+        isMet: toRaw >= 2,
+        line: 2 * raw,
+      },
+      {
+        text: "at least 2.5 × the best peer's rate",
+        value: toPeer,
+        isMet: toPeer >= 2.5,
+        line: 2.5 * peer,
+      },
     ];
   },
   close: () => redis.stop(),

@@ -8,13 +8,13 @@ const CONTENDER = new URL("./contender.js", import.meta.url);
 const PROCESSES = 2;
 const WORKERS = 10;
 
-/**
- * Everybody wants the same lock, and nobody keeps it: the price of contention, and its fairness.
- */
 export const oneName: Question = {
   store: "redis",
   name: "one-name",
   title: "2 processes with 10 workers each on one name, no work inside",
+  about:
+    "Everybody wants the same lock, and nobody keeps it: the price of contention, and its " +
+    "fairness.",
   unit: "grants/s",
   better: "higher",
   reason:
@@ -53,12 +53,14 @@ export const oneName: Question = {
         text: "bounded: at least 10 × the best peer",
         value: boundedRatio,
         isMet: boundedRatio >= 10,
+        line: 10 * best,
       },
       { text: "bounded: longest wait under 100 ms", value: waitMs, isMet: waitMs < 100 },
       {
         text: "strict: at least the best peer's rate",
         value: strictRatio,
         isMet: strictRatio >= 1,
+        line: best,
       },
       { text: "strict: Jain index at least 0.99", value: share, isMet: share >= 0.99 },
     ];

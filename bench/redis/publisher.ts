@@ -2,12 +2,12 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
+import { endWithParent } from "../forked.js";
+import { nowMs } from "../turns.js";
 
 const { port, forMs, isListener } = JSON.parse(process.argv[2] ?? "{}");
 
-function nowMs(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
-}
+endWithParent();
 
 if (isListener) {
   const client = new Redis(port);

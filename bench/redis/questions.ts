@@ -1,11 +1,14 @@
 import type { Question } from "../contest.js";
+import { calls } from "./calls.js";
 import { commands } from "./commands.js";
 import { crash } from "./crash.js";
+import { heldFootprint, waitingFootprint } from "./footprint.js";
 import { names, processes } from "./growth.js";
 import { handoff } from "./handoff.js";
 import { heldLeases } from "./held-leases.js";
 import { manyNames } from "./many-names.js";
 import { oneName } from "./one-name.js";
+import { startUp } from "./start-up.js";
 import { uncontended } from "./uncontended.js";
 import { waiters } from "./waiters.js";
 
@@ -15,8 +18,12 @@ export const questions: readonly Question[] = [
   handoff,
   oneName,
   commands,
+  calls,
   waiters,
   heldLeases,
+  heldFootprint,
+  waitingFootprint,
+  startUp,
   crash,
   names,
   processes,

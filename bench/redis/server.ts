@@ -17,9 +17,9 @@ export class BenchRedis {
     return this.#server;
   }
 
-  /** What the server did so far: its own CPU time, that of scripts in it, and bytes both ways. */
-  async costs(): Promise<Record<string, number>> {
-    const [cpu, stats, commands] = await Promise.all([
+  /** What the server did so far: its own CPU time, that in these commands, and bytes both ways. */
+  async costs(commands: readonly string[]): Promise<Record<string, number>> {
+    const [cpu, stats, spent] = await Promise.all([
       this.server.info("cpu"),
       this.server.info("stats"),
       this.server.info("commandstats"),
@@ -27,9 +27,9 @@ export class BenchRedis {
     const cpuS = Number(cpu.used_cpu_user_main_thread) + Number(cpu.used_cpu_sys_main_thread);
     const bytes = Number(stats.total_net_input_bytes) + Number(stats.total_net_output_bytes);
     const usOf = (command: string): number =>
-      Number(/usec=(\d+)/.exec(commands[`cmdstat_${command}`] ?? "")?.[1] ?? 0);
-    const scriptUs = usOf("eval") + usOf("evalsha");
-    return { "server CPU µs": cpuS * 1e6, "in scripts µs": scriptUs, bytes };
+      Number(/usec=(\d+)/.exec(spent[`cmdstat_${command}`] ?? "")?.[1] ?? 0);
+    const commandUs = commands.reduce((sum, command) => sum + usOf(command), 0);
+    return { "server CPU µs": cpuS * 1e6, "in commands µs": commandUs, bytes };
   }
 
   async stop(): Promise<void> {
@@ -41,16 +41,19 @@ export class BenchRedis {
 /** What some pairs of acquire and release took, and what they cost both sides. */
 export async function measured(
   redis: BenchRedis,
+  { plain = [] }: Candidate,
   pairs: number,
   run: () => Promise<void>,
 ): Promise<{ elapsedMs: number; more: Record<string, number> }> {
-  const before = await redis.costs();
+  // The time of a script has that of the commands in it.
+  const commands = ["eval", "evalsha", ...plain];
+  const before = await redis.costs(commands);
   const cpuBefore = process.cpuUsage();
   const startMs = performance.now();
   await run();
   const elapsedMs = performance.now() - startMs;
   const { user, system } = process.cpuUsage(cpuBefore);
-  const after = await redis.costs();
+  const after = await redis.costs(commands);
   const more: Record<string, number> = { "client CPU µs/pair": (user + system) / pairs };
   for (const [key, value] of Object.entries(after)) {
     more[`${key}/pair`] = (value - (before[key] ?? 0)) / pairs;

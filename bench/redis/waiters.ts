@@ -8,11 +8,11 @@ import { BenchRedis } from "./server.js";
 const redis = new BenchRedis();
 const HANDOFFS = 500;
 
-/** The cost of one handoff must not grow with the number of those who wait. */
 export const waiters: Question = {
   store: "redis",
   name: "waiters",
   title: "one handoff, with few and with many in the queue",
+  about: "The cost of one handoff must not grow with the number of those who wait.",
   unit: "µs/handoff",
   better: "lower",
   rounds: 7,
@@ -24,8 +24,10 @@ export const waiters: Question = {
     );
   },
   goals(of) {
-    const value = of("strict, 10,000 wait").median / of("strict, 10 wait").median;
-    return [{ text: "at most 1.5 × the cost with 10", value, isMet: value <= 1.5 }];
+    const few = of("strict, 10 wait").median;
+    const value = of("strict, 10,000 wait").median / few;
+    const text = "at most 1.5 × the cost with 10";
+    return [{ text, value, isMet: value <= 1.5, line: 1.5 * few }];
   },
   close: () => redis.stop(),
 };

@@ -13,7 +13,7 @@ export interface Candidate {
   readonly name: string;
   readonly role: "holdfast" | "peer";
   /** Takes and gives back on these clients. */
-  on(clients: readonly Redis[]): Locker;
+  on(clients: readonly Redis[], ttlMs: number): Locker;
 }
 
 const TTL_MS = 10_000;
@@ -24,8 +24,8 @@ const TRIES = 1_000_000;
 const holdfast: Candidate = {
   name: "holdfast",
   role: "holdfast",
-  on: (clients) => {
-    const locks = new Holdfast(redlockStore({ clients, bootstrap: "now" }), { ttlMs: TTL_MS });
+  on: (clients, ttlMs) => {
+    const locks = new Holdfast(redlockStore({ clients, bootstrap: "now" }), { ttlMs });
     return {
       acquire: async (name) => {
         const lease = await locks.mutex(name).acquire();
@@ -39,11 +39,11 @@ const holdfast: Candidate = {
 const redlock4: Candidate = {
   name: "redlock 4",
   role: "peer",
-  on: (clients) => {
+  on: (clients, ttlMs) => {
     const redlock = new Redlock4(clients, { retryCount: TRIES, retryDelay: RETRY_MS });
     return {
       acquire: async (name) => {
-        const held = await redlock.lock(name, TTL_MS);
+        const held = await redlock.lock(name, ttlMs);
         return () => Promise.resolve(held.unlock());
       },
       close: async () => {},
@@ -54,11 +54,11 @@ const redlock4: Candidate = {
 const redlock5: Candidate = {
   name: "redlock 5 beta",
   role: "peer",
-  on: (clients) => {
+  on: (clients, ttlMs) => {
     const redlock = new Redlock5(clients, { retryCount: -1, retryDelay: RETRY_MS });
     return {
       acquire: async (name) => {
-        const held = await redlock.acquire([name], TTL_MS);
+        const held = await redlock.acquire([name], ttlMs);
         return () => held.release();
       },
       close: async () => {},
@@ -69,12 +69,12 @@ const redlock5: Candidate = {
 const sesamecare: Candidate = {
   name: "@sesamecare-oss/redlock",
   role: "peer",
-  on: (clients) => {
+  on: (clients, ttlMs) => {
     const settings = { retryCount: -1, retryDelay: RETRY_MS };
     const redlock = new SesamecareRedlock(clients as never, settings);
     return {
       acquire: async (name) => {
-        const held = await redlock.acquire([name], TTL_MS);
+        const held = await redlock.acquire([name], ttlMs);
         return () => held.release();
       },
       close: async () => {},
@@ -85,10 +85,10 @@ const sesamecare: Candidate = {
 const redisSemaphore: Candidate = {
   name: "redis-semaphore RedlockMutex",
   role: "peer",
-  on: (clients) => ({
+  on: (clients, ttlMs) => ({
     acquire: async (name) => {
       const mutex = new RedlockMutex(clients as never, name, {
-        lockTimeout: TTL_MS,
+        lockTimeout: ttlMs,
         acquireTimeout: 600_000,
         retryInterval: RETRY_MS,
       });
@@ -102,14 +102,14 @@ const redisSemaphore: Candidate = {
 const redlockUniversal: Candidate = {
   name: "redlock-universal",
   role: "peer",
-  on: (clients) => {
+  on: (clients, ttlMs) => {
     const adapters = clients.map((client) => new IoredisAdapter(client as never));
     return {
       acquire: async (name) => {
         const one = createRedlock({
           adapters,
           key: name,
-          ttl: TTL_MS,
+          ttl: ttlMs,
           retryAttempts: TRIES,
           retryDelay: RETRY_MS,
         });
@@ -131,13 +131,13 @@ export const candidates: readonly Candidate[] = [
 ];
 
 /** A candidate by its name, with connections of its own. */
-export function open(name: string, ports: readonly number[]): Locker {
+export function open(name: string, ports: readonly number[], ttlMs: number = TTL_MS): Locker {
   const found = candidates.find((one) => one.name === name);
   if (!found) throw new Error(`no candidate ${name}`);
   const clients = ports.map((port) => new Redis(port));
   // A node that is stopped on purpose is no news.
   for (const client of clients) client.on("error", () => {});
-  const locker = found.on(clients);
+  const locker = found.on(clients, ttlMs);
   return {
     acquire: (lock) => locker.acquire(lock),
     async close() {

@@ -9,11 +9,13 @@ const CONTENDER = new URL("./contender.js", import.meta.url);
 const CONTENDERS = 10;
 const STARVED_MS = 2_000;
 
-/** Ten who want the same lock, in two processes: split votes are what a majority has to fear. */
 export const oneName: Question = {
   store: "redlock",
   name: "one-name",
   title: "10 contenders in 2 processes on one name, 5 nodes, no work inside",
+  about:
+    "Ten who want the same lock, in two processes: split votes are what a majority has to " +
+    "fear.",
   unit: "grants/s",
   better: "higher",
   reason:

@@ -6,11 +6,11 @@ import { BenchNodes } from "./nodes.js";
 const nodes = new BenchNodes();
 const NODE_TIMEOUT_MS = 50;
 
-/** One task, one name, five nodes: what a majority costs when nobody is in the way. */
 export const uncontended: Question = {
   store: "redlock",
   name: "uncontended",
   title: "acquire and release on 5 nodes, one at a time, nobody in the way",
+  about: "One task, one name, five nodes: what a majority costs when nobody is in the way.",
   unit: "µs/pair",
   better: "lower",
   reason:
@@ -34,11 +34,11 @@ export const uncontended: Question = {
   close: () => nodes.stop(),
 };
 
-/** The same while one node hangs: its connections stay open, and it says nothing. */
 export const oneStopped: Question = {
   store: "redlock",
   name: "one-stopped",
   title: "acquire on 5 nodes, healthy and while one of them is stopped",
+  about: "The same while one node hangs: its connections stay open, and it says nothing.",
   unit: "ms p99",
   better: "lower",
   rounds: 5,

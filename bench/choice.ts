@@ -1,0 +1,52 @@
+import type { Question } from "./contest.js";
+
+/** What the words of the command line ask for. */
+export interface Choice {
+  readonly isQuick: boolean;
+  readonly questions: readonly Question[];
+  /** What takes too long for a quick look, unless it is asked for by its name. */
+  readonly leftOut: readonly Question[];
+}
+
+/** A text instead of a choice says what was wrong, and what there is. */
+export function choose(words: readonly string[], all: readonly Question[]): Choice | string {
+  const options = words.filter((word) => word.startsWith("-"));
+  const names = words.filter((word) => !word.startsWith("-"));
+  const unknownOption = options.find((option) => option !== "--quick");
+  if (unknownOption !== undefined) {
+    const isHelp = ["--help", "-h"].includes(unknownOption);
+    return usage(isHelp ? "" : `There is no option ${unknownOption}.`, all);
+  }
+  const unknown = names.find(
+    (word) => !all.some(({ store, name }) => [store, name].includes(word)),
+  );
+  if (unknown !== undefined) return usage(`There is no benchmark "${unknown}".`, all);
+  const named = all.filter(({ store, name }) =>
+    names.every((word) => word === store || word === name),
+  );
+  if (named.length === 0) return usage(`There is no benchmark "${names.join(" ")}".`, all);
+  const isQuick = options.length > 0;
+  const isLeftOut = ({ takesLong = false, name }: Question): boolean =>
+    isQuick && takesLong && !names.includes(name);
+  return {
+    isQuick,
+    questions: named.filter((question) => !isLeftOut(question)),
+    leftOut: named.filter(isLeftOut),
+  };
+}
+
+function usage(problem: string, all: readonly Question[]): string {
+  const stores = [...new Set(all.map(({ store }) => store))];
+  const known = stores.map((store) => {
+    const names = all.filter((one) => one.store === store).map(({ name }) => name);
+    return `  ${store.padEnd(9)}${names.join(", ")}`;
+  });
+  const lines = [
+    "npm run bench -- [STORE] [QUESTION] [--quick]",
+    "",
+    "Without a word all of them run; --quick is a first look, of less than a minute.",
+    "",
+    ...known,
+  ];
+  return `${problem === "" ? "" : `${problem}\n\n`}${lines.join("\n")}\n`;
+}

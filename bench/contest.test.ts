@@ -1,0 +1,164 @@
+import { describe, expect, it } from "vitest";
+import { chart } from "./chart.js";
+import { choose } from "./choice.js";
+import { contend, contested } from "./contention.js";
+import { bestOf, type Contestant, contest, type Question } from "./contest.js";
+import type { Result } from "./results.js";
+import { goalLines, table } from "./table.js";
+
+const CONTENDER = new URL("../test/fixtures/bench-contender.mjs", import.meta.url);
+const TURNS = { lock: "m", workers: 1, forMs: 10, holdMs: 0 };
+
+function ask(more: Partial<Question> & Pick<Question, "contestants">): Question {
+  const words = { store: "planted", name: "one", title: "a question", about: "Nothing." };
+  return { ...words, unit: "ms", better: "lower", rounds: 3, goals: () => [], ...more };
+}
+
+function always(name: string, role: Contestant["role"], value: number): Contestant {
+  return { name, role, round: async () => ({ value }) };
+}
+
+/** Each process tells holds of its own: the fixture takes no lock at all. */
+function planted(name: string, isExclusive: boolean): Contestant {
+  const order = { ...TURNS, isExclusive };
+  return { name, role: "peer", round: async () => contested(await contend(order, 2, CONTENDER)) };
+}
+
+function resultOf(question: Question, standings: Result["standings"]): Result {
+  const goals = [{ text: "at most 2", value: 1, isMet: true, line: 2 }];
+  const facts = { isQuick: false, takenAt: "2026-01-01", machine: {}, versions: {} };
+  return { question, standings, goals, ...facts };
+}
+
+describe("a contest", () => {
+  it("has no figures for who let two hold the lock at once", async () => {
+    const question = ask({
+      contestants: async () => [planted("no lock", false), planted("a lock", true)],
+    });
+    const standings = await contest(question, true, () => {});
+    expect(standings.map(({ failure }) => failure)).toEqual([
+      "two held the lock at the same time",
+      null,
+    ]);
+    expect(bestOf("peer", "lower", standings).name).toBe("a lock");
+    const text = table(question, standings);
+    expect(text).toMatch(/^no lock +failed: two held the lock at the same time$/m);
+    const picture = chart(resultOf(question, standings));
+    expect(picture).toMatch(/>no lock<\/text><text [^>]*>failed</);
+  });
+
+  it("goes on without who fails, and asks it no more", async () => {
+    let rounds = 0;
+    const failing: Contestant = {
+      name: "failing",
+      role: "holdfast",
+      round: async () => {
+        rounds += 1;
+        if (rounds === 2) throw new Error("the server is gone");
+        return { value: 1 };
+      },
+    };
+    const question = ask({ contestants: async () => [failing, always("steady", "floor", 4)] });
+    const [first, second] = await contest(question, false, () => {});
+    expect(first).toMatchObject({ failure: "the server is gone" });
+    expect(rounds).toBe(2);
+    expect(second).toMatchObject({ failure: null, median: 4, spread: 0 });
+    expect(second?.samples).toHaveLength(3);
+    const value = bestOf("holdfast", "lower", first ? [first] : []).median;
+    const text = goalLines([{ text: "at most 2", value, isMet: value <= 2 }]);
+    expect(text).toBe("MISSED  at most 2: no figure");
+  });
+
+  it("closes its servers when a contestant cannot even start", async () => {
+    let closed = 0;
+    const question = ask({
+      contestants: () => Promise.reject(new Error("no server")),
+      close: async () => {
+        closed += 1;
+      },
+    });
+    await expect(contest(question, true, () => {})).rejects.toThrow("no server");
+    expect(closed).toBe(1);
+  });
+
+  it("shows its progress, and leaves the first round out", async () => {
+    const seen: string[] = [];
+    let round = 0;
+    const warming: Contestant = {
+      name: "a",
+      role: "peer",
+      round: async () => ({ value: round++ === 0 ? 1_000 : 1 }),
+    };
+    const standings = await contest(ask({ contestants: async () => [warming] }), false, (text) =>
+      seen.push(text),
+    );
+    expect(standings[0]?.median).toBe(1);
+    expect(seen).toEqual(["warming up a", ...[1, 2, 3].map((at) => `round ${at} of 3: a`)]);
+  });
+});
+
+describe("a choice", () => {
+  const contestants = async (): Promise<Contestant[]> => [];
+  const all = [
+    ask({ store: "redis", name: "handoff", contestants }),
+    ask({ store: "redis", name: "crash", takesLong: true, contestants }),
+    ask({ store: "file", name: "start-up", contestants }),
+  ];
+  const names = (words: readonly string[]): unknown => {
+    const choice = choose(words, all);
+    if (typeof choice === "string") return choice;
+    return choice.questions.map(({ store, name }) => `${store} ${name}`);
+  };
+
+  it("is of all, a store, or a question", () => {
+    expect(names([])).toEqual(["redis handoff", "redis crash", "file start-up"]);
+    expect(names(["redis"])).toEqual(["redis handoff", "redis crash"]);
+    expect(names(["redis", "handoff"])).toEqual(["redis handoff"]);
+  });
+
+  it("leaves what takes long out of a quick look, unless it is named", () => {
+    expect(names(["--quick"])).toEqual(["redis handoff", "file start-up"]);
+    expect(choose(["--quick"], all)).toMatchObject({ leftOut: [{ name: "crash" }] });
+    expect(names(["crash", "--quick"])).toEqual(["redis crash"]);
+  });
+
+  it.each([
+    [["memcached"], 'There is no benchmark "memcached".'],
+    [["file", "handoff"], 'There is no benchmark "file handoff".'],
+    [["--fast"], "There is no option --fast."],
+  ])("of %j is refused, and what there is is told", (words, problem) => {
+    const text = choose(words, all);
+    expect(text).toContain(problem);
+    expect(text).toMatch(/^ {2}redis +handoff, crash$/m);
+    expect(text).toContain("--quick");
+  });
+});
+
+describe("a picture", () => {
+  const standings = (values: readonly number[]) =>
+    contest(
+      ask({
+        contestants: async () => [
+          always("holdfast", "holdfast", values[0] ?? 0),
+          always("a <peer> & more", "peer", values[1] ?? 0),
+        ],
+      }),
+      true,
+      () => {},
+    );
+  const question = ask({ contestants: async () => [] });
+
+  it("is logarithmic when figures lie far apart, and says so", async () => {
+    expect(chart(resultOf(question, await standings([1, 2])))).not.toContain("logarithmic");
+    expect(chart(resultOf(question, await standings([1, 200])))).toContain("logarithmic");
+  });
+
+  it("stays within its frame, draws the goal, and escapes names", async () => {
+    const picture = chart(resultOf(question, await standings([1, 200])));
+    expect(picture).toContain("a &lt;peer&gt; &amp; more");
+    expect(picture).toContain('class="goal"');
+    const bars = [...picture.matchAll(/<rect class="\w+" x="([\d.]+)" y="\d+" width="([\d.]+)"/g)];
+    expect(bars.length).toBeGreaterThan(2);
+    for (const [, x, width] of bars) expect(Number(x) + Number(width)).toBeLessThan(700);
+  });
+});

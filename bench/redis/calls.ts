@@ -1,0 +1,67 @@
+import { startProxy } from "../../test/faults/proxy.js";
+import type { Contestant, Question, Sample } from "../contest.js";
+import type { Locker } from "../turns.js";
+import { type Candidate, candidates } from "./candidates.js";
+import { BenchRedis } from "./server.js";
+
+const redis = new BenchRedis();
+
+export const calls: Question = {
+  store: "redis",
+  name: "calls",
+  title: "requests on the wire per acquire and release, one at a time and 1,000 at once",
+  about: "What an uncontended pair costs the network, one at a time and many at once.",
+  unit: "requests/pair",
+  better: "lower",
+  rounds: 3,
+  async contestants(isQuick) {
+    const port = await redis.start();
+    const pairs = isQuick ? 100 : 500;
+    return candidates
+      .filter(({ name }) => name !== "holdfast strict")
+      .map((one): Contestant => {
+        const { name, role } = one;
+        return { name, role, round: () => count(one, port, pairs) };
+      });
+  },
+  goals(of) {
+    const value = of("holdfast").median;
+    const isMet = Math.round(value * 10) <= 20;
+    return [{ text: "at most 2 for a pair, to a tenth", value, isMet, line: 2 }];
+  },
+  close: () => redis.stop(),
+};
+
+async function count({ name, open }: Candidate, port: number, pairs: number): Promise<Sample> {
+  await using proxy = await startProxy({ targetPort: port, framing: "resp" });
+  let requests = 0;
+  proxy.onRequest(() => {
+    requests += 1;
+    return undefined;
+  });
+  const bytes = (): number => proxy.counters.requests.bytes + proxy.counters.replies.bytes;
+  const locker = await open(proxy.port);
+  // Connects, subscribes and loads its scripts.
+  await pairsOf(locker, name, 3);
+  const [requestsBefore, bytesBefore] = [requests, bytes()];
+  await pairsOf(locker, name, pairs);
+  const value = (requests - requestsBefore) / pairs;
+  const perPair = (bytes() - bytesBefore) / pairs;
+  const [requestsAlone, bytesAlone] = [requests, bytes()];
+  const tasks = Array.from({ length: 1_000 }, (_, index) => pairsOf(locker, `${name}:${index}`, 1));
+  await Promise.all(tasks);
+  const more = {
+    "bytes/pair": perPair,
+    "requests/pair, 1,000 at once": (requests - requestsAlone) / tasks.length,
+    "bytes/pair, 1,000 at once": (bytes() - bytesAlone) / tasks.length,
+  };
+  await locker.close();
+  return { value, more };
+}
+
+async function pairsOf(locker: Locker, lock: string, pairs: number): Promise<void> {
+  for (let pair = 0; pair < pairs; pair += 1) {
+    const release = await locker.acquire(lock);
+    await release();
+  }
+}
