@@ -7,7 +7,12 @@ import { VERBS } from "./verbs.js";
 
 const HELP: OptionSpecs = { help: { short: "h", help: "show this" } };
 
+/** The longest that a timer takes, about 24 days. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 process.exitCode = ExitCode.internal;
+// Whatever is awaited is waited for: a connection to a store alone keeps no process alive.
+setInterval(() => {}, LONGEST_MS);
 end(await dispatch(process.argv.slice(2)));
 
 async function dispatch([verb, ...rest]: readonly string[]): Promise<Ending> {
