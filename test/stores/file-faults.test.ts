@@ -103,20 +103,32 @@ describe("a process stopped inside a transaction", () => {
 
   /** Fails for its sake, but on time: meanwhile this process goes on beating. */
   async function expectNamed(locks: Holdfast, pid: number): Promise<void> {
-    // Gaps between beats: a busy machine makes one now and then, a blocking wait makes many.
     const gapsMs: number[] = [];
-    let lastMs = performance.now();
+    let lastMs = performance.now() - waitedForProcessorMs();
     const beat = setInterval(() => {
-      gapsMs.push(performance.now() - lastMs);
-      lastMs = performance.now();
+      const nowMs = performance.now() - waitedForProcessorMs();
+      gapsMs.push(nowMs - lastMs);
+      lastMs = nowMs;
     }, 1);
     const error = await failureOf(locks.mutex("x").acquire());
     clearInterval(beat);
     expect(error.message).toContain(`process ${pid}`);
-    expect(gapsMs.filter((gapMs) => gapMs > 50).length).toBeLessThan(3);
-    expect(Math.max(...gapsMs)).toBeLessThan(500);
+    expect(gapsMs.length).toBeGreaterThan(20);
+    expect(Math.max(...gapsMs)).toBeLessThan(50);
   }
 });
+
+/**
+ * How long this thread was kept from running by others on a busy machine, which no event loop can
+ * help; 0 where the system does not tell.
+ */
+function waitedForProcessorMs(): number {
+  try {
+    return Number(readFileSync("/proc/thread-self/schedstat", "latin1").split(" ")[1]) / 1e6;
+  } catch {
+    return 0;
+  }
+}
 
 describe("a lock file that is not the one it was", () => {
   it("when deleted, loses its leases, wakes its waiters, and tokens go on rising", async () => {
