@@ -62,10 +62,14 @@ echo "$$" >&4; exec 4>&-; ${TELL_GUARD}; kill -s STOP "$$"; exec "$@"`;
 // the terminal would have done. A caught signal is default again in the child. What is typed to put
 // the command to sleep is ignored, for it holds a lock: undoing it is not enough, for a shell that
 // is stopped while it starts a command (vfork) is not seen to stop. A program with its own mind
-// about it is continued.
-const LAUNCHER = `
-before=$1 handed=; shift
-pass() { if [ -z "$handed" ]; then kill -s "$1" -- "$before"; fi; }
+// about it is continued. Until `set -m` the shell itself is one of those who had the terminal: what
+// it passes on then comes back, and must not be passed on again.
+export const LAUNCHER: string = `
+before=$1 handed= passing=; shift
+pass() {
+  if [ -n "$handed$passing" ]; then return; fi
+  passing=yes; kill -s "$1" -- "$before"; passing=
+}
 for name in HUP INT QUIT; do trap "pass $name" "$name"; done
 trap '' TSTP
 set -m

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
+import { LAUNCHER } from "../../src/cli/launcher.js";
 import { isRunning, MAIN, type Result, Workshop } from "./command-line.js";
 
 /**
@@ -81,6 +82,15 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
       expect({ atMs, code, stdout }).toMatchObject({ atMs, code: 130, stdout: "now\n^C" });
     }
     expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
+  });
+
+  it("an interrupt in the first moment of the launching shell is passed on once", async () => {
+    await using shop = new Workshop();
+    const slow = LAUNCHER.replace("\nset -m\n", "\necho now; sleep 5\nset -m\n");
+    expect(slow).not.toBe(LAUNCHER);
+    const around = `trap 'echo heard' INT; sh -c "$0" launcher -$$ /bin/true 3>&1 4>&1; echo over`;
+    const { stdout } = await inTerminal(shop, [["now", "\x03"]], ["sh", "-c", around, slow]);
+    expect(stdout).toMatch(/^now\n\^C\d+\ngroup \d+\nheard\nover\n$/);
   });
 
   it("the command cannot be put to sleep while it holds a lock", async () => {
