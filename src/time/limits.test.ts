@@ -73,11 +73,15 @@ describe("limits", () => {
     expect(over).toEqual([100, 150, 400]);
   });
 
-  it("are no more after a stop", async () => {
-    limits.add(new Task(100));
-    limits.stop();
-    limits.add(new Task(50));
+  it("are no more after a stop, which is told to all that there are and that come", async () => {
+    const stopped: number[] = [];
+    for (const afterMs of [100, 50]) {
+      const task = new Task(afterMs);
+      limits.add(Object.assign(task, { onStop: () => stopped.push(afterMs) }));
+      limits.stop();
+    }
     await port.advance(1_000);
+    expect(stopped).toEqual([100, 50]);
     expect(over).toEqual([]);
     expect(port.alarms).toBe(0);
   });

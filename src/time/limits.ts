@@ -8,6 +8,8 @@ export interface Limited extends HeapItem {
   readonly dueMs: number;
   /** Its time is over, and it is no longer among the limits. */
   onDue(): void;
+  /** Nobody minds its time any more: whoever would wait for it must not do so for ever. */
+  onStop?(): void;
 }
 
 /**
@@ -28,6 +30,7 @@ export class Limits {
   add(item: Limited): void {
     this.#items.push(item);
     if (item.dueMs < this.#timerMs) this.#arm(item.dueMs);
+    else if (this.#isStopped) this.#giveUp(item);
     else if (this.#items.size === 1) this.#timer?.keepAlive(true);
   }
 
@@ -38,10 +41,20 @@ export class Limits {
     if (this.#items.size === 0) this.#timer?.keepAlive(false);
   }
 
-  /** Ends the timer; limits that are left never become due. */
+  /** Ends the timer; limits that are left, or come later, never become due. */
   stop(): void {
     this.#timer?.cancel();
     this.#timerMs = Number.NEGATIVE_INFINITY;
+    for (const item of [...this.#items.values()]) this.#giveUp(item);
+  }
+
+  get #isStopped(): boolean {
+    return this.#timerMs === Number.NEGATIVE_INFINITY;
+  }
+
+  #giveUp(item: Limited): void {
+    this.remove(item);
+    item.onStop?.();
   }
 
   #arm(dueMs: number): void {

@@ -5,7 +5,7 @@ import { watch } from "../../../test/fixtures/outcome.js";
 import { ClosedError, StoreError } from "../../errors.js";
 import { WaitTime } from "../../lease/wait-time.js";
 import { marginMs } from "../../rules/margin.js";
-import type { Claim, GoneEvent, Grant } from "../../store.js";
+import type { Claim, GoneEvent, Grant, Store } from "../../store.js";
 import { ArbiterStore } from "./arbiter-store.js";
 
 const KEY = "l:x";
@@ -240,6 +240,19 @@ describe("close", () => {
     expect(port.keepsAlive).toBe(false);
   });
 
+  it("settles what a silent store left unanswered, and what is sent in its last moment", async () => {
+    arbiter.fate = "request lost";
+    const early = watch(store.inspect("lock", "x"));
+    await port.advance(100);
+    const late = watch(store.inspect("lock", "y"));
+    await store.close();
+    await port.advance(0);
+    for (const asked of [early, late]) {
+      expect(asked.error).toMatchObject({ outcome: "unknown", retryable: false });
+    }
+    expect(port.keepsAlive).toBe(false);
+  });
+
   it("does not wait for ever for a store that is silent", async () => {
     await take();
     void store.acquire(claimOf("b"), forever());
@@ -249,4 +262,9 @@ describe("close", () => {
     await port.advance(5_000);
     expect(closed.state).toBe("resolved");
   });
+});
+
+it.each([Number.NaN, -1, 0, 9, "abc"])("a claim window of %s is refused", (claimMs) => {
+  const open = (): Store => new ArbiterStore(server.connect(), { claimMs: claimMs as number });
+  expect(open).toThrow("Invalid claimMs");
 });

@@ -7,7 +7,7 @@
  * another. Only this client's release, a revoke or the expiry end a holder, and a renewal never
  * makes one.
  */
-import { ClosedError, StoreError } from "../../errors.js";
+import { ClosedError, InvalidOptionError, StoreError } from "../../errors.js";
 import type { HandoffEvent } from "../../events.js";
 import { events } from "../../publish.js";
 import type { Push, Release } from "../../rules/ledger-command.js";
@@ -44,7 +44,9 @@ export interface ArbiterOptions {
   readonly claimMs?: number;
 }
 
-const LEAST_CLAIM_MS = 2_000;
+const USUAL_CLAIM_MS = 2_000;
+/** With less, a client that waits would do nothing but touch. */
+const LEAST_CLAIM_MS = 10;
 /**
  * So many answers in a row that came after the lease was over: the ttl is too short for this store.
  */
@@ -71,6 +73,9 @@ export class ArbiterStore implements Store {
   #isClosed = false;
 
   constructor(arbiter: Arbiter, { claimMs }: ArbiterOptions = {}) {
+    if (claimMs !== undefined && !(claimMs >= LEAST_CLAIM_MS)) {
+      throw new InvalidOptionError("claimMs", claimMs, `must be at least ${LEAST_CLAIM_MS}`);
+    }
     this.name = arbiter.name;
     this.traits = arbiter.traits;
     this.port = arbiter.port;
@@ -98,7 +103,7 @@ export class ArbiterStore implements Store {
       client: this.#client,
       isLocal: arbiter.isLocal,
       believesPushes: arbiter.believesPushes,
-      claimMs: (ttlMs) => Math.min(ttlMs, claimMs ?? Math.max(LEAST_CLAIM_MS, ttlMs / 6)),
+      claimMs: (ttlMs) => Math.min(ttlMs, claimMs ?? Math.max(USUAL_CLAIM_MS, ttlMs / 6)),
       seenToken: () => this.#grants.seenToken,
       metaText: (meta) => this.#metaText(meta),
       onQueued: (acquisition, ahead, dueMs) => this.#waiting.queue(acquisition, ahead, dueMs),

@@ -67,6 +67,11 @@ class Call implements Limited {
   onDue(): void {
     this.#onFailure(this, new TimeLimitError(CALL_TIMEOUT_MS));
   }
+
+  onStop(): void {
+    const context = { outcome: "unknown", retryable: false } as const;
+    this.#onFailure(this, new StoreError("It was closed before the store answered.", context));
+  }
 }
 
 /**
