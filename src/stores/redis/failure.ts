@@ -44,11 +44,18 @@ function never(pattern: RegExp, advice: string): Meaning {
 /** The store's error for whatever a client threw; what is not known may have taken effect. */
 export function storeError(cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause;
-  const message = cause instanceof Error ? cause.message : String(cause);
+  const said = cause instanceof Error ? cause.message : String(cause);
+  const message = said.replace(/\.$/, "");
   const meaning = MEANINGS.find(({ pattern }) => pattern.test(message));
   const { outcome = "unknown", retryable = true, advice } = meaning ?? {};
   const text = advice ? `Redis refused: ${advice} (${message}).` : `Redis failed: ${message}.`;
-  return new StoreError(text, { outcome, retryable, cause, store: "redis" });
+  return new StoreError(text, { outcome, retryable, cause: discreet(cause), store: "redis" });
+}
+
+/** ioredis adds the command with its arguments: they name owners, and errors end up in logs. */
+function discreet(cause: unknown): unknown {
+  if (cause instanceof Error) Reflect.deleteProperty(cause, "command");
+  return cause;
 }
 
 export function isNoScript(error: unknown): boolean {

@@ -13,6 +13,7 @@ export interface Ioredis extends Emitter {
 
 /** What we use of ioredis 5 and 6: one connection, found directly or by Sentinel. */
 interface Plain extends Emitter {
+  readonly status: string;
   readonly options: {
     readonly keyPrefix?: unknown;
     readonly db?: unknown;
@@ -28,6 +29,7 @@ interface Plain extends Emitter {
 }
 
 interface Cluster extends Emitter {
+  readonly status: string;
   readonly options: { readonly keyPrefix?: unknown; readonly redisOptions?: object };
   readonly slots: readonly (readonly string[] | undefined)[];
   call(command: string, args: readonly string[]): Promise<unknown>;
@@ -57,7 +59,7 @@ function plainDriver(client: Plain): Driver {
     address: sentinels ? null : String(path ?? `${host}:${port}`),
     keyPrefix: String(keyPrefix ?? ""),
     changes: countChanges(client, (onChange) => client.on("close", onChange)),
-    send: (_key, command, args) => client.call(command, args),
+    send: (_key, command, args) => call(client, command, args),
     open: async () => own(client),
   };
 }
@@ -76,7 +78,7 @@ function clusterDriver(client: Cluster): Driver {
       for (const node of client.nodes("master")) watch(node);
       client.on("+node", watch);
     }),
-    send: (_key, command, args) => client.call(command, args),
+    send: (_key, command, args) => call(client, command, args),
     async open(key) {
       const nodes = client.nodes("master");
       const [address] = (key === null ? undefined : client.slots[slotOf(prefix + key)]) ?? [];
@@ -91,11 +93,11 @@ function clusterDriver(client: Cluster): Driver {
   };
 }
 
-function call(
-  client: Plain | Cluster,
-  [command = "", ...args]: readonly string[],
-): Promise<unknown> {
-  return client.call(command, args);
+/** What was closed, or gave up to reconnect, answers nothing any more: no use in asking again. */
+function call(client: Plain | Cluster, command: string, args: readonly string[]): Promise<unknown> {
+  if (client.status !== "end") return client.call(command, args);
+  const advice = "The client's connection has ended: connect() it again, and keep it open.";
+  return Promise.reject(new StoreError(advice, { outcome: "not_applied", retryable: false }));
 }
 
 /** Like the client's own connection (server, user, TLS, database), but for our use alone. */
@@ -118,10 +120,10 @@ function own(client: Plain): OwnConnection {
   // It serves the locks; alone it is no reason for the process to go on.
   connection.on("connect", () => connection.stream?.unref?.());
   return {
-    send: (args) => call(connection, args),
+    send: ([command = "", ...args]) => connection.call(command, args),
     subscribe(channel, onMessage) {
       connection.on("message", (_channel, message) => onMessage(String(message)));
-      return call(connection, ["subscribe", channel]);
+      return connection.call("subscribe", [channel]);
     },
     onClose: (listener) => void connection.on("end", listener),
     close: () => connection.disconnect(),

@@ -17,7 +17,7 @@ interface Plain extends Emitter {
     readonly database?: unknown;
     readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
   };
-  sendCommand(args: readonly string[]): Promise<unknown>;
+  sendCommand(args: readonly string[], options?: object): Promise<unknown>;
   duplicate(overrides: object): Plain;
   connect(): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
@@ -33,12 +33,17 @@ interface Cluster extends Emitter {
   readonly masters: readonly Master[];
   readonly slots: readonly ({ readonly master: Master } | undefined)[];
   nodeClient(node: Master): Plain | Promise<Plain>;
-  sendCommand(key: string, isReadonly: boolean, args: readonly string[]): Promise<unknown>;
+  sendCommand(
+    key: string,
+    isReadonly: boolean,
+    args: readonly string[],
+    options?: object,
+  ): Promise<unknown>;
 }
 
 interface Sentinel extends Emitter {
   getMasterNode(): unknown;
-  sendCommand(isReadonly: boolean, args: readonly string[]): Promise<unknown>;
+  sendCommand(isReadonly: boolean, args: readonly string[], options?: object): Promise<unknown>;
   duplicate(overrides: object): Sentinel;
   connect(): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
@@ -52,6 +57,27 @@ export function isNodeRedis(client: unknown): client is NodeRedis {
   const hasCalls = typeof sendCommand === "function" && typeof connect === "function";
   // A pool spreads commands over connections: their order, which locks rely on, would be lost.
   return hasCalls && !("totalClients" in client);
+}
+
+/** Replies come as strings, whatever types the client was told to give to its user. */
+const PLAIN_TYPES = { typeMapping: {} };
+
+/** What the client puts before the keys of its commands, though not of those that we make. */
+function keyPrefixOf(client: object): string {
+  const { _keyPrefix, options } = client as { _keyPrefix?: unknown; options?: object };
+  return String(_keyPrefix ?? (options as { keyPrefix?: unknown } | undefined)?.keyPrefix ?? "");
+}
+
+function prefixed(
+  prefix: string,
+  key: string,
+  command: string,
+  args: readonly string[],
+): readonly string[] {
+  if (prefix === "" || key === "") return [command, ...args];
+  const [first, count] = command.startsWith("eval") ? [2, Number(args[1])] : [0, 1];
+  const isKey = (at: number): boolean => at >= first && at < first + count;
+  return [command, ...args.map((arg, at) => (isKey(at) ? prefix + arg : arg))];
 }
 
 const CHANGES = ["ready", "reconnecting", "end", "error", "topology-change"];
@@ -69,34 +95,38 @@ export function nodeRedisDriver(client: NodeRedis): Driver {
 }
 
 function plainDriver(client: Plain): Driver {
+  const prefix = keyPrefixOf(client);
   const { path, host = "localhost", port = 6379 } = client.options?.socket ?? {};
   return {
     isCluster: false,
     hasOneConnection: true,
     database: Number(client.options?.database ?? 0),
     address: path ?? `${host}:${port}`,
-    keyPrefix: "",
+    keyPrefix: prefix,
     changes: changesOf(client),
-    send: (_key, command, args) => client.sendCommand([command, ...args]),
+    send: (key, command, args) =>
+      client.sendCommand(prefixed(prefix, key, command, args), PLAIN_TYPES),
     open: () => own(client),
   };
 }
 
 function clusterDriver(client: Cluster): Driver {
+  const prefix = keyPrefixOf(client);
   return {
     isCluster: true,
     hasOneConnection: false,
     database: 0,
     address: null,
-    keyPrefix: "",
+    keyPrefix: prefix,
     changes: changesOf(client),
-    send: (key, command, args) => client.sendCommand(key, false, [command, ...args]),
+    send: (key, command, args) =>
+      client.sendCommand(prefix + key, false, prefixed(prefix, key, command, args), PLAIN_TYPES),
     async open(key) {
       const { masters, slots } = client;
       const node =
         key === null
           ? masters[Math.floor(Math.random() * masters.length)]
-          : slots[slotOf(key)]?.master;
+          : slots[slotOf(prefix + key)]?.master;
       if (node) return await own(await client.nodeClient(node));
       throw new StoreError("The Cluster client knows no node for this yet: connect() it first.", {
         outcome: "not_applied",
@@ -106,14 +136,16 @@ function clusterDriver(client: Cluster): Driver {
 }
 
 function sentinelDriver(client: Sentinel): Driver {
+  const prefix = keyPrefixOf(client);
   return {
     isCluster: false,
     hasOneConnection: false,
     database: 0,
     address: null,
-    keyPrefix: "",
+    keyPrefix: prefix,
     changes: changesOf(client),
-    send: (_key, command, args) => client.sendCommand(false, [command, ...args]),
+    send: (key, command, args) =>
+      client.sendCommand(false, prefixed(prefix, key, command, args), PLAIN_TYPES),
     open: async (key) => (key === null ? listening(client) : await ownSentinel(client)),
   };
 }
@@ -123,9 +155,9 @@ async function own(client: Plain): Promise<OwnConnection> {
   const socket = { ...client.options?.socket, reconnectStrategy: false };
   const connection = client.duplicate({ socket, disableOfflineQueue: false });
   const closed = ended(connection);
-  await connection.connect();
-  // It serves the locks; alone it is no reason for the process to go on.
+  // It serves the locks; alone it is no reason for the process to go on, connected or not yet.
   connection.unref();
+  await connection.connect();
   return {
     send: (args) => connection.sendCommand(args),
     subscribe: (channel, onMessage) => connection.subscribe(channel, onMessage),

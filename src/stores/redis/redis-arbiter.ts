@@ -4,6 +4,7 @@ import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
 import { compareNames } from "../../rules/name.js";
 import type { Traits } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
+import { within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import { type Answered, decode, decodePush, encode } from "./codec.js";
 import type { Driver } from "./driver.js";
@@ -31,6 +32,8 @@ const TELL_RUN = 2;
 
 /** So many names at a time are read for a list. */
 const LIST_CHUNK = 100;
+/** How long each of its calls may take. */
+const LIST_CALL_MS = 5_000;
 
 export interface RedisArbiterOptions {
   readonly namespace: string;
@@ -192,9 +195,7 @@ export class RedisArbiter implements Arbiter {
     let cursor = "0";
     do {
       const args = [register, cursor, "MATCH", patternOf(prefix), "COUNT", "500"];
-      const answer = await this.#driver.send(register, "hscan", args).catch((error: unknown) => {
-        throw storeError(error);
-      });
+      const answer = await this.#within(this.#driver.send(register, "hscan", args));
       const [next, fields] = answer as [unknown, readonly unknown[]];
       for (let at = 0; at < fields.length; at += 2) names.add(String(fields[at]));
       cursor = String(next);
@@ -204,8 +205,15 @@ export class RedisArbiter implements Arbiter {
     return [...names];
   }
 
+  /** A list does not travel by the channel, which minds the time of all else. */
+  #within<T>(answer: Promise<T>): Promise<T> {
+    return within(this.port.timers, LIST_CALL_MS, answer).catch((error: unknown) => {
+      throw storeError(error);
+    });
+  }
+
   async #view(shard: string, key: string): Promise<View> {
-    const { replies } = await this.execute(shard, [{ type: "inspect", key }]);
+    const { replies } = await this.#within(this.execute(shard, [{ type: "inspect", key }]));
     const [reply] = replies;
     if (reply instanceof Error) throw reply;
     return reply as View;

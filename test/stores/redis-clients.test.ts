@@ -1,0 +1,136 @@
+/** What users do with their clients: prefixes, types of replies, and closing them too early. */
+import { execFile } from "node:child_process";
+import { channel } from "node:diagnostics_channel";
+import { inspect, promisify } from "node:util";
+import { Redis } from "ioredis";
+import { createClient, RESP_TYPES } from "redis";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { StoreError } from "../../src/errors.js";
+import { channels } from "../../src/events.js";
+import { type RedisServer, startRedis } from "../servers/redis.js";
+import { type Client, Trial } from "./redis-trial.js";
+
+let server: RedisServer;
+let trial: Trial;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.close());
+beforeEach(() => {
+  trial = new Trial(server);
+});
+afterEach(() => trial.close());
+
+async function nodeRedis(options: object): Promise<Client> {
+  const client = createClient({ url: server.url, ...options });
+  trial.closeLater(() => client.destroy());
+  return (await client.connect()) as unknown as Client;
+}
+
+function ioredis(options: object = {}): Redis {
+  const client = new Redis({ port: server.port, ...options });
+  trial.closeLater(() => client.disconnect());
+  return client;
+}
+
+test("both libraries keep the same key prefix, and so exclude each other", async () => {
+  const keyPrefix = "my app:";
+  const locks = trial.by(await nodeRedis({ keyPrefix }), () => {});
+  const others = trial.by(ioredis({ keyPrefix }), () => {});
+  const apart = trial.by(await nodeRedis({}), () => {});
+  const lease = await locks.mutex("prefixed").acquire();
+  expect(await others.mutex("prefixed").tryAcquire()).toBeNull();
+  expect(await apart.mutex("prefixed").tryAcquire()).not.toBeNull();
+  const names = [];
+  for await (const view of locks.list()) names.push(view.name);
+  expect(names).toEqual(["prefixed"]);
+  const waiting = others.mutex("prefixed").acquire();
+  await expect.poll(async () => (await locks.inspect("prefixed")).waiters.length).toBe(1);
+  expect(await lease.release()).toBe(true);
+  await (await waiting).release();
+});
+
+test("types that a client gives to its user are not those that the locks get", async () => {
+  const typeMapping = { [RESP_TYPES.BLOB_STRING]: Buffer, [RESP_TYPES.SIMPLE_STRING]: Buffer };
+  const client = await nodeRedis({ RESP: 3, commandOptions: { typeMapping } });
+  const locks = trial.by(client, () => {});
+  const lease = await locks.mutex("typed").acquire();
+  const { holders, mark } = await locks.inspect("typed");
+  expect(holders).toMatchObject([{ token: lease.token }]);
+  expect(mark).toBeNull();
+  const waiting = locks.mutex("typed").acquire({ fairness: "strict" });
+  await expect.poll(async () => (await locks.inspect("typed")).waiters.length).toBe(1);
+  expect(await lease.release()).toBe(true);
+  await (await waiting).release();
+});
+
+test("a client that has ended is not waited for, and the error says what to do", async () => {
+  const client = ioredis();
+  const locks = trial.by(client, () => {});
+  const lease = await locks.mutex("ended").acquire({ ttlMs: 1_000 });
+  client.disconnect();
+  await expect.poll(() => client.status).toBe("end");
+  const startMs = performance.now();
+  expect(await lease.release()).toBe(true);
+  const error = await locks
+    .mutex("other")
+    .acquire()
+    .catch((reason: unknown) => reason);
+  expect(performance.now() - startMs).toBeLessThan(500);
+  expect(error).toBeInstanceOf(StoreError);
+  expect(error).toMatchObject({ retryable: false, outcome: "not_applied" });
+  expect(String(error)).toContain("connect() it again");
+});
+
+test("no event shows an owner, not even in what the client threw", async () => {
+  const user = { username: "events", password: "password" };
+  await server.ask("ACL", "SETUSER", "events", "on", ">password", "~*", "&*", "+@all");
+  const locks = trial.by(ioredis(user), () => {});
+  const lease = await locks.mutex("secret").acquire({ transferable: true, ttlMs: 1_000 });
+  const handed = JSON.parse(Buffer.from(String(lease.handle).slice(4), "base64url").toString());
+  const told: unknown[] = [];
+  const listen = (event: unknown): unknown => told.push(event);
+  channel(channels.release).subscribe(listen);
+  await server.ask("ACL", "SETUSER", "events", "-evalsha");
+  await lease.release();
+  channel(channels.release).unsubscribe(listen);
+  expect(told).toMatchObject([{ outcome: "failed" }]);
+  const text = inspect(told, { depth: Number.POSITIVE_INFINITY, showHidden: true });
+  expect(text).toContain("NOPERM");
+  expect(text).not.toContain(handed.claim.owner);
+});
+
+/** A program that closes all it opened, while the server does not even greet new connections. */
+const PROGRAM = `
+import { createClient } from "redis";
+import { Holdfast } from "./dist/index.js";
+import { redisStore } from "./dist/stores/redis/index.js";
+const client = createClient({ url: process.argv[1] });
+client.on("error", () => {});
+await client.connect();
+const locks = new Holdfast(redisStore({ client }));
+process.kill(Number(process.argv[2]), "SIGSTOP");
+await locks.mutex("m").acquire({ ttlMs: 200, storeTimeoutMs: 200 }).catch(() => {});
+await locks.close();
+client.destroy();
+`;
+
+test("a connection that a silent server does not greet keeps no process alive", async () => {
+  const args = ["--input-type=module", "-e", PROGRAM, server.url, `${server.pid}`];
+  try {
+    await promisify(execFile)(process.execPath, args, { timeout: 8_000 });
+  } finally {
+    server.resume();
+  }
+}, 10_000);
+
+test("a list does not wait for ever for a server that is silent", async () => {
+  const locks = trial.by(ioredis(), () => {});
+  await locks.inspect("listed");
+  await server.pause();
+  try {
+    await expect(locks.list().next()).rejects.toMatchObject({ code: "HF_STORE" });
+  } finally {
+    server.resume();
+  }
+}, 10_000);
