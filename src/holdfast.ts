@@ -84,8 +84,7 @@ export class Holdfast implements AsyncDisposable {
   /** Who holds a lock and who waits for it, as the store sees it now. */
   async inspect(name: string, space: Space = "lock"): Promise<LockView> {
     checkName(name);
-    this.#client.assertOpen();
-    return this.#client.store.inspect(space, name);
+    return this.#client.look(() => this.#client.store.inspect(space, name));
   }
 
   /** All locks in use whose names begin with `prefix`. */
@@ -116,7 +115,7 @@ export class Holdfast implements AsyncDisposable {
       throw new InvalidOptionError("reason", reason, "must say why: the holder reads it");
     }
     const { store } = this.#client;
-    const isDone = await store.revoke(space, name, token, reason);
+    const isDone = await this.#client.look(() => store.revoke(space, name, token, reason));
     if (isDone) events.revoked.publish({ name, space, store: store.name, token, reason });
     return isDone;
   }

@@ -134,6 +134,7 @@ describe("meta", () => {
     circle.self = circle;
     expect(problem({ meta: circle }).rule).toContain("JSON");
     expect(problem({ meta: { n: 1n } }).rule).toContain("JSON");
+    expect(problem({ meta: { toJSON: () => undefined } }).rule).toContain("JSON");
     expect(problem({ meta: { text: "€".repeat(700) } }).rule).toContain("2048 bytes");
   });
 });

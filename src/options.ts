@@ -176,10 +176,11 @@ export function checkedMeta(meta: unknown): Meta {
     meta,
     "must be an object",
   );
-  let text: string;
+  let text: string | undefined;
   try {
     text = JSON.stringify({ ...identity, ...(meta as Meta) });
-  } catch {
+  } catch {}
+  if (text === undefined) {
     throw new InvalidOptionError("meta", String(meta), "must be serialisable as JSON");
   }
   demand(

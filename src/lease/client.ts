@@ -76,6 +76,17 @@ export class Client {
     if (this.#closing) throw new ClosedError({ store: this.store.name });
   }
 
+  /** A look at the store; one that `close` cut off says so, whatever the store made of it. */
+  async look<T>(ask: () => Promise<T>): Promise<T> {
+    this.assertOpen();
+    try {
+      return await ask();
+    } catch (error) {
+      this.assertOpen();
+      throw error;
+    }
+  }
+
   /** Asks for a lock, and tells about it. Throws when the caller's signal or the client ends. */
   request(target: Target, options: Options, mayWait: boolean): Promise<Outcome> {
     const ask = (): Promise<Outcome> => this.#ask(target, options, mayWait);

@@ -58,8 +58,8 @@ export class Election {
 
   /** Who leads now; null when nobody does. */
   async leader(): Promise<Leader | null> {
-    this.#client.assertOpen();
-    const { holders } = await this.#client.store.inspect("election", this.name);
+    const { store } = this.#client;
+    const { holders } = await this.#client.look(() => store.inspect("election", this.name));
     const [holder] = holders;
     return holder ? { token: holder.token, meta: holder.meta, heldMs: holder.heldMs } : null;
   }

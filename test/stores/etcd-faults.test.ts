@@ -87,6 +87,24 @@ describe("one node", () => {
       stdio: ["pipe", "pipe", "inherit"],
     });
 
+  it("is closed while it does not answer: what was asked is over, too", async () => {
+    const client = new Etcd3({ hosts: [server.url] });
+    const locks = new Holdfast(makeEtcdStore(client, "silent", () => {}));
+    await locks.inspect("m");
+    await server.pause();
+    try {
+      const looks = [locks.inspect("m"), locks.election("m").leader()];
+      const ended = Promise.allSettled(looks);
+      await locks.close();
+      for (const look of await ended) {
+        assert.equal(look.status === "rejected" && look.reason.code, "HF_CLOSED");
+      }
+    } finally {
+      server.resume();
+      client.close();
+    }
+  });
+
   it("excludes etcdctl lock, and is excluded by it, in the order of coming", async () => {
     const locks = await open([server.port]);
     const lease = await locks.mutex("ctl/lock").acquire();

@@ -240,7 +240,7 @@ describe("close", () => {
     expect(port.keepsAlive).toBe(false);
   });
 
-  it("settles what a silent store left unanswered, and what is sent in its last moment", async () => {
+  it("settles what a silent store left unanswered, up to the last moment", async () => {
     arbiter.fate = "request lost";
     const early = watch(store.inspect("lock", "x"));
     await port.advance(100);

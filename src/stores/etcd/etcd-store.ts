@@ -1,3 +1,4 @@
+import { InvalidOptionError } from "../../errors.js";
 import type { Store } from "../../store.js";
 import { networkPort } from "../../time/port.js";
 import { SequencerStore } from "../sequencer/sequencer-store.js";
@@ -30,5 +31,8 @@ export function makeEtcdStore(
   namespace: string,
   closeClient: () => void,
 ): Store {
+  if (typeof namespace !== "string" || /\p{Surrogate}/u.test(namespace)) {
+    throw new InvalidOptionError("namespace", namespace, "must be a well-formed string");
+  }
   return new SequencerStore(new EtcdSequencer(client, namespace, networkPort(), closeClient));
 }

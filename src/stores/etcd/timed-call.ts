@@ -50,6 +50,10 @@ export class TimedCall implements Limited {
     this.#transport?.cancelWithStatus(DEADLINE_EXCEEDED, error.message);
   }
 
+  onStop(): void {
+    this.#onLate(new Error("It was closed before the store answered."));
+  }
+
   #error(): Error {
     return new TimeLimitError(this.#limitMs);
   }
