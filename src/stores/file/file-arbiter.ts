@@ -7,6 +7,7 @@ import { FileLedger } from "./file-ledger.js";
 import { LockFile } from "./lock-file.js";
 import { machinePort } from "./machine-port.js";
 import { quarantineReply } from "./quarantine-reply.js";
+import { SoleHolds } from "./sole-holds.js";
 import { StepBack } from "./step-back.js";
 import { Quarantine } from "./takeover.js";
 
@@ -36,6 +37,7 @@ interface Outcome<T> {
   readonly nowUs: number;
   readonly result: T;
   readonly pushes: readonly Push[];
+  readonly ledger: FileLedger;
 }
 
 /** Runs the ledger's commands on a lock file, a transaction for each batch. */
@@ -52,6 +54,7 @@ export class FileArbiter implements Arbiter {
   #client: string | undefined;
   #onReset: () => void = () => {};
   readonly #stepBack = new StepBack();
+  readonly #soleHolds = new SoleHolds();
   #sweepMs = Number.NaN;
   #sweepKey = "";
   readonly #onReplaced = (): void => this.#onReset();
@@ -67,6 +70,8 @@ export class FileArbiter implements Arbiter {
 
   execute(_shard: string, commands: readonly Command[]): Execution | Promise<Execution> {
     if (commands.length === 0) return { nowUs: this.#nowUs(), node: "", replies: [] };
+    const execution = this.#releaseAtOnce(commands);
+    if (execution) return execution;
     const isFree = this.#stepBack.before(commands);
     return isFree ? isFree.then(() => this.#execute(commands)) : this.#execute(commands);
   }
@@ -121,9 +126,9 @@ export class FileArbiter implements Arbiter {
         (ledger) => this.#executeAll(ledger, commands),
         commands.some(({ type }) => type !== "release" && type !== "confirm"),
       );
-      if (!(outcome instanceof Promise)) return this.#finish(outcome);
+      if (!(outcome instanceof Promise)) return this.#finish(commands, outcome);
       return outcome.then(
-        (late) => this.#finish(late),
+        (late) => this.#finish(commands, late),
         (error) => this.#refuse(error, commands),
       );
     } catch (error) {
@@ -151,15 +156,30 @@ export class FileArbiter implements Arbiter {
       });
       const result = work(ledger);
       ledger.save();
-      return { nowUs: at.us, result, pushes };
+      return { nowUs: at.us, result, pushes, ledger };
     }, anew);
   }
 
   /** Only what is committed is told. */
-  #finish({ nowUs, result, pushes }: Outcome<readonly Reply[]>): Execution {
+  #finish(commands: readonly Command[], outcome: Outcome<readonly Reply[]>): Execution {
+    const { nowUs, result, pushes, ledger } = outcome;
     this.#tell(pushes);
     if (!(nowUs / 1000 < this.#sweepMs)) this.#sweepLater(nowUs / 1000);
+    const key = commands[0]?.key ?? "";
+    // Where more is done at a time, others are waiting.
+    const hold = result.length === 1 && result[0]?.type === "granted" && ledger.soleHold(key);
+    if (hold) this.#soleHolds.add(key, hold);
     return { nowUs, node: "", replies: result };
+  }
+
+  /** The release of a name that nobody came for since. */
+  #releaseAtOnce(commands: readonly Command[]): Execution | undefined {
+    const [only, ...others] = commands;
+    if (only?.type !== "release" || others.length > 0) return undefined;
+    return this.#opened?.attempt((database, at) => {
+      const reply = this.#soleHolds.release(only, at, database);
+      return reply ? { nowUs: at.us, node: "", replies: [reply] } : undefined;
+    });
   }
 
   #tell(pushes: readonly Push[]): void {

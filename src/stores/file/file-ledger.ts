@@ -9,6 +9,7 @@ import type {
 } from "../../rules/ledger-command.js";
 import { FileState, type SpaceTime } from "./file-state.js";
 import { machineIdentity } from "./machine-identity.js";
+import type { SoleHold } from "./sole-holds.js";
 import type { Sqlite } from "./sqlite.js";
 import { takeOver } from "./takeover.js";
 
@@ -69,6 +70,11 @@ export class FileLedger {
     for (const state of this.#states.values()) state.save();
     if (!this.#time || this.#time.lastToken === this.#tokenBefore) return;
     this.#database.run(SET_TOKEN, [this.#time.lastToken, this.#spaceId]);
+  }
+
+  /** What `save` wrote of a name that has one holder and nothing else. */
+  soleHold(key: string): SoleHold | null {
+    return this.#states.get(key)?.soleHold() ?? null;
   }
 
   #state(key: string): FileState {

@@ -47,6 +47,13 @@ export const MOST_INLINE = 8;
 /** The name's place in the tables. */
 export type Here = readonly [space: number, key: string];
 
+/** The only holder of a name where nothing else is to be remembered. */
+export function soleHolder(record: NameRecord): Holder | null {
+  const [holder, ...others] = record.holders ?? [];
+  if (!holder || others.length > 0) return null;
+  return isAtRest({ ...record, holders: undefined }) ? holder : null;
+}
+
 /** Whether nothing is left to remember. */
 export function isAtRest(record: NameRecord): boolean {
   return !(

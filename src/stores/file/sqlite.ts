@@ -16,13 +16,15 @@ export interface Sqlite {
   get(sql: string, values: Value[]): Row | undefined;
   all(sql: string, values: Value[]): Row[];
   run(sql: string, values: Value[]): void;
+  /** How many rows that changed. */
+  change(sql: string, values: Value[]): number;
   close(): void;
 }
 
 interface BuiltInStatement {
   get(...values: Value[]): Record<string, Value> | undefined;
   all(...values: Value[]): Record<string, Value>[];
-  run(...values: Value[]): unknown;
+  run(...values: Value[]): { changes: number | bigint };
 }
 
 interface BuiltInModule {
@@ -35,6 +37,7 @@ interface LibsqlStatement {
   raw(isRaw: boolean): LibsqlStatement;
   get(values: Value[]): Row | undefined;
   all(values: Value[]): Row[];
+  run(values: Value[]): { changes: number };
 }
 
 type LibsqlModule = new (
@@ -112,7 +115,8 @@ function builtIn(): Open | undefined {
         statement(sql)
           .all(...values)
           .map(Object.values<Value>),
-      run: (sql, values) => statement(sql).run(...values),
+      run: (sql, values) => void statement(sql).run(...values),
+      change: (sql, values) => Number(statement(sql).run(...values).changes),
       close: () => database.close(),
     };
   };
@@ -138,6 +142,7 @@ function libsql(): Open {
       all: (sql, values) => reader(sql).all(values),
       // Its own `run` takes longer: it also counts what changed.
       run: (sql, values) => void writer(sql).get(values),
+      change: (sql, values) => writer(sql).run(values).changes,
       close: () => database.close(),
     };
   };

@@ -1,0 +1,43 @@
+import type { Instant, Release, Reply } from "../../rules/ledger-command.js";
+import type { Here } from "./name-record.js";
+import type { Sqlite } from "./sqlite.js";
+
+/** What the row of a name says that has one holder and nothing else. */
+export interface SoleHold {
+  readonly here: Here;
+  readonly body: string;
+  readonly owner: string;
+  readonly expiryUs: number;
+}
+
+const DELETE_SAME = "DELETE FROM name WHERE space = ? AND key = ? AND body = ?";
+/** Of a program that holds more at a time, the others are released in the usual way. */
+const MOST = 64;
+
+/**
+ * The names that this process was granted while nobody else was there. Most are released before
+ * anybody comes, and that takes one statement without a look: it removes the row if it still says
+ * what this process wrote. Who else has been there since has changed it, for it names the owner.
+ */
+export class SoleHolds {
+  readonly #holds = new Map<string, SoleHold>();
+
+  add(key: string, hold: SoleHold): void {
+    this.#holds.set(key, hold);
+    if (this.#holds.size <= MOST) return;
+    for (const oldest of this.#holds.keys()) {
+      this.#holds.delete(oldest);
+      return;
+    }
+  }
+
+  /** What the ledger would answer; null when it has to be asked. */
+  release({ key, owner, tombstoneUs, keep }: Release, at: Instant, database: Sqlite): Reply | null {
+    const hold = this.#holds.get(key);
+    if (hold?.owner !== owner) return null;
+    this.#holds.delete(key);
+    if (keep || tombstoneUs > at.us || hold.expiryUs <= at.us) return null;
+    if (database.change(DELETE_SAME, [...hold.here, hold.body]) === 0) return null;
+    return { type: "released", held: true, claimUs: 0 };
+  }
+}
