@@ -1,9 +1,9 @@
 /**
  * Locks among all processes of one machine, in one SQLite file.
  *
- * Why it is safe: every command is the ledger's own code inside one exclusive transaction (or, where
- * the row still says what this process wrote, the one statement it would come to), so there is one
- * order of all commands, and a process killed, stopped or out of disk space leaves a whole
+ * Why it is safe: every command is the ledger's own code inside one exclusive transaction (or,
+ * where the row still says what this process wrote, the one statement it would come to), so there
+ * is one order of all commands, and a process killed, stopped or out of disk space leaves a whole
  * transaction or none. Leases are kept by the system's monotonic clock, which all processes share
  * and nobody can set. A client's deadline lies before the expiry in the file, by the same clock, so
  * it stops believing before the next is served. Times of another boot or clock are worth nothing:
