@@ -21,8 +21,9 @@ export const handoff: Question = {
   unit: "ms p50",
   better: "lower",
   rounds: 7,
+  startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 700 : 2_500;
+    const forMs = isQuick ? 500 : 2_500;
     const url = await etcd.start();
     const raw: Contestant = {
       name: RAW,

@@ -15,7 +15,7 @@ export const footprint: Question = {
   better: "lower",
   rounds: 5,
   async contestants(isQuick) {
-    const count = isQuick ? 2_000 : 10_000;
+    const count = isQuick ? 1_000 : 10_000;
     return [
       contestant("holdfast", "bounded", count),
       contestant("holdfast strict", "strict", count),

@@ -1,7 +1,7 @@
 import { startProxy } from "../../test/faults/proxy.js";
 import type { Contestant, Question, Sample } from "../contest.js";
 import type { Locker } from "../turns.js";
-import { type Candidate, candidates } from "./candidates.js";
+import { type Candidate, candidatesFor } from "./candidates.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
@@ -17,7 +17,7 @@ export const calls: Question = {
   async contestants(isQuick) {
     const port = await redis.start();
     const pairs = isQuick ? 100 : 500;
-    return candidates
+    return candidatesFor(isQuick)
       .filter(({ name }) => name !== "holdfast strict")
       .map((one): Contestant => {
         const { name, role } = one;

@@ -1,16 +1,9 @@
 /**
  * Everybody who can lock on one Redis, behind one face: with their own defaults but for retries.
+ * Each is loaded when it is opened, so that a process of one does not carry the others.
  */
 import { randomUUID } from "node:crypto";
-import { Redlock as SesamecareRedlock } from "@sesamecare-oss/redlock";
-import { Holdfast } from "holdfast";
-import { redisStore } from "holdfast/redis";
 import { Redis } from "ioredis";
-import { createClient } from "redis";
-import { Mutex as SemaphoreMutex } from "redis-semaphore";
-import { createLock, IoredisAdapter } from "redlock-universal";
-import Redlock4 from "redlock4";
-import Redlock5 from "redlock5";
 import type { Locker } from "../turns.js";
 
 export interface Candidate {
@@ -29,11 +22,16 @@ const TRIES = 1_000_000;
 const COMPARE_AND_DELETE =
   'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0';
 
+async function loadHoldfast() {
+  return { ...(await import("holdfast")), ...(await import("holdfast/redis")) };
+}
+
 function holdfast(name: string, fairness: "bounded" | "strict"): Candidate {
   return {
     name,
     role: "holdfast",
     open: async (port, ttlMs = TTL_MS) => {
+      const { Holdfast, redisStore } = await loadHoldfast();
       const client = new Redis(port);
       const locks = new Holdfast(redisStore({ client }), { ttlMs, fairness });
       return {
@@ -76,6 +74,8 @@ const nodeRedis: Candidate = {
   name: "holdfast on node-redis",
   role: "holdfast",
   open: async (port, ttlMs = TTL_MS) => {
+    const { Holdfast, redisStore } = await loadHoldfast();
+    const { createClient } = await import("redis");
     const client = createClient({ url: `redis://127.0.0.1:${port}` });
     await client.connect();
     const locks = new Holdfast(redisStore({ client }), { ttlMs });
@@ -97,7 +97,8 @@ const redlock4: Candidate = {
   role: "peer",
   open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port);
-    const redlock = new Redlock4([client], { retryCount: TRIES, retryDelay: RETRY_MS });
+    const { default: Redlock } = await import("redlock4");
+    const redlock = new Redlock([client], { retryCount: TRIES, retryDelay: RETRY_MS });
     return {
       acquire: async (lock) => {
         const held = await redlock.lock(lock, ttlMs);
@@ -113,7 +114,8 @@ const redlock5: Candidate = {
   role: "peer",
   open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port);
-    const redlock = new Redlock5([client], { retryCount: -1, retryDelay: RETRY_MS });
+    const { default: Redlock } = await import("redlock5");
+    const redlock = new Redlock([client], { retryCount: -1, retryDelay: RETRY_MS });
     return {
       acquire: async (lock) => {
         const held = await redlock.acquire([lock], ttlMs);
@@ -129,7 +131,8 @@ const sesamecare: Candidate = {
   role: "peer",
   open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port);
-    const redlock = new SesamecareRedlock([client as never], {
+    const { Redlock } = await import("@sesamecare-oss/redlock");
+    const redlock = new Redlock([client as never], {
       retryCount: -1,
       retryDelay: RETRY_MS,
     });
@@ -148,10 +151,11 @@ const redisSemaphore: Candidate = {
   role: "peer",
   plain: ["set"],
   open: async (port, ttlMs = TTL_MS) => {
+    const { Mutex } = await import("redis-semaphore");
     const client = new Redis(port);
     return {
       acquire: async (lock) => {
-        const mutex = new SemaphoreMutex(client as never, lock, {
+        const mutex = new Mutex(client as never, lock, {
           lockTimeout: ttlMs,
           acquireTimeout: 600_000,
           retryInterval: RETRY_MS,
@@ -170,6 +174,7 @@ const redlockUniversal: Candidate = {
   plain: ["set"],
   open: async (port, ttlMs = TTL_MS) => {
     const client = new Redis(port);
+    const { createLock, IoredisAdapter } = await import("redlock-universal");
     const adapter = new IoredisAdapter(client as never);
     return {
       acquire: async (lock) => {
@@ -189,7 +194,7 @@ const redlockUniversal: Candidate = {
   },
 };
 
-export const candidates: readonly Candidate[] = [
+const candidates: readonly Candidate[] = [
   holdfast("holdfast", "bounded"),
   holdfast("holdfast strict", "strict"),
   nodeRedis,
@@ -200,6 +205,13 @@ export const candidates: readonly Candidate[] = [
   redisSemaphore,
   redlockUniversal,
 ];
+
+/** Left out of a quick look: who is like another one, and no faster. */
+const ALIKE = ["holdfast on node-redis", "redlock 5 beta", "@sesamecare-oss/redlock"];
+
+export function candidatesFor(isQuick: boolean): readonly Candidate[] {
+  return candidates.filter(({ name }) => !(isQuick && ALIKE.includes(name)));
+}
 
 export function candidate(name: string): Candidate {
   const found = candidates.find((one) => one.name === name);

@@ -1,6 +1,6 @@
 import type { Contestant, Question } from "../contest.js";
 import { takeover } from "../takeover.js";
-import { candidates } from "./candidates.js";
+import { candidatesFor } from "./candidates.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
@@ -17,9 +17,9 @@ export const crash: Question = {
   rounds: 9,
   startsFresh: true,
   takesLong: true,
-  async contestants() {
+  async contestants(isQuick) {
     const port = await redis.start();
-    return candidates
+    return candidatesFor(isQuick)
       .filter(({ role }) => role !== "floor")
       .map(
         ({ name, role, open }): Contestant => ({

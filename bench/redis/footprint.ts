@@ -1,7 +1,7 @@
 /** What a lease that is held, and one that is waited for, take of the memory of both sides. */
 import type { Contestant, Question, Sample } from "../contest.js";
 import { heapBytes } from "../heap.js";
-import { type Candidate, candidate, candidates } from "./candidates.js";
+import { type Candidate, candidate, candidatesFor } from "./candidates.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
@@ -15,9 +15,9 @@ export const heldFootprint: Question = {
   better: "lower",
   rounds: 3,
   async contestants(isQuick) {
-    const count = isQuick ? 2_000 : 20_000;
+    const count = isQuick ? 1_000 : 20_000;
     const port = await redis.start();
-    return candidates
+    return candidatesFor(isQuick)
       .filter(({ name }) => name !== "holdfast strict")
       .map((one): Contestant => {
         const { name, role } = one;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { contend, handedOver, lags } from "../contention.js";
 import type { Contestant, Question } from "../contest.js";
 import { forked } from "../forked.js";
-import { candidates } from "./candidates.js";
+import { candidatesFor } from "./candidates.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
@@ -27,9 +27,9 @@ export const handoff: Question = {
   rounds: 7,
   startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 400 : 2_000;
+    const forMs = isQuick ? 300 : 2_000;
     const port = await redis.start();
-    const locking = candidates
+    const locking = candidatesFor(isQuick)
       .filter(({ role }) => role !== "floor")
       .map(
         ({ name, role }): Contestant => ({

@@ -1,5 +1,5 @@
 import { bestOf, type Question } from "../contest.js";
-import { candidates } from "./candidates.js";
+import { candidatesFor } from "./candidates.js";
 import { BenchRedis, connected, measured } from "./server.js";
 
 const redis = new BenchRedis();
@@ -21,7 +21,7 @@ export const manyNames: Question = {
     const pairsPerTask = isQuick ? 3 : 10;
     const port = await redis.start();
     return Promise.all(
-      candidates.map((candidate) =>
+      candidatesFor(isQuick).map((candidate) =>
         connected(candidate, port, async (locker) => {
           const task = async (_: unknown, index: number): Promise<void> => {
             for (let pair = 0; pair < pairsPerTask; pair += 1) {

@@ -1,6 +1,6 @@
 import { contend, contested } from "../contention.js";
 import { bestOf, type Contestant, type Question } from "../contest.js";
-import { candidates } from "./candidates.js";
+import { candidatesFor } from "./candidates.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
@@ -25,9 +25,9 @@ export const oneName: Question = {
   rounds: 5,
   startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 400 : 3_000;
+    const forMs = isQuick ? 300 : 3_000;
     const port = await redis.start();
-    return candidates
+    return candidatesFor(isQuick)
       .filter(({ role }) => role !== "floor")
       .map(
         ({ name, role }): Contestant => ({

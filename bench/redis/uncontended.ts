@@ -1,5 +1,5 @@
 import type { Question } from "../contest.js";
-import { candidates } from "./candidates.js";
+import { candidatesFor } from "./candidates.js";
 import { BenchRedis, connected, measured } from "./server.js";
 
 const redis = new BenchRedis();
@@ -22,7 +22,7 @@ export const uncontended: Question = {
     const pairs = isQuick ? 300 : 1_000;
     const port = await redis.start();
     return Promise.all(
-      candidates.map((candidate) =>
+      candidatesFor(isQuick).map((candidate) =>
         connected(candidate, port, async (locker) => {
           const { elapsedMs, more } = await measured(redis, candidate, pairs, async () => {
             for (let pair = 0; pair < pairs; pair += 1) {

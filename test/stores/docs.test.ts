@@ -1,0 +1,102 @@
+/** Programs in the documentation that need a server run on one; its scripts do what they say. */
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startEtcd } from "../servers/etcd.js";
+import { startRedis } from "../servers/redis.js";
+import { closeAll, startAll } from "../servers/server-process.js";
+
+const root = join(import.meta.dirname, "../..");
+const project = mkdtempSync(join(tmpdir(), "holdfast-docs-"));
+const run = promisify(execFile);
+
+beforeAll(() => {
+  mkdirSync(join(project, "node_modules"));
+  symlinkSync(root, join(project, "node_modules/holdfast"));
+  for (const client of ["etcd3", "ioredis", "redis"]) {
+    symlinkSync(join(root, "node_modules", client), join(project, "node_modules", client));
+  }
+});
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+function blocksOf(page: string, language: string): string[] {
+  const text = readFileSync(join(root, page), "utf8");
+  const blocks = [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
+  return blocks.flatMap(([, mark, code = ""]) => (mark === language ? [code] : []));
+}
+
+/** Runs every program of a page with these words replaced, and gives what they printed. */
+async function runPage(
+  page: string,
+  replacements: readonly (readonly [from: string, to: string])[],
+): Promise<string[]> {
+  const programs = blocksOf(page, "ts").filter((code) => /^import /m.test(code));
+  const printed: string[] = [];
+  for (const [index, code] of programs.entries()) {
+    let program = code;
+    for (const [from, to] of replacements) {
+      expect(code, page).toContain(from);
+      program = program.replaceAll(from, to);
+    }
+    const file = join(project, `${page.replaceAll("/", "-")}-${index}.mjs`);
+    writeFileSync(file, program);
+    const { stdout, stderr } = await run(process.execPath, [file], { timeout: 60_000 });
+    expect(stderr).toBe("");
+    printed.push(stdout);
+  }
+  return printed;
+}
+
+test("redis", async () => {
+  await using server = await startRedis();
+  const printed = await runPage("docs/stores/redis.md", [["redis://127.0.0.1:6379", server.url]]);
+  expect(printed).toEqual([expect.stringMatching(/^\d{16}n\n$/)]);
+});
+
+test("redlock", async () => {
+  const servers = await startAll([startRedis(), startRedis(), startRedis()]);
+  try {
+    const [a, b, c] = servers.map(({ port }) => `${port}`);
+    const printed = await runPage("docs/stores/redlock.md", [
+      ['["a.example", "b.example", "c.example"]', `[${a}, ${b}, ${c}]`],
+      ["{ host }", "{ port: host }"],
+      // Nodes that just started take part only after the longest ttl.
+      ["redlockStore({ clients })", 'redlockStore({ clients, bootstrap: "now" })'],
+    ]);
+    expect(printed).toEqual([expect.stringMatching(/^\d{16}n\n$/)]);
+  } finally {
+    await closeAll(servers);
+  }
+});
+
+test("etcd", async () => {
+  await using server = await startEtcd();
+  const hosts = '["http://10.0.0.1:2379", "http://10.0.0.2:2379"]';
+  const printed = await runPage("docs/stores/etcd.md", [[hosts, `["${server.url}"]`]]);
+  expect(printed).toEqual([expect.stringMatching(/^\d+n\n$/), ""]);
+});
+
+test("file", async () => {
+  // Not in the file of whoever runs the tests.
+  const printed = await runPage("docs/stores/file.md", [
+    ["fileStore()", `fileStore({ path: ${JSON.stringify(join(project, "own.db"))} })`],
+    ["/var/lib/app/locks.db", join(project, "app.db")],
+  ]);
+  expect(printed).toEqual([""]);
+});
+
+test("the fence in the guide refuses a lower token, and takes the same again", async () => {
+  await using server = await startRedis();
+  const [script = ""] = blocksOf("docs/guide.md", "lua").filter((code) => code.includes("fence"));
+  const write = (token: bigint, value: string) =>
+    server.ask("EVAL", script, 1, "stock:7", `${token}`, value);
+  const token = 1_794_796_481_115_001n;
+  expect(await write(token, "first")).toBe(1);
+  expect(await write(token, "again")).toBe(1);
+  expect(await write(token - 1n, "late")).toBe(0);
+  expect(await write(token + 1n, "next")).toBe(1);
+  expect(await server.ask("HMGET", "stock:7", "fence", "value")).toEqual([`${token + 1n}`, "next"]);
+});
