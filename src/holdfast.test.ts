@@ -5,7 +5,7 @@ import { watch } from "../test/fixtures/outcome.js";
 import { ScriptedStore } from "../test/fixtures/scripted-store.js";
 import { ClosedError, InvalidOptionError, UnsupportedError } from "./errors.js";
 import { Holdfast } from "./holdfast.js";
-import type { LockView } from "./store.js";
+import type { LockView, Store } from "./store.js";
 import { MemorySpace, memoryStore } from "./stores/memory/index.js";
 
 let trial: LockTrial;
@@ -116,6 +116,10 @@ describe("inspect and list", () => {
     expect(await names()).toEqual(["job:1", "job:2", "other"]);
     expect(await names("none")).toEqual([]);
   });
+});
+
+it.each([undefined, null, {}, "redis://localhost"])("what is no store is refused: %j", (given) => {
+  expect(() => new Holdfast(given as unknown as Store)).toThrow("Invalid store");
 });
 
 describe("revoke", () => {
@@ -230,6 +234,23 @@ describe("close", () => {
 });
 
 describe("close, while others are at work", () => {
+  it("gives back what is granted in the same answer as a release", async () => {
+    const { locks, arbiter, server } = trial;
+    const lease = await locks.mutex("a").acquire();
+    let leftAtClose: number | undefined;
+    arbiter.close = async () => {
+      leftAtClose = server.ledger.size;
+    };
+    const asked = watch(locks.mutex("b").tryAcquire());
+    const released = lease.release();
+    const closed = watch(locks.close());
+    expect(await released).toBe(true);
+    await trial.port.advance(0);
+    expect(asked.error).toBeInstanceOf(ClosedError);
+    expect(closed.state).toBe("resolved");
+    expect(leftAtClose).toBe(0);
+  });
+
   it("gives back what a resume brings in meanwhile", async () => {
     const space = new MemorySpace();
     const giver = new Holdfast(memoryStore({ space }));

@@ -33,6 +33,10 @@ export class Holdfast implements AsyncDisposable {
   readonly #defaults: Options;
 
   constructor(store: Store, defaults: AcquireOptions = {}) {
+    if (typeof store?.acquire !== "function" || !store.traits) {
+      const rule = "must be a store, such as redisStore({ client }) makes";
+      throw new InvalidOptionError("store", typeof store, rule);
+    }
     this.#defaults = resolveOptions(defaults, store.traits);
     this.#client = new Client(store);
   }

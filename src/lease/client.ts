@@ -129,6 +129,16 @@ export class Client {
 
   async #close(): Promise<void> {
     for (const wait of [...this.#waits]) wait.end("closed");
+    do {
+      await this.#giveBack();
+      await this.#keeper.stop();
+      // What the store answered in this very moment is known here a few promises later.
+      await new Promise<void>((resume) => this.store.port.timers.soon(resume));
+    } while (this.#releasing > 0 || this.#leases().length > 0);
+    await this.store.close();
+  }
+
+  async #giveBack(): Promise<void> {
     // A cohort may only learn of its grant while we release: what comes in late goes back, too.
     for (let leases = this.#leases(); leases.length > 0; leases = this.#leases()) {
       await Promise.all(leases.map((lease) => lease.close()));
@@ -139,8 +149,6 @@ export class Client {
         this.#onReleased = resume;
       });
     }
-    await this.#keeper.stop();
-    await this.store.close();
   }
 
   async #ask(target: Target, options: Options, mayWait: boolean): Promise<Outcome> {

@@ -179,6 +179,14 @@ describe("resume", () => {
   });
 });
 
+it("a token that no ledger can give is nobody's, and not even asked for", async () => {
+  await take();
+  for (const token of [-1n, 10n ** 30n]) {
+    expect(await store.revoke("lock", "x", token, "odd")).toBe(false);
+  }
+  expect(arbiter.sentOf("revoke")).toEqual([]);
+});
+
 describe("a revoked grant", () => {
   it("is told to its holder at once", async () => {
     const grant = await take();

@@ -173,6 +173,8 @@ export class ArbiterStore implements Store {
   }
 
   async revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
+    // Beyond what a ledger counts to: nobody has it, and as a number it may be somebody's.
+    if (token < 0n || token > Number.MAX_SAFE_INTEGER) return false;
     const key = keyOf(space, name);
     const { reply } = await this.#channel.send({
       type: "revoke",
