@@ -3,6 +3,7 @@ import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { AcquireTimeoutError, InvalidOptionError, LeaseLostError } from "../errors.js";
+import type { AcquireOptions } from "../options.js";
 import type { Lock } from "./lock.js";
 
 let trial: LockTrial;
@@ -90,6 +91,14 @@ describe("waitMs", () => {
     expect([byHoldfast.state, bySet.state]).toEqual(["pending", "rejected"]);
     await brief.port.advance(200);
     expect(byHoldfast.error).toBeInstanceOf(AcquireTimeoutError);
+  });
+
+  it("is that of these locks where a call gives it as undefined", async () => {
+    await trial.others.mutex("a").acquire();
+    const options = { waitMs: undefined } as unknown as AcquireOptions;
+    const asked = watch(trial.locks.all(mutexes("a"), { waitMs: 100 }).acquire(options));
+    await trial.port.advance(200);
+    expect(asked.error).toMatchObject({ waitMs: 100 });
   });
 
   it.each([-1, Number.NaN, "5"])("is checked: %s", async (waitMs) => {

@@ -129,7 +129,7 @@ export class AllLock implements Lock<LeaseSet> {
   }
 
   async tryAcquire(options: AcquireOptions = {}): Promise<LeaseSet | null> {
-    const merged = { ...this.#defaults, ...options };
+    const merged = this.#over(options);
     const set = await this.#gather((member) => member.tryAcquire(merged));
     if (!set || set.state === "held") return set;
     await set.release();
@@ -141,7 +141,7 @@ export class AllLock implements Lock<LeaseSet> {
     options: AcquireOptions = {},
   ): Promise<T> {
     const set = await this.#acquire(options);
-    const merged = { ...this.#defaults, ...options };
+    const merged = this.#over(options);
     const held = set.leases.flatMap((lease, index) => {
       const target = this.members[index]?.joinable(merged);
       return target ? [{ target, lease }] : [];
@@ -154,10 +154,16 @@ export class AllLock implements Lock<LeaseSet> {
     return openScopes(this.#client, held, unite, body);
   }
 
+  /** An option that is given as undefined is not given. */
+  #over(given: AcquireOptions): AcquireOptions {
+    const entries = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+    return { ...this.#defaults, ...Object.fromEntries(entries) };
+  }
+
   async #acquire(given: AcquireOptions): Promise<HeldSet> {
     const { port, traits } = this.#client.store;
     const { clock } = port;
-    const options = { ...this.#defaults, ...given };
+    const options = this.#over(given);
     const { waitMs = this.#base.waitMs } = options;
     resolveOptions({ waitMs }, traits, this.#base);
     const untilMs = clock.nowMs() + waitMs;

@@ -111,6 +111,30 @@ describe("lead", () => {
     },
   );
 
+  it("stays a candidate for as long as the store is out of reach after a loss", async () => {
+    let terms = 0;
+    const led = watch(
+      trial.locks.election("e").lead(async (lease) => {
+        terms += 1;
+        if (terms === 2) return "second term";
+        await new Promise((resume) => lease.signal.addEventListener("abort", resume));
+        return "first term";
+      }),
+    );
+    await settled();
+    await trial.loseTouch(120_000);
+    expect(led.state).toBe("pending");
+    await trial.port.advance(3_000);
+    expect(led.value).toBe("second term");
+  });
+
+  it("fails with a store that was out of reach from the first", async () => {
+    trial.arbiter.fate = "request broken";
+    const led = watch(trial.locks.election("e").lead(() => 1));
+    await trial.port.advance(11_000);
+    expect(led.error).toBeInstanceOf(StoreError);
+  });
+
   it("stops campaigning when its signal aborts", async () => {
     await trial.others.election("e").campaign();
     const controller = new AbortController();

@@ -5,6 +5,8 @@ import { type AcquireOptions, checkDuration } from "../options.js";
 import type { Meta } from "../store.js";
 import type { Lock } from "./lock.js";
 
+const RETRY_MS = 1_000;
+
 /** Who leads, as the store last said. */
 export interface Leader {
   readonly token: bigint;
@@ -41,8 +43,8 @@ export class Election {
    * calls never overlap, and campaigns again.
    */
   async lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
-    for (;;) {
-      const lease = await this.#seat.acquire(options);
+    for (let isFirst = true; ; isFirst = false) {
+      const lease = await (isFirst ? this.#seat.acquire(options) : this.#standAgain(options));
       try {
         const value = await body(lease);
         const isEnding = isToldToEnd(lease);
@@ -53,6 +55,18 @@ export class Election {
         if (!wasLost) throw error;
       }
       options?.signal?.throwIfAborted();
+    }
+  }
+
+  /** Who was elected once stays a candidate while the store is out of reach. */
+  async #standAgain(options: AcquireOptions | undefined): Promise<Lease> {
+    for (;;) {
+      try {
+        return await this.#seat.acquire(options);
+      } catch (error) {
+        ignoreTransient(error);
+        await this.#client.pause(RETRY_MS, options?.signal);
+      }
     }
   }
 
