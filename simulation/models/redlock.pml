@@ -9,8 +9,8 @@
  * or with what they had saved, at most one of them at a time.
  *
  * Asserted: no two believe at the same time; every grant has higher tokens than all before it, and
- * no lower one is believed in again; no node takes a key from another owner, nor again what was given
- * back there.
+ * no lower one is believed in again; no node takes a key from another owner, nor again what was
+ * given back there.
  *
  * Each rule can be dropped, by -DNO_ABOVE and so on. What else happens is chosen by CRASHES, SAVES,
  * RENEWS, RESUMES, LONG. WITNESS claims that something good never happens.
@@ -55,6 +55,7 @@
 #define IDLE 0
 #define ASKS 1
 #define HOLDS 2
+#define RESUMES_IT 3
 
 #define VOTES 0
 #define UNMARKED 1
@@ -84,6 +85,11 @@ byte phase[C], owner[C], ballot[C], belief[C], votes[C];
 /* The renewal under way: what is left of it, who renewed, who of them had kept the lease. */
 byte renewal[C], renewed[C], kept[C];
 
+/* What somebody handed over: whoever has it resumes it, at any time. */
+byte handed, handedBallot;
+/* The nodes that lost a lease and were taken again for it. */
+byte retaken;
+
 /* What was sent: rounds of votes; releases and renewals of owners, with the ballot. */
 byte rounds, voteOwner[ROUNDS], voteBallot[ROUNDS];
 byte owners, released[OWNERS + 1], renewable[OWNERS + 1];
@@ -107,6 +113,7 @@ inline take(n, o, b, s) {
   left[n] = TTL(o);
   stored[n] = s;
   isFloor[n] = 0;
+  retaken = retaken & (255 - (1 << n));
   top[n] = MAX(top[n], b)
 }
 
@@ -357,6 +364,11 @@ inline admit(n) {
 #else
 #define MAY_RETAKE(n) (state[n] == VOTES)
 #endif
+#ifdef RESUMES
+#define WAS_RETAKEN(n) retaken = retaken | (1 << n);
+#else
+#define WAS_RETAKEN(n)
+#endif
 #define RENEWER(o) (owner[clientOf[o]] == o && renewal[clientOf[o]] > 0)
 #define RENEW(o, n) \
   :: d_step { \
@@ -374,6 +386,7 @@ inline admit(n) {
         && !IS_HIGHER(n, renewable[o]) -> \
       higher = MAX(stored[n], renewable[o]); \
       take(n, o, renewable[o], higher); \
+      WAS_RETAKEN(n) \
       if \
       :: RENEWER(o) -> renewed[clientOf[o]] = renewed[clientOf[o]] | (1 << n) \
       :: else \
@@ -382,6 +395,41 @@ inline admit(n) {
 #else
 #define RENEWAL(x)
 #define RENEW(o, n)
+#endif
+
+#ifdef RESUMES
+#ifdef NO_KEPT
+#define KEPT(n) true
+#else
+#define KEPT(n) (!HAS(retaken, n) && state[n] == VOTES)
+#endif
+#define RESUMPTION(x) \
+  :: d_step { \
+      phase[x] == HOLDS && handed == 0 -> \
+      handed = owner[x]; handedBallot = ballot[x]; \
+      phase[x] = IDLE; owner[x] = 0; ballot[x] = 0; belief[x] = 0; \
+      renewal[x] = 0; renewed[x] = 0; kept[x] = 0 \
+    } \
+  :: d_step { \
+      phase[x] == IDLE && handed > 0 && owner[1 - x] != handed && released[handed] == 0 -> \
+      owner[x] = handed; ballot[x] = handedBallot; clientOf[handed] = x; \
+      phase[x] = RESUMES_IT; belief[x] = TTL(handed); votes[x] = 0 \
+    } \
+  :: d_step { \
+      phase[x] == RESUMES_IT && COUNT(votes[x]) >= MAJORITY && belief[x] > 0 -> \
+      WITNESS_RESUMPTION \
+      assert(ballot[x] + SPAN - 1 == highest); \
+      phase[x] = HOLDS; votes[x] = 0; \
+      believe(x) \
+    }
+#define RESUME(x, n) \
+  :: d_step { \
+      phase[x] == RESUMES_IT && lock[n] == owner[x] && KEPT(n) && !HAS(votes[x], n) -> \
+      left[n] = TTL(owner[x]); votes[x] = votes[x] | (1 << n) \
+    }
+#else
+#define RESUMPTION(x)
+#define RESUME(x, n)
 #endif
 
 #define OTHERS_VOTE(n) (state[ONE(n)] == VOTES && state[OTHER(n)] == VOTES)
@@ -419,6 +467,11 @@ inline admit(n) {
 #else
 #define WITNESS_GRANT(x)
 #endif
+#if WITNESS == 4 /* a lease that is resumed */
+#define WITNESS_RESUMPTION assert(false);
+#else
+#define WITNESS_RESUMPTION
+#endif
 #if WITNESS == 3 /* a renewal that needs a node that was taken again */
 #define WITNESS_RENEWAL(x) assert(COUNT(kept[x]) >= MAJORITY);
 #else
@@ -441,6 +494,8 @@ end:
   :: d_step { TIME_MATTERS -> tick() }
   CLIENT(0) CLIENT(1)
   RENEWAL(0) RENEWAL(1)
+  RESUMPTION(0) RESUMPTION(1)
+  NODES(RESUME, 0) NODES(RESUME, 1)
   BALLOT(0, 1) BALLOT(0, 2) BALLOT(1, 1) BALLOT(1, 2)
 #if BALLOTS > 2
   BALLOT(0, 3) BALLOT(1, 3)

@@ -21,6 +21,8 @@ const LARGE_WORLDS = {
   "three attempts": ["OWNERS=3", "ROUNDS=3", "BALLOTS=2"],
   "renewals and restarts": [...SMALL, "RENEWS", "CRASHES=1"],
   "long leases": [...SMALL, "LONG", "CRASHES=1"],
+  resumptions: [...SMALL, "RENEWS", "RESUMES"],
+  "resumptions and a restart": [...SMALL, "RENEWS", "RESUMES", "CRASHES=1"],
 };
 type World = keyof typeof WORLDS | keyof typeof LARGE_WORLDS;
 const worlds: Record<World, readonly string[]> = { ...WORLDS, ...LARGE_WORLDS };
@@ -47,6 +49,7 @@ const LARGE_RULES: typeof RULES = [
   ["NO_RENEWAL_DEADLINE", "renewals and restarts"],
   ["NO_ANNOUNCE", "long leases"],
   ["NO_LONGEST", "long leases"],
+  ["NO_KEPT", "resumptions and a restart"],
 ];
 
 /** What must be possible, so that nothing holds only because nothing happens. */
@@ -54,6 +57,7 @@ const WITNESSES: readonly (readonly [what: string, world: World, macro: string])
   ["a grant with a vote that was raised", "raises", "WITNESS=1"],
   ["a grant that needs a restarted node", "restarts", "WITNESS=2"],
   ["a renewal that needs a node taken again", "renewals", "WITNESS=3"],
+  ["a lease that is resumed", "resumptions", "WITNESS=4"],
 ];
 
 const isFull = Boolean(process.env.HOLDFAST_FULL);

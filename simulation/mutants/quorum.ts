@@ -54,9 +54,9 @@ export const quorum: readonly Mutant[] = [
   {
     title: "quorum: a renewal counts from its answers",
     firstSeed: 930,
-    file: "stores/redlock/redlock-store.js",
+    file: "stores/redlock/renewals.js",
     find: "deadlineOf(poll.answers, poll.sentMs, ",
-    replace: "deadlineOf(poll.answers, this.port.clock.nowMs(), ",
+    replace: "deadlineOf(poll.answers, this.#around.port.clock.nowMs(), ",
   },
   {
     title: "quorum: a late grant is kept",
@@ -95,7 +95,7 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a restarted node does not ask how long leases are",
-    firstSeed: 660,
+    firstSeed: 1300,
     file: ADMISSION,
     find: "const longestMs = Math.max(maxTtlMs, ...markers.map((one) => one.maxTtlMs));",
     replace: "const longestMs = maxTtlMs / 3;",
@@ -110,8 +110,8 @@ export const quorum: readonly Mutant[] = [
     replace: "// Once",
     also: {
       file: ACQUISITION,
-      find: "const isKnown = isAnnounced(claim.ttlMs) || (await announce(claim.ttlMs));",
-      replace: "const isKnown = true;",
+      find: "isAnnounced(claim.ttlMs) || (await this.#orEnd(announce(claim.ttlMs)))",
+      replace: "true",
     },
   },
 ];

@@ -14,12 +14,19 @@ import {
   raise,
   release,
   renew,
+  resume,
   revoke,
   vote,
 } from "../../src/stores/redlock/node-rules.js";
 import { RedlockKeys } from "../../src/stores/redlock/redlock-keys.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
-import { releaseArgs, setIdOf, spanText, voteArgs } from "../../src/stores/redlock/requests.js";
+import {
+  releaseArgs,
+  renewArgs,
+  resumeArgs,
+  setIdOf,
+  voteArgs,
+} from "../../src/stores/redlock/requests.js";
 import { decodeRelease, decodeRenewal, decodeVote } from "../../src/stores/redlock/vote.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 
@@ -32,6 +39,7 @@ const TOLERANCE_MS = 4_000;
 const names = ["x", "y"] as const;
 /** Of a client that hears this very process: its votes need not ask which one it is. */
 const HEARD = `holdfast@${"h".repeat(36)}`;
+const around = { setId: setIdOf(SET), wakeUps: { channel: "-" } };
 const UNHEARD = `holdfast@${"u".repeat(36)}`;
 
 let server: RedisServer;
@@ -64,6 +72,7 @@ type Step =
       isHeard: boolean;
     }
   | { type: "renew"; name: string; owner: string; ballot: number; span: number; ttlMs: number }
+  | { type: "resume"; name: string; owner: string; ballot: number; ttlMs: number }
   | { type: "release"; name: string; owner: string; ballot: number; keepMs: number }
   | { type: "revoke"; name: string; ballot: number }
   | {
@@ -104,6 +113,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({ type: fc.constant("renew"), name, owner, ballot, span, ttlMs }),
   },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant("resume"), name, owner, ballot, ttlMs }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -179,16 +189,14 @@ class Pair {
       case "renew": {
         const { name, owner, span, ttlMs } = one;
         const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs };
-        const args = [
-          "renew",
-          setIdOf(SET),
-          owner,
-          `${request.ballot}`,
-          spanText(one),
-          `${ttlMs}`,
-          "-",
-        ];
+        const args = renewArgs({ claim: request, token: BigInt(request.ballot) }, ttlMs, around);
         return [renew(model, name, nowUs, request), decodeRenewal(await this.#ask(name, args))];
+      }
+      case "resume": {
+        const { name, owner, ttlMs } = one;
+        const request = { set: SET, owner, ballot: at(one.ballot), ttlMs };
+        const args = resumeArgs({ claim: request, token: BigInt(request.ballot) }, around);
+        return [resume(model, name, nowUs, request), decodeRenewal(await this.#ask(name, args))];
       }
       case "release": {
         const { name, owner, keepMs } = one;

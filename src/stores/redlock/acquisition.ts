@@ -106,7 +106,7 @@ export class Acquisition {
   async #attempt(claim: Claim): Promise<RedlockGrant | Busy | null> {
     const { seen, port, isAnnounced, announce } = this.#around;
     for (let raises = 0; ; raises += 1) {
-      const isKnown = isAnnounced(claim.ttlMs) || (await announce(claim.ttlMs));
+      const isKnown = isAnnounced(claim.ttlMs) || (await this.#orEnd(announce(claim.ttlMs)));
       if (this.#isEnded && raises === 0) return null;
       const ballot = nextBallot(ballotClock(port), seen.of(this.#name));
       const round = this.#vote(claim, ballot);
@@ -204,11 +204,12 @@ export class Acquisition {
     const { port, readmit, announce } = this.#around;
     const isStrange = answers.some((vote) => isAsleep(vote, "other_set"));
     if (isStrange && this.#failures > 0) throw this.#error(answers);
-    if (answers.some((vote) => isAsleep(vote, "short"))) await announce(ttlMs);
+    if (answers.some((vote) => isAsleep(vote, "short"))) await this.#orEnd(announce(ttlMs));
     const isUnknown = (vote: Answers[number]): boolean =>
       isAsleep(vote, "unmarked") || isAsleep(vote, "unfloored");
     const isFirst = this.#failures === 0;
-    if (isFirst || answers.some(isUnknown)) await readmit();
+    if (isFirst || answers.some(isUnknown)) await this.#orEnd(readmit());
+    if (this.#isEnded) return null;
     // Whoever vouches for the nodes may have woken them by that.
     const waitMs = isFirst ? 0 : wakesInMs(answers);
     const restMs = this.#patientUntilMs - port.clock.nowMs();
@@ -255,6 +256,15 @@ export class Acquisition {
 
   #jittered(delayMs: number): number {
     return delayMs * (0.5 + this.#around.port.random.fraction());
+  }
+
+  /** Whoever gives up is not kept waiting by what is asked for the sake of all. */
+  #orEnd<T>(asked: Promise<T>): Promise<T | null> {
+    return new Promise((resolve, reject) => {
+      this.#onPauseEnd = () => resolve(null);
+      asked.then(resolve, reject);
+      if (this.#isEnded) resolve(null);
+    });
   }
 
   #pause(delayMs: number): Promise<void> {

@@ -15,10 +15,14 @@ const forgot = (run: string): Survey => survey(run, null);
 const restarted = (run: string, more: Partial<Marker> = {}): Survey =>
   survey(run, { ...more, run: "before" });
 
+/** Where all answers are of one time. */
+const admitted = (surveys: (Survey | null)[], by: AdmissionRules): ReturnType<typeof admit> =>
+  admit(surveys, surveys, by);
+
 describe("nodes that vote", () => {
   it("are left alone", () => {
-    expect(admit([voting("1"), voting("2"), voting("3")], rules)).toEqual([null, null, null]);
-    expect(admit([voting("1"), voting("2"), null], sure)).toEqual([null, null, null]);
+    expect(admitted([voting("1"), voting("2"), voting("3")], rules)).toEqual([null, null, null]);
+    expect(admitted([voting("1"), voting("2"), null], sure)).toEqual([null, null, null]);
   });
 });
 
@@ -27,33 +31,45 @@ describe("a node that forgot", () => {
     const others = [voting("1", { maxTtlMs: 90_000 }), voting("2")];
     for (const node of [forgot("3"), restarted("3")]) {
       const joins = { type: "mark", run: "3", how: "join", maxTtlMs: 90_000, floor: null };
-      expect(admit([...others, node], rules)[2]).toEqual(joins);
-      expect(admit([...others, node], sure)[2], "whoever vouches").toEqual(joins);
+      expect(admitted([...others, node], rules)[2]).toEqual(joins);
+      expect(admitted([...others, node], sure)[2], "whoever vouches").toEqual(joins);
     }
     const before = restarted("3", { maxTtlMs: 120_000 });
-    expect(admit([...others, before], rules)[2]).toMatchObject({ maxTtlMs: 120_000 });
+    expect(admitted([...others, before], rules)[2]).toMatchObject({ maxTtlMs: 120_000 });
   });
 
   it("then learns which ballots it may have forgotten, when its time has come", () => {
     const others = [voting("1", { top: 70 }), voting("2", { top: 50 })];
     const early = survey("3", { floor: null, fromMs: NOW_US / 1000 + 1 });
-    expect(admit([...others, early], rules)[2]).toBe(null);
+    expect(admitted([...others, early], rules)[2]).toBe(null);
     const due = survey("3", { floor: null, fromMs: NOW_US / 1000 });
-    expect(admit([...others, due], rules)[2]).toEqual({ type: "admit", run: "3", floor: 70 });
+    expect(admitted([...others, due], rules)[2]).toEqual({ type: "admit", run: "3", floor: 70 });
+  });
+
+  it("is told by answers that are younger than its own", () => {
+    const early = [voting("1", { top: 70 }), voting("2", { top: 50 })];
+    const late = [voting("1", { top: 70 }), voting("2", { top: 90, maxTtlMs: 90_000 })];
+    const due = survey("3", { floor: null, fromMs: NOW_US / 1000 });
+    expect(admit([...early, due], [...late, due], rules)[2]).toMatchObject({ floor: 90 });
+    const node = forgot("3");
+    expect(admit([...early, node], [...late, node], rules)[2]).toMatchObject({ maxTtlMs: 90_000 });
+    // By then too few others know: it waits.
+    const fewer = [voting("1"), null, due];
+    expect(admit([...early, due], fewer, rules)[2]).toBe(null);
   });
 
   it("waits while those who may remember are not heard", () => {
-    expect(admit([voting("1"), null, forgot("3")], rules)[2]).toBe(null);
-    expect(admit([voting("1"), null, forgot("3")], sure)[2]).toMatchObject({ how: "now" });
+    expect(admitted([voting("1"), null, forgot("3")], rules)[2]).toBe(null);
+    expect(admitted([voting("1"), null, forgot("3")], sure)[2]).toMatchObject({ how: "now" });
     const due = survey("3", { floor: null, fromMs: 0 });
-    expect(admit([voting("1"), null, due], rules)[2]).toBe(null);
+    expect(admitted([voting("1"), null, due], rules)[2]).toBe(null);
   });
 });
 
 describe("where no majority remembers", () => {
   it("nodes vote after the longest lease since they began", () => {
     const all = [forgot("1"), restarted("2", { maxTtlMs: 60_000, top: 9 }), null];
-    const [first, second, third] = admit(all, rules);
+    const [first, second, third] = admitted(all, rules);
     const boots = { type: "mark", how: "boot", floor: NOW_US };
     expect(first).toEqual({ ...boots, run: "1", maxTtlMs: 30_000 });
     expect(second).toEqual({ ...boots, run: "2", maxTtlMs: 60_000 });
@@ -62,20 +78,21 @@ describe("where no majority remembers", () => {
 
   it("the one that votes is asked for ballots all the same", () => {
     const top = NOW_US + 1_000;
-    const [, second] = admit([voting("1", { top }), forgot("2"), forgot("3")], rules);
+    const [, second] = admitted([voting("1", { top }), forgot("2"), forgot("3")], rules);
     expect(second).toMatchObject({ how: "boot", floor: top });
   });
 
   it("or at once, if somebody vouches for them, also when they wait already", () => {
     const young = survey("2", { fromMs: NOW_US / 1000 + 9_000 });
     const all = [forgot("1"), young, survey("3", { floor: null })];
-    for (const instruction of admit(all, sure)) expect(instruction).toMatchObject({ how: "now" });
-    expect(admit(all, rules)[1]).toBe(null);
+    for (const instruction of admitted(all, sure))
+      expect(instruction).toMatchObject({ how: "now" });
+    expect(admitted(all, rules)[1]).toBe(null);
   });
 
   it("one that joined and lost its others begins with what is known", () => {
     const due = survey("1", { floor: null, fromMs: 0 });
-    const [first] = admit([due, forgot("2"), forgot("3")], rules);
+    const [first] = admitted([due, forgot("2"), forgot("3")], rules);
     expect(first).toEqual({ type: "admit", run: "1", floor: NOW_US });
   });
 });
@@ -83,21 +100,21 @@ describe("where no majority remembers", () => {
 describe("nodes of another set", () => {
   it("are left alone, unless somebody vouches for them", () => {
     const strange = [voting("1", { set: "x" }), voting("2", { set: "x" }), forgot("3")];
-    expect(admit(strange, rules)).toEqual([null, null, null]);
-    for (const instruction of admit(strange, sure)) {
+    expect(admitted(strange, rules)).toEqual([null, null, null]);
+    for (const instruction of admitted(strange, sure)) {
       expect(instruction).toMatchObject({ how: "now" });
     }
   });
 
   it("are not taken from a majority that remembers", () => {
     const all = [voting("1"), voting("2"), voting("3", { set: "x" })];
-    expect(admit(all, sure)[2]).toBe(null);
+    expect(admitted(all, sure)[2]).toBe(null);
   });
 });
 
 it("five nodes endure two that forgot at a time", () => {
   const all = [voting("1"), voting("2"), voting("3"), forgot("4"), forgot("5")];
-  for (const instruction of admit(all, rules).slice(3)) {
+  for (const instruction of admitted(all, rules).slice(3)) {
     expect(instruction).toMatchObject({ how: "join" });
   }
 });

@@ -49,14 +49,19 @@ export interface AdmissionRules {
   readonly bootstrap: "wait" | "now";
 }
 
-/** One instruction for each node that needs one; null for the others, and for those not heard. */
+/**
+ * One instruction for each node that needs one; null for the others, and for those not heard. What
+ * is said of the others must be younger than what a node says of itself (`later`): an answer from
+ * before its restart, or from before its time had come, may miss what it forgot.
+ */
 export function admit(
   surveys: readonly (Survey | null)[],
+  later: readonly (Survey | null)[],
   rules: AdmissionRules,
 ): (Instruction | null)[] {
   return surveys.map((survey, at) => {
     if (survey === null) return null;
-    const others = surveys.filter((_, index) => index !== at);
+    const others = later.filter((_, index) => index !== at);
     return instruct(survey, others, majorityOf(surveys.length), rules);
   });
 }

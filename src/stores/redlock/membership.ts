@@ -86,16 +86,23 @@ export class Membership {
   }
 
   async #readmit(): Promise<void> {
+    const surveys = await this.#survey();
+    this.#demandDistinct(surveys);
+    const [bootstrap, maxTtlMs] = [this.#bootstrap, this.#maxTtlMs];
+    const rules = { ...this.#rules, bootstrap, maxTtlMs };
+    const isAnybodyDue = admit(surveys, surveys, rules).some((instruction) => instruction !== null);
+    if (!isAnybodyDue) return;
+    const instructions = admit(surveys, await this.#survey(), rules);
+    await Promise.all(instructions.map((instruction, at) => this.#tell(at, instruction)));
+  }
+
+  async #survey(): Promise<(Survey | null)[]> {
     const poll = this.#ask<Survey, "heard">(["survey"], {
       decode: decodeSurvey,
       judge: (answers) => (answers.includes(undefined) ? null : "heard"),
     });
     await poll.judged;
-    const surveys = poll.answers.map((answer) => (answer && "run" in answer ? answer : null));
-    this.#demandDistinct(surveys);
-    const [bootstrap, maxTtlMs] = [this.#bootstrap, this.#maxTtlMs];
-    const instructions = admit(surveys, { ...this.#rules, bootstrap, maxTtlMs });
-    await Promise.all(instructions.map((instruction, at) => this.#tell(at, instruction)));
+    return poll.answers.map((answer) => (answer && "run" in answer ? answer : null));
   }
 
   #demandDistinct(surveys: readonly (Survey | null)[]): void {

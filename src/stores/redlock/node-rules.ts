@@ -35,6 +35,8 @@ interface Lock {
   /** How many tokens the grant has, from that one on. */
   readonly span: number;
   readonly untilMs: number;
+  /** It was not there for a while, and is the owner's again. */
+  readonly isRetaken: boolean;
 }
 
 interface Revoked {
@@ -83,12 +85,7 @@ export function renew(
   if (lock?.owner === owner) {
     const maxTtlMs = node.marker?.maxTtlMs ?? 0;
     if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
-    const untilMs = Math.max(lock.untilMs, ms(nowUs) + ttlMs);
-    state.lock = { ...lock, untilMs };
-    if (state.ballot) {
-      state.ballot = { ...state.ballot, untilUs: Math.max(nowUs, ballot) + 2 * DAY_US };
-    }
-    return { type: "granted", remainingMs: untilMs - ms(nowUs), isRetaken: false };
+    return prolong(state, lock, nowUs, request);
   }
   if (lock) return { type: "replaced" };
   const { revoked } = state.ballot ?? {};
@@ -97,8 +94,44 @@ export function renew(
   if (refusal) return refusal;
   // A floor is no ballot: it says what may have been here, and the holder proves that it was not.
   if (state.ballot && state.ballot.stored > ballot) return { type: "missing" };
-  take(node, state, nowUs, request, Math.max(ballot, storedBallot(node, state, nowUs)));
+  take(node, state, nowUs, request, Math.max(ballot, storedBallot(node, state, nowUs)), true);
   return { type: "granted", remainingMs: ttlMs, isRetaken: true };
+}
+
+/**
+ * As a renewal, for somebody who may be too late: nothing is taken again, and what was counts for
+ * nothing, nor does a node that may have forgotten who had the lock since.
+ */
+export function resume(
+  node: NodeState,
+  name: string,
+  nowUs: number,
+  request: Omit<VoteRequest, "span">,
+): NodeRenewal {
+  const { owner, ballot } = request;
+  const state = stateOf(node, name, nowUs);
+  const { lock } = state;
+  if (lock && lock.owner !== owner) return { type: "replaced" };
+  const { revoked } = state.ballot ?? {};
+  if (revoked?.owner === owner) return { type: "revoked", reason: revoked.reason };
+  const refusal = asleep(node, nowUs, request);
+  if (refusal) return refusal;
+  if (!lock || lock.token !== ballot || lock.isRetaken) return { type: "missing" };
+  return prolong(state, lock, nowUs, request);
+}
+
+function prolong(
+  state: NameState,
+  lock: Lock,
+  nowUs: number,
+  { ballot, ttlMs }: Pick<VoteRequest, "ballot" | "ttlMs">,
+): NodeRenewal {
+  const untilMs = Math.max(lock.untilMs, ms(nowUs) + ttlMs);
+  state.lock = { ...lock, untilMs };
+  if (state.ballot) {
+    state.ballot = { ...state.ballot, untilUs: Math.max(nowUs, ballot) + 2 * DAY_US };
+  }
+  return { type: "granted", remainingMs: untilMs - ms(nowUs), isRetaken: false };
 }
 
 /** Frees what is the owner's, and closes the name to every ballot up to this one, in any case. */
@@ -111,7 +144,8 @@ export function release(
   const state = stateOf(node, name, nowUs);
   const isHeld = state.lock?.owner === owner;
   if (isHeld) {
-    const mark = { owner: `done:${owner}`, token: ballot, span: 1, untilMs: ms(nowUs) + keepMs };
+    const untilMs = ms(nowUs) + keepMs;
+    const mark = { owner: `done:${owner}`, token: ballot, span: 1, untilMs, isRetaken: false };
     state.lock = keepMs > 0 ? mark : null;
   }
   const closed = ballot > nowUs + YEAR_US ? 0 : ballot + 1;
@@ -232,8 +266,9 @@ function take(
   nowUs: number,
   { owner, ballot, span, ttlMs }: VoteRequest,
   stored: number,
+  isRetaken = false,
 ): void {
-  state.lock = { owner, token: ballot, span, untilMs: ms(nowUs) + ttlMs };
+  state.lock = { owner, token: ballot, span, untilMs: ms(nowUs) + ttlMs, isRetaken };
   state.ballot = keptBallot(stored, nowUs);
   const { marker } = node;
   if (marker && ballot > marker.top) node.marker = { ...marker, top: ballot + STRIDE_US };

@@ -11,8 +11,8 @@ export class RedlockGrant implements Grant {
   readonly keys: readonly string[];
   deadlineMs: number;
   isReleased = false;
-  /** The nodes that told of its revocation. */
-  readonly revokedBy: Set<number> = new Set();
+  /** The nodes that told that it ended there, with the reason of who revoked it where known. */
+  readonly lostAt: Map<number, string | null> = new Map();
 
   constructor(claim: Claim, keys: readonly string[], ballot: number, deadlineMs: number) {
     this.claim = claim;

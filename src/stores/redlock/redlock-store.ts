@@ -15,31 +15,18 @@ import type {
 } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
 import { Acquisition } from "./acquisition.js";
-import {
-  deadlineOf,
-  judgeRelease,
-  judgeRenewal,
-  majorityOf,
-  type RenewalJudgement,
-} from "./ballot.js";
 import { Inspection } from "./inspection.js";
+import { KeptGrants } from "./kept-grants.js";
 import { Membership } from "./membership.js";
-import { Poll } from "./poll.js";
-import { quorumError } from "./quorum-report.js";
-import { RedlockGrant } from "./redlock-grant.js";
+import type { RedlockGrant } from "./redlock-grant.js";
 import { RedlockKeys } from "./redlock-keys.js";
 import type { RedlockNode } from "./redlock-node.js";
-import { releaseArgs, setIdOf, spanText } from "./requests.js";
+import { Releases } from "./releases.js";
+import { Renewals } from "./renewals.js";
+import { releaseArgs, setIdOf } from "./requests.js";
 import { SeenBallots } from "./seen-ballots.js";
 import type { Surroundings } from "./surroundings.js";
-import {
-  decodeRelease,
-  decodeRenewal,
-  type Failure,
-  type NodeRelease,
-  type NodeRenewal,
-  type Vote,
-} from "./vote.js";
+import type { Failure, NodeRenewal, Vote } from "./vote.js";
 import { WakeUps } from "./wake-ups.js";
 import { Withdrawals } from "./withdrawals.js";
 
@@ -57,12 +44,8 @@ export const TRAITS: Traits = {
 /** A node time-out is at most this part of the ttl, so that a round leaves most of the lease. */
 const LIMIT_PART = 5;
 const LONGEST_LIMIT_MS = 1_000;
-/** Renewals and releases end as soon as a majority has answered: who is slow may be needed. */
-const LONGEST_RENEWAL_MS = 5_000;
-const LONGEST_RELEASE_MS = 500;
 /** Long enough to come and vote, also on a busy machine. */
 const RESERVE_TIMEOUTS = 4;
-const RETRY_MS = 50;
 /** A node that is slow once in its life is not left out for that. */
 const SURVEY_TIMEOUTS = 5;
 
@@ -80,9 +63,7 @@ export class RedlockStore implements Store {
   readonly name = "redlock";
   readonly traits: Traits = TRAITS;
   readonly port: Port;
-  readonly #nodes: readonly RedlockNode[];
   readonly #settings: RedlockSettings;
-  readonly #setId: string;
   readonly #keys: RedlockKeys;
   readonly #membership: Membership;
   readonly #wakeUps: WakeUps;
@@ -92,7 +73,9 @@ export class RedlockStore implements Store {
   readonly #reserveMs: number;
   readonly #around: Surroundings;
   readonly #acquisitions = new Set<Acquisition>();
-  readonly #grants = new Map<string, RedlockGrant>();
+  readonly #grants: KeptGrants;
+  readonly #renewals: Renewals;
+  readonly #releases: Releases;
   #lastMeta: Meta | undefined;
   #lastMetaText = "";
   #isClosed = false;
@@ -105,13 +88,11 @@ export class RedlockStore implements Store {
   ) {
     const { namespace, nodeTimeoutMs, driftFactor, maxTtlMs, bootstrap } = settings;
     this.port = port;
-    this.#nodes = nodes;
     this.#settings = settings;
     const set = nodes
       .map(({ name }) => name)
       .sort()
       .join(",");
-    this.#setId = setIdOf(set);
     this.#keys = new RedlockKeys(namespace);
     const rules = { set, maxTtlMs, bootstrap };
     const surveyMs = SURVEY_TIMEOUTS * nodeTimeoutMs;
@@ -120,18 +101,17 @@ export class RedlockStore implements Store {
     this.#reserveMs = reserveMs;
     this.#withdrawals = new Withdrawals(port, nodes, reserveMs);
     this.#inspection = new Inspection(port, nodes, this.#keys);
+    this.#grants = new KeptGrants(nodes, (event) => this.#onGone(event));
     this.#wakeUps = new WakeUps(
       port,
       nodes,
-      (at, owner, token, reason) => this.#onRevoked(at, owner, token, reason),
-      (at) => {
-        for (const grant of this.#grants.values()) void this.#lookAfter(grant, at);
-      },
+      (at, owner, token, reason) => this.#grants.onRevoked(at, owner, token, reason),
+      (at) => this.#grants.lookAfterAll(at),
     );
     this.#around = {
       port,
       nodes,
-      setId: this.#setId,
+      setId: setIdOf(set),
       driftFactor,
       seen: this.#seen,
       wakeUps: this.#wakeUps,
@@ -147,6 +127,8 @@ export class RedlockStore implements Store {
       onVote: (vote) => this.#notice(vote),
       withdraw: (withdrawal) => this.#withdrawals.withdraw(withdrawal),
     };
+    this.#renewals = new Renewals(this.#around);
+    this.#releases = new Releases(this.#around, this.#withdrawals);
   }
 
   async acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy> {
@@ -159,10 +141,8 @@ export class RedlockStore implements Store {
     try {
       const outcome = await acquisition.run();
       if (outcome.type === "granted") {
-        this.#grants.set(outcome.claim.owner, outcome);
-        if (this.#wakeUps.ups !== ups) {
-          for (const at of this.#nodes.keys()) void this.#lookAfter(outcome, at);
-        }
+        this.#grants.add(outcome);
+        if (this.#wakeUps.ups !== ups) this.#grants.lookAfter(outcome);
       }
       return outcome;
     } finally {
@@ -173,7 +153,10 @@ export class RedlockStore implements Store {
   renew(
     grants: readonly { readonly grant: Grant; readonly ttlMs: number }[],
   ): Promise<readonly Renewal[]> {
-    return Promise.all(grants.map(({ grant, ttlMs }) => this.#renew(grant as RedlockGrant, ttlMs)));
+    const renewals = this.#renewals;
+    return Promise.all(
+      grants.map(({ grant, ttlMs }) => renewals.renew(grant as RedlockGrant, ttlMs)),
+    );
   }
 
   async release(
@@ -184,12 +167,12 @@ export class RedlockStore implements Store {
     const grant = given as RedlockGrant;
     const { claim, token } = grant;
     if (grant.isReleased) return false;
-    this.#grants.delete(claim.owner);
+    this.#grants.remove(grant);
     const ballot = Number(token);
     this.#seen.note(keyOf(claim.space, claim.name), ballot + 1, this.port.clock.wallUs());
     const args = releaseArgs(claim.owner, ballot, this.#reserveMs);
     if (keep) args.push(`${Math.ceil(keep.ttlMs)}`, JSON.stringify(keep.meta));
-    const isHeld = await this.#release(grant, args, this.port.clock.nowMs() + withinMs);
+    const isHeld = await this.#releases.release(grant, args, this.port.clock.nowMs() + withinMs);
     grant.isReleased = true;
     return isHeld;
   }
@@ -197,21 +180,9 @@ export class RedlockStore implements Store {
   async resume(claim: Claim, token: bigint): Promise<Grant | null> {
     const keys = this.#keys.of(claim.space, claim.name);
     this.#wakeUps.listen();
-    const untilMs = this.port.clock.nowMs() + claim.storeTimeoutMs;
-    const grant = new RedlockGrant(claim, keys, Number(token), Number.NEGATIVE_INFINITY);
-    for (;;) {
-      const { judgement, answers } = await this.#sendRenewal(grant, claim.ttlMs);
-      if (judgement === "gone") return null;
-      if (judgement === "renewed") {
-        if (this.port.clock.exactMs() >= grant.deadlineMs) return null;
-        this.#grants.set(claim.owner, grant);
-        return grant;
-      }
-      if (this.port.clock.nowMs() >= untilMs) {
-        throw quorumError(this.#nodes, answers, { lockName: claim.name });
-      }
-      await this.#pause(RETRY_MS);
-    }
+    const grant = await this.#renewals.resume(claim, keys, token);
+    if (grant) this.#grants.add(grant);
+    return grant;
   }
 
   onEvent(listener: (event: GoneEvent) => void): void {
@@ -239,139 +210,10 @@ export class RedlockStore implements Store {
     await this.#settings.onClose?.();
   }
 
-  async #renew(grant: RedlockGrant, ttlMs: number): Promise<Renewal> {
-    // A renewal after the own deadline could revive what somebody else was promised.
-    if (this.port.clock.exactMs() >= grant.deadlineMs) {
-      return { type: "gone", reason: "expired", detail: "" };
-    }
-    const { judgement, answers } = await this.#sendRenewal(grant, ttlMs);
-    if (judgement === "renewed") return { type: "renewed", waiting: false };
-    if (judgement === "gone") return { type: "gone", ...lossOf(answers) };
-    const about = { lockName: grant.claim.name, outcome: "unknown" } as const;
-    return { type: "unknown", error: quorumError(this.#nodes, answers, about) };
-  }
-
-  async #sendRenewal(
-    grant: RedlockGrant,
-    ttlMs: number,
-  ): Promise<{
-    judgement: RenewalJudgement;
-    answers: readonly (NodeRenewal | Failure | undefined)[];
-  }> {
-    const membership = this.#membership;
-    const isKnown = membership.isAnnounced(ttlMs) || (await membership.announce(ttlMs));
-    let poll = this.#pollRenewal(grant, ttlMs);
-    let judgement = await poll.judged;
-    // More was asked for than a majority may know of: then only the old deadline is certain.
-    if (judgement === "renewed" && !isKnown) judgement = "unknown";
-    const isShort = poll.answers.some(
-      (answer) => answer?.type === "asleep" && answer.why === "short",
-    );
-    if (judgement === "unknown" && isShort && (await membership.announce(ttlMs))) {
-      poll = this.#pollRenewal(grant, ttlMs);
-      judgement = await poll.judged;
-    }
-    if (judgement === "renewed") {
-      grant.extend(deadlineOf(poll.answers, poll.sentMs, this.#settings.driftFactor));
-    }
-    return { judgement: judgement ?? "unknown", answers: poll.answers };
-  }
-
-  #pollRenewal(
-    { claim, keys, token, deadlineMs }: RedlockGrant,
-    ttlMs: number,
-  ): Poll<NodeRenewal, RenewalJudgement> {
-    const restMs = Math.max(deadlineMs - this.port.clock.nowMs(), ttlMs / LIMIT_PART);
-    const ttl = `${Math.ceil(ttlMs)}`;
-    const { channel } = this.#wakeUps;
-    return new Poll<NodeRenewal, RenewalJudgement>(this.port, {
-      nodes: this.#nodes,
-      keys,
-      args: ["renew", this.#setId, claim.owner, `${token}`, spanText(claim), ttl, channel],
-      limitMs: Math.min(restMs, LONGEST_RENEWAL_MS),
-      decode: decodeRenewal,
-      judge: judgeRenewal,
-      onAnswer: (answer) => this.#notice(answer),
-    });
-  }
-
-  async #release(
-    { claim, keys }: RedlockGrant,
-    args: readonly string[],
-    untilMs: number,
-  ): Promise<boolean> {
-    const { clock } = this.port;
-    const nodes = this.#nodes;
-    // Absent after a try without an answer: that try released it, for nobody else could yet.
-    const doubtful = new Set<number>();
-    for (let failures = 0; ; failures += 1) {
-      const before = nodes.map(({ driver }) => driver.changes());
-      const restMs = untilMs - clock.nowMs();
-      const poll = new Poll<NodeRelease, boolean | "silent">(this.port, {
-        nodes,
-        keys,
-        args,
-        limitMs: Math.max(1, Math.min(restMs, LONGEST_RELEASE_MS * (failures + 1))),
-        decode: decodeRelease,
-        judge: (answers) =>
-          judgeRelease(
-            answers.map((answer, at) => {
-              const isResent = nodes[at]?.driver.changes() !== before[at];
-              const isDoubtful = answer?.type === "absent" && (doubtful.has(at) || isResent);
-              return isDoubtful ? { type: "released" } : answer;
-            }),
-          ),
-        onAnswer: (answer, at, isLate) => {
-          const node = nodes[at];
-          if (isLate && answer.type === "error" && node) {
-            this.#withdrawals.retry(node, keys, args, claim.ttlMs);
-          }
-        },
-      });
-      const judgement = await poll.judged;
-      if (judgement !== "silent" && judgement !== null) return judgement;
-      for (const [at, answer] of poll.answers.entries()) {
-        if (answer?.type === "time_out" || answer?.type === "error") doubtful.add(at);
-      }
-      const pauseMs = RETRY_MS * (failures + 1);
-      if (clock.nowMs() + pauseMs >= untilMs) {
-        const about = { lockName: claim.name, outcome: "unknown" } as const;
-        throw quorumError(nodes, poll.answers, about);
-      }
-      await this.#pause(pauseMs);
-    }
-  }
-
   /** Whatever node does not vote is let in again when that is due, whoever met it. */
   #notice(answer: Vote | NodeRenewal | Failure): void {
     if (answer.type !== "asleep" || this.#isClosed) return;
     if (answer.why === "unmarked" || answer.why === "unfloored") this.#membership.onSleeper();
-  }
-
-  /** A revocation may have gone unheard while the node was out of hearing. */
-  async #lookAfter(grant: RedlockGrant, at: number): Promise<void> {
-    try {
-      const raw = await this.#nodes[at]?.ask(grant.keys, ["look"]);
-      const [, , text] = raw as readonly unknown[];
-      const { owner } = grant.claim;
-      const [, revoked, reason = ""] = /^\d+ V (\S+) (.*)$/s.exec(String(text)) ?? [];
-      if (revoked === owner) this.#onRevoked(at, owner, `${grant.token}`, reason);
-    } catch {
-      // It was only a look: renewals ask, too.
-    }
-  }
-
-  /** Told by so many nodes that it has no majority any more. */
-  #onRevoked(at: number, owner: string, token: string, reason: string): void {
-    const grant = this.#grants.get(owner);
-    if (grant?.token !== BigInt(token)) return;
-    grant.revokedBy.add(at);
-    const { length } = this.#nodes;
-    if (grant.revokedBy.size <= length - majorityOf(length)) return;
-    this.#grants.delete(owner);
-    this.#onGone({ type: "gone", grant, reason: "revoked", detail: reason });
-    // The acquisition may be so fresh that nobody keeps it yet.
-    grant.deadlineMs = Number.NEGATIVE_INFINITY;
   }
 
   /** Acquisitions of one lock share one frozen object: its text is made once. */
@@ -382,18 +224,4 @@ export class RedlockStore implements Store {
     }
     return this.#lastMetaText;
   }
-
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resume) => this.port.timers.after(delayMs, resume, true));
-  }
-}
-
-function lossOf(
-  answers: readonly (NodeRenewal | Failure | undefined)[],
-): Pick<GoneEvent, "reason" | "detail"> {
-  for (const answer of answers) {
-    if (answer?.type === "revoked") return { reason: "revoked", detail: answer.reason };
-  }
-  const isReplaced = answers.some((answer) => answer?.type === "replaced");
-  return { reason: isReplaced ? "replaced" : "missing", detail: "" };
 }

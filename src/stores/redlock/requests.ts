@@ -5,6 +5,8 @@
 import { createHash } from "node:crypto";
 import type { Claim } from "../../store.js";
 import { spanOf } from "./ballot.js";
+import type { RedlockGrant } from "./redlock-grant.js";
+import type { Surroundings } from "./surroundings.js";
 
 const KEPT_MS = 86_460_000;
 
@@ -34,8 +36,25 @@ export function setIdOf(set: string): string {
 }
 
 /** Of two digits: the script knows where to cut. */
-export function spanText(claim: Pick<Claim, "span">): string {
+function spanText(claim: Pick<Claim, "span">): string {
   return `${spanOf(claim)}`.padStart(2, "0");
+}
+
+export function renewArgs(
+  { claim, token }: Pick<RedlockGrant, "token"> & { claim: Pick<Claim, "owner" | "span"> },
+  ttlMs: number,
+  { setId, wakeUps }: { setId: string; wakeUps: Pick<Surroundings["wakeUps"], "channel"> },
+): string[] {
+  const ttl = `${Math.ceil(ttlMs)}`;
+  return ["renew", setId, claim.owner, `${token}`, spanText(claim), ttl, wakeUps.channel];
+}
+
+export function resumeArgs(
+  { claim, token }: Pick<RedlockGrant, "token"> & { claim: Pick<Claim, "owner" | "ttlMs"> },
+  { setId, wakeUps }: { setId: string; wakeUps: Pick<Surroundings["wakeUps"], "channel"> },
+): string[] {
+  const ttl = `${Math.ceil(claim.ttlMs)}`;
+  return ["resume", setId, claim.owner, `${token}`, ttl, wakeUps.channel];
 }
 
 /** Without a mark, and without anybody who goes on waiting: they would come behind. */

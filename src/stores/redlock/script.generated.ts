@@ -149,6 +149,20 @@ local function absence()
   return known and known.run == runId() and known.from <= nowMs and 0 or -1
 end
 local function recordKind() return call('EXISTS', waiters) == 1 and ' W' or ' H' end
+local function prolong(token, ttlMs)
+  local leftMs = call('PTTL', lock)
+  if leftMs < ttlMs then
+    call('PEXPIRE', lock, ttlMs)
+    leftMs = ttlMs
+  end
+  call('PEXPIREAT', ballot, whole(math.floor((max(nowUs, token) + 2 * DAY) / 1000)))
+  return { 'G', leftMs }
+end
+local function revocation(kind, rest, owner)
+  if kind ~= 'V' then return nil end
+  local revoked, reason = match(rest, '^(%S+) (.*)$')
+  if revoked == owner then return { 'V', reason } end
+end
 local function reserved(kind, rest, waiter)
   if kind ~= 'R' then return nil end
   local untilMs, who = match(rest, '^(%d+) (.*)$')
@@ -209,20 +223,12 @@ if verb == 'renew' then
     local known = told()
     local maxMs = known and known.max or 0
     if maxMs < ttlMs then return { 'T', whole(maxMs) } end
-    local leftMs = call('PTTL', lock)
-    if leftMs < ttlMs then
-      call('PEXPIRE', lock, ttlMs)
-      leftMs = ttlMs
-    end
-    call('PEXPIREAT', ballot, whole(math.floor((max(nowUs, token) + 2 * DAY) / 1000)))
-    return { 'G', leftMs }
+    return prolong(token, ttlMs)
   end
   if value then return { 'H' } end
   local stored, kind, rest, text = load()
-  if kind == 'V' then
-    local revoked, reason = match(rest, '^(%S+) (.*)$')
-    if revoked == owner then return { 'V', reason } end
-  end
+  local revoked = revocation(kind, rest, owner)
+  if revoked then return revoked end
   local refusal, known = admission(id, ttlMs, channel)
   if refusal then return refusal end
   if text and stored > token then return { 'N' } end
@@ -231,6 +237,20 @@ if verb == 'renew' then
   keep(max(stored, token), recordKind() .. ' ' .. record)
   raiseTop(known, token)
   return { 'G', ttlMs, 1 }
+end
+if verb == 'resume' then
+  local id, owner, token, ttlMs, channel = unpack(ARGV, 2)
+  ttlMs = tonumber(ttlMs)
+  local value = call('GET', lock)
+  if value and value ~= owner then return { 'H' } end
+  local _, kind, rest = load()
+  local revoked = revocation(kind, rest, owner)
+  if revoked then return revoked end
+  local refusal = admission(id, ttlMs, channel)
+  if refusal then return refusal end
+  local voted, first = match(rest, '^(%S+) (%d+) %d+ %d+ %S+ .')
+  if not value or voted ~= owner or first ~= token then return { 'N' } end
+  return prolong(tonumber(token), ttlMs)
 end
 if verb == 'release' then
   local owner, start, _, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)

@@ -2,7 +2,7 @@ import type { Claim } from "../../store.js";
 import type { Port } from "../../time/port.js";
 import type { RedlockNode } from "./redlock-node.js";
 import type { SeenBallots } from "./seen-ballots.js";
-import type { Failure, Vote } from "./vote.js";
+import type { Failure, NodeRenewal, Vote } from "./vote.js";
 import type { WakeUps } from "./wake-ups.js";
 
 /** What an acquisition works with. */
@@ -28,7 +28,7 @@ export interface Surroundings {
   /** Enough nodes vote that somebody is granted, or was. */
   onMajority(): void;
   /** Every vote, early or late. */
-  onVote(vote: Vote | Failure): void;
+  onVote(vote: Vote | NodeRenewal | Failure): void;
   /** Gives back on all nodes what this owner may have taken up to this ballot. */
   withdraw(withdrawal: Withdrawal): void;
 }

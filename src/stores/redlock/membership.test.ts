@@ -1,0 +1,43 @@
+import { expect, it } from "vitest";
+import { networkPort } from "../../time/port.js";
+import type { Driver } from "../redis/driver.js";
+import { Membership } from "./membership.js";
+import { RedlockNode } from "./redlock-node.js";
+
+const SET = "a,b,c";
+const KEYS = ["holdfast:node"];
+const nowUs = Date.now() * 1_000;
+
+/** A node that answers what it is told to, one answer after the other, and keeps what it hears. */
+function scripted(name: string, surveys: readonly (readonly string[])[]) {
+  const heard: string[][] = [];
+  let asked = 0;
+  const driver: Partial<Driver> = {
+    send: async (_key, _command, args) => {
+      const [verb = "", ...rest] = args.slice(2 + KEYS.length);
+      if (verb !== "survey") return heard.push([verb, ...rest]);
+      asked += 1;
+      return surveys[Math.min(asked, surveys.length) - 1];
+    },
+  };
+  return { node: new RedlockNode(name, driver as Driver), heard };
+}
+
+/** As a node tells it: its process, its time; and of which process, set and so on it was told. */
+const votes = (run: string, top: number): string[] => [
+  ...[run, "1000", `${nowUs}`],
+  ...[run, SET, "0", "30000", "1", `${top}`],
+];
+
+it("a node learns its floor from answers that are younger than its own", async () => {
+  const a = scripted("a", [votes("1", 50), votes("1", 50)]);
+  // It answered, then voted, and only then the time of the third had come.
+  const b = scripted("b", [votes("2", 60), votes("2", 90)]);
+  const due = ["3", "1000", `${nowUs}`, "3", SET, "1", "30000", "", "0"];
+  const c = scripted("c", [due]);
+  const nodes = [a, b, c].map(({ node }) => node);
+  const rules = { set: SET, maxTtlMs: 30_000, bootstrap: "wait" } as const;
+  await new Membership(networkPort(), nodes, KEYS, rules, 1_000).readmit();
+  expect(c.heard).toEqual([["admit", "3", "90"]]);
+  expect([...a.heard, ...b.heard]).toEqual([]);
+});

@@ -1,0 +1,86 @@
+/** Leases that end, are handed over or are given up while nodes are out of reach. */
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { AcquireTimeoutError, LeaseLostError } from "../../src/errors.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { RedlockTrial } from "./redlock-trial.js";
+
+it("a handle whose time is over is not resumed by taking nodes again", async () => {
+  await using trial = await RedlockTrial.start(3);
+  const [a, b] = [await trial.open(), await trial.open()];
+  const lease = await a.locks.mutex("m").acquire({ transferable: true, ttlMs: 1_000 });
+  await waitUntil(async () => (await trial.values("m")).every((value) => value !== null), {
+    what: "all nodes voted",
+  });
+  const handle = lease.detach();
+  // One node keeps it for much longer than the others, as one does whose clock was set back.
+  await trial.server(0).ask("PEXPIRE", "m", "60000");
+  await waitUntil(async () => (await trial.values("m")).slice(1).every((value) => value === null), {
+    what: "a majority let it expire",
+  });
+  expect(await b.locks.resume(handle)).toBe(null);
+  const [, second, third] = await trial.values("m");
+  expect([second, third], "nothing was taken again").toEqual([null, null]);
+});
+
+it("a handle is resumed while a majority has kept its lease all the time", async () => {
+  await using trial = await RedlockTrial.start(3);
+  const [a, b] = [await trial.open(), await trial.open()];
+  const lease = await a.locks.mutex("m").acquire({ transferable: true });
+  await waitUntil(async () => (await trial.values("m")).every((value) => value !== null), {
+    what: "all nodes voted",
+  });
+  const handle = lease.detach();
+  await trial.server(2).ask("DEL", "m");
+  const resumed = await b.locks.resume(handle);
+  assert.equal(resumed?.token, lease.token);
+  // From then on it is renewed as any other, and spreads out again.
+  await resumed?.renew();
+  await waitUntil(async () => (await trial.values("m"))[2] !== null, { what: "a repair" });
+  assert.equal(await resumed?.release(), true);
+});
+
+it("a revocation that nobody heard is told as soon as nodes show another holder", async () => {
+  await using trial = await RedlockTrial.start(3);
+  const [a, b] = [await trial.open({ proxied: true }), await trial.open()];
+  await a.locks.mutex("warm").run(() => {});
+  const lease = await a.locks.mutex("m").acquire({ ttlMs: 60_000 });
+  for (const proxy of a.proxies) proxy.cut();
+  assert.equal(await b.locks.revoke("m", { token: lease.token, reason: "test" }), true);
+  // It covers the mark that the revocation left.
+  const next = await b.locks.mutex("m").acquire();
+  await waitUntil(async () => new Set(await trial.values("m")).size === 1, {
+    what: "all nodes voted",
+  });
+  lease.assertHeld();
+  await Promise.all(a.proxies.map((proxy) => proxy.heal()));
+  // Long before its next renewal.
+  const isTold = await Promise.race([
+    new Promise((resolve) => lease.signal.addEventListener("abort", () => resolve(true))),
+    sleep(10_000, false, { ref: false }),
+  ]);
+  expect(isTold).toBe(true);
+  assert.ok(lease.signal.reason instanceof LeaseLostError);
+  expect(lease.signal.reason.reason).toBe("replaced");
+  assert.equal(await next.release(), true);
+});
+
+it("who gives up is not kept waiting by nodes that are asked how long leases may be", async () => {
+  await using trial = await RedlockTrial.start(3);
+  const { locks } = await trial.open({ nodeTimeoutMs: 400 });
+  await locks.mutex("warm").run(() => {});
+  const silent = [trial.server(1), trial.server(2)];
+  await Promise.all(silent.map((server) => server.pause()));
+  try {
+    const startMs = performance.now();
+    // Who may take turns waits in this process, and would not notice.
+    const options = { ttlMs: 90_000, waitMs: 50, fairness: "strict" } as const;
+    const waiting = locks.mutex("m").acquire(options);
+    await assert.rejects(waiting, AcquireTimeoutError);
+    // Five times the time of a node is what they have to answer that.
+    expect(performance.now() - startMs).toBeLessThan(1_000);
+  } finally {
+    await Promise.all(silent.map((server) => server.resume()));
+  }
+});
