@@ -9,6 +9,7 @@ import { events } from "../publish.js";
 import type { Request } from "../rules/fits.js";
 import { keyOf, type Space } from "../rules/name.js";
 import type { Busy, Claim, Grant, Store } from "../store.js";
+import { type AbortListener, listen, unlisten } from "./abort-listeners.js";
 import { Cohort, type CohortDuties } from "./cohort.js";
 import { decodeHandle } from "./handle.js";
 import type { Tenant } from "./hold.js";
@@ -297,14 +298,16 @@ function unlessAborted(
   signal: AbortSignal,
 ): Promise<HeldLease | Busy> {
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      reject(signal.reason);
-      asked.then(
-        (outcome) => "type" in outcome || outcome.release(),
-        () => {},
-      );
+    const listener: AbortListener = {
+      onAbort() {
+        reject(signal.reason);
+        asked.then(
+          (outcome) => "type" in outcome || outcome.release(),
+          () => {},
+        );
+      },
     };
-    signal.addEventListener("abort", onAbort, { once: true });
-    asked.finally(() => signal.removeEventListener("abort", onAbort)).then(resolve, reject);
+    listen(signal, listener);
+    asked.finally(() => unlisten(signal, listener)).then(resolve, reject);
   });
 }

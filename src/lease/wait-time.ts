@@ -1,6 +1,7 @@
 import type { HolderView, Wait } from "../store.js";
 import type { Port } from "../time/port.js";
 import type { Timer } from "../time/timers.js";
+import { type AbortListener, listen, unlisten } from "./abort-listeners.js";
 
 export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
 
@@ -8,7 +9,7 @@ export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
  * The wait of one acquisition: over by time, by its caller's signal, or because the client closes.
  * It sets no timer and hears no signal until somebody asks to be told.
  */
-export class WaitTime implements Wait {
+export class WaitTime implements Wait, AbortListener {
   readonly untilMs: number;
   readonly #port: Port;
   readonly #signal: AbortSignal | undefined;
@@ -48,12 +49,12 @@ export class WaitTime implements Wait {
     if (this.#isArmed) return;
     this.#isArmed = true;
     if (this.#signal?.aborted) return this.end("signal");
-    this.#signal?.addEventListener("abort", this, { once: true });
+    if (this.#signal) listen(this.#signal, this);
     if (this.untilMs !== Number.POSITIVE_INFINITY) this.#sleep();
   }
 
   /** Its caller's signal aborted. */
-  handleEvent(): void {
+  onAbort(): void {
     this.end("signal");
   }
 
@@ -75,7 +76,7 @@ export class WaitTime implements Wait {
     this.#listener = undefined;
     if (!this.#isArmed) return;
     this.#timer?.cancel();
-    this.#signal?.removeEventListener("abort", this);
+    if (this.#signal) unlisten(this.#signal, this);
   }
 
   #sleep(): void {
