@@ -16,7 +16,9 @@ export const contention: Question = {
   about: "Everybody wants the same lock, and nobody keeps it: the price of contention.",
   unit: "grants/s",
   better: "higher",
-  reason: "Every change of process costs two transactions on the same file.",
+  reason:
+    "A change of process is two transactions, a message and the waking of a process, and no " +
+    "part of it is long; the 32 turns in between take a tenth of the time.",
   rounds: 3,
   startsFresh: true,
   async contestants(isQuick) {

@@ -24,7 +24,8 @@ export const handoff: Question = {
   better: "lower",
   reason:
     "A handoff is a transaction, a message and a transaction of the next holder, who " +
-    "confirms before it runs; all of them cold. The round trip alone has none of that.",
+    "confirms before it runs; all of them after a pause, in code that ran a few hundred times, " +
+    "each some ten times slower than in a loop. The round trip alone has none of that.",
   rounds: 7,
   startsFresh: true,
   async contestants(isQuick) {

@@ -1,4 +1,4 @@
-import { openSqlite } from "../../src/stores/file/sqlite.js";
+import { begin, commit, openSqlite } from "../../src/stores/file/sqlite.js";
 import type { Locker } from "../turns.js";
 
 const READ = "SELECT body FROM name WHERE key = ?";
@@ -11,11 +11,11 @@ export function openRawSqlite(path: string): Locker {
   database.exec("PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF");
   database.exec("CREATE TABLE IF NOT EXISTS name (key TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID");
   const step = (name: string, isTaken: boolean, sql: string, values: string[]): void => {
-    database.exec("BEGIN IMMEDIATE");
+    begin(database);
     const row = database.get(READ, [name]);
     if ((row !== undefined) !== isTaken) throw new Error("the raw pair met contention");
     database.run(sql, values);
-    database.exec("COMMIT");
+    commit(database);
   };
   return {
     acquire: async (name) => {

@@ -87,6 +87,21 @@ describe("a process stopped inside a transaction", () => {
     await holder[Symbol.asyncDispose]();
   });
 
+  it("keeps no release from taking place when it goes on", async () => {
+    const locks = open();
+    const lease = await locks.mutex("x").acquire();
+    await using holder = startProcess(new URL("./file-transaction.mjs", import.meta.url), {
+      args: [path],
+    });
+    await holder.receive();
+    const releasing = lease.release();
+    await holder.send({});
+    expect(await releasing).toBe(true);
+    const next = await locks.mutex("x").tryAcquire();
+    expect(await next?.release()).toBe(true);
+    expect((await locks.inspect("x")).holders).toEqual([]);
+  });
+
   it("in the middle of taking a lock, is named as well, and goes on unharmed", async () => {
     await using locker = startProcess(new URL("./file-locker.mjs", import.meta.url), {
       args: [path],

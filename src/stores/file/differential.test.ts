@@ -104,19 +104,15 @@ it.each(SHAPES.map((shape, index) => [index, shape] as const))(
     const tokens: number[] = [];
     const soleHolds = new SoleHolds();
     let atOnce = 0;
-    const releaseAtOnce = ([only, ...others]: readonly Command[], at: Instant): Reply[] | null => {
-      if (only?.type !== "release" || others.length > 0) return null;
-      const reply = soleHolds.release(only, at, database);
-      if (reply) atOnce += 1;
-      return reply && [reply];
-    };
-    const throughLedger = (batch: readonly Command[], at: Instant): Reply[] => {
+    const execute = (batch: readonly Command[], at: Instant): readonly Reply[] => {
       const ledger = new FileLedger(database, "space", at, (push) => {
         pushes.file.push(push);
         return push.client !== unreachable;
       });
       begin(database);
-      const replies = batch.map((command) => ledger.execute(command));
+      const released = soleHolds.release(batch, at, database);
+      if (released) atOnce += 1;
+      const replies = released ?? batch.map((command) => ledger.execute(command));
       ledger.save();
       commit(database);
       for (const { key } of batch) {
@@ -134,7 +130,7 @@ it.each(SHAPES.map((shape, index) => [index, shape] as const))(
       );
       const expected: Reply[] = batch.map((command) => memory.execute(command, at));
 
-      const replies = releaseAtOnce(batch, at) ?? throughLedger(batch, at);
+      const replies = execute(batch, at);
       expect({ step, batch, replies }).toEqual({ step, batch, replies: expected });
       expect(pushes.file).toEqual(pushes.memory);
       for (const push of pushes.memory) {

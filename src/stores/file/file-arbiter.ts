@@ -1,5 +1,5 @@
 import { ClosedError } from "../../errors.js";
-import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
+import type { Command, Instant, Push, Reply, View } from "../../rules/ledger-command.js";
 import type { Traits } from "../../store.js";
 import type { Port } from "../../time/port.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
@@ -8,6 +8,7 @@ import { LockFile } from "./lock-file.js";
 import { machinePort } from "./machine-port.js";
 import { quarantineReply } from "./quarantine-reply.js";
 import { SoleHolds } from "./sole-holds.js";
+import type { Sqlite } from "./sqlite.js";
 import { StepBack } from "./step-back.js";
 import { Quarantine } from "./takeover.js";
 
@@ -32,6 +33,8 @@ const SWEEP_ON_MS = 50;
 const SWEEPERS = 16;
 /** Who holds a lock for longer wants to hear of a revocation; who waits, listens at once. */
 const LISTEN_MS = 100;
+
+type Work<T> = (ledger: FileLedger, database: Sqlite, at: Instant) => T;
 
 interface Outcome<T> {
   readonly nowUs: number;
@@ -70,8 +73,6 @@ export class FileArbiter implements Arbiter {
 
   execute(_shard: string, commands: readonly Command[]): Execution | Promise<Execution> {
     if (commands.length === 0) return { nowUs: this.#nowUs(), node: "", replies: [] };
-    const execution = this.#releaseAtOnce(commands);
-    if (execution) return execution;
     const isFree = this.#stepBack.before(commands);
     return isFree ? isFree.then(() => this.#execute(commands)) : this.#execute(commands);
   }
@@ -123,7 +124,8 @@ export class FileArbiter implements Arbiter {
   #execute(commands: readonly Command[]): Execution | Promise<Execution> {
     try {
       const outcome = this.#transact(
-        (ledger) => this.#executeAll(ledger, commands),
+        (ledger, database, at) =>
+          this.#soleHolds.release(commands, at, database) ?? this.#executeAll(ledger, commands),
         commands.some(({ type }) => type !== "release" && type !== "confirm"),
       );
       if (!(outcome instanceof Promise)) return this.#finish(commands, outcome);
@@ -136,7 +138,7 @@ export class FileArbiter implements Arbiter {
     }
   }
 
-  #executeAll(ledger: FileLedger, commands: readonly Command[]): Reply[] {
+  #executeAll(ledger: FileLedger, commands: readonly Command[]): readonly Reply[] {
     const replies = commands.map((command) => ledger.execute(command));
     // Before anybody can see the waiter: one without a socket would be passed over.
     if (this.#client !== undefined && replies.some(({ type }) => type === "queued")) {
@@ -145,7 +147,7 @@ export class FileArbiter implements Arbiter {
     return replies;
   }
 
-  #transact<T>(work: (ledger: FileLedger) => T, anew = true): Outcome<T> | Promise<Outcome<T>> {
+  #transact<T>(work: Work<T>, anew = true): Outcome<T> | Promise<Outcome<T>> {
     const file = this.#file();
     return file.transact((database, at) => {
       const pushes: Push[] = [];
@@ -154,7 +156,7 @@ export class FileArbiter implements Arbiter {
         pushes.push(push);
         return true;
       });
-      const result = work(ledger);
+      const result = work(ledger, database, at);
       ledger.save();
       return { nowUs: at.us, result, pushes, ledger };
     }, anew);
@@ -170,16 +172,6 @@ export class FileArbiter implements Arbiter {
     const hold = result.length === 1 && result[0]?.type === "granted" && ledger.soleHold(key);
     if (hold) this.#soleHolds.add(key, hold);
     return { nowUs, node: "", replies: result };
-  }
-
-  /** The release of a name that nobody came for since. */
-  #releaseAtOnce(commands: readonly Command[]): Execution | undefined {
-    const [only, ...others] = commands;
-    if (only?.type !== "release" || others.length > 0) return undefined;
-    return this.#opened?.attempt((database, at) => {
-      const reply = this.#soleHolds.release(only, at, database);
-      return reply ? { nowUs: at.us, node: "", replies: [reply] } : undefined;
-    });
   }
 
   #tell(pushes: readonly Push[]): void {

@@ -109,22 +109,6 @@ export class LockFile {
     return turn;
   }
 
-  /**
-   * Runs `work`, one statement that is a transaction by itself, on the file that was seen last;
-   * undefined where that is not possible at once.
-   */
-  attempt<T>(work: Work<T>): T | undefined {
-    const opened = this.#opened;
-    if (!opened || !this.#isChecked || this.#waiting > 0) return undefined;
-    try {
-      return work(opened.database, instant());
-    } catch (error) {
-      if (isBusy(error)) return undefined;
-      this.#close();
-      throw storeError(error, this.path);
-    }
-  }
-
   /** Whether the event loop has had no turn for too long, because every answer came at once. */
   #isTurnOver(): boolean {
     const nowMs = machinePort.clock.nowMs();

@@ -1,4 +1,4 @@
-import type { Instant, Release, Reply } from "../../rules/ledger-command.js";
+import type { Command, Instant, Reply } from "../../rules/ledger-command.js";
 import type { Here } from "./name-record.js";
 import type { Sqlite } from "./sqlite.js";
 
@@ -16,7 +16,7 @@ const MOST = 64;
 
 /**
  * The names that this process was granted while nobody else was there. Most are released before
- * anybody comes, and that takes one statement without a look: it removes the row if it still says
+ * anybody comes, and then there is nothing to read: one statement removes the row if it still says
  * what this process wrote. Who else has been there since has changed it, for it names the owner.
  */
 export class SoleHolds {
@@ -31,13 +31,19 @@ export class SoleHolds {
     }
   }
 
-  /** What the ledger would answer; null when it has to be asked. */
-  release({ key, owner, tombstoneUs, keep }: Release, at: Instant, database: Sqlite): Reply | null {
+  /**
+   * Within a transaction: what the ledger would do and answer; null when it has to be asked, and
+   * nothing was done.
+   */
+  release(commands: readonly Command[], at: Instant, database: Sqlite): readonly Reply[] | null {
+    const [only] = commands;
+    if (only?.type !== "release" || commands.length > 1) return null;
+    const { key, owner, tombstoneUs, keep } = only;
     const hold = this.#holds.get(key);
     if (hold?.owner !== owner) return null;
     this.#holds.delete(key);
     if (keep || tombstoneUs > at.us || hold.expiryUs <= at.us) return null;
     if (database.change(DELETE_SAME, [...hold.here, hold.body]) === 0) return null;
-    return { type: "released", held: true, claimUs: 0 };
+    return [{ type: "released", held: true, claimUs: 0 }];
   }
 }

@@ -58,13 +58,16 @@ export function openSqlite(path: string): Sqlite {
   return shared[SHARED](path);
 }
 
-/** Nobody else writes until the end of it: it fails where somebody else is in one. */
+/**
+ * Nobody else writes until the end of it: it fails where somebody else is in one. Not prepared: a
+ * prepared statement that met somebody else stays in progress, and then nothing can be committed.
+ */
 export function begin(database: Sqlite): void {
-  database.run("BEGIN IMMEDIATE", []);
+  database.exec("BEGIN IMMEDIATE");
 }
 
 export function commit(database: Sqlite): void {
-  database.run("COMMIT", []);
+  database.exec("COMMIT");
 }
 
 /** Runs `work` in a transaction of its own. */
