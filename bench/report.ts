@@ -67,16 +67,16 @@ ${all[0] ? machine(all[0]) : ""}
 `;
 }
 
-/** A line when the best of the other packages has the better figure, or the same. */
+/** A line when the best of the other packages has the better figure. */
 function comparison(result: Result): string[] {
   const { question, standings } = result;
   const [ours, peer] = (["holdfast", "peer"] as const).map((role) =>
     bestOf(role, question.better, standings),
   );
   if (!ours || !peer || Number.isNaN(peer.median)) return [];
-  const isAhead =
-    question.better === "lower" ? ours.median < peer.median : ours.median > peer.median;
-  if (isAhead) return [];
+  const isNotBehind =
+    question.better === "lower" ? ours.median <= peer.median : ours.median >= peer.median;
+  if (isNotBehind) return [];
   const figures = [ours, peer].map(({ name, median }) => `${name} ${figure(median)}`);
   return [`- ${nameOf(result)}: ${figures.join(", ")} ${question.unit}.`];
 }
