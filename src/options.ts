@@ -5,46 +5,47 @@ import type { Meta, Traits } from "./store.js";
 
 /**
  * What an acquisition may be told. Every factory takes the same as defaults, as its last argument.
+ * An option that is `undefined` is not given.
  */
 export interface AcquireOptions {
   /** How long the store keeps the grant without a renewal. Default 30 000; least: the store's. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /**
    * Keep the lease renewed (every third of `ttlMs`) until it is released. Default true. With false
    * the lease is fixed: choose `ttlMs` above the longest run of the work.
    */
-  readonly renew?: boolean;
+  readonly renew?: boolean | undefined;
   /** The lease ends here whatever happens. Default: no end. */
-  readonly maxHoldMs?: number;
+  readonly maxHoldMs?: number | undefined;
   /**
    * `signal` aborts this long before the deadline, so that work can wind down while the lease still
    * holds. Default 0; below half of `ttlMs`.
    */
-  readonly graceMs?: number;
+  readonly graceMs?: number | undefined;
   /** How long `acquire` and `run` wait. Default `Infinity`. Over: `AcquireTimeoutError`. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /**
    * The longest silence of the store that an acquire endures before `StoreError`. Default 10 000.
    */
-  readonly storeTimeoutMs?: number;
+  readonly storeTimeoutMs?: number | undefined;
   /** Cancels the wait, never the hold; `acquire` rejects with its reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Permits of a semaphore to take. Default 1; at most its limit. */
-  readonly weight?: number;
+  readonly weight?: number | undefined;
   /** A small JSON object for whoever looks at the lock. `host`, `pid` and `label` are filled in. */
-  readonly meta?: Meta;
+  readonly meta?: Meta | undefined;
   /** A nested `run` or `acquire` of the same lock joins the outer `run`. Default false. */
-  readonly reentrant?: boolean;
+  readonly reentrant?: boolean | undefined;
   /**
    * `"bounded"` (default): waiters of one process may take turns on one grant, at most
    * `cohortLimit` in a row while another process waits. `"strict"`: first come, first served,
    * across all processes.
    */
-  readonly fairness?: "bounded" | "strict";
+  readonly fairness?: "bounded" | "strict" | undefined;
   /** See `fairness`. Default 32. */
-  readonly cohortLimit?: number;
+  readonly cohortLimit?: number | undefined;
   /** The lease gets a `handle` by which another process may resume it. Default false. */
-  readonly transferable?: boolean;
+  readonly transferable?: boolean | undefined;
 }
 
 /**

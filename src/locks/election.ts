@@ -15,9 +15,9 @@ export interface Leader {
 }
 
 export interface ObserveOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** How often to look. Default 1 000. */
-  readonly everyMs?: number;
+  readonly everyMs?: number | undefined;
 }
 
 /** One leader among all who campaign, first come first served. */

@@ -79,6 +79,13 @@ describe("a nested call", () => {
     });
   });
 
+  it("whose signal has aborted joins nothing", async () => {
+    await mutex.run(async () => {
+      const signal = AbortSignal.abort("enough");
+      await expect(mutex.acquire({ signal })).rejects.toBe("enough");
+    });
+  });
+
   it("keeps the lock when it outlives the run around it, until it is released", async () => {
     let inner: Lease | undefined;
     await mutex.run(async () => {

@@ -155,6 +155,7 @@ function openAround(): Scope | undefined {
 /** The lease of the open `run` around this call, if the call may join it. Throws if it was lost. */
 export function joinScope(client: Client, target: Target, options: Options): JoinedLease | null {
   if (!options.reentrant || !scopes) return null;
+  options.signal?.throwIfAborted();
   for (let scope = scopes.getStore(); scope; scope = scope.outer) {
     const { space, name, mode } = scope.target;
     // What was given back before the end of its run protects nobody: whoever asks gets a new one.
