@@ -21,7 +21,7 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: votes for a lower ballot count",
-    firstSeed: 360,
+    firstSeed: 560,
     file: ACQUISITION,
     find: "const round = this.#vote(claim, ballot);",
     replace: `const round = this.#vote(claim, ballot);
@@ -57,6 +57,13 @@ export const quorum: readonly Mutant[] = [
     file: "stores/redlock/renewals.js",
     find: "deadlineOf(poll.answers, poll.sentMs, ",
     replace: "deadlineOf(poll.answers, this.#around.port.clock.nowMs(), ",
+  },
+  {
+    title: "quorum: a deadline is that of the node that keeps it longest",
+    firstSeed: 240,
+    file: BALLOT,
+    find: "return ends[majorityOf(votes.length) - 1] ??",
+    replace: "return ends[0] ??",
   },
   {
     title: "quorum: a late grant is kept",

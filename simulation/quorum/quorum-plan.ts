@@ -24,12 +24,15 @@ export function quorumPlan(plan: Plan): Plan {
   const crowd = new Chance(plan.seed, "quorum crowd");
   const isCrowded = crowd.isLucky(0.4);
   const style: Partial<Plan> = { tasks: crowd.whole(4, 8), strict: 0, thinkParts: [0.003, 0.1] };
+  // A renewal for much longer that reaches a few nodes alone makes ends far apart.
+  const isFarApart = !isCrowded && crowd.isLucky(0.25);
   const isTroubled = !["clear", "busy"].includes(profile);
   // Holders on a bare majority show what a node that restarts has to know.
   const loss = profile === "restart" ? chance.pick([0.05, 0.15]) : plan.weather.loss;
   return {
     ...plan,
     ...(isCrowded ? style : {}),
+    renewalParts: isFarApart ? [3] : plan.renewalParts,
     profile,
     nodes: chance.pick([3, 3, 4, 5]),
     names: ["a"],
