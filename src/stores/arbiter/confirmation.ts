@@ -1,5 +1,5 @@
 import type { Confirm, PushedGrant } from "../../rules/ledger-command.js";
-import { marginMs } from "../../rules/margin.js";
+import { deadlineMs } from "../../rules/margin.js";
 import type { ArbiterGrant } from "./arbiter-grant.js";
 import type { Answer } from "./channel.js";
 import type { Surroundings } from "./surroundings.js";
@@ -71,6 +71,6 @@ export class Confirmation {
   }
 
   #deadlineOf(sentMs: number, remainingUs: number): number {
-    return sentMs + remainingUs / 1000 - marginMs(this.#claimant.ttlMs);
+    return deadlineMs(sentMs, remainingUs / 1000, this.#claimant.ttlMs);
   }
 }
