@@ -5,20 +5,20 @@ export const family: readonly Mutant[] = [
   {
     title: "deadline from the reply",
     file: "stores/arbiter/acquisition.js",
-    find: "this.accept(reply, deadlineMs(sentMs,",
-    replace: "this.accept(reply, deadlineMs(this.#around.port.clock.nowMs(),",
+    find: "this.accept(reply, deadlineOf(sentMs,",
+    replace: "this.accept(reply, deadlineOf(this.#around.port.clock.nowMs(),",
   },
   {
     title: "deadline from the ttl after a repeat",
     file: "stores/arbiter/acquisition.js",
-    find: "this.accept(reply, deadlineMs(sentMs, reply.remainingUs / 1000,",
-    replace: "this.accept(reply, deadlineMs(sentMs, this.#claim.ttlMs,",
+    find: "this.accept(reply, deadlineOf(sentMs, reply.remainingUs / 1000,",
+    replace: "this.accept(reply, deadlineOf(sentMs, this.#claim.ttlMs,",
   },
   {
     title: "deadline of a renewal from its reply",
     file: "stores/arbiter/renewals.js",
-    find: "grant.extend(deadlineMs(sentMs,",
-    replace: "grant.extend(deadlineMs(this.#port.clock.nowMs(),",
+    find: "grant.extend(deadlineOf(sentMs,",
+    replace: "grant.extend(deadlineOf(this.#port.clock.nowMs(),",
   },
   {
     title: "no margin",

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { deadlineMs, marginMs } from "./margin.js";
+import { deadlineOf, marginMs } from "./margin.js";
 
 it("is 1 % of the length and 2 ms", () => {
   expect(marginMs(0)).toBe(2);
@@ -15,6 +15,6 @@ it("covers two clocks that run 1 % apart", () => {
 });
 
 it("leaves what is left of a grant, and never more than was asked for", () => {
-  expect(deadlineMs(1_000, 10_000, 30_000)).toBe(1_000 + 10_000 - marginMs(30_000));
-  expect(deadlineMs(1_000, 150_000, 30_000)).toBe(1_000 + 30_000 - marginMs(30_000));
+  expect(deadlineOf(1_000, 10_000, 30_000)).toBe(1_000 + 10_000 - marginMs(30_000));
+  expect(deadlineOf(1_000, 150_000, 30_000)).toBe(1_000 + 30_000 - marginMs(30_000));
 });

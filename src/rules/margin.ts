@@ -10,6 +10,6 @@ export function marginMs(lengthMs: number): number {
  * Until when to believe in a grant of which a request, sent at `sentMs`, found so much left. More
  * than was ever asked for is the doing of a clock that was set back, and may be undone.
  */
-export function deadlineMs(sentMs: number, remainingMs: number, ttlMs: number): number {
+export function deadlineOf(sentMs: number, remainingMs: number, ttlMs: number): number {
   return sentMs + Math.min(remainingMs, ttlMs) - marginMs(ttlMs);
 }

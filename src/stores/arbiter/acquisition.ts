@@ -10,7 +10,7 @@
  */
 import { StoreError } from "../../errors.js";
 import type { Acquire, PushedGrant } from "../../rules/ledger-command.js";
-import { deadlineMs, marginMs } from "../../rules/margin.js";
+import { deadlineOf, marginMs } from "../../rules/margin.js";
 import type { Busy, Claim, Grant, HolderView, MarkView, Wait } from "../../store.js";
 import type { Timer } from "../../time/timers.js";
 import { ArbiterGrant } from "./arbiter-grant.js";
@@ -221,7 +221,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, Listener {
     switch (reply.type) {
       case "granted":
         this.#entered = true;
-        this.accept(reply, deadlineMs(sentMs, reply.remainingUs / 1000, this.#claim.ttlMs));
+        this.accept(reply, deadlineOf(sentMs, reply.remainingUs / 1000, this.#claim.ttlMs));
         return;
       case "queued":
         this.#entered = true;

@@ -1,5 +1,5 @@
 import type { Confirm, PushedGrant } from "../../rules/ledger-command.js";
-import { deadlineMs } from "../../rules/margin.js";
+import { deadlineOf } from "../../rules/margin.js";
 import type { ArbiterGrant } from "./arbiter-grant.js";
 import type { Answer } from "./channel.js";
 import type { Surroundings } from "./surroundings.js";
@@ -71,6 +71,6 @@ export class Confirmation {
   }
 
   #deadlineOf(sentMs: number, remainingUs: number): number {
-    return deadlineMs(sentMs, remainingUs / 1000, this.#claimant.ttlMs);
+    return deadlineOf(sentMs, remainingUs / 1000, this.#claimant.ttlMs);
   }
 }

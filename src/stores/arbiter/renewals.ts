@@ -1,6 +1,6 @@
 import { StoreError } from "../../errors.js";
 import type { Renew } from "../../rules/ledger-command.js";
-import { deadlineMs } from "../../rules/margin.js";
+import { deadlineOf } from "../../rules/margin.js";
 import { keyOf } from "../../rules/name.js";
 import type { Claim, Renewal } from "../../store.js";
 import type { Port } from "../../time/port.js";
@@ -37,7 +37,7 @@ export class Renewals {
         if (BigInt(reply.token) !== grant.token) {
           return { type: "gone", reason: "replaced", detail: "" };
         }
-        grant.extend(deadlineMs(sentMs, reply.remainingUs / 1000, ttlMs));
+        grant.extend(deadlineOf(sentMs, reply.remainingUs / 1000, ttlMs));
         return { type: "renewed", waiting: reply.waiting };
       case "gone":
         return reply;
@@ -49,16 +49,16 @@ export class Renewals {
   /** The grant of another client, known by its claim and token; null when it is gone. */
   async resume(claim: Claim, token: bigint): Promise<ArbiterGrant | null> {
     const key = keyOf(claim.space, claim.name);
-    const limitMs = this.#port.clock.nowMs() + claim.storeTimeoutMs;
-    const { reply, sentMs } = await this.#send(key, claim.owner, claim.ttlMs, limitMs);
+    const untilMs = this.#port.clock.nowMs() + claim.storeTimeoutMs;
+    const { reply, sentMs } = await this.#send(key, claim.owner, claim.ttlMs, untilMs);
     if (reply.type !== "renewed" || BigInt(reply.token) !== token) return null;
-    const untilMs = deadlineMs(sentMs, reply.remainingUs / 1000, claim.ttlMs);
-    if (this.#port.clock.exactMs() >= untilMs) return null;
+    const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, claim.ttlMs);
+    if (this.#port.clock.exactMs() >= deadlineMs) return null;
     // Nobody here knows how its acquire was answered, but it was sent before this: no copy of it
     // acts for longer than one that would be sent now.
     const windowMs = Math.min(claim.ttlMs, claim.storeTimeoutMs);
     const tombstoneUs = this.#channel.time(key).storeUs(sentMs + windowMs) + 1;
-    const grant = new ArbiterGrant(claim, key, reply, untilMs, tombstoneUs);
+    const grant = new ArbiterGrant(claim, key, reply, deadlineMs, tombstoneUs);
     this.#grants.adopt(grant);
     return grant;
   }
@@ -66,13 +66,14 @@ export class Renewals {
   /** A revocation may have gone unheard; to confirm once more changes nothing, but tells. */
   async lookAfter(grant: ArbiterGrant): Promise<void> {
     try {
-      const { key, claim } = grant;
+      // Read now: the loss ends it.
+      const { key, claim, deadlineMs } = grant;
       const confirm = { type: "confirm", key, owner: claim.owner } as const;
       const { reply } = await this.#channel.send(confirm);
       if (reply.type !== "gone") return;
       this.#grants.lose(grant, reply.reason, reply.detail);
       // A store that lost the grant may have lost its token: a renewal, in vain, carries it there.
-      if (reply.reason !== "revoked") await this.#send(key, claim.owner, 0, grant.deadlineMs);
+      if (reply.reason !== "revoked") await this.#send(key, claim.owner, 0, deadlineMs);
     } catch {
       // It was only a look: renewals ask again, too.
     }
