@@ -5,8 +5,10 @@ import { inspect, promisify } from "node:util";
 import { Redis } from "ioredis";
 import { createClient, RESP_TYPES } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { connect } from "../../src/connect.js";
 import { StoreError } from "../../src/errors.js";
 import { channels } from "../../src/events.js";
+import { onFreePorts } from "../servers/free-port.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { type Client, Trial } from "./redis-trial.js";
 
@@ -134,3 +136,16 @@ test("a list does not wait for ever for a server that is silent", async () => {
     server.resume();
   }
 }, 10_000);
+
+test("a URL that leads nowhere says why", async () => {
+  const port = await onFreePorts(1, async ([free = 0]) => free);
+  const why = `No Redis answers at 127.0.0.1:${port}: .*ECONNREFUSED`;
+  await expect(connect(`redis://127.0.0.1:${port}`)).rejects.toThrow(new RegExp(why));
+}, 15_000);
+
+test("a URL with a user that is not known is refused at once", async () => {
+  const url = `redis://nobody:wrong@127.0.0.1:${server.port}`;
+  const startMs = performance.now();
+  await expect(connect(url)).rejects.toThrow(/check the client's user name and password/);
+  expect(performance.now() - startMs).toBeLessThan(3_000);
+});

@@ -42,7 +42,7 @@ export async function openClient(
   const target = parse(url);
   // Bundlers accept a missing module only where its failure is handled right here.
   const ioredis = (await import("ioredis" as string).catch(() => null)) as IoredisModule | null;
-  if (ioredis) return openIoredis(ioredis, target);
+  if (ioredis) return await openIoredis(ioredis, target, connects);
   const redis = (await import("redis" as string).catch(() => null)) as RedisModule | null;
   if (redis) return await openNodeRedis(redis, target, connects);
   throw new InvalidOptionError("url", url.protocol, "needs the package ioredis or redis installed");
@@ -92,7 +92,11 @@ interface IoredisModule {
   readonly Cluster: Constructor;
 }
 
-async function openIoredis(module: IoredisModule, target: Target): Promise<OpenedClient> {
+async function openIoredis(
+  module: IoredisModule,
+  target: Target,
+  connects: "first" | "later",
+): Promise<OpenedClient> {
   const { kind, nodes, master, database: db, username, password, tls } = target;
   const access = { username, password, ...(tls ? { tls: {} } : {}) };
   const client =
@@ -102,8 +106,6 @@ async function openIoredis(module: IoredisModule, target: Target): Promise<Opene
         ? new module.Redis({ sentinels: nodes, name: master, db, ...access })
         : new module.Redis({ ...nodes[0], db, ...access });
   if (!isIoredis(client)) throw unusable("ioredis");
-  // The calls themselves tell what is wrong.
-  client.on("error", () => {});
   const unref = (connection: unknown): void => {
     const { stream } = connection as { stream?: { unref?(): unknown } };
     stream?.unref?.();
@@ -111,7 +113,10 @@ async function openIoredis(module: IoredisModule, target: Target): Promise<Opene
   client.on("connect", () => unref(client));
   client.on("+node", (node) => (node as Ioredis).on("connect", () => unref(node)));
   const opened = client as unknown as { disconnect(): void };
-  return { client, close: async () => opened.disconnect() };
+  const close = async (): Promise<void> => opened.disconnect();
+  const connected = new Promise<void>((resolve) => client.on("ready", () => resolve()));
+  await settle({ client, close }, connected, nodes, connects);
+  return { client, close };
 }
 
 interface RedisModule {
@@ -148,30 +153,47 @@ async function openNodeRedis(
             nodeClientOptions: options,
           })
         : module.createClient({ ...options, socket: { ...nodes[0], ...socket } });
-  client.on("error", () => {});
   const close = async (): Promise<void> => void (await client.destroy());
-  const connected = client.connect();
-  if (connects === "later") {
-    // The calls themselves tell what is wrong.
-    connected.catch(() => {});
-  } else {
-    try {
-      await within(systemTimers, CONNECT_LIMIT_MS, connected);
-    } catch (cause) {
-      // It would go on trying for ever.
-      await close().catch(() => {});
-      throw unreachable(nodes, cause);
-    }
-  }
+  await settle({ client, close }, client.connect(), nodes, connects);
   client.unref?.();
   for (const node of client.masters ?? []) node.client?.unref();
   return { client, close };
 }
 
+/** Where it has to be connected first: says why it is not, and ends what would go on for ever. */
+async function settle(
+  { client, close }: OpenedClient,
+  connected: Promise<unknown>,
+  nodes: readonly Address[],
+  connects: "first" | "later",
+): Promise<void> {
+  let trouble: unknown;
+  const refused = new Promise<never>((_, reject) => {
+    client.on("error", (error) => {
+      trouble = error;
+      if (!storeError(error).retryable) reject(error);
+    });
+  });
+  const settled = Promise.race([connected, refused]);
+  if (connects === "later") {
+    // The calls themselves tell what is wrong.
+    settled.catch(() => {});
+    return;
+  }
+  try {
+    await within(systemTimers, CONNECT_LIMIT_MS, settled);
+  } catch (cause) {
+    await close().catch(() => {});
+    throw cause instanceof TimeLimitError
+      ? unreachable(nodes, trouble ?? cause)
+      : storeError(cause);
+  }
+}
+
 function unreachable(nodes: readonly Address[], cause: unknown): StoreError {
-  if (!(cause instanceof TimeLimitError)) return storeError(cause);
   const places = nodes.map(({ host: name, port }) => `${name}:${port}`).join(", ");
-  const text = `No Redis answers at ${places}: could not connect within ${CONNECT_LIMIT_MS} ms.`;
+  const why = cause instanceof Error && cause.message ? ` (${cause.message})` : "";
+  const text = `No Redis answers at ${places}: could not connect within ${CONNECT_LIMIT_MS} ms${why}.`;
   return new StoreError(text, { outcome: "not_applied", store: "redis", cause });
 }
 

@@ -117,8 +117,9 @@ export class Acquisition implements Waiter {
         if (await this.#tryEnter(Math.min(CALL_MS, endMs - clock.nowMs()))) return;
       } catch (error) {
         failures += 1;
-        const pauseMs = Math.min(RETRY_MS * failures, LONGEST_RETRY_MS, endMs - clock.nowMs());
-        if (pauseMs <= 0 || isFinal(error)) return this.#fail(error);
+        const pauseMs = Math.min(RETRY_MS * failures, LONGEST_RETRY_MS);
+        // What went wrong says more than a last try that has no time left.
+        if (clock.nowMs() + pauseMs >= endMs || isFinal(error)) return this.#fail(error);
         await new Promise<void>((go) => this.#around.port.timers.after(pauseMs, go, true));
       }
     }
