@@ -13,9 +13,9 @@ export const manyNames: Question = {
   unit: "pairs/s",
   better: "higher",
   reason:
-    "In a batch a pair costs the server about half of what the raw commands do, and the client no " +
-    "longer pays for commands. What is left is the making and collecting of what a lease consists " +
-    "of (claim, acquisition, grant, hold, lease, promises), a thousand of them at a time.",
+    "In a batch a pair costs the server about half of what the raw commands do, and the client " +
+    "no longer pays for commands. What is left is the making and collecting of what a lease " +
+    "consists of (claim, acquisition, grant, hold, lease, promises), a thousand at a time.",
   rounds: 15,
   async contestants(isQuick) {
     const pairsPerTask = isQuick ? 3 : 10;

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 /** States are kept packed; one process alone has nothing to reduce. */
-const CHECKER = ["-O1", "-w", "-DSAFETY", "-DNOREDUCE", "-DCOLLAPSE", "-DMEMLIM=1800"];
+const CHECKER = ["-O1", "-w", "-DSAFETY", "-DNOREDUCE", "-DCOLLAPSE", "-DMEMLIM=3000"];
 const DEEPEST = 100_000;
 
 export interface Check {

@@ -193,7 +193,8 @@ async function settle(
 function unreachable(nodes: readonly Address[], cause: unknown): StoreError {
   const places = nodes.map(({ host: name, port }) => `${name}:${port}`).join(", ");
   const why = cause instanceof Error && cause.message ? ` (${cause.message})` : "";
-  const text = `No Redis answers at ${places}: could not connect within ${CONNECT_LIMIT_MS} ms${why}.`;
+  const limit = `could not connect within ${CONNECT_LIMIT_MS} ms`;
+  const text = `No Redis answers at ${places}: ${limit}${why}.`;
   return new StoreError(text, { outcome: "not_applied", store: "redis", cause });
 }
 

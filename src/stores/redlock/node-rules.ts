@@ -67,7 +67,9 @@ export function vote(node: NodeState, name: string, nowUs: number, request: Vote
     if (lock && ballot === stored) return { type: "granted", remainingMs: leftMs(lock, nowUs) };
     return { type: "too_low", stored };
   }
-  if (ballot > nowUs + YEAR_US) return { type: "too_high", nowUs };
+  // Where one as high is known already, there is nothing left to keep out.
+  const most = Math.max(nowUs + YEAR_US, node.marker?.top ?? 0);
+  if (ballot > most) return { type: "too_high", nowUs };
   take(node, state, nowUs, request, ballot);
   return { type: "granted", remainingMs: ttlMs };
 }

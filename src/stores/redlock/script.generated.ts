@@ -189,7 +189,7 @@ if verb == 'vote' then
     if holder and token == stored then return { 'G', call('PTTL', lock) } end
     return { 'L', whole(stored) }
   end
-  if token > nowUs + YEAR then return { 'A', whole(nowUs) } end
+  if token > max(nowUs + YEAR, known.top) then return { 'A', whole(nowUs) } end
   call('SET', lock, owner, 'PX', ttlMs)
   keep(token, recordKind() .. sub(record, #start + 3))
   raiseTop(known, token)

@@ -3,8 +3,8 @@
 -- to the parts that follow, together with what it has read.
 --
 -- A ballot that is near the highest ones here needs no look at the clock: it is neither a year
--- ahead nor so old that its own time is no measure of how long to keep it. 16 digits compare as
--- text.
+-- ahead of them nor so old that its own time is no measure of how long to keep it. 16 digits
+-- compare as text.
 --
 -- What is sent is packed, since an argument costs both sides more than to cut it up here does.
 --
