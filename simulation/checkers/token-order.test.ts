@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Happening } from "../history.js";
 import { Story } from "./story.js";
 import { checkTokenOrder } from "./token-order.js";
 
@@ -50,5 +51,26 @@ describe("a store that forgot", () => {
   it("is told by a process that knows better", () => {
     const story = again(5).at(3).asks("p/1").at(4).takes("p/1", 5n, 9);
     expect(messages(story)).toEqual(['p/1 asked for "a" after p/0 had 10, and got 5']);
+  });
+});
+
+describe("turns", () => {
+  const turns = (befalls: Happening[]): Story => {
+    const story = new Story().at(0).grants("p/0", 10n, { span: 3 }).at(1);
+    for (const happening of befalls) story.happens(happening);
+    story.at(2).grants("q/0", 20n).asks("q/0").takes("q/0", 20n, 9);
+    return story.at(3).asks("p/1").at(4).takes("p/1", 11n, 9);
+  };
+
+  it("are not taken on a grant after another was made", () => {
+    expect(messages(turns([]))).toEqual(['p/1 asked for "a" after q/0 had 20, and got 11']);
+  });
+
+  it.each<Happening>([
+    { type: "forgot" },
+    { type: "revoked", name: "a", token: 10n },
+    { type: "stepped", byMs: 5_000 },
+  ])("may not know yet that their grant is over: $type", (happening) => {
+    expect(messages(turns([happening]))).toEqual([]);
   });
 });

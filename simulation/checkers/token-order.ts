@@ -7,7 +7,7 @@
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
-import { StoreAccount } from "./store-account.js";
+import { type GrantAccount, StoreAccount } from "./store-account.js";
 import type { Violation } from "./violation.js";
 
 const CHECKER = "token order";
@@ -79,6 +79,22 @@ function isExcused(a: EntryOf<"granted">, b: EntryOf<"granted">, account: StoreA
   return account.hasForgotten(earlier.atMs, later.atMs) && BigInt(later.clockUs) <= earlier.token;
 }
 
+/**
+ * A turn on a grant that the store revoked, forgot or timed out by a jump of its clock before it
+ * made the other one. Who takes it may not know yet; the lower token keeps it out, as it should.
+ */
+function isOvertaken(
+  { granted, revokedMs }: GrantAccount,
+  other: EntryOf<"granted">,
+  account: StoreAccount,
+): boolean {
+  const span = [granted.atMs, other.atMs] as const;
+  if (granted.atMs >= other.atMs) return false;
+  return (
+    revokedMs <= other.atMs || account.hasForgotten(...span) || account.steppedAheadMs(...span) > 0
+  );
+}
+
 function problem(life: HeldLife, earlier: HeldLife[], account: StoreAccount): string | null {
   const { name, token, process, lease } = life.held;
   const grant = account.grantOf(life.held);
@@ -91,6 +107,7 @@ function problem(life: HeldLife, earlier: HeldLife[], account: StoreAccount): st
     // behind.
     const isSeen = wasAhead && held.process === process;
     if (other && !isSeen && isExcused(other, grant.granted, account)) continue;
+    if (other && !isSeen && isOvertaken(grant, other, account)) continue;
     if (held.token === token) return `${lease} and ${held.lease} share the token ${token}`;
     return `${lease} asked for "${name}" after ${held.lease} had ${held.token}, and got ${token}`;
   }
