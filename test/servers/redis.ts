@@ -134,6 +134,13 @@ export async function startReplication({
     const starts = Array.from({ length: count }, () => startReplica(master, { args }));
     const replicas = await startAll(starts);
     const close = () => closeAll([master, ...replicas]);
+    // To be in step is not yet to be heard from: a replica first answers after up to a second.
+    await master.ask("PUBLISH", "replication", "begins");
+    const answered = async (): Promise<boolean> => {
+      const lines = Object.values(await master.info("replication"));
+      return lines.filter((line) => /state=online,offset=[1-9]/.test(line)).length === count;
+    };
+    await waitUntil(answered, { what: `the ${count} replicas answer` });
     return { master, replicas, [Symbol.asyncDispose]: close };
   } catch (error) {
     await master.close();

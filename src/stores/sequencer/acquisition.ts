@@ -112,14 +112,18 @@ export class Acquisition implements Waiter {
   async #enter(): Promise<void> {
     const { clock } = this.#around.port;
     const endMs = clock.nowMs() + this.#claim.storeTimeoutMs;
+    let lastError: unknown;
     for (let failures = 0; !this.#isSettled; ) {
+      const restMs = endMs - clock.nowMs();
+      // What went wrong says more than a last try that has no time left.
+      if (failures > 0 && restMs <= 0) return this.#fail(lastError);
       try {
-        if (await this.#tryEnter(Math.min(CALL_MS, endMs - clock.nowMs()))) return;
+        if (await this.#tryEnter(Math.min(CALL_MS, restMs))) return;
       } catch (error) {
         failures += 1;
-        const pauseMs = Math.min(RETRY_MS * failures, LONGEST_RETRY_MS);
-        // What went wrong says more than a last try that has no time left.
-        if (clock.nowMs() + pauseMs >= endMs || isFinal(error)) return this.#fail(error);
+        lastError = error;
+        if (isFinal(error)) return this.#fail(error);
+        const pauseMs = Math.min(RETRY_MS * failures, LONGEST_RETRY_MS, endMs - clock.nowMs());
         await new Promise<void>((go) => this.#around.port.timers.after(pauseMs, go, true));
       }
     }
