@@ -103,7 +103,14 @@ export class ProxyLink {
     const client = this.#client;
     const upstream = this.#upstream;
     client.on("data", (chunk) => {
-      for (const request of framing.requests(chunk)) {
+      let requests: ReturnType<typeof framing.requests>;
+      try {
+        requests = framing.requests(chunk);
+      } catch {
+        // No client of this server: somebody looks for one that had the port before.
+        return this.close();
+      }
+      for (const request of requests) {
         if (this.#isOver) return;
         this.requests.accept(request.bytes, hooks.judgeRequest(request, this));
       }

@@ -45,6 +45,16 @@ it("passes everything on and counts it", async () => {
   });
 });
 
+it("hangs up on who speaks otherwise, and serves the others", async () => {
+  await using proxy = await proxied("resp");
+  const stranger = connect(proxy.port, "127.0.0.1");
+  stranger.on("error", () => {});
+  stranger.write("GET /members HTTP/1.1\r\n\r\n");
+  await once(stranger, "close");
+  await using client = await RespClient.connect(proxy.port);
+  expect(await client.send("PING")).toBe("PONG");
+});
+
 it("ends one side when the other goes", async () => {
   await using proxy = await proxied();
   const client = await RespClient.connect(proxy.port);

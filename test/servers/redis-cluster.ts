@@ -42,14 +42,18 @@ export class RedisCluster implements AsyncDisposable {
     return Number(await this.#anyNode().server.ask("CLUSTER", "KEYSLOT", key));
   }
 
-  /** The node that owns the slot in the eyes of `observer` (default: of any that runs). */
-  async ownerOf(slot: number, observer: ClusterNode = this.#anyNode()): Promise<ClusterNode> {
-    // Each element: first slot, last slot, master [ip, port, id], replicas.
-    const ranges = (await observer.server.ask("CLUSTER", "SLOTS")) as SlotRange[];
-    const range = ranges.find(([first, last]) => first <= slot && slot <= last);
-    const owner = this.nodes.find((node) => node.id === range?.[2][2]);
-    if (!owner) throw new Error(`slot ${slot} has no owner`);
-    return owner;
+  /** The node that owns the slot, in the eyes of all that run: gossip takes its time. */
+  async ownerOf(slot: number): Promise<ClusterNode> {
+    let agreed: ClusterNode | undefined;
+    await waitUntil(
+      async () => {
+        const [first, ...others] = await this.#ownersOf(slot);
+        agreed = others.every((owner) => owner === first) ? first : undefined;
+        return agreed !== undefined;
+      },
+      { what: `all nodes agree on the owner of slot ${slot}` },
+    );
+    return agreed as ClusterNode;
   }
 
   /**
@@ -82,20 +86,30 @@ export class RedisCluster implements AsyncDisposable {
 
   /** Makes the replica the master of its slots, by agreement; resolves when every node sees it. */
   async failover(replica: ClusterNode, slot: number): Promise<void> {
-    const old = await this.ownerOf(slot, replica);
+    const old = await this.#ownerBy(replica, slot);
     await replica.server.ask("CLUSTER", "FAILOVER", ...(old.server.running ? [] : ["FORCE"]));
     await this.#agree(slot, replica);
   }
 
   async #agree(slot: number, owner: ClusterNode): Promise<void> {
+    await waitUntil(async () => (await this.#ownersOf(slot)).every((node) => node === owner), {
+      what: `all nodes see slot ${slot} on port ${owner.server.port}`,
+    });
+  }
+
+  /** The owner of the slot in the eyes of each node that runs. */
+  #ownersOf(slot: number): Promise<ClusterNode[]> {
     const observers = this.nodes.filter((node) => node.server.running);
-    await waitUntil(
-      async () => {
-        const owners = await Promise.all(observers.map((node) => this.ownerOf(slot, node)));
-        return owners.every((node) => node === owner);
-      },
-      { what: `all nodes see slot ${slot} on port ${owner.server.port}` },
-    );
+    return Promise.all(observers.map((observer) => this.#ownerBy(observer, slot)));
+  }
+
+  async #ownerBy(observer: ClusterNode, slot: number): Promise<ClusterNode> {
+    // Each element: first slot, last slot, master [ip, port, id], replicas.
+    const ranges = (await observer.server.ask("CLUSTER", "SLOTS")) as SlotRange[];
+    const range = ranges.find(([first, last]) => first <= slot && slot <= last);
+    const owner = this.nodes.find((node) => node.id === range?.[2][2]);
+    if (!owner) throw new Error(`slot ${slot} has no owner`);
+    return owner;
   }
 
   #anyNode(): ClusterNode {
