@@ -37,3 +37,21 @@ export function unlisten(signal: AbortSignal, listener: AbortListener): void {
   if (!audience?.listeners.delete(listener)) return;
   if (audience.listeners.size === 0) signal.removeEventListener("abort", audience);
 }
+
+/** The outcome of `asked`, or the signal's reason when that comes first; `onLate` gets the rest. */
+export function unlessAborted<T>(
+  asked: Promise<T>,
+  signal: AbortSignal,
+  onLate: (outcome: T) => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const listener: AbortListener = {
+      onAbort() {
+        reject(signal.reason);
+        asked.then(onLate, () => {});
+      },
+    };
+    listen(signal, listener);
+    asked.finally(() => unlisten(signal, listener)).then(resolve, reject);
+  });
+}

@@ -9,7 +9,7 @@ import { events } from "../publish.js";
 import type { Request } from "../rules/fits.js";
 import { keyOf, type Space } from "../rules/name.js";
 import type { Busy, Claim, Grant, Store } from "../store.js";
-import { type AbortListener, listen, unlisten } from "./abort-listeners.js";
+import { unlessAborted } from "./abort-listeners.js";
 import { Cohort, type CohortDuties } from "./cohort.js";
 import { decodeHandle } from "./handle.js";
 import type { Tenant } from "./hold.js";
@@ -160,7 +160,8 @@ export class Client {
     try {
       const asked = this.#acquire(target, options, wait);
       const { signal } = options;
-      const outcome = await (wait || !signal ? asked : unlessAborted(asked, signal));
+      // Who does not wait is not kept waiting by the store either.
+      const outcome = await (wait || !signal ? asked : unlessAborted(asked, signal, giveBackLate));
       const isLease = !("type" in outcome);
       if (this.#closing) {
         if (isLease) await outcome.release();
@@ -292,22 +293,6 @@ export class Client {
   }
 }
 
-/** Who does not wait is not kept waiting by the store either; what it grants later goes back. */
-function unlessAborted(
-  asked: Promise<HeldLease | Busy>,
-  signal: AbortSignal,
-): Promise<HeldLease | Busy> {
-  return new Promise((resolve, reject) => {
-    const listener: AbortListener = {
-      onAbort() {
-        reject(signal.reason);
-        asked.then(
-          (outcome) => "type" in outcome || outcome.release(),
-          () => {},
-        );
-      },
-    };
-    listen(signal, listener);
-    asked.finally(() => unlisten(signal, listener)).then(resolve, reject);
-  });
+function giveBackLate(outcome: HeldLease | Busy): void {
+  if (!("type" in outcome)) void outcome.release();
 }

@@ -3,7 +3,6 @@ import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { AcquireTimeoutError, InvalidOptionError, LeaseLostError } from "../errors.js";
-import type { AcquireOptions } from "../options.js";
 import type { Lock } from "./lock.js";
 
 let trial: LockTrial;
@@ -95,8 +94,8 @@ describe("waitMs", () => {
 
   it("is that of these locks where a call gives it as undefined", async () => {
     await trial.others.mutex("a").acquire();
-    const options = { waitMs: undefined } as unknown as AcquireOptions;
-    const asked = watch(trial.locks.all(mutexes("a"), { waitMs: 100 }).acquire(options));
+    const set = trial.locks.all(mutexes("a"), { waitMs: 100 });
+    const asked = watch(set.acquire({ waitMs: undefined }));
     await trial.port.advance(200);
     expect(asked.error).toMatchObject({ waitMs: 100 });
   });
