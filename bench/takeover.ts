@@ -1,13 +1,61 @@
 import { once } from "node:events";
-import type { Sample } from "./contest.js";
+import type { Contestant, Question, Sample } from "./contest.js";
 import { endWithParent, forked } from "./forked.js";
 import type { Locker } from "./turns.js";
 
 /** The waiter stands in line by then, and the holder has not renewed yet. */
 const SETTLE_MS = 100;
 
+/** Who takes part: how to open it here, and what its holder is told besides the lock. */
+interface Heir {
+  readonly name: string;
+  readonly role: Contestant["role"];
+  readonly order: object;
+  open(): Locker | Promise<Locker>;
+}
+
+/** The question of every store: a holder dies without a word, how long does it keep the lock. */
+export function crashQuestion(
+  about: Required<Pick<Question, "store" | "rounds" | "close">> & {
+    readonly ttlMs: number;
+    /** How long after the ttl the waiter may have it at the latest. */
+    readonly slackMs: number;
+    readonly holder: URL;
+    heirs(isQuick: boolean): Promise<readonly Heir[]>;
+  },
+): Question {
+  const { store, rounds, close, ttlMs, slackMs, holder, heirs } = about;
+  return {
+    store,
+    name: "crash",
+    title: `a holder is killed (ttl ${ttlMs} ms), until the waiter has the lock`,
+    about: "A holder dies without a word: how long the lock stays with the dead.",
+    unit: "ms",
+    better: "lower",
+    rounds,
+    startsFresh: true,
+    takesLong: true,
+    async contestants(isQuick) {
+      return (await heirs(isQuick)).map(({ name, role, order, open }) => ({
+        name,
+        role,
+        round: async () => {
+          const told = { candidate: name, lock: `${name}:crash`, ttlMs, ...order };
+          return await takeover(holder, told, await open());
+        },
+      }));
+    },
+    goals(of) {
+      const value = of("holdfast").median;
+      const line = ttlMs + slackMs;
+      return [{ text: `at most ${line} ms`, value, isMet: value <= line, line }];
+    },
+    close,
+  };
+}
+
 /** A holder in a process of its own is killed: how long until who waits has the lock. */
-export async function takeover(
+async function takeover(
   holder: URL,
   order: { readonly lock: string },
   locker: Locker,
