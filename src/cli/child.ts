@@ -33,9 +33,9 @@ export class Child {
     } catch {}
   }
 
-  /** TERM, and CONT so that what stands still hears it. */
-  terminate(): void {
-    this.signal("SIGTERM");
+  /** Tells the group to end; CONT lets a stopped process receive the signal. */
+  end(signal: NodeJS.Signals): void {
+    this.signal(signal);
     this.signal("SIGCONT");
   }
 

@@ -5,6 +5,9 @@
  * whole group. Shortly before the deadline KILL ends what is left, so that all of it is gone before
  * the store may grant the lock to another. A lease taken away (revoked) is another's already: the
  * command still gets its grace, since whoever revoked it chose that moment.
+ *
+ * A signal to this process that means "end" goes to the whole group and starts the same grace: a
+ * command that ignores the signal gets KILL when the grace is over.
  */
 import type { LeaseLostError } from "../errors.js";
 import type { Lease } from "../lease/lease.js";
@@ -67,10 +70,17 @@ async function supervise(
   { graceMs, signals, report }: Omit<Surroundings, "env">,
 ): Promise<CommandEnd> {
   const told = new Set<NodeJS.Signals>();
+  let ending: Promise<void> | null = null;
+  // The first signal that means "end" starts the grace; a repeated one does not prolong it.
+  const end = (signal: NodeJS.Signals): void => {
+    told.add(signal);
+    child.end(signal);
+    ending ??= child.endBy(graceEnd(lease, graceMs));
+  };
   const pass = (signal: NodeJS.Signals): void => {
-    if (ENDINGS.has(signal)) told.add(signal);
     report.detail(`${lease.name}: passing ${signal} on`);
-    child.signal(signal);
+    if (ENDINGS.has(signal)) end(signal);
+    else child.signal(signal);
   };
   signals.passTo(pass);
   // What came between the last look and now must not be lost.
@@ -89,14 +99,11 @@ async function supervise(
   const early = code === ExitCode.cannotRun ? guard.killedBy : child.hasBegun ? null : killedBy;
   if (early) told.add(early);
   // Its launching shell was killed, which says nothing about the command: that may still run.
-  else if (killedBy && child.hadTerminal && !isLost) {
-    told.add("SIGTERM");
-    child.terminate();
-  }
+  else if (killedBy && child.hadTerminal && !isLost) end("SIGTERM");
   // What was told to end may need a moment longer than the command itself; the lock stays until
   // then.
   if (isLost) await losing;
-  else if (told.size > 0) await child.endBy(graceEnd(lease, graceMs));
+  else if (ending) await ending;
   else if (child.isThere) report.detail(`${lease.name}: the command left processes behind`);
   signals.passTo(null);
   const exitCode = early ? codeOfSignal(early) : code;
@@ -151,7 +158,7 @@ async function windDown(
       ? `${message} The command got SIGTERM; SIGKILL follows in ${formatDuration(leftMs)}.`
       : `${message} The command gets SIGKILL.`,
   );
-  if (leftMs > 0) child.terminate();
+  if (leftMs > 0) child.end("SIGTERM");
   await child.endBy(endMs);
 }
 

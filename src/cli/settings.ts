@@ -49,7 +49,7 @@ export const ABOUT_OPTIONS: OptionSpecs = {
 
 export const LEASE_OPTIONS: OptionSpecs = {
   ttl: { value: "TIME", help: "how long the lock outlives a crash of this host; default 30s" },
-  grace: { value: "TIME", help: "from SIGTERM to SIGKILL when the lease is lost; default 5s" },
+  grace: { value: "TIME", help: "from SIGTERM to SIGKILL when the command has to end; default 5s" },
 };
 
 export const COMMAND_OPTIONS: OptionSpecs = {

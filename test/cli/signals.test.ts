@@ -63,6 +63,52 @@ describe("a signal", () => {
   });
 });
 
+describe("a command that ignores the signal to end", () => {
+  it.each([
+    ["run", "SIGTERM"],
+    ["run", "SIGINT"],
+    ["run", "SIGQUIT"],
+    ["once", "SIGTERM"],
+    ["elect", "SIGTERM"],
+  ] as const)("under `%s` gets SIGKILL when the grace after %s is over", async (verb, signal) => {
+    await using shop = new Workshop();
+    const keep = verb === "once" ? ["--keep", "1h"] : [];
+    const line = `trap '' TERM INT QUIT; ${FAMILY}`;
+    const running = shop.start([verb, "--grace", "300ms", ...keep, "x", "-c", line]);
+    const pids = await family(shop);
+    running.kill(signal);
+    expect((await running.result).code).toBe(137);
+    expect(pids.filter(isRunning)).toEqual([]);
+    expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
+  });
+
+  it("holds the lock until then, however often it is told", async () => {
+    await using shop = new Workshop();
+    const running = shop.start(["run", "--grace", "1s", "x", "-c", STUBBORN]);
+    const pids = await family(shop);
+    const waiter = shop.start(["run", "x", "--", "sh", "-c", aliveAmong(pids)]);
+    const startMs = performance.now();
+    running.kill("SIGTERM");
+    const repeat = setInterval(() => running.kill("SIGTERM"), 200);
+    expect((await running.result).code).toBe(137);
+    clearInterval(repeat);
+    expect(performance.now() - startMs).toBeGreaterThan(800);
+    expect((await waiter.result).stdout).toBe("none\n");
+  });
+
+  it("a stopped command hears the signal", async () => {
+    await using shop = new Workshop();
+    const line = "trap 'echo heard; exit 3' TERM; echo $$ > pid; kill -STOP $$; sleep 60 & wait";
+    const running = shop.start(["run", "--grace", "10s", "x", "-c", line]);
+    const [pid] = await shop.lines("pid", 1);
+    await waitUntil(() => / T /.test(readFileSync(`/proc/${pid}/stat`, "latin1")), {
+      what: "the command is stopped",
+    });
+    running.kill("SIGTERM");
+    expect(await running.result).toMatchObject({ code: 3, stdout: "heard\n" });
+  });
+});
+
 describe("when the lease is lost", () => {
   it("by revoke: TERM, KILL after the grace, exit code 79, no grandchild left", async () => {
     await using shop = new Workshop();
