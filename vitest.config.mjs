@@ -1,4 +1,6 @@
+import { delimiter } from "node:path";
 import { defineConfig } from "vitest/config";
+import { selectedPrograms } from "./scripts/newer-servers.mjs";
 import { parts } from "./scripts/parts.mjs";
 
 const MINUTE_MS = 60_000;
@@ -16,10 +18,13 @@ const settings = {
   simulation: heavy,
 };
 
+// Tests start the first redis-server and etcd on the PATH.
+const env = { PATH: [...selectedPrograms(), process.env.PATH].join(delimiter) };
+
 export default defineConfig({
   test: {
     projects: Object.entries(settings).map(([name, setting], groupOrder) => ({
-      test: { name, include: [...(parts[name] ?? [])], sequence: { groupOrder }, ...setting },
+      test: { name, include: [...(parts[name] ?? [])], sequence: { groupOrder }, env, ...setting },
     })),
   },
 });

@@ -9,3 +9,29 @@ export const parts = {
   storms: ["test/storms/**/*.test.ts"],
   simulation: ["simulation/**/*.test.ts"],
 };
+
+const isFull = Boolean(process.env.HOLDFAST_FULL);
+
+const onRedis = isFull
+  ? ["test/servers/", "test/stores/redis", "test/stores/redlock", "test/stores/docs"]
+  : [
+      "redis.test",
+      "redis-replication",
+      "redis-failover",
+      "redis-differential",
+      "redlock-differential",
+    ];
+const onEtcd = isFull ? ["test/servers/etcd", "test/stores/etcd"] : ["etcd.test", "etcd-faults"];
+
+/**
+ * The part `matrix`: what of the part `stores` runs on servers that are newer than the installed
+ * ones. The words are parts of file names.
+ *
+ * @type {Record<string, readonly string[]>}
+ */
+export const matrix = {
+  "redis-8": onRedis,
+  ...(isFull && { "valkey-8": onRedis }),
+  "valkey-9": onRedis,
+  "etcd-3.5": onEtcd,
+};

@@ -7,18 +7,25 @@ import { fileURLToPath } from "node:url";
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * Runs a command to its end; with `quiet` its output is collected instead of shown. A signal that
- * would end this process is passed on first, so that servers started by tests are stopped.
+ * `quiet` collects the output instead of showing it; `env` is added to the environment.
+ *
+ * @typedef {{ quiet?: boolean, env?: Readonly<Record<string, string>> }} RunOptions
+ */
+
+/**
+ * Runs a command to its end. A signal that would end this process is passed on first, so that
+ * servers started by tests are stopped.
  *
  * @param {string} command
  * @param {readonly string[]} args
- * @param {{ quiet?: boolean }} [options]
+ * @param {RunOptions} [options]
  * @returns {Promise<{ code: number, output: string }>}
  */
-export function run(command, args, { quiet = false } = {}) {
+export function run(command, args, { quiet = false, env = {} } = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: root,
+      env: { ...process.env, ...env },
       stdio: quiet ? ["ignore", "pipe", "pipe"] : "inherit",
     });
 
@@ -52,7 +59,7 @@ const ENDINGS = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"]);
  *
  * @param {string} bin path below node_modules
  * @param {readonly string[]} args
- * @param {{ quiet?: boolean }} [options]
+ * @param {RunOptions} [options]
  */
 export function runTool(bin, args, options) {
   return run(process.execPath, [`${root}node_modules/${bin}`, ...args], options);

@@ -9,6 +9,14 @@ async function valueAt(server: EtcdServer): Promise<string | undefined> {
   return reply.kvs?.[0]?.value;
 }
 
+// Without a selection the PATH decides, and any version will do.
+const [, version] = /\betcd-([\d.]+)/.exec(process.env.HOLDFAST_SERVERS ?? "") ?? [];
+it.runIf(version)("is the server that HOLDFAST_SERVERS names", async () => {
+  await using etcd = await startEtcd();
+  const status = (await etcd.post("/v3/maintenance/status")) as { version: string };
+  expect(`${status.version}.`).toMatch(new RegExp(`^${version}\\.`));
+});
+
 it("keeps what was written over a crash, unless told otherwise", async () => {
   const etcd = await startEtcd();
   const value = Buffer.from("kept").toString("base64");

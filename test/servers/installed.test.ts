@@ -1,9 +1,13 @@
 import { execFile } from "node:child_process";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
 const script = fileURLToPath(new URL("../../scripts/servers.mjs", import.meta.url));
+const newer = fileURLToPath(new URL("../../scripts/newer-servers.mjs", import.meta.url));
 const run = promisify(execFile);
 
 it("is silent when the servers are there", async () => {
@@ -28,4 +32,20 @@ it("names the servers it knows", async () => {
     code: 1,
     stderr: expect.stringContaining("redis, etcd, zookeeper, postgres"),
   });
+});
+
+it("says in one line that a newer server cannot be had", async () => {
+  const cache = await mkdtemp(join(tmpdir(), "holdfast-no-servers-"));
+  try {
+    // Without a PATH there is no apt-get.
+    const env = { PATH: "", XDG_CACHE_HOME: cache };
+    const failed = run(process.execPath, [newer, "valkey-9"], { env });
+    await expect(failed).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^valkey-9 cannot be had: .*apt-get.*\n$/),
+    });
+    expect(await readdir(join(cache, "holdfast/servers"))).toEqual([]);
+  } finally {
+    await rm(cache, { recursive: true });
+  }
 });

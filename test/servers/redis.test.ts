@@ -15,6 +15,15 @@ it("starts, serves, and leaves nothing behind", async () => {
   expect(existsSync(dir)).toBe(false);
 });
 
+// Without a selection the PATH decides, and any version will do.
+const [, kind, version] =
+  /\b(redis|valkey)-([\d.]+)/.exec(process.env.HOLDFAST_SERVERS ?? "") ?? [];
+it.runIf(kind)("is the server that HOLDFAST_SERVERS names", async () => {
+  await using redis = await startRedis();
+  const info = await redis.info("server");
+  expect(`${info[`${kind}_version`]}.`).toMatch(new RegExp(`^${version}\\.`));
+});
+
 it("answers what was asked while it was paused when it is resumed", async () => {
   await using redis = await startRedis();
   await using client = await redis.client();
