@@ -91,6 +91,7 @@ import { tokens } from "./cases/tokens.js";
 import { transfer } from "./cases/transfer.js";
 import { transferOfProcess } from "./cases/transfer-of-process.js";
 import { transferRevoked } from "./cases/transfer-revoked.js";
+import { transferWhileOpen } from "./cases/transfer-while-open.js";
 import { tryAcquire } from "./cases/try-acquire.js";
 import { unreachableAcquire } from "./cases/unreachable-acquire.js";
 import { unreachableHolder } from "./cases/unreachable-holder.js";
@@ -190,6 +191,7 @@ export const behaviours: readonly Behaviour[] = [
   revokeReader,
   revokeInProcess,
   transfer,
+  transferWhileOpen,
   transferOfProcess,
   detachInFlight,
   detachInRun,

@@ -161,6 +161,70 @@ describe("one node", () => {
     }
   });
 
+  it("revokes lock entries only: a key of another program in the line is left alone", async () => {
+    const locks = await open([server.port]);
+    const client = new Etcd3({ hosts: [server.url] });
+    const lease = client.lease(60);
+    const leaseHex = BigInt(await lease.grant()).toString(16);
+    const holderOf = async (name: string): Promise<bigint> =>
+      (await locks.inspect(name)).holders[0]?.token ?? 0n;
+    try {
+      // Not of the form; of Go's form, but without a lease; bound to another lease than it names;
+      // of our form, but bound to a lease that is no session of ours.
+      await client.put("orders/config").value("kept");
+      await client.put("parcels/2a").value("kept");
+      await lease.put("carts/2a").value("kept");
+      await lease.put("bills/2a.x.1.-.0-0").value("kept");
+      for (const key of ["orders/config", "parcels/2a", "carts/2a", "bills/2a.x.1.-.0-0"]) {
+        const [name = ""] = key.split("/");
+        const token = await holderOf(name);
+        assert.equal(await locks.mutex(name).tryAcquire(), null);
+        await assert.rejects(locks.revoke(name, { token, reason: "stuck" }), (error: Error) => {
+          assert.equal((error as { code?: string }).code, "HF_UNSUPPORTED");
+          return error.message.includes(JSON.stringify(key));
+        });
+        assert.equal(await client.get(key).string(), "kept");
+      }
+      // As Go's concurrency package writes it.
+      await lease.put(`rooms/${leaseHex}`).value("");
+      const token = await holderOf("rooms");
+      assert.equal(await locks.revoke("rooms", { token, reason: "stuck" }), true);
+      assert.equal(await client.get(`rooms/${leaseHex}`).string(), null);
+      // Of ours, bound to another session since.
+      const moved = await locks.mutex("halls").acquire({ ttlMs: 5_000 });
+      await moved.renew(20_000);
+      assert.equal(await locks.revoke("halls", { token: moved.token, reason: "stuck" }), true);
+      await waitUntil(() => moved.state === "lost", { what: "its holder is told" });
+    } finally {
+      await lease.revoke();
+      await Promise.all(["orders/config", "parcels/2a"].map((key) => client.delete().key(key)));
+      client.close();
+    }
+  });
+
+  it("revokes the mark of a once that has this token, not one made since", async () => {
+    const real = await openEtcdClient(etcdUrl([server.port]));
+    let isBetween = async (): Promise<void> => {};
+    const range = real.kv.range.bind(real.kv);
+    real.kv.range = async (request, options) => {
+      const reply = await range(request, options);
+      await isBetween();
+      return reply;
+    };
+    const locks = new Holdfast(makeEtcdStore(real, "marks", () => real.close()));
+    opened.push(locks);
+    const other = await open([server.port], "marks");
+    await locks.once("report", () => 1, { keepMs: 60_000 });
+    const token = (await locks.inspect("report", "once")).mark?.token ?? 0n;
+    isBetween = async () => {
+      isBetween = async () => {};
+      await other.revoke("report", { token, reason: "redo" }, "once");
+      await other.once("report", () => 2, { keepMs: 60_000 });
+    };
+    assert.equal(await locks.revoke("report", { token, reason: "redo" }, "once"), false);
+    assert.equal((await locks.once("report", () => 3, { keepMs: 60_000 })).ran, false);
+  });
+
   it("has etcd refuse what a stale holder writes", async () => {
     const client = new Etcd3({ hosts: [server.url] });
     const locks = new Holdfast(etcdStore({ client }));

@@ -93,3 +93,33 @@ describe("listing", () => {
     expect(foreign.entries).toHaveLength(1);
   });
 });
+
+describe("a key found by its token", () => {
+  const lock = { space: "lock", name: "a" } as const;
+  const kindOf = (id: string, lease: string): string | undefined =>
+    raw.find(lock, [{ ...keyValue(`a/${id}`, 7), lease }], 7n)?.kind;
+
+  it("is a lock entry only where it is bound to the lease that it names", () => {
+    expect(kindOf("ff.x.1.-.0-0", "255")).toBe("lock");
+    expect(kindOf("ff", "255")).toBe("lock");
+    expect(kindOf("ff.x.1.-.0-0", "254")).toBe("moved");
+    expect(kindOf("ff", "254")).toBe("foreign");
+    expect(kindOf("ff.x.1.-.0-0", "0")).toBe("foreign");
+    expect(kindOf("0", "0")).toBe("foreign");
+    expect(kindOf("config", "255")).toBe("foreign");
+    expect(kindOf("done", "255")).toBe("foreign");
+  });
+
+  it("is no key of a longer name, and none with another token", () => {
+    expect(kindOf("b/ff", "255")).toBeUndefined();
+    expect(raw.find(lock, [keyValue("a/ff", 8)], 7n)).toBeUndefined();
+  });
+
+  it("is a mark by the token in its text", () => {
+    const once = { space: "once", name: "a" } as const;
+    const kv = keyValue(raw.mark(once), 9, '{"meta":{},"token":"7"}');
+    expect(raw.find(once, [kv], 7n)?.kind).toBe("mark");
+    expect(raw.find(once, [{ ...kv, lease: "0" }], 7n)?.kind).toBe("foreign");
+    expect(raw.find(once, [kv], 9n)).toBeUndefined();
+  });
+});

@@ -17,9 +17,20 @@ import type { Header, KeyValue, RangeRequest } from "./etcd-client.js";
 const RESERVED = "holdfast:";
 const MOVED = `${RESERVED}lock/`;
 const MARK_ID = "done";
-const ENTRY_ID = /^[0-9a-f]+\.([xs])\.([1-9]\d*)\.([1-9]\d*|-)\.[\w-]+$/;
+const ENTRY_ID = /^([0-9a-f]+)\.([xs])\.([1-9]\d*)\.([1-9]\d*|-)\.[\w-]+$/;
 /** What a program on Go's concurrency package writes. */
-const GO_ID = /^[0-9a-f]+$/;
+const GO_ID = /^([0-9a-f]+)$/;
+const NO_LEASE = "0";
+
+/**
+ * What a key in a line is. `lock`: an entry bound to the lease that its name carries, of ours or of
+ * Go's concurrency package. `moved`: an entry in our form, bound to another lease; it is ours if
+ * that lease has the key of a session. `mark`: of a finished `once`. `foreign`: anything else.
+ */
+export interface FoundKey {
+  readonly kv: KeyValue;
+  readonly kind: "lock" | "moved" | "mark" | "foreign";
+}
 
 export class EtcdKeys {
   readonly #root: string;
@@ -38,6 +49,20 @@ export class EtcdKeys {
 
   mark(place: Place): Buffer {
     return this.entry(place, MARK_ID);
+  }
+
+  /** A key of the line, and what it is; undefined where no key of the line has this token. */
+  find(place: Place, kvs: readonly KeyValue[], token: bigint): FoundKey | undefined {
+    const length = Buffer.byteLength(this.#line(place));
+    for (const kv of kvs) {
+      const id = kv.key.subarray(length);
+      if (id.includes("/")) continue;
+      const name = id.toString();
+      const isMark = place.space === "once" && name === MARK_ID;
+      const own = isMark ? readMark(kv).token : BigInt(kv.create_revision);
+      if (own === token) return { kv, kind: isMark ? markKind(kv) : entryKind(name, kv) };
+    }
+    return undefined;
   }
 
   /** All keys of a line, and those of longer names that begin with this one and a slash. */
@@ -61,7 +86,7 @@ export class EtcdKeys {
     const text = key.toString();
     const slash = text.lastIndexOf("/");
     const id = text.slice(slash + 1);
-    const isEntry = ENTRY_ID.test(id) || GO_ID.test(id) || (space === "once" && id === MARK_ID);
+    const isEntry = isOwnId(id) || GO_ID.test(id) || (space === "once" && id === MARK_ID);
     if (slash < 1 || !isEntry) return null;
     const line = text.slice(0, slash);
     if (!this.#isRaw(space)) return line.slice(this.#space(space).length);
@@ -122,6 +147,11 @@ export function entryId(
   return `${leaseId}.${letter}.${weight}.${limit === NO_LIMIT ? "-" : limit}.${name}`;
 }
 
+/** Whether the last part of a key has the form of an entry of ours. */
+export function isOwnId(id: string): boolean {
+  return ENTRY_ID.test(id);
+}
+
 /** Lease ids are numbers to etcd, and hexadecimal in keys. */
 export function leaseNumber(leaseId: string): string {
   return BigInt(`0x${leaseId}`).toString();
@@ -129,7 +159,7 @@ export function leaseNumber(leaseId: string): string {
 
 /** What does not parse is of another program, and holds alone. */
 function readEntry(id: string, kv: KeyValue): Entry {
-  const [, letter, weight, limit] = ENTRY_ID.exec(id) ?? [];
+  const [, , letter, weight, limit] = ENTRY_ID.exec(id) ?? [];
   const mode: Mode = letter === "s" ? "shared" : "exclusive";
   return {
     id,
@@ -142,6 +172,17 @@ function readEntry(id: string, kv: KeyValue): Entry {
   };
 }
 
+function entryKind(id: string, kv: KeyValue): FoundKey["kind"] {
+  if (kv.lease === NO_LEASE) return "foreign";
+  const [, lease] = ENTRY_ID.exec(id) ?? GO_ID.exec(id) ?? [];
+  if (lease === sessionOf(kv)) return "lock";
+  return isOwnId(id) ? "moved" : "foreign";
+}
+
+function markKind({ lease }: KeyValue): FoundKey["kind"] {
+  return lease === NO_LEASE ? "foreign" : "mark";
+}
+
 function readMark(kv: KeyValue): Mark {
   const text = kv.value.toString();
   let token = BigInt(kv.create_revision);
@@ -151,7 +192,7 @@ function readMark(kv: KeyValue): Mark {
   return { token, session: sessionOf(kv), text };
 }
 
-function sessionOf({ lease }: KeyValue): string {
+export function sessionOf({ lease }: KeyValue): string {
   return BigInt(lease).toString(16);
 }
 

@@ -1,3 +1,4 @@
+import { UnsupportedError } from "../../errors.js";
 import type { Space } from "../../rules/name.js";
 import type { Claim, Traits } from "../../store.js";
 import type { Port } from "../../time/port.js";
@@ -15,8 +16,8 @@ import { readText } from "../sequencer/views.js";
 import { EtcdCalls } from "./etcd-calls.js";
 import type { EtcdClient, KeyValue, WatchEvent } from "./etcd-client.js";
 import { EtcdEntry } from "./etcd-entry.js";
-import { EtcdKeys, leaseNumber } from "./etcd-keys.js";
-import { EtcdSession, newLeaseId, type SessionTools, wasMadeAt } from "./etcd-session.js";
+import { EtcdKeys, type FoundKey, isOwnId, leaseNumber, sessionOf } from "./etcd-keys.js";
+import { EtcdSession, isAt, newLeaseId, type SessionTools, wasMadeAt } from "./etcd-session.js";
 import { EtcdWatches } from "./etcd-watches.js";
 
 const TRAITS: Traits = {
@@ -58,14 +59,15 @@ export class EtcdSequencer implements Sequencer {
     limitMs: number,
   ): Promise<{ link: SessionLink; entry: OwnEntry } | null> {
     const [leaseId = "", id = ""] = session.split("/");
-    if (!/^[0-9a-f]+$/.test(leaseId)) return null;
+    if (!/^[0-9a-f]+$/.test(leaseId) || !isOwnId(id)) return null;
     const entry = new EtcdEntry(this.#keys, claim, { id, text: "", number: null });
     const success = [this.#keys.session(leaseId), entry.key].map((key) => ({
       request_range: { key },
     }));
     const { responses } = await this.#calls.txn({ success }, limitMs);
     const [guard, found] = responses.map((one) => one.response_range?.kvs[0]);
-    if (!guard || !found) return null;
+    // What is bound to another lease neither lives with this session nor may end with it.
+    if (!guard || found?.lease !== leaseNumber(leaseId)) return null;
     const link = new EtcdSession(leaseId, BigInt(guard.mod_revision), this.#tools);
     entry.order = BigInt(found.create_revision);
     // Whoever made it may have left a copy of its request behind.
@@ -113,27 +115,39 @@ export class EtcdSequencer implements Sequencer {
     );
   }
 
-  /** First writes the reason into the entry, then deletes it: its owner is told by either. */
+  /**
+   * First writes the reason into the entry, then deletes it: its owner is told by either. Any key
+   * in a line blocks it, but only one that is provably a lock entry or a mark is deleted: the
+   * others belong to other programs.
+   */
   async revoke(place: Place, token: bigint, reason: string, limitMs: number): Promise<boolean> {
-    const { entries, mark } = await this.list(place, "texts", limitMs);
-    if (mark?.token === token) {
-      const { deleted } = await this.#calls.delete(this.#keys.mark(place), limitMs);
-      return deleted !== "0";
+    const { kvs } = await this.#calls.range(this.#keys.line(place), limitMs);
+    const found = this.#keys.find(place, kvs, token);
+    if (!found) return false;
+    const { key, value, mod_revision } = found.kv;
+    if (!(await this.#isRevocable(found, limitMs))) throw notRevocable(key, place);
+    const deletion = [{ request_delete_range: { key } }];
+    if (found.kind === "mark") {
+      const compare = [isAt(key, BigInt(mod_revision))];
+      return (await this.#calls.txn({ compare, success: deletion }, limitMs)).succeeded;
     }
-    const entry = entries.find(({ order }) => order === token);
-    if (!entry) return false;
-    const key = this.#keys.entry(place, entry.id);
     const compare = [wasMadeAt(key, token)];
-    const text = JSON.stringify({ ...readText(entry.text, 0), revoked: reason });
+    const text = JSON.stringify({ ...readText(value.toString(), 0), revoked: reason });
     const request_put = { key, value: Buffer.from(text), ignore_lease: true };
     // Without space nothing can be written, but deleted it must be.
     const told = await this.#calls
       .txn({ compare, success: [{ request_put }] }, limitMs)
       .catch(() => null);
-    const success = [{ request_delete_range: { key } }];
-    const ended = await this.#calls.txn({ compare, success }, limitMs);
+    const ended = await this.#calls.txn({ compare, success: deletion }, limitMs);
     // Its owner may have been quicker to delete it.
     return ended.succeeded || told?.succeeded === true;
+  }
+
+  /** A renewal for longer than its session lasts binds an entry of ours to another session. */
+  async #isRevocable({ kv, kind }: FoundKey, limitMs: number): Promise<boolean> {
+    if (kind !== "moved") return kind !== "foreign";
+    const key = this.#keys.session(sessionOf(kv));
+    return (await this.#calls.range({ key, keys_only: true }, limitMs)).kvs.length > 0;
   }
 
   watch(place: Place, what: Watched, from: bigint, listener: (change: Change) => void): Watch {
@@ -173,6 +187,14 @@ function changeOf(events: readonly WatchEvent[], ids: ReadonlyMap<string, bigint
   const revoked = text ? (readText(text.toString(), 0).revoked ?? null) : null;
   const at = BigInt(last.kv.mod_revision);
   return isGone ? { type: "gone", at, ids, revoked } : { type: "written", at, revoked };
+}
+
+function notRevocable(key: Buffer, { name }: Place): UnsupportedError {
+  return new UnsupportedError(
+    `The key ${JSON.stringify(key.toString())} blocks the lock, but is no lock entry: it is not ` +
+      "bound to the lease in its name. It was left alone; delete it by hand if nothing needs it.",
+    { lockName: name, store: "etcd" },
+  );
 }
 
 function isDelete({ type }: WatchEvent): boolean {

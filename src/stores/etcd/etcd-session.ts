@@ -306,6 +306,6 @@ export function wasMadeAt(key: Buffer, order: bigint): Compare {
   return { result: "Equal", target: "Create", key, create_revision: String(order) };
 }
 
-function isAt(key: Buffer, revision: bigint): Compare {
+export function isAt(key: Buffer, revision: bigint): Compare {
   return { result: "Equal", target: "Mod", key, mod_revision: String(revision) };
 }

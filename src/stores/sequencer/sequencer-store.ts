@@ -120,7 +120,10 @@ export class SequencerStore implements Store {
     this.#custody.drop(grant);
     const { entry, home, nextHome } = grant;
     nextHome?.remove(entry);
-    if (home.isOver) return false;
+    if (home.isOver) {
+      if (home.isAlone) void home.endInStore();
+      return false;
+    }
     const released = this.#withdrawals.release(entry, home, withinMs, keep);
     // Without a mark it asks one thing at a time, and each within what is left.
     return keep ? within(this.port.timers, withinMs, released) : released;

@@ -141,6 +141,11 @@ export class Session {
   async close(): Promise<void> {
     if (this.#isOver) return;
     this.abandon();
+    await this.endInStore();
+  }
+
+  /** The store may count it as alive when it is over here, as after its deadline. */
+  async endInStore(): Promise<void> {
     // What cannot be told ends by its ttl.
     await this.link.end(END_MS).catch(() => {});
   }
@@ -182,7 +187,8 @@ export class Session {
     if (this.#isOver) return;
     this.abandon();
     this.#events.onLost(reason);
-    // The store may still count it as alive, as after a deadline that nobody could renew.
-    void this.link.end(END_MS).catch(() => {});
+    // The lease of a handed session may have been detached and live on in another process, which
+    // only its owner knows: see `SequencerStore.release`.
+    if (this.#renewsItself) void this.endInStore();
   }
 }
