@@ -48,6 +48,13 @@ export interface RevokedEvent extends LeaseEvent {
   readonly reason: string;
 }
 
+/** A store sent, or holds, data that is not ours: it was passed over, and no caller was there. */
+export interface ForeignEvent {
+  readonly store: string;
+  readonly where: string;
+  readonly error: unknown;
+}
+
 /** Names of the channels on `node:diagnostics_channel`. */
 export const channels = {
   acquire: "holdfast:acquire",
@@ -56,4 +63,5 @@ export const channels = {
   lost: "holdfast:lost",
   handoff: "holdfast:handoff",
   revoked: "holdfast:revoked",
+  foreign: "holdfast:foreign",
 } as const;

@@ -13,6 +13,7 @@ export {
 } from "./errors.js";
 export type {
   AcquireEvent,
+  ForeignEvent,
   HandoffEvent,
   LeaseEvent,
   LostEvent,

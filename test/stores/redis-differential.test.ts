@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Request } from "../../src/rules/fits.js";
 import type { Acquire, Command, Push, Release, Reply } from "../../src/rules/ledger-command.js";
 import { MemoryLedger } from "../../src/stores/memory/memory-ledger.js";
-import { type Answered, decode, decodePush, encode } from "../../src/stores/redis/codec.js";
+import { decode, decodePush, encode } from "../../src/stores/redis/codec.js";
 import { SCRIPT } from "../../src/stores/redis/script.generated.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 
@@ -157,13 +157,11 @@ afterAll(async () => {
 async function execute(commands: readonly Command[]): Promise<{ nowUs: number; replies: Reply[] }> {
   const names = commands.map(({ key }) => key);
   const args = commands.map((command) => encode(command, CHANNELS));
-  const raw = (await client.eval(SCRIPT, 1, REGISTER, ...names, ...args)) as number | Answered[];
+  const raw = (await client.eval(SCRIPT, 1, REGISTER, ...names, ...args)) as number | unknown[];
   const answers =
     typeof raw === "number" ? [raw, commands[0]?.type === "release" ? "R" : "G"] : raw;
   const nowUs = Number(answers[0]);
-  const replies = commands.map((command, at) =>
-    decode(command, answers[at + 1] as Answered, nowUs),
-  );
+  const replies = commands.map((command, at) => decode(command, answers[at + 1], nowUs));
   return { nowUs, replies };
 }
 

@@ -9,6 +9,7 @@
  * a copy of a request may still be under way: an owner that gave up never holds again.
  */
 import { StoreError } from "../../errors.js";
+import { foreignData } from "../../foreign-data.js";
 import type { Acquire, PushedGrant } from "../../rules/ledger-command.js";
 import { deadlineOf, marginMs } from "../../rules/margin.js";
 import type { Busy, Claim, Grant, HolderView, MarkView, Wait } from "../../store.js";
@@ -113,7 +114,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, Listener {
     if (!greeting) return this.#send();
     greeting.then(
       () => this.#send(),
-      (error) => this.#onRefusal(error),
+      (error) => this.onRefusal(error),
     );
   }
 
@@ -129,7 +130,17 @@ export class Acquisition implements Recipient<Acquire>, Claimant, Listener {
   onFailure(error: unknown): void {
     this.#underWay -= 1;
     this.#unsure = true;
-    this.#onRefusal(error);
+    this.onRefusal(error);
+  }
+
+  /** The store refused to answer about this name: the same will be asked later, if that may help. */
+  onRefusal(error: unknown): void {
+    if (this.#settled) return;
+    if (error instanceof StoreError && !error.retryable) return this.#fail(error);
+    const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS);
+    this.#lastError = error;
+    this.#hearken();
+    this.#askLater(pauseMs);
   }
 
   onSilence(): void {
@@ -265,7 +276,9 @@ export class Acquisition implements Recipient<Acquire>, Claimant, Listener {
     const isBelieved = deadlineMs !== null && deadlineMs - nowMs > leastMs;
     const grant = isBelieved ? this.accept(pushed, deadlineMs) : null;
     const lapseMs = fromMs + (pushed.expiryUs - pushed.grantedUs) / 1000;
-    void confirmation.follow(grant, grant?.deadlineMs ?? lapseMs);
+    confirmation.follow(grant, grant?.deadlineMs ?? lapseMs).catch((cause: unknown) => {
+      this.onRefusal(foreignData("the reply to a confirm", cause));
+    });
   }
 
   onUnconfirmed(token: number): void {
@@ -285,15 +298,6 @@ export class Acquisition implements Recipient<Acquire>, Claimant, Listener {
     this.#grant = grant;
     this.#settle(grant)?.(grant);
     return grant;
-  }
-
-  #onRefusal(error: unknown): void {
-    if (this.#settled) return;
-    if (error instanceof StoreError && !error.retryable) return this.#fail(error);
-    const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS);
-    this.#lastError = error;
-    this.#hearken();
-    this.#askLater(pauseMs);
   }
 
   #askLater(pauseMs: number): void {

@@ -1,4 +1,5 @@
 import { StoreError } from "../../errors.js";
+import { foreignData } from "../../foreign-data.js";
 import type { Command, ReplyTo } from "../../rules/ledger-command.js";
 import type { Limited, Limits } from "../../time/limits.js";
 import { TimeLimitError, within } from "../../time/timers.js";
@@ -18,8 +19,9 @@ export interface Answer<C extends Command> {
 
 /** Whoever is told what became of a command. */
 export interface Recipient<C extends Command> {
+  /** Where it throws, `onFailure` follows. */
   onAnswer(answer: Answer<C>): void;
-  /** Unknown, unless the error says otherwise. */
+  /** Unknown, unless the error says otherwise. Must not throw. */
   onFailure(error: unknown): void;
 }
 
@@ -198,7 +200,7 @@ export class Channel {
       const { recipient } = entries[index] as Entry;
       const reply = replies[index];
       if (reply === undefined || reply instanceof Error) recipient.onFailure(reply ?? noReply());
-      else recipient.onAnswer({ reply, sentMs, nowUs, resent });
+      else tell(recipient, { reply, sentMs, nowUs, resent });
     }
   }
 
@@ -223,6 +225,15 @@ export class Channel {
       this.#times.set(shard, time);
     }
     return time;
+  }
+}
+
+/** An answer that its recipient cannot use is a failure for that recipient, and for no other. */
+function tell(recipient: Recipient<Command>, answer: Answer<Command>): void {
+  try {
+    recipient.onAnswer(answer as never);
+  } catch (cause) {
+    recipient.onFailure(foreignData("the reply to a command", cause));
   }
 }
 

@@ -25,13 +25,15 @@ export class Renewals {
     if (this.#port.clock.exactMs() >= grant.deadlineMs) {
       return { type: "gone", reason: "expired", detail: "" };
     }
-    let answer: Answer<Renew>;
     try {
-      answer = await this.#send(grant.key, grant.claim.owner, ttlMs, grant.deadlineMs);
+      const answer = await this.#send(grant.key, grant.claim.owner, ttlMs, grant.deadlineMs);
+      return this.#onAnswer(grant, ttlMs, answer);
     } catch (error) {
       return { type: "unknown", error };
     }
-    const { reply, sentMs } = answer;
+  }
+
+  #onAnswer(grant: ArbiterGrant, ttlMs: number, { reply, sentMs }: Answer<Renew>): Renewal {
     switch (reply.type) {
       case "renewed":
         if (BigInt(reply.token) !== grant.token) {

@@ -1,3 +1,4 @@
+import { StoreError } from "../../errors.js";
 import type { Touch, Touched } from "../../rules/ledger-command.js";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
@@ -67,14 +68,18 @@ export class Vigil {
   async touch(): Promise<void> {
     this.end();
     const changes = this.#changes;
-    let answer: Answer<Touch>;
     try {
-      answer = await this.#duties.touch(this.#key);
-    } catch {
+      this.#onAnswer(await this.#duties.touch(this.#key), changes);
+    } catch (error) {
       // Unknown is nothing to act on; the acquisitions themselves notice when it lasts too long.
+      if (error instanceof StoreError && !error.retryable) {
+        for (const acquisition of [...this.#waiting]) acquisition.onRefusal(error);
+      }
       this.#wakeIn(this.#periodMs / RETRY_PART);
-      return;
     }
+  }
+
+  #onAnswer(answer: Answer<Touch>, changes: number): void {
     const { reply } = answer;
     const isSameSet = changes === this.#changes;
     this.#duties.onTouched(this.#key, answer);

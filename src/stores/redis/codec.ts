@@ -3,6 +3,7 @@
  * (lists only for views). Numbers are decimal strings both ways, because Lua's own formatting of
  * large numbers loses digits; free text stands last, so that nothing in it has to be escaped.
  */
+import { oneOf, text as textOf, Unreadable, whole } from "../../foreign-data.js";
 import { type Mode, NO_LIMIT } from "../../rules/fits.js";
 import type {
   Acquire,
@@ -16,9 +17,6 @@ import type {
   View,
   WaiterEntry,
 } from "../../rules/ledger-command.js";
-
-/** What the script answers for one command. */
-export type Answered = string | readonly [string, readonly string[], readonly string[]];
 
 /**
  * A command as the script reads it: the letter of its operation, fixed fields, free text last. A
@@ -68,32 +66,60 @@ function digits(us: number): string {
   return `${Math.min(Math.max(us, 0), MOST)}`.padStart(16, "0");
 }
 
-/** The reply to a command, at the store's time `nowUs`. */
-export function decode(command: Command, answered: Answered, nowUs: number): Reply {
-  if (typeof answered !== "string") return view(answered, nowUs);
+/** The letters of the replies that each command may have; an inspect is answered by lists. */
+const LETTERS: Record<Exclude<Command["type"], "inspect">, string> = {
+  acquire: "GgQBMLE",
+  confirm: "NO",
+  renew: "NOL",
+  release: "Rr",
+  touch: "T",
+  revoke: "V",
+};
+
+/** The reply to a command, at the store's time `nowUs`. Throws where it cannot be read. */
+export function decode(command: Command, answered: unknown, nowUs: number): Reply {
+  if (command.type === "inspect") return view(answered, nowUs);
+  if (typeof answered !== "string" || !LETTERS[command.type].includes(answered.charAt(0))) {
+    throw new Unreadable(`a reply to ${command.type}`);
+  }
   const text = answered.slice(1);
   switch (answered[0]) {
     case "G": {
       const { span, ttlUs } = command as Acquire;
-      const token = text === "" ? nowUs : Number(text);
+      const token = text === "" ? nowUs : whole(text);
       return { type: "granted", token, span, remainingUs: ttlUs };
     }
     case "g": {
-      const [token = 0, span = 0, remainingUs = 0] = text.split(" ").map(Number);
-      return { type: "granted", token, span, remainingUs };
+      const [token, span, remainingUs] = text.split(" ");
+      return {
+        type: "granted",
+        token: whole(token),
+        span: whole(span),
+        remainingUs: whole(remainingUs),
+      };
     }
     case "R":
     case "r":
-      return { type: "released", held: answered[0] === "R", claimUs: Number(text) };
+      return {
+        type: "released",
+        held: answered[0] === "R",
+        claimUs: text === "" ? 0 : whole(text),
+      };
     case "N": {
-      const [remainingUs = 0, waiting = 0, token = 0, span = 0] = text.split(" ").map(Number);
-      return { type: "renewed", remainingUs, waiting: waiting === 1, token, span };
+      const [remainingUs, waiting, token, span] = text.split(" ");
+      return {
+        type: "renewed",
+        remainingUs: whole(remainingUs),
+        waiting: waiting === "1",
+        token: whole(token),
+        span: whole(span),
+      };
     }
     case "Q": {
       const [[ahead = ""], rest] = words(text, 1);
       return {
         type: "queued",
-        ahead: ahead === "-" ? null : Number(ahead),
+        ahead: ahead === "-" ? null : whole(ahead),
         ...blockage(rest, nowUs),
       };
     }
@@ -106,50 +132,70 @@ export function decode(command: Command, answered: Answered, nowUs: number): Rep
     case "E":
       return { type: "stale", reason: "ended" };
     case "O":
-      return { type: "gone", reason: GONE[text[0] as keyof typeof GONE], detail: text.slice(1) };
+      return { type: "gone", reason: GONE[oneOf(GONE_LETTERS, text[0])], detail: text.slice(1) };
     case "T":
       return touched(text, nowUs);
     case "V":
-      return { type: "revoked", done: text === "1" };
+      return { type: "revoked", done: oneOf(["0", "1"], text) === "1" };
     default:
-      throw new Error(`The script answered ${JSON.stringify(answered)}.`);
+      throw new Unreadable("a reply");
   }
 }
 
 const GONE = { m: "missing", r: "replaced", v: "revoked" } as const;
+const GONE_LETTERS = ["m", "r", "v"] as const;
 
-/** The push in a message to `client`. */
+/** The push in a message to `client`. Throws where it cannot be read. */
 export function decodePush(client: string, message: string): Push {
   const text = message.slice(1);
   if (message[0] === "g") {
     const [words5, key] = words(text, 5);
     return { type: "granted", client, key, grant: pushedGrant(words5) };
   }
-  const [key, owner, token, detail] = JSON.parse(text) as [string, string, string, string];
-  const news = { client, key, owner, token: Number(token) };
-  if (message[0] === "m") return { ...news, type: "marked", meta: detail };
-  return { ...news, type: "revoked", reason: detail };
+  const kind = oneOf(["m", "v"], message[0]);
+  const news: unknown = JSON.parse(text);
+  if (!Array.isArray(news)) throw new Unreadable("a list");
+  const [key, owner, token, detail] = news.map(textOf);
+  const about = { client, key: textOf(key), owner: textOf(owner), token: whole(token) };
+  if (kind === "m") return { ...about, type: "marked", meta: textOf(detail) };
+  return { ...about, type: "revoked", reason: textOf(detail) };
 }
 
-function pushedGrant([owner = "", ...numbers]: readonly string[]): PushedGrant {
-  const [token = 0, span = 0, grantedUs = 0, expiryUs = 0] = numbers.map(Number);
-  return { owner, token, span, grantedUs, expiryUs };
+function pushedGrant([
+  owner = "",
+  token,
+  span,
+  grantedUs,
+  expiryUs,
+]: readonly string[]): PushedGrant {
+  return {
+    owner,
+    token: whole(token),
+    span: whole(span),
+    grantedUs: whole(grantedUs),
+    expiryUs: whole(expiryUs),
+  };
 }
 
 function touched(text: string, nowUs: number): Touched {
   const [[waiting = "", count = ""], afterCounts] = words(text, 2);
-  const [fields, rest] = words(afterCounts, 5 * Number(count));
   const grants: PushedGrant[] = [];
+  // The count may be anything, the text has an end.
+  const most = Math.min(5 * whole(count), afterCounts.length + 1);
+  const [fields, rest] = words(afterCounts, most);
   for (let at = 0; at < fields.length; at += 5) grants.push(pushedGrant(fields.slice(at, at + 5)));
-  return { type: "touched", grants, waiting: Number(waiting), ...blockage(rest, nowUs) };
+  return { type: "touched", grants, waiting: whole(waiting), ...blockage(rest, nowUs) };
 }
 
-function view([left, holders, waiters]: Exclude<Answered, string>, nowUs: number): View {
+function view(answered: unknown, nowUs: number): View {
+  if (!Array.isArray(answered)) throw new Unreadable("lists");
+  const [left, holders, waiters] = answered;
+  if (!Array.isArray(holders) || !Array.isArray(waiters)) throw new Unreadable("lists");
   return {
     type: "view",
-    holders: holders.map((text) => holder(text, nowUs)),
-    waiters: waiters.map((text) => waiter(text, nowUs)),
-    mark: left === "" ? null : mark(left),
+    holders: holders.map((text) => holder(textOf(text), nowUs)),
+    waiters: waiters.map((text) => waiter(textOf(text), nowUs)),
+    mark: left === "" ? null : mark(textOf(left)),
   };
 }
 
@@ -161,27 +207,27 @@ function blockage(text: string, nowUs: number): { holder: HolderEntry | null; du
 
 /** A holder as the script keeps it: see lua/batch.lua for the forms. */
 function holder(text: string, nowUs: number): HolderEntry {
-  const form = text[0];
+  const form = oneOf(["f", "+", "h", "u"], text[0]);
   const at = form === "f" ? 17 : form === "+" ? 33 : 49;
-  const grantedUs = Number(text.slice(1, 17));
+  const grantedUs = whole(text.slice(1, 17));
   const { ttlUs, ...asked } = request(text.slice(at));
   return {
     ...asked,
-    token: form === "f" ? grantedUs : Number(text.slice(17, 33)),
+    token: form === "f" ? grantedUs : whole(text.slice(17, 33)),
     heldUs: nowUs - grantedUs,
-    remainingUs: (at === 49 ? Number(text.slice(33, 49)) : grantedUs + ttlUs) - nowUs,
+    remainingUs: (at === 49 ? whole(text.slice(33, 49)) : grantedUs + ttlUs) - nowUs,
   };
 }
 
 /** When it came, and what it asked for. */
 function waiter(text: string, nowUs: number): WaiterEntry {
   const { mode, weight, limit, meta } = request(text.slice(16));
-  return { mode, weight, limit, meta, waitedUs: nowUs - Number(text.slice(0, 16)) };
+  return { mode, weight, limit, meta, waitedUs: nowUs - whole(text.slice(0, 16)) };
 }
 
 function mark(text: string): MarkEntry {
   const [[token, remainingUs], meta] = words(text, 2);
-  return { token: Number(token), meta, remainingUs: Number(remainingUs) };
+  return { token: whole(token), meta, remainingUs: whole(remainingUs) };
 }
 
 /** The part of an acquire that the script keeps. */
@@ -193,14 +239,14 @@ function request(text: string): {
   span: number;
   meta: string;
 } {
-  const ttlUs = Number(text.slice(0, 16));
-  const mode = text[16] === "s" ? "shared" : "exclusive";
+  const ttlUs = whole(text.slice(0, 16));
+  const mode = oneOf(["x", "e", "s"], text[16]) === "s" ? "shared" : "exclusive";
   const [, afterTimes] = words(text.slice(17), 4);
   if (text[16] === "x") {
     return { ttlUs, mode, weight: 1, limit: NO_LIMIT, span: 1, meta: afterTimes };
   }
   const [[weight, limit, span], meta] = words(afterTimes, 3);
-  return { ttlUs, mode, weight: Number(weight), limit: Number(limit), span: Number(span), meta };
+  return { ttlUs, mode, weight: whole(weight), limit: whole(limit), span: whole(span), meta };
 }
 
 /** The first words, and whatever follows them. */

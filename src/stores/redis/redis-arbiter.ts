@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
+import { foreignData, guarded, whole } from "../../foreign-data.js";
 import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
 import { compareNames } from "../../rules/name.js";
 import type { Traits } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
-import { type Answered, decode, decodePush, encode } from "./codec.js";
+import { decode, decodePush, encode } from "./codec.js";
 import type { Driver } from "./driver.js";
 import { isNoScript, storeError } from "./failure.js";
 import { Layout, patternOf } from "./layout.js";
@@ -108,7 +109,9 @@ export class RedisArbiter implements Arbiter {
       this.#driver,
       this.port,
       this.#layout.channelPrefix + client,
-      (message) => onPush(decodePush(client, message)),
+      guarded(this.name, "a message to this client", (message: string) => {
+        onPush(decodePush(client, message));
+      }),
       () => {
         onReset();
         void this.#afterAnswers(onReset);
@@ -148,20 +151,32 @@ export class RedisArbiter implements Arbiter {
   #read(commands: readonly Command[], raw: unknown, changesBefore: number): Answers {
     const changes = this.#driver.changes();
     // Alone and uncontended, the time says it all.
-    const isLone = !Array.isArray(raw);
-    const answers: readonly Answered[] = isLone ? [] : raw;
-    const nowUs = Number(isLone ? raw : answers[0]);
+    const isLone = !Array.isArray(raw) && commands.length === 1;
+    const answers: readonly unknown[] = Array.isArray(raw) ? raw : [];
+    const nowUs = timeOf(isLone ? raw : answers[0]);
     const replies: (Reply | StoreError)[] = [];
     for (let at = 0; at < commands.length; at += 1) {
       const command = commands[at] as Command;
-      const answer = isLone ? loneAnswer(command) : (answers[at + 1] as Answered);
-      replies.push(
-        isRefusal(answer) ? storeError(answer.slice(1)) : decode(command, answer, nowUs),
-      );
+      replies.push(this.#reply(command, isLone ? loneAnswer(command) : answers[at + 1], nowUs));
     }
     // A connection is with one run of one server; where there are several, the answer tells.
     const run = this.#flags >= TELL_RUN ? String(answers[commands.length + 1]) : "";
     return { nowUs, node: `${run}/${changes}`, resent: changes !== changesBefore, replies, run };
+  }
+
+  /** A reply that cannot be read is unknown for its command, and for no other of the batch. */
+  #reply(command: Command, answer: unknown, nowUs: number): Reply | StoreError {
+    try {
+      return isRefusal(answer) ? storeError(answer.slice(1)) : decode(command, answer, nowUs);
+    } catch (error) {
+      return foreignData(this.#where(command.key), error);
+    }
+  }
+
+  /** Where the data of a name is. */
+  #where(key: string): string {
+    const register = this.#layout.registerOf(this.shardOf(key));
+    return `field ${JSON.stringify(key)} of ${register}, or ${register}:${key}`;
   }
 
   /** What was granted counts only when enough replicas have it. */
@@ -220,11 +235,19 @@ export class RedisArbiter implements Arbiter {
   }
 }
 
-function loneAnswer(command: Command): Answered {
+function timeOf(answer: unknown): number {
+  try {
+    return whole(answer);
+  } catch (error) {
+    throw foreignData("the reply to a script", error);
+  }
+}
+
+function loneAnswer(command: Command): string {
   return command.type === "release" ? "R" : "G";
 }
 
-function isRefusal(answer: Answered): answer is string {
+function isRefusal(answer: unknown): answer is string {
   return typeof answer === "string" && answer[0] === "!";
 }
 

@@ -1,0 +1,156 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { NO_LIMIT } from "../../rules/fits.js";
+import type { Command } from "../../rules/ledger-command.js";
+import { decode, decodePush } from "./codec.js";
+
+const NOW_US = 1_790_000_000_000_000;
+const key = "l:x";
+const acquire: Command = {
+  type: "acquire",
+  key,
+  owner: "o",
+  client: "c",
+  mode: "exclusive",
+  weight: 1,
+  limit: NO_LIMIT,
+  ttlUs: 30_000_000,
+  span: 1,
+  meta: "{}",
+  enqueue: true,
+  claimUs: 5_000_000,
+  touchUs: 5_000_000,
+  notAfterUs: NOW_US,
+  seenToken: 0,
+};
+const renew: Command = { type: "renew", key, owner: "o", ttlUs: 1, notAfterUs: 1, seenToken: 0 };
+const digits = (value: number): string => `${value}`.padStart(16, "0");
+const times = digits(NOW_US - 5) + digits(NOW_US - 5) + digits(NOW_US + 9);
+const holder = `h${times}${digits(30_000_000)}eowner client 1 2 1 9007199254740991 7 {"a":1}`;
+const lean = `f${digits(NOW_US - 5)}${digits(9_000)}xowner client 1 2 {"a":1}`;
+const waiter = `${digits(NOW_US - 3)}${digits(9_000)}sowner client 1 2 3 4 1 {}`;
+
+/** Each command with a reply to it, as the script sends them. */
+const REPLIES: readonly (readonly [Command, unknown])[] = [
+  [acquire, "G"],
+  [acquire, `G${NOW_US + 7}`],
+  [acquire, `g${NOW_US} 7 30000000`],
+  [acquire, `Q3 ${holder}`],
+  [acquire, `Q- ${lean}`],
+  [acquire, `B ${holder}`],
+  [acquire, `M${NOW_US} 5000 {"a":1}`],
+  [acquire, "L"],
+  [acquire, "E"],
+  [{ type: "confirm", key, owner: "o" }, `N30000000 1 ${NOW_US} 7`],
+  [renew, `N30000000 0 ${NOW_US} 1`],
+  [renew, "Ovstuck"],
+  [renew, "Om"],
+  [{ type: "release", key, owner: "o", tombstoneUs: 0, keep: null }, "R2000000"],
+  [{ type: "release", key, owner: "o", tombstoneUs: 0, keep: null }, "r"],
+  [{ type: "touch", key, client: "c" }, `T2 1 o ${NOW_US} 7 ${NOW_US - 5} ${NOW_US + 9} ${holder}`],
+  [{ type: "touch", key, client: "c" }, "T0 0"],
+  [{ type: "revoke", key, token: 1, reason: "" }, "V1"],
+  [{ type: "inspect", key }, [`${NOW_US} 5000 {}`, [holder, lean], [waiter]]],
+];
+const MESSAGES = [
+  `go ${NOW_US} 7 ${NOW_US - 5} ${NOW_US + 9} l:a name`,
+  `m["l:x","o","${NOW_US}","{}"]`,
+  `v["l:x","o","${NOW_US}","stuck"]`,
+];
+
+const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1e9);
+const runs = process.env.HOLDFAST_FULL ? 100_000 : 5_000;
+/** Prints its seed when it fails. */
+const check = <T>(values: fc.Arbitrary<T>, property: (value: T) => void): void =>
+  fc.assert(fc.property(values, property), { seed, numRuns: runs });
+
+/** One to three cuts, changes or insertions. */
+const spoiling = fc.array(
+  fc.record({
+    at: fc.nat(200),
+    cut: fc.nat(20),
+    put: fc.oneof(fc.string({ maxLength: 4 }), fc.constantFrom("-1", "1e3", "9".repeat(20), " ")),
+  }),
+  { minLength: 1, maxLength: 3 },
+);
+const spoil = (text: string, steps: readonly { at: number; cut: number; put: string }[]): string =>
+  steps.reduce((left, { at, cut, put }) => {
+    const start = at % (left.length + 1);
+    return left.slice(0, start) + put + left.slice(start + cut);
+  }, text);
+
+/** Numbers are exact wherever somebody computes with them, whatever the reply was. */
+function expectChecked(value: unknown): void {
+  if (typeof value === "number") expect(Number.isSafeInteger(value)).toBe(true);
+  else if (typeof value === "object" && value !== null) Object.values(value).forEach(expectChecked);
+  else expect(value).not.toBeUndefined();
+}
+
+const readOrRefuse = (read: () => unknown): void => {
+  let value: unknown;
+  try {
+    value = read();
+  } catch (error) {
+    expect(error).toBeInstanceOf(Error);
+    return;
+  }
+  expectChecked(value);
+};
+
+describe("a reply", () => {
+  it("is read as it was sent", () => {
+    for (const [command, answered] of REPLIES) expectChecked(decode(command, answered, NOW_US));
+  });
+
+  it("that belongs to another command is refused", () => {
+    expect(() => decode(renew, "G", NOW_US)).toThrow("a reply to renew");
+    expect(() => decode(renew, "R", NOW_US)).toThrow("a reply to renew");
+    expect(() => decode(acquire, `N30000000 0 ${NOW_US} 1`, NOW_US)).toThrow("a reply to acquire");
+    expect(() => decode({ type: "touch", key, client: "c" }, "V1", NOW_US)).toThrow("to touch");
+    expect(() => decode({ type: "inspect", key }, "G", NOW_US)).toThrow("lists");
+    expect(() => decode(acquire, ["", [], []], NOW_US)).toThrow("a reply to acquire");
+  });
+
+  it.each(["N", "N ", "N1 0 ", "N1 0 1", "N-1 0 1 1", "N1 0 1e3 1"])(
+    "to a renewal that is cut is refused, never read as a loss: %s",
+    (answered) => {
+      expect(() => decode(renew, answered, NOW_US)).toThrow("a whole number");
+    },
+  );
+
+  it("that is spoilt has no number that is none, or is refused", () => {
+    check(fc.tuple(fc.constantFrom(...REPLIES), spoiling), ([[command, answered], steps]) => {
+      const spoilt = Array.isArray(answered)
+        ? answered.map((part) =>
+            Array.isArray(part) ? part.map((one) => spoil(one, steps)) : spoil(part, steps),
+          )
+        : spoil(String(answered), steps);
+      readOrRefuse(() => decode(command, spoilt, NOW_US));
+    });
+  });
+
+  it("that is anything at all does not hang", () => {
+    check(fc.tuple(fc.constantFrom(...REPLIES), fc.anything()), ([[command], answered]) => {
+      readOrRefuse(() => decode(command, answered, NOW_US));
+    });
+  });
+});
+
+describe("a message", () => {
+  it.each(MESSAGES)("is read as it was sent: %s", (message) => {
+    expectChecked(decodePush("c", message));
+  });
+
+  it.each(["", "x", "g", "m", "m{}", "v[null]", "v[]", "m[1,2,3,4]", "go 1 2 3"])(
+    "that is %j is refused",
+    (message) => {
+      expect(() => decodePush("c", message)).toThrow();
+    },
+  );
+
+  it("that is spoilt has no number that is none, or is refused", () => {
+    check(fc.tuple(fc.constantFrom(...MESSAGES), spoiling), ([message, steps]) => {
+      readOrRefuse(() => decodePush("c", spoil(message, steps)));
+    });
+  });
+});
