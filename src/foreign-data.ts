@@ -2,9 +2,9 @@
  * Foreign data: bytes where a store keeps its own, that this package did not write or cannot read.
  *
  * Bytes of a store enter this process in two ways, and each has one guard. The reply to a call is
- * decoded by functions that throw on what they cannot read, and `foreignData` makes the `StoreError`
- * of that one call of it. A message that no caller waits for is handled under `guarded`, which lets
- * nothing out into the host: it publishes the failure on `holdfast:foreign`.
+ * decoded by functions that throw on what they cannot read, and `foreignData` makes of that the
+ * `StoreError` of that one call. A message that no caller waits for is handled under `guarded`,
+ * which lets nothing out into the host: it publishes the failure on `holdfast:foreign`.
  */
 import { StoreError } from "./errors.js";
 import type { ForeignEvent } from "./events.js";
@@ -51,7 +51,8 @@ export function record(value: unknown): Readonly<Record<string, unknown>> {
 export function foreignData(where: string, cause?: unknown): StoreError {
   const why = cause instanceof Unreadable ? ` (${cause.message})` : "";
   return new StoreError(
-    `The store holds data that is not ours at ${where}${why}: remove it, or use another namespace.`,
+    `The store holds data that is not ours at ${where}${why}: ` +
+      "remove it, or use another namespace.",
     { outcome: "unknown", retryable: false, cause },
   );
 }

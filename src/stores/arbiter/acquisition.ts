@@ -133,7 +133,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, Listener {
     this.onRefusal(error);
   }
 
-  /** The store refused to answer about this name: the same will be asked later, if that may help. */
+  /** The store refused to answer about this name: asked again later, where that may help. */
   onRefusal(error: unknown): void {
     if (this.#settled) return;
     if (error instanceof StoreError && !error.retryable) return this.#fail(error);
