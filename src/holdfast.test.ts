@@ -138,6 +138,7 @@ describe("revoke", () => {
     [{ token: 1, reason: "r" }, "token"],
     [{ token: 1n }, "reason"],
     [{ token: 1n, reason: "" }, "reason"],
+    [{ token: 1n, reason: "ä".repeat(513) }, "reason"],
     [undefined, "token"],
   ])("needs a token and a reason: %o", async (options, option) => {
     const asked = trial.locks.revoke("x", options as { token: bigint; reason: string });

@@ -9,6 +9,7 @@ import { type AcquireOptions, checkCount, type Options, resolveOptions } from ".
 import { events } from "./publish.js";
 import { type Mode, NO_LIMIT } from "./rules/fits.js";
 import { nameProblem, type Space } from "./rules/name.js";
+import { reasonProblem } from "./rules/reason.js";
 import type { LockView, Store } from "./store.js";
 
 /** Two locks on one name: many readers, or one writer. */
@@ -21,7 +22,7 @@ export interface ReadWriteLock {
 export interface RevokeOptions {
   /** The token of the lease to end: a newer one is left alone. */
   readonly token: bigint;
-  /** Shown to the holder and in logs. */
+  /** Shown to the holder and in logs; at most 1,024 bytes. */
   readonly reason: string;
 }
 
@@ -115,9 +116,8 @@ export class Holdfast implements AsyncDisposable {
         "must be the token (bigint) of the lease to end",
       );
     }
-    if (typeof reason !== "string" || reason === "") {
-      throw new InvalidOptionError("reason", reason, "must say why: the holder reads it");
-    }
+    const problem = reasonProblem(reason);
+    if (problem) throw new InvalidOptionError("reason", reason, problem);
     const { store } = this.#client;
     const isDone = await this.#client.look(() => store.revoke(space, name, token, reason));
     if (isDone) events.revoked.publish({ name, space, store: store.name, token, reason });

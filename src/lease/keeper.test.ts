@@ -131,6 +131,15 @@ describe("a renewal that fails", () => {
     expect(good.onLost).not.toHaveBeenCalled();
   });
 
+  it("cuts a reason that another client made too long", async () => {
+    const { onLost } = keep();
+    store.onRenew = async () => [
+      { type: "gone", reason: "revoked", detail: "x".repeat(5_000_000) },
+    ];
+    await port.advance(10_000);
+    expect(onLost).toHaveBeenCalledExactlyOnceWith("revoked", "x".repeat(1_024));
+  });
+
   it("because the grant is gone ends the lease at once, with the store's word", async () => {
     const { onLost } = keep();
     store.onRenew = async () => [{ type: "gone", reason: "revoked", detail: "stuck" }];

@@ -9,6 +9,7 @@
 import type { LossReason } from "../errors.js";
 import { checkDuration } from "../options.js";
 import { events } from "../publish.js";
+import { cutReason } from "../rules/reason.js";
 import type { GoneEvent, Grant, Renewal, Store } from "../store.js";
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
@@ -177,7 +178,8 @@ export class Keeper {
     }
   }
 
-  #lose(hold: Hold, reason: LossReason, detail: string): void {
+  #lose(hold: Hold, reason: LossReason, told: string): void {
+    const detail = cutReason(told);
     this.drop(hold);
     if (hold.isDetached) return hold.tenant.onLost(reason, detail);
     // The store may still count it as held (a maximum, or a clock behind ours): the next may go on,

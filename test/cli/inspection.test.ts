@@ -77,4 +77,12 @@ describe("revoke", () => {
     expect(stderr).toContain(`(pid ${holder.pid})`);
     expect(holder.process.exitCode).toBe(null);
   });
+
+  it("refuses a reason of more than 1 KiB", async () => {
+    await using shop = new Workshop();
+    const reason = "ä".repeat(513);
+    const { code, stderr } = await shop.run(["revoke", "x", "--token", "1", "--reason", reason]);
+    expect(code).toBe(64);
+    expect(stderr).toContain("--reason must have at most 1024 bytes.");
+  });
 });

@@ -1,3 +1,4 @@
+import { reasonProblem } from "../../rules/reason.js";
 import { UsageError } from "../arguments.js";
 import type { Command } from "../command.js";
 import { ExitCode } from "../exit-code.js";
@@ -15,7 +16,7 @@ export const revoke: Command = {
     "of its ttl at the latest): until then both may work, unless what they write to checks tokens.",
   options: {
     token: { value: "N", help: "the token of the lease to end; required" },
-    reason: { value: "TEXT", help: "why: the holder reads it; required" },
+    reason: { value: "TEXT", help: "why: the holder reads it; required, at most 1 KiB" },
     ...KIND_OPTIONS,
     ...EVENT_OPTIONS,
     ...OUTPUT_OPTIONS,
@@ -30,7 +31,8 @@ export const revoke: Command = {
       throw new UsageError(`--token is missing or no number: see \`holdfast show ${name}\`.`);
     }
     const reason = args.text("reason") ?? "";
-    if (reason === "") throw new UsageError("--reason is missing: the holder reads it.");
+    const problem = reasonProblem(reason);
+    if (problem) throw new UsageError(`--reason ${problem}.`);
     const space = spaceOf(args) ?? "lock";
     const token = BigInt(text);
     using signals = new Signals();
