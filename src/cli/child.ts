@@ -4,6 +4,7 @@
  */
 import type { Guard } from "./guard.js";
 import { type CommandLine, type Exit, type Launched, launch } from "./launcher.js";
+import { pause } from "./pause.js";
 
 /** How often to look whether the group is gone. */
 const LOOK_MS = 10;
@@ -68,8 +69,4 @@ export class Child {
   get hadTerminal(): boolean {
     return this.#hasTerminal;
   }
-}
-
-function pause(delayMs: number): Promise<void> {
-  return new Promise((resume) => setTimeout(resume, delayMs));
 }

@@ -8,6 +8,7 @@ export const ExitCode = {
   usage: 64,
   storeUnreachable: 69,
   internal: 70,
+  cannotWrite: 74,
   leaseLost: 79,
   cannotRun: 126,
   notFound: 127,
@@ -18,7 +19,7 @@ export function codeOfSignal(signal: NodeJS.Signals): number {
   return 128 + (constants.signals[signal] ?? 0);
 }
 
-/** A signal came before there was a child to pass it on to. */
+/** A signal ends the verb: it came before there was a child to pass it on to. */
 export class Interrupted extends Error {
   readonly signal: NodeJS.Signals;
 
@@ -26,5 +27,10 @@ export class Interrupted extends Error {
     super(`Ended by ${signal}.`);
     this.name = "Interrupted";
     this.signal = signal;
+  }
+
+  /** By name: the demo, which is not bundled, brings a second copy of this class. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof Error && value.name === "Interrupted";
   }
 }

@@ -8,10 +8,13 @@ import {
 } from "../errors.js";
 import { codeOfSignal, ExitCode, Interrupted } from "./exit-code.js";
 import { LaunchError } from "./launcher.js";
+import { OutputError } from "./output.js";
 
 export interface Failure {
   /** Empty: nothing to say. */
   readonly text: string;
+  /** Where an internal error comes from, one line for each call. */
+  readonly trace?: readonly string[];
   readonly exitCode: number;
 }
 
@@ -23,9 +26,11 @@ export function explainFailure(error: unknown, isVerbose: boolean): Failure {
     const more = isVerbose && error.cause ? ` Cause: ${messageOf(error.cause)}` : "";
     return { text: inOptions(error.message) + more, exitCode: codeOf(error) };
   }
-  const stack = error instanceof Error && isVerbose ? (error.stack ?? "") : messageOf(error);
+  if (error instanceof OutputError) return { text: error.message, exitCode: ExitCode.cannotWrite };
+  const trace = isVerbose && error instanceof Error ? (error.stack ?? "").split("\n") : [];
   const hint = isVerbose ? "" : " Run it with -v to see where, and please report it.";
-  return { text: `Internal error: ${stack}${hint}`, exitCode: ExitCode.internal };
+  const text = `Internal error: ${messageOf(error)}${hint}`;
+  return { text, trace, exitCode: ExitCode.internal };
 }
 
 function codeOf(error: HoldfastError): number {

@@ -21,8 +21,8 @@ export function overview(verbs: Verbs): string {
     "this user that all its processes on this machine share.",
     "",
     "Exit codes: the command's own; 128 + n when signal n ended it; 1 (or -E) not",
-    "acquired; 64 wrong usage; 69 store out of reach; 70 internal error; 79 lease lost;",
-    "126 command not executable; 127 command not found.",
+    "acquired; 64 wrong usage; 69 store out of reach; 70 internal error; 74 stdout not",
+    "writable; 79 lease lost; 126 command not executable; 127 command not found.",
     "",
   ].join("\n");
 }

@@ -11,9 +11,9 @@ interface Holder {
 /** `backup.sh on web1 (pid 4711)`; what other programs wrote there may lack any part. */
 export function whoIs(meta: Meta): string {
   const { label, host, pid } = meta;
-  const where = host === undefined ? "" : `on ${plain(host)}`;
-  const process = pid === undefined ? "" : `(pid ${plain(pid)})`;
-  const who = [label === undefined ? "" : plain(label), where, process].filter(Boolean).join(" ");
+  const where = host === undefined ? "" : `on ${textOf(host)}`;
+  const process = pid === undefined ? "" : `(pid ${textOf(pid)})`;
+  const who = [label === undefined ? "" : textOf(label), where, process].filter(Boolean).join(" ");
   return who === "" ? "an unnamed holder" : who;
 }
 
@@ -23,7 +23,7 @@ export function heldBy({ token, meta, heldMs }: Holder): string {
     `held by ${whoIs(meta)} since ${sinceText(heldMs)} (${formatDuration(heldMs)})`,
     `token ${token}`,
   ];
-  if (meta.reason !== undefined) parts.push(`reason: ${plain(meta.reason)}`);
+  if (meta.reason !== undefined) parts.push(`reason: ${textOf(meta.reason)}`);
   return parts.join(", ");
 }
 
@@ -39,8 +39,7 @@ export function placeOf({ waiters }: LockView, host: string, pid: number): numbe
   return index < 0 ? null : index + 1;
 }
 
-/** Metadata is written by others: nothing of it may steer the terminal. */
-export function plain(value: unknown): string {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return Array.from(text ?? "", (letter) => (/\p{Cc}/u.test(letter) ? "?" : letter)).join("");
+/** Metadata may be any JSON, if another program wrote it. */
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }

@@ -1,6 +1,6 @@
 import type { LockView } from "../store.js";
 import { formatDuration } from "./duration.js";
-import { plain, whoIs } from "./holder-text.js";
+import { textOf, whoIs } from "./holder-text.js";
 
 const HEADINGS = ["NAME", "KIND", "HOLDER", "HELD", "TOKEN", "WAITING", "REASON"] as const;
 
@@ -23,7 +23,7 @@ export function lockTable(views: readonly LockView[]): string[] {
 
 function rowsOf(view: LockView): string[][] {
   const { holders, waiters, mark } = view;
-  const name = plain(view.name);
+  const { name } = view;
   const waiting = waiters.length === 0 ? "" : String(waiters.length);
   const rows = holders.map(({ meta, heldMs, token }) => [
     name,
@@ -32,7 +32,7 @@ function rowsOf(view: LockView): string[][] {
     formatDuration(heldMs),
     String(token),
     waiting,
-    meta.reason === undefined ? "" : plain(meta.reason),
+    meta.reason === undefined ? "" : textOf(meta.reason),
   ]);
   if (rows.length > 0) return rows;
   const who = mark ? `done by ${whoIs(mark.meta)}` : "-";

@@ -2,7 +2,9 @@
 import { Arguments, type OptionSpecs, UsageError } from "./arguments.js";
 import type { Ending } from "./command.js";
 import { ExitCode, Interrupted } from "./exit-code.js";
+import { print } from "./output.js";
 import { Report } from "./report.js";
+import { hideArguments, learnSecrets } from "./secrets.js";
 import { VERBS } from "./verbs.js";
 
 const HELP: OptionSpecs = { help: { short: "h", help: "show this" } };
@@ -11,74 +13,60 @@ const HELP: OptionSpecs = { help: { short: "h", help: "show this" } };
 const LONGEST_MS = 2 ** 31 - 1;
 
 process.exitCode = ExitCode.internal;
+const given = process.argv.slice(2);
+for (const text of [...given, process.env.HOLDFAST_STORE ?? ""]) learnSecrets(text);
+// Every user of the machine can read arguments: passwords are overwritten first of all.
+hideArguments(given);
 // Whatever is awaited is waited for: a connection to a store alone keeps no process alive.
 setInterval(() => {}, LONGEST_MS);
-end(await dispatch(process.argv.slice(2)));
+end(await dispatch(given));
 
 async function dispatch([verb, ...rest]: readonly string[]): Promise<Ending> {
   if (verb === undefined) return dispatch(isNpmStart() ? ["demo"] : ["--help"]);
-  if (verb === "--help" || verb === "-h" || verb === "help") return help(rest[0]);
-  if (verb === "--version" || verb === "-V") return version();
-  const found = VERBS[verb];
-  if (!found || !Object.hasOwn(VERBS, verb)) {
-    complain(`There is no command ${JSON.stringify(verb)}.`, "");
-    return ExitCode.usage;
-  }
-  const command = await found.load();
-  let report = new Report({ isQuiet: false, isVerbose: false, jsonFd: null, secrets: [] });
+  const found = Object.hasOwn(VERBS, verb) ? VERBS[verb] : undefined;
+  let report = new Report({ isQuiet: false, isVerbose: false, jsonFd: null });
   let isVerbose = false;
   try {
+    if (verb === "--help" || verb === "-h" || verb === "help") return await help(rest[0]);
+    if (verb === "--version" || verb === "-V") return await version();
+    if (!found) throw new UsageError(`There is no command ${JSON.stringify(verb)}.`);
+    const command = await found.load();
     const args = new Arguments(rest, { ...command.options, ...HELP });
     if (args.has("help")) return await help(verb);
     isVerbose = args.has("verbose");
-    report = await reportFor(args);
+    report = new Report({
+      isQuiet: args.has("quiet"),
+      isVerbose,
+      jsonFd: args.count("json-fd", 1, 1_023) ?? (args.has("json") ? 2 : null),
+    });
     return await command.run(args, report, VERBS);
   } catch (error) {
     if (error instanceof UsageError) {
-      report.event("error", { message: error.message });
-      complain(error.message, verb);
+      report.error(error.message, [`Try: holdfast ${found ? `${verb} ` : ""}--help`]);
       return ExitCode.usage;
     }
     if (error instanceof Interrupted && error.signal === "SIGINT") return { interrupt: "us" };
     const { explainFailure } = await import("./failure.js");
-    const { text, exitCode } = explainFailure(error, isVerbose);
-    if (text !== "") report.error(text);
+    const { text, trace, exitCode } = explainFailure(error, isVerbose);
+    if (text !== "") report.error(text, trace);
     return exitCode;
   }
-}
-
-async function reportFor(args: Arguments): Promise<Report> {
-  const url = args.text("store") ?? process.env.HOLDFAST_STORE ?? "";
-  const { secretsOf } = await import("./open-store.js");
-  const secrets = secretsOf(url);
-  // What was typed can be read by every user of the machine: take it back as soon as possible.
-  if (secrets.length > 0 && args.has("store")) process.title = "holdfast";
-  return new Report({
-    isQuiet: args.has("quiet"),
-    isVerbose: args.has("verbose"),
-    jsonFd: args.count("json-fd", 1, 1_023) ?? (args.has("json") ? 2 : null),
-    secrets,
-  });
 }
 
 async function help(verb: string | undefined): Promise<number> {
   const { helpOf, overview } = await import("./help.js");
   const found = verb === undefined ? undefined : VERBS[verb];
   const command = await found?.load();
-  process.stdout.write(command && verb ? helpOf(verb, command) : overview(VERBS));
+  const text = command && verb ? helpOf(verb, command) : overview(VERBS);
+  await print(text.trimEnd().split("\n"));
   return ExitCode.ok;
 }
 
 async function version(): Promise<number> {
   const { readFileSync } = await import("node:fs");
   const file = new URL("../../package.json", import.meta.url);
-  process.stdout.write(`${JSON.parse(readFileSync(file, "utf8")).version}\n`);
+  await print([JSON.parse(readFileSync(file, "utf8")).version]);
   return ExitCode.ok;
-}
-
-function complain(message: string, verb: string): void {
-  const more = verb === "" ? "holdfast --help" : `holdfast ${verb} --help`;
-  process.stderr.write(`holdfast: ${message}\nTry: ${more}\n`);
 }
 
 /** `npm start` alone shows what it is about. */

@@ -29,13 +29,6 @@ export async function openStore(args: Arguments, interrupted: AbortSignal): Prom
   }
 }
 
-/** What of a store's URL must not be shown. */
-export function secretsOf(url: string): string[] {
-  if (!URL.canParse(url)) return [];
-  const { password } = new URL(url);
-  return password === "" ? [] : [password, decodeURIComponent(password)];
-}
-
 /** A URL cannot be relative to a folder, but a path typed at a prompt is. */
 function absolute(given: string): string {
   const path = /^file:(?!\/)(.+)/.exec(given)?.[1] ?? (/^\.{0,2}\//.test(given) ? given : null);

@@ -1,13 +1,14 @@
-import { fstatSync, writeSync } from "node:fs";
+import { fstatSync } from "node:fs";
 import { UsageError } from "./arguments.js";
+import { tell, writeLine } from "./output.js";
+import { toJson } from "./plain-text.js";
+import { withoutSecrets } from "./secrets.js";
 
 export interface ReportOptions {
   readonly isQuiet: boolean;
   readonly isVerbose: boolean;
   /** Where events go as JSON, one a line; null: nowhere. */
   readonly jsonFd: number | null;
-  /** What must never be shown, wherever a message has it from. */
-  readonly secrets: readonly string[];
 }
 
 const STDERR = 2;
@@ -49,38 +50,24 @@ export class Report {
     if (this.#options.isVerbose) this.#say(text);
   }
 
-  error(text: string): void {
-    this.event("error", { message: text });
-    this.#say(text);
+  /** `more`: further lines for people only. */
+  error(text: string, more: readonly string[] = []): void {
+    this.event("error", { message: withoutSecrets(text) });
+    this.#say(text, more);
   }
 
-  /** Tokens are strings here: a JSON number would lose their last digits. */
   event(event: string, fields: Readonly<Record<string, unknown>> = {}): void {
     const { jsonFd } = this.#options;
     if (jsonFd === null) return;
     const at = new Date().toISOString();
-    this.#write(jsonFd, toJson({ event, at, ...fields }));
+    writeLine(jsonFd, toJson({ event, at, ...fields }));
   }
 
-  #say(text: string): void {
+  #say(text: string, more: readonly string[] = []): void {
     if (!this.hasPeople) return;
     this.status?.clear();
-    this.#write(STDERR, `holdfast: ${text}`);
+    for (const line of [`holdfast: ${text}`, ...more]) tell(line);
   }
-
-  #write(fd: number, text: string): void {
-    let clean = text;
-    for (const secret of this.#options.secrets) clean = clean.replaceAll(secret, "***");
-    try {
-      writeSync(fd, `${clean}\n`);
-    } catch {
-      // Nobody reads it any more (a closed pipe): no reason to fail the work it tells about.
-    }
-  }
-}
-
-export function toJson(value: unknown): string {
-  return JSON.stringify(value, (_key, item) => (typeof item === "bigint" ? String(item) : item));
 }
 
 /** A descriptor that the caller did not open may be one that Node uses itself. */

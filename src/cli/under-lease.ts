@@ -28,6 +28,7 @@ export class UnderLease {
     this.#signals = signals;
     this.#report = report;
     this.#graceMs = graceMs;
+    channel(channels.release).subscribe((event) => this.#onRelease(event as ReleaseEvent));
   }
 
   async run(lease: Lease, line: CommandLine): Promise<CommandEnd> {
@@ -47,7 +48,6 @@ export class UnderLease {
    */
   async endingOf(lease: Lease, { exitCode, loss, interrupt }: CommandEnd): Promise<Ending> {
     const { name, token } = lease;
-    channel(channels.release).subscribe((event) => this.#onRelease(event as ReleaseEvent));
     const wasHeld = await lease.release();
     if (loss) return ExitCode.leaseLost;
     if (!wasHeld) {

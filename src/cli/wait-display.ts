@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { isatty } from "node:tty";
 import type { LockView } from "../store.js";
 import { heldBy, placeOf } from "./holder-text.js";
+import { showStatus } from "./output.js";
 import type { Awaited } from "./waiting.js";
 
 const LOOK_MS = 1_000;
@@ -53,14 +54,12 @@ export class WaitDisplay {
   }
 
   #draw(text: string): void {
-    const width = process.stderr.columns ?? 80;
-    const line = text.length < width ? text : `${text.slice(0, width - 2)}…`;
-    process.stderr.write(`\r\x1b[K${line}`);
+    showStatus(text);
     this.#isShown = true;
   }
 
   #clear(): void {
-    if (this.#isShown) process.stderr.write("\r\x1b[K");
+    if (this.#isShown) showStatus("");
     this.#isShown = false;
   }
 }

@@ -30,7 +30,7 @@ describe("help", () => {
       for (const option of Object.keys((await load()).options))
         expect(text).toContain(`--${option}`);
     }
-    for (const code of ["64", "69", "70", "79", "126", "127"])
+    for (const code of ["64", "69", "70", "74", "79", "126", "127"])
       expect(text).toContain(`| ${code} |`);
   });
 

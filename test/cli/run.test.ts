@@ -132,13 +132,4 @@ describe("the command", () => {
     expect([stdout, stderr]).toEqual(["out\n", ""]);
     expect(shop.read("events")).toContain('"event":"released"');
   });
-
-  it("passes no password on: neither in errors nor in the list of processes", async () => {
-    await using shop = new Workshop();
-    const url = "gopher://user:pass-word@127.0.0.1/";
-    const { stderr } = await shop.run(["run", "-v", "x", "--", "true"], {
-      env: { HOLDFAST_STORE: url },
-    });
-    expect(stderr).not.toContain("pass-word");
-  });
 });

@@ -117,6 +117,29 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
     expect(code).toBe(130);
   });
 
+  it("a wait shows a holder that would steer the terminal, and nothing of it steers", async () => {
+    await using shop = new Workshop();
+    const hostile = "a\x1b[31mb\x9bc\u202ed\u2028e";
+    await shop.hold("--reason", hostile, "--meta", `host=${hostile}`, hostile);
+    const steps = [["place 1 of 1", "\x03"]] as const;
+    const command = [...CLI, "run", hostile, "--", "true"];
+    const { stdout } = await inTerminal(shop, steps, command);
+    expect(stdout).toContain("a?[31mb?c?d?e: waiting, place 1 of 1");
+    const shown = stdout.replaceAll("\r\x1b[K", "").replaceAll("\n", "");
+    expect(shown).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  });
+
+  it("a command that ignores SIGTERM is killed when the grace is over", async () => {
+    await using shop = new Workshop();
+    const line =
+      "trap '' TERM; echo $$ > pid; kill -s TERM $(cat parent); while :; do sleep 0.1; done";
+    const starter = `echo $$ > parent; exec "$0" "$@"`;
+    const run = ["run", "--grace", "500ms", "x", "-c", line];
+    const { code } = await inTerminal(shop, [], ["sh", "-c", starter, ...CLI, ...run]);
+    expect(code).toBe(137);
+    expect(isRunning(Number(shop.read("pid")))).toBe(false);
+  });
+
   it("says itself when a command is not found", async () => {
     await using shop = new Workshop();
     const command = [...CLI, "run", "x", "--", "no-such-command-here"];

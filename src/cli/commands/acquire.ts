@@ -3,6 +3,7 @@ import type { Command } from "../command.js";
 import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
 import { openStore } from "../open-store.js";
+import { print } from "../output.js";
 import {
   ABOUT_OPTIONS,
   conflictCodeOf,
@@ -68,7 +69,9 @@ export const acquire: Command = {
     if (!lease) return conflictCode;
     signals.interrupted.throwIfAborted();
     report.detail(`${name}: held for ${formatDuration(lease.remainingMs())} unless renewed`);
-    process.stdout.write(`${lease.detach()}\n`);
+    // Until the handle is printed the lease is this process's: if that fails, it is released.
+    await print([lease.handle ?? ""]);
+    lease.detach();
     return ExitCode.ok;
   },
 };

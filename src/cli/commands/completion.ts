@@ -1,6 +1,7 @@
 import { UsageError } from "../arguments.js";
 import type { Command, Verbs } from "../command.js";
 import { ExitCode } from "../exit-code.js";
+import { print } from "../output.js";
 
 export const completion: Command = {
   usage: ["bash|zsh"],
@@ -16,7 +17,8 @@ export const completion: Command = {
     if (shell !== "bash" && shell !== "zsh") {
       throw new UsageError(`There is a completion for bash and zsh, none for ${shell}.`);
     }
-    process.stdout.write(await (shell === "bash" ? bash(verbs) : zsh(verbs)));
+    const script = await (shell === "bash" ? bash(verbs) : zsh(verbs));
+    await print(script.trimEnd().split("\n"));
     return ExitCode.ok;
   },
 };
@@ -45,7 +47,12 @@ ${cases.join("\n")}
   if [[ $word == -* ]]; then
     COMPREPLY=($(compgen -W "$words" -- "$word"))
   elif [[ " run show wait revoke " == *" \${COMP_WORDS[1]} "* ]]; then
-    COMPREPLY=($(compgen -W "$(holdfast list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$word"))
+    # Not by compgen -W: it would run what stands in a name as $(command).
+    local name
+    COMPREPLY=()
+    while IFS= read -r name; do
+      [[ $name == "$word"* ]] && COMPREPLY+=("$(printf %q "$name")")
+    done < <(holdfast list 2>/dev/null | awk 'NR > 1 { print $1 }')
   fi
 }
 complete -F _holdfast holdfast

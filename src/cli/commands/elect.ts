@@ -7,7 +7,10 @@ import type { Command, Ending } from "../command.js";
 import { ExitCode } from "../exit-code.js";
 import { heldBy } from "../holder-text.js";
 import { openStore } from "../open-store.js";
-import { type Report, toJson } from "../report.js";
+import { print } from "../output.js";
+import { pause } from "../pause.js";
+import { toJson } from "../plain-text.js";
+import type { Report } from "../report.js";
 import {
   ABOUT_OPTIONS,
   COMMAND_OPTIONS,
@@ -112,7 +115,7 @@ async function stand(
     } catch (error) {
       if (isFirst || !(error instanceof StoreError) || !error.retryable) throw error;
       report.note(`${error.message} Trying again.`);
-      await new Promise((resume) => setTimeout(resume, RETRY_MS));
+      await pause(RETRY_MS, options.signal);
       options.signal?.throwIfAborted();
     }
   }
@@ -122,7 +125,6 @@ async function observe(election: Election, args: Arguments, signal: AbortSignal)
   const { name } = election;
   for await (const leader of election.observe({ signal, everyMs: OBSERVE_MS })) {
     const text = leader ? heldBy(leader) : "nobody leads";
-    const line = args.has("json") ? toJson({ name, leader }) : `${name}: ${text}`;
-    process.stdout.write(`${line}\n`);
+    await print([args.has("json") ? toJson({ name, leader }) : `${name}: ${text}`]);
   }
 }

@@ -2,7 +2,8 @@ import type { Command } from "../command.js";
 import { ExitCode } from "../exit-code.js";
 import { lockTable } from "../lock-table.js";
 import { openStore } from "../open-store.js";
-import { toJson } from "../report.js";
+import { print, tell } from "../output.js";
+import { toJson } from "../plain-text.js";
 import { STORE_OPTIONS } from "../settings.js";
 import { Signals } from "../signals.js";
 import { allViews, KIND_OPTIONS, spaceOf } from "../spaces.js";
@@ -27,8 +28,8 @@ export const list: Command = {
     await using locks = await openStore(args, signals.interrupted);
     const views = await allViews(locks, prefix, space);
     const lines = args.has("json") ? views.map(toJson) : lockTable(views);
-    if (views.length > 0) process.stdout.write(`${lines.join("\n")}\n`);
-    else if (!args.has("json")) process.stderr.write("holdfast: no lock is in use.\n");
+    if (views.length > 0) await print(lines);
+    else if (!args.has("json")) tell("holdfast: no lock is in use.");
     return ExitCode.ok;
   },
 };

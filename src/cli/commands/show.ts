@@ -2,10 +2,11 @@ import type { LockView, Meta } from "../../store.js";
 import type { Command } from "../command.js";
 import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
-import { plain, sinceText, whoIs } from "../holder-text.js";
+import { sinceText, textOf, whoIs } from "../holder-text.js";
 import { kindOf } from "../lock-table.js";
 import { openStore } from "../open-store.js";
-import { toJson } from "../report.js";
+import { print } from "../output.js";
+import { toJson } from "../plain-text.js";
 import { STORE_OPTIONS } from "../settings.js";
 import { Signals } from "../signals.js";
 import { KIND_OPTIONS, spaceOf, viewsOf } from "../spaces.js";
@@ -28,15 +29,14 @@ export const show: Command = {
     const views = await viewsOf(locks, name, space);
     if (args.has("json")) {
       const shown = views.length > 0 ? views : [await locks.inspect(name, space ?? "lock")];
-      process.stdout.write(shown.map((view) => `${toJson(view)}\n`).join(""));
-    } else if (views.length === 0) process.stdout.write(`${plain(name)} is free.\n`);
-    else process.stdout.write(`${views.flatMap(describe).join("\n")}\n`);
+      await print(shown.map(toJson));
+    } else await print(views.length === 0 ? [`${name} is free.`] : views.flatMap(describe));
     return ExitCode.ok;
   },
 };
 
 function describe(view: LockView): string[] {
-  const lines = [`${plain(view.name)} (${kindOf(view)})`];
+  const lines = [`${view.name} (${kindOf(view)})`];
   for (const { token, meta, heldMs, remainingMs, weight } of view.holders) {
     const permits = weight > 1 ? `, weight ${weight}` : "";
     lines.push(
@@ -60,5 +60,5 @@ function describe(view: LockView): string[] {
 }
 
 function more({ label: _label, host: _host, pid: _pid, ...rest }: Meta): string[] {
-  return Object.entries(rest).map(([key, value]) => `    ${plain(key).padEnd(7)} ${plain(value)}`);
+  return Object.entries(rest).map(([key, value]) => `    ${key.padEnd(7)} ${textOf(value)}`);
 }

@@ -3,6 +3,7 @@ import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
 import { heldBy } from "../holder-text.js";
 import { openStore } from "../open-store.js";
+import { pause } from "../pause.js";
 import {
   conflictCodeOf,
   EVENT_OPTIONS,
@@ -54,7 +55,7 @@ export const wait: Command = {
       }
       signals.interrupted.throwIfAborted();
       const pauseMs = Math.min(LOOK_MS, waitMs - waitedMs);
-      await new Promise((resume) => setTimeout(resume, pauseMs));
+      await pause(pauseMs, signals.interrupted);
       signals.interrupted.throwIfAborted();
     }
   },

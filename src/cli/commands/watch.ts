@@ -4,14 +4,16 @@ import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
 import { lockTable } from "../lock-table.js";
 import { openStore } from "../open-store.js";
-import { toJson } from "../report.js";
+import { print } from "../output.js";
+import { pause } from "../pause.js";
+import { toJson } from "../plain-text.js";
 import { STORE_OPTIONS } from "../settings.js";
 import { Signals } from "../signals.js";
 import { allViews, KIND_OPTIONS, spaceOf } from "../spaces.js";
 
 const EVERY_MS = 1_000;
 const LEAST_EVERY_MS = 100;
-const CLEAR = "\x1b[H\x1b[J";
+const CLEAR_SCREEN = "\x1b[H\x1b[J";
 
 export const watch: Command = {
   usage: ["[OPTIONS] [PREFIX]"],
@@ -42,14 +44,14 @@ export const watch: Command = {
     while (!interrupted.aborted) {
       const views = await allViews(locks, prefix, space);
       if (args.has("json")) {
-        process.stdout.write(`${toJson({ at: new Date().toISOString(), locks: views })}\n`);
+        await print([toJson({ at: new Date().toISOString(), locks: views })]);
       } else {
-        const table = views.length > 0 ? lockTable(views).join("\n") : "no lock is in use";
+        const table = views.length > 0 ? lockTable(views) : ["no lock is in use"];
         const what = toJson(
           views.map(({ name, holders, waiters }) => [name, holders.map(tokenOf), waiters.length]),
         );
-        if (isLive) process.stdout.write(`${CLEAR}${table}\n`);
-        else if (what !== shown) process.stdout.write(`${new Date().toISOString()}\n${table}\n\n`);
+        if (isLive) await print(table, CLEAR_SCREEN);
+        else if (what !== shown) await print([new Date().toISOString(), ...table, ""]);
         shown = what;
       }
       await pause(everyMs, interrupted);
@@ -60,14 +62,4 @@ export const watch: Command = {
 
 function tokenOf({ token }: { token: bigint }): bigint {
   return token;
-}
-
-function pause(delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resume) => {
-    const timer = setTimeout(resume, delayMs);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resume();
-    });
-  });
 }

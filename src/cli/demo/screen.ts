@@ -1,4 +1,5 @@
 import type { LockView } from "../../store.js";
+import { print } from "../output.js";
 import type { Actor } from "./troupe.js";
 
 export interface Scene {
@@ -18,15 +19,18 @@ export class Screen {
   readonly #events: string[] = [];
   #height = 0;
   #loggedMs = 0;
+  #failure: unknown = null;
 
   say(text: string): void {
     const seconds = ((performance.now() - this.#startMs) / 1_000).toFixed(1).padStart(4);
     const line = `${seconds} s  ${text}`;
-    if (!this.#isLive) process.stdout.write(`${line}\n`);
+    if (!this.#isLive) this.#print([line]);
     this.#events.push(line);
   }
 
+  /** Throws when nothing can be shown any more. */
   draw(scene: Scene): void {
+    if (this.#failure) throw this.#failure;
     const { actors, view, counter, writes } = scene;
     if (!this.#isLive) return this.#log(scene);
     const [holder] = view?.holders ?? [];
@@ -40,9 +44,8 @@ export class Screen {
       "",
       ...this.#events.slice(-EVENTS_SHOWN),
     ];
-    this.#clear();
     const width = process.stdout.columns || 80;
-    process.stdout.write(lines.map((line) => `${line.slice(0, width - 1)}\n`).join(""));
+    this.#print(lines.map((line) => line.slice(0, width - 1)));
     this.#height = lines.length;
   }
 
@@ -59,13 +62,15 @@ export class Screen {
 
   /** Leaves every event and the text on the screen. */
   end(text: string): void {
-    this.#clear();
-    if (this.#isLive) process.stdout.write(`${this.#events.join("\n")}\n`);
-    process.stdout.write(`\n${text}\n`);
+    this.#print([...(this.#isLive ? this.#events : []), "", ...text.split("\n")]);
   }
 
-  #clear(): void {
-    if (this.#height > 0) process.stdout.write(`\x1b[${this.#height}A\x1b[J`);
+  /** In the place of the last picture, if there is one. */
+  #print(lines: readonly string[]): void {
+    const clear = this.#height > 0 ? `\x1b[${this.#height}A\x1b[J` : "";
     this.#height = 0;
+    print(lines, clear).catch((error: unknown) => {
+      this.#failure ??= error;
+    });
   }
 }
