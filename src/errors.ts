@@ -196,6 +196,7 @@ export interface NodeVote {
     | "too_high"
     | "not_voting"
     | "missing"
+    | "foreign"
     | "time_out"
     | "error";
   /** The same in words, with the text of an error. */

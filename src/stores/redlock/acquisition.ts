@@ -15,7 +15,7 @@ import {
   busyBy,
   isAsleep,
   isHeldBy,
-  isRetryable,
+  isHopeless,
   mayHaveVoted,
   wakesInMs,
 } from "./answers.js";
@@ -222,10 +222,7 @@ export class Acquisition {
 
   async #silent(answers: Answers): Promise<null> {
     const restMs = this.#patientUntilMs - this.#around.port.clock.nowMs();
-    const isFinal = answers.every(
-      (vote) => vote?.type === "too_high" || (vote?.type === "error" && !isRetryable(vote.error)),
-    );
-    if (restMs <= 0 || isFinal) throw this.#error(answers);
+    if (restMs <= 0 || isHopeless(answers)) throw this.#error(answers);
     this.#failures += 1;
     await this.#pause(Math.min(restMs, this.#retryMs()));
     return null;

@@ -3,10 +3,12 @@ import { StoreError } from "../../errors.js";
 import type { Busy, HolderView } from "../../store.js";
 import { majorityOf } from "./ballot.js";
 import { holderView, markView } from "./name-record.js";
-import type { Failure, Held, Sight, Vote } from "./vote.js";
+import type { Failure, Held, NodeRelease, NodeRenewal, Sight, Vote } from "./vote.js";
 
 type Answer = Vote | Sight | Failure | undefined;
 export type Answers = readonly Answer[];
+/** Whatever a node was asked for. */
+export type AnyAnswer = Answer | NodeRenewal | NodeRelease;
 
 /** Whoever may have voted for us, or may still do so, has something to give back. */
 export function mayHaveVoted(answer: Answer): boolean {
@@ -35,8 +37,23 @@ export function wakesInMs(answers: Answers): number {
   return waits[majorityOf(answers.length) - 1] ?? 0;
 }
 
-export function isRetryable(error: Error): boolean {
-  return !(error instanceof StoreError) || error.retryable;
+/** So many nodes will say the same again, whenever they are asked, that no majority can come. */
+export function isHopeless(answers: readonly AnyAnswer[]): boolean {
+  return answers.filter(isFinal).length > answers.length - majorityOf(answers.length);
+}
+
+function isFinal(answer: AnyAnswer): boolean {
+  switch (answer?.type) {
+    case "too_high":
+    case "foreign":
+      return true;
+    case "asleep":
+      return answer.why === "other_set";
+    case "error":
+      return answer.error instanceof StoreError && !answer.error.retryable;
+    default:
+      return false;
+  }
 }
 
 /** How many wait before us, at the node that knows of most. */

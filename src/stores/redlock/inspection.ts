@@ -5,13 +5,15 @@ import type { LockView, WaiterView } from "../../store.js";
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import { storeError } from "../redis/failure.js";
+import type { AnyAnswer } from "./answers.js";
 import { majorityOf } from "./ballot.js";
 import { holderView, markView, type NameRecord, parseRecord } from "./name-record.js";
 import { Poll } from "./poll.js";
 import { quorumError } from "./quorum-report.js";
 import type { RedlockKeys } from "./redlock-keys.js";
 import type { RedlockNode } from "./redlock-node.js";
-import type { Failure } from "./vote.js";
+import { listOf, wholeOf } from "./reply.js";
+import { decodeRelease, type Failure } from "./vote.js";
 
 const LOOK_MS = 1_000;
 const SCAN_MS = 5_000;
@@ -83,29 +85,33 @@ export class Inspection {
 
   /** True when it was there and has no majority any more. */
   async revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
-    const poll = this.#ask(space, name, ["revoke", `${token}`, reason], (raw) => Number(raw));
+    const poll = this.#ask(space, name, ["revoke", `${token}`, reason], decodeRelease);
     await poll.judged;
     const { answers } = poll;
-    const count = (code: number): number => answers.filter((answer) => answer === code).length;
+    const count = (type: string): number => answers.filter((one) => one?.type === type).length;
     const { length } = answers;
     const majority = majorityOf(length);
-    const [ended, absent] = [count(1), count(0)];
+    const [ended, absent] = [count("released"), count("absent")];
     if (absent > length - majority) return false;
     if (ended + absent > length - majority) return ended > 0;
-    throw quorumError(this.#nodes, failures(answers), { lockName: name, outcome: "unknown" });
+    throw quorumError(this.#nodes, answers, { lockName: name, outcome: "unknown" });
   }
 
   async #names(node: RedlockNode, space: Space, prefix: string): Promise<string[]> {
     const { driver } = node;
     const pattern = this.#keys.ballots(driver.keyPrefix, space, prefix);
     const names = new Set<string>();
+    const untilMs = this.#port.clock.nowMs() + SCAN_MS;
     let cursor = "0";
     do {
       const args = [cursor, "MATCH", pattern, "COUNT", "1000"];
-      const [next, keys] = (await driver.send("", "scan", args)) as [unknown, readonly unknown[]];
-      for (const key of keys) names.add(this.#keys.nameOf(driver.keyPrefix, space, String(key)));
+      const [next, keys] = listOf(await driver.send("", "scan", args));
+      for (const key of listOf(keys)) {
+        names.add(this.#keys.nameOf(driver.keyPrefix, space, String(key)));
+      }
       cursor = String(next);
-    } while (cursor !== "0");
+      // Nobody waits for longer; a cursor that never ends would be followed for ever.
+    } while (/^[1-9]\d*$/.test(cursor) && this.#port.clock.nowMs() < untilMs);
     return [...names];
   }
 
@@ -128,11 +134,13 @@ export class Inspection {
 }
 
 function decodeKept(raw: unknown): Kept {
-  const [value, pttl, text, line] = raw as readonly [unknown, unknown, unknown, readonly unknown[]];
+  const [value, pttl, text, waiters] = listOf(raw);
   const record = parseRecord(String(text));
+  const leftMs = wholeOf(pttl);
+  const line = listOf(waiters);
   return {
     value: String(value),
-    remainingMs: Number(pttl) < 0 ? NO_LIMIT : Number(pttl),
+    remainingMs: leftMs < 0 ? NO_LIMIT : leftMs,
     record: record?.value === String(value) ? record : null,
     line: line.flatMap((member, at) =>
       at % 2 === 0 ? [{ member: String(member), sinceMs: Number(line[at + 1]) / 1000 }] : [],
@@ -172,10 +180,8 @@ function mostKept(kept: readonly Kept[], least: number): Kept | null {
   return best ?? null;
 }
 
-function failures(answers: readonly unknown[]): (Failure | { type: "open"; stored: number })[] {
+function failures(answers: readonly (Kept | Failure | undefined)[]): AnyAnswer[] {
   return answers.map((answer) =>
-    typeof answer === "object" && answer !== null && "type" in answer
-      ? (answer as Failure)
-      : { type: "open", stored: 0 },
+    answer && "value" in answer ? { type: "open", stored: 0 } : answer,
   );
 }

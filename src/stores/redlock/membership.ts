@@ -1,10 +1,17 @@
 /** Tells the nodes what they need to know before they vote; see admission.ts for the rules. */
 import { InvalidOptionError } from "../../errors.js";
 import type { Port } from "../../time/port.js";
-import { type AdmissionRules, admit, type Instruction, type Survey } from "./admission.js";
+import {
+  type AdmissionRules,
+  admit,
+  type Instruction,
+  type Marker,
+  type Survey,
+} from "./admission.js";
 import { majorityOf } from "./ballot.js";
 import { Poll } from "./poll.js";
 import type { RedlockNode } from "./redlock-node.js";
+import { listOf, wholeOf } from "./reply.js";
 import type { Failure } from "./vote.js";
 
 /** In the background, nodes that cannot be let in yet are looked at no more often. */
@@ -71,7 +78,7 @@ export class Membership {
   async announce(ttlMs: number): Promise<boolean> {
     const ttl = Math.ceil(ttlMs);
     const poll = this.#ask<boolean, boolean>(["raise", this.#rules.set, `${ttl}`], {
-      decode: (raw) => Number(raw) === 1,
+      decode: (raw) => wholeOf(raw) === 1,
       judge: (answers) => {
         const majority = majorityOf(answers.length);
         if (answers.filter((answer) => answer === true).length >= majority) return true;
@@ -135,7 +142,7 @@ export class Membership {
       keys: this.#keys,
       args,
       limitMs: this.#limitMs,
-      decode: (raw) => Number(raw) === 1,
+      decode: (raw) => wholeOf(raw) === 1,
       judge: () => true,
     });
     await poll.judged;
@@ -154,16 +161,20 @@ export class Membership {
 }
 
 export function decodeSurvey(raw: unknown): Survey {
-  const [run = "", , nowUs, markedRun = "", set = "", from, max, floor = "", top] = (
-    raw as readonly unknown[]
-  ).map(String);
-  const marker = {
-    run: markedRun,
-    set,
-    fromMs: Number(from),
-    maxTtlMs: Number(max),
-    floor: floor === "" ? null : Number(floor),
-    top: Number(top),
+  const [run, uptime, nowUs, markedRun = "", set, from, max, floor, top] = listOf(raw);
+  // A node that says what it holds instead of a marker counts as one that was not heard.
+  wholeOf(uptime);
+  const marker = (): Marker => ({
+    run: String(markedRun),
+    set: String(set),
+    fromMs: wholeOf(from),
+    maxTtlMs: wholeOf(max),
+    floor: floor === "" ? null : wholeOf(floor),
+    top: wholeOf(top),
+  });
+  return {
+    run: String(run),
+    nowUs: wholeOf(nowUs),
+    marker: markedRun === "" ? null : marker(),
   };
-  return { run, nowUs: Number(nowUs), marker: markedRun === "" ? null : marker };
 }

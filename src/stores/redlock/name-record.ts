@@ -23,8 +23,18 @@ export function parseRecord(text: string): NameRecord | null {
     value,
     token: BigInt(token),
     sinceMs: Number(since),
-    meta: meta === "" ? {} : (JSON.parse(meta) as Meta),
+    meta: parseMeta(meta),
   };
+}
+
+/** Empty where the text is no meta of ours: it describes a holder, and decides nothing. */
+function parseMeta(text: string): Meta {
+  try {
+    const meta: unknown = JSON.parse(text || "{}");
+    return typeof meta === "object" && meta !== null && !Array.isArray(meta) ? (meta as Meta) : {};
+  } catch {
+    return {};
+  }
 }
 
 /** A holder that is none of ours has no token: zero. */

@@ -5,7 +5,7 @@
  * is granted.
  */
 import type { Instruction, Marker } from "./admission.js";
-import type { Asleep, NodeRelease, NodeRenewal, Vote } from "./vote.js";
+import type { Asleep, Foreign, NodeRelease, NodeRenewal, Vote } from "./vote.js";
 
 const DAY_US = 86_400_000_000;
 const YEAR_US = 365 * DAY_US;
@@ -19,6 +19,8 @@ export interface NodeState {
   readonly run: string;
   readonly startedMs: number;
   marker: Marker | null;
+  /** What another program put in the place of the marker. */
+  foreign?: Foreign | null;
   readonly names: Map<string, NameState>;
 }
 
@@ -26,6 +28,9 @@ export interface NameState {
   /** The plain key of the published algorithm. */
   lock: Lock | null;
   ballot: { readonly stored: number; readonly untilUs: number; readonly revoked?: Revoked } | null;
+  /** What another program put in the place of either: nothing is written there, or deleted. */
+  foreignLock?: Foreign | null;
+  foreignBallot?: Foreign | null;
 }
 
 interface Lock {
@@ -55,10 +60,15 @@ export interface VoteRequest {
 /** Votes for a ballot above the stored one, if the name is free or the owner's own. */
 export function vote(node: NodeState, name: string, nowUs: number, request: VoteRequest): Vote {
   const { owner, ballot, ttlMs } = request;
-  const refusal = asleep(node, nowUs, request);
-  if (refusal) return refusal;
   const state = stateOf(node, name, nowUs);
+  if (state.foreignBallot) return state.foreignBallot;
+  const refusal = asleep(node, nowUs, request) ?? state.foreignLock;
+  if (refusal) return refusal;
   const stored = storedBallot(node, state, nowUs);
+  // Where one as high is known already, there is nothing left to keep out.
+  const most = Math.max(nowUs + YEAR_US, node.marker?.top ?? 0);
+  // No ballot that this node accepts is above the stored one: only its key can say why.
+  if (stored > most) return { type: "foreign", key: "", holds: "ahead" };
   const { lock } = state;
   if (lock && lock.owner !== owner) {
     return { type: "held", stored, remainingMs: leftMs(lock, nowUs), record: null, ahead: 0 };
@@ -67,8 +77,6 @@ export function vote(node: NodeState, name: string, nowUs: number, request: Vote
     if (lock && ballot === stored) return { type: "granted", remainingMs: leftMs(lock, nowUs) };
     return { type: "too_low", stored };
   }
-  // Where one as high is known already, there is nothing left to keep out.
-  const most = Math.max(nowUs + YEAR_US, node.marker?.top ?? 0);
   if (ballot > most) return { type: "too_high", nowUs };
   take(node, state, nowUs, request, ballot);
   return { type: "granted", remainingMs: ttlMs };
@@ -83,13 +91,15 @@ export function renew(
 ): NodeRenewal {
   const { owner, ballot, ttlMs } = request;
   const state = stateOf(node, name, nowUs);
+  if (state.foreignBallot) return state.foreignBallot;
   const { lock } = state;
-  if (lock?.owner === owner) {
+  if (state.foreignLock || (lock && lock.owner !== owner)) return { type: "replaced" };
+  if (lock) {
+    if (node.foreign) return node.foreign;
     const maxTtlMs = node.marker?.maxTtlMs ?? 0;
     if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
     return prolong(state, lock, nowUs, request);
   }
-  if (lock) return { type: "replaced" };
   const { revoked } = state.ballot ?? {};
   if (revoked?.owner === owner) return { type: "revoked", reason: revoked.reason };
   const refusal = asleep(node, nowUs, request);
@@ -112,8 +122,9 @@ export function resume(
 ): NodeRenewal {
   const { owner, ballot } = request;
   const state = stateOf(node, name, nowUs);
+  if (state.foreignBallot) return state.foreignBallot;
   const { lock } = state;
-  if (lock && lock.owner !== owner) return { type: "replaced" };
+  if (state.foreignLock || (lock && lock.owner !== owner)) return { type: "replaced" };
   const { revoked } = state.ballot ?? {};
   if (revoked?.owner === owner) return { type: "revoked", reason: revoked.reason };
   const refusal = asleep(node, nowUs, request);
@@ -144,6 +155,7 @@ export function release(
   { owner, ballot, keepMs = 0 }: { owner: string; ballot: number; keepMs?: number },
 ): NodeRelease {
   const state = stateOf(node, name, nowUs);
+  if (state.foreignBallot) return state.foreignBallot;
   const isHeld = state.lock?.owner === owner;
   if (isHeld) {
     const untilMs = ms(nowUs) + keepMs;
@@ -165,6 +177,7 @@ export function revoke(
   { token, reason }: { token: number; reason: string },
 ): NodeRelease {
   const state = stateOf(node, name, nowUs);
+  if (state.foreignBallot) return state.foreignBallot;
   const { lock } = state;
   if (!lock || token < lock.token || token >= lock.token + lock.span) return absence(node, nowUs);
   state.lock = null;
@@ -181,7 +194,7 @@ export function instruct(
   instruction: Instruction,
 ): boolean {
   const { run, marker } = node;
-  if (instruction.run !== run) return false;
+  if (instruction.run !== run || node.foreign) return false;
   const isMarked = marker?.run === run;
   if (instruction.type === "admit") {
     if (!isMarked || marker.floor !== null || marker.fromMs > ms(nowUs)) return false;
@@ -225,8 +238,9 @@ function asleep(
   node: NodeState,
   nowUs: number,
   { set, ttlMs }: Pick<VoteRequest, "set" | "ttlMs">,
-): Asleep | null {
-  const { run, marker } = node;
+): Asleep | Foreign | null {
+  const { run, marker, foreign } = node;
+  if (foreign) return foreign;
   if (marker?.run !== run) return { type: "asleep", why: "unmarked" };
   if (marker.set !== set) return { type: "asleep", why: "other_set", set: marker.set };
   const waitMs = marker.fromMs - ms(nowUs);

@@ -1,9 +1,7 @@
-import { type NodeVote, type Outcome, QuorumError, StoreError } from "../../errors.js";
-import type { Answers } from "./answers.js";
+import { type NodeVote, type Outcome, QuorumError } from "../../errors.js";
+import { type AnyAnswer, isHopeless } from "./answers.js";
 import type { RedlockNode } from "./redlock-node.js";
-import type { NodeRelease, NodeRenewal } from "./vote.js";
-
-type AnyAnswer = Answers[number] | NodeRenewal | NodeRelease;
+import type { Foreign } from "./vote.js";
 
 const BOOTSTRAP =
   'If nobody can hold a lock of these nodes, say so with bootstrap: "now" (?bootstrap=now).';
@@ -15,7 +13,7 @@ export function quorumError(
   { lockName, outcome = "not_applied" }: { lockName?: string; outcome?: Outcome } = {},
 ): QuorumError {
   const votes = nodes.map(({ name }, at) => nodeVote(name, answers[at]));
-  const context = { lockName, store: "redlock", outcome, retryable: !isFinal(answers) };
+  const context = { lockName, store: "redlock", outcome, retryable: !isHopeless(answers) };
   const cause = answers.find((answer) => answer?.type === "error");
   return new QuorumError(votes, advice(answers), {
     ...context,
@@ -41,6 +39,8 @@ function nodeVote(node: string, answer: AnyAnswer): NodeVote {
       return { node, vote: "too_high", detail: "more than a year ahead of its clock" };
     case "asleep":
       return { node, vote: "not_voting", detail: sleepText(answer) };
+    case "foreign":
+      return { node, vote: "foreign", detail: foreignText(answer) };
     case "error":
       return { node, vote: "error", detail: answer.error.message };
     case "missing":
@@ -69,6 +69,25 @@ function sleepText(answer: Extract<AnyAnswer, { type: "asleep" }>): string {
   }
 }
 
+function foreignText({ key, holds }: Foreign): string {
+  const at = `it holds data that is not ours at "${key}"`;
+  switch (holds) {
+    case "text":
+      return at;
+    case "ahead":
+      return `it holds a ballot more than a year ahead of its clock at "${key}"`;
+    default:
+      return `${at}: a ${holds}`;
+  }
+}
+
+/** Keys of locks in the empty namespace are named by the application; all others are ours. */
+function foreignAdvice({ key }: Foreign): string {
+  return key.includes("holdfast:")
+    ? "That key is of this store: docs/stores/redlock.md#foreign-data says what to delete."
+    : "The name of this lock is a key of another program: choose a namespace (?namespace=).";
+}
+
 function advice(answers: readonly AnyAnswer[]): string {
   const whys = answers.flatMap((answer) => (answer?.type === "asleep" ? [answer.why] : []));
   if (whys.includes("other_set")) {
@@ -77,17 +96,10 @@ function advice(answers: readonly AnyAnswer[]): string {
       `end all clients of the others. ${BOOTSTRAP}`
     );
   }
+  const foreign = answers.find((answer) => answer?.type === "foreign");
+  if (foreign?.type === "foreign") return foreignAdvice(foreign);
   if (answers.some((answer) => answer?.type === "too_high")) return "Set the clock of this client.";
   if (whys.includes("young")) return `Wait, or raise storeTimeoutMs. ${BOOTSTRAP}`;
   if (whys.length > 0) return `Bring back the nodes that do not answer. ${BOOTSTRAP}`;
   return "Bring back the nodes that do not answer, or give them more time (nodeTimeoutMs).";
-}
-
-function isFinal(answers: readonly AnyAnswer[]): boolean {
-  return answers.some(
-    (answer) =>
-      (answer?.type === "asleep" && answer.why === "other_set") ||
-      answer?.type === "too_high" ||
-      (answer?.type === "error" && answer.error instanceof StoreError && !answer.error.retryable),
-  );
 }

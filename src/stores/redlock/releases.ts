@@ -1,3 +1,4 @@
+import { isHopeless } from "./answers.js";
 import { judgeRelease } from "./ballot.js";
 import { Poll } from "./poll.js";
 import { quorumError } from "./quorum-report.js";
@@ -33,7 +34,7 @@ export class Releases {
         if (answer?.type === "time_out" || answer?.type === "error") doubtful.add(at);
       }
       const pauseMs = RETRY_MS * (failures + 1);
-      if (port.clock.nowMs() + pauseMs >= untilMs) {
+      if (isHopeless(poll.answers) || port.clock.nowMs() + pauseMs >= untilMs) {
         const about = { lockName: grant.claim.name, outcome: "unknown" } as const;
         throw quorumError(nodes, poll.answers, about);
       }

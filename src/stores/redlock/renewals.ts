@@ -1,5 +1,6 @@
 /** Renewals of grants at all nodes, and the resumption of one that another process made. */
 import type { Claim, GoneEvent, Renewal } from "../../store.js";
+import { isHopeless } from "./answers.js";
 import { deadlineOf, judgeRenewal, type RenewalJudgement } from "./ballot.js";
 import { Poll } from "./poll.js";
 import { quorumError } from "./quorum-report.js";
@@ -50,7 +51,7 @@ export class Renewals {
       const { judgement, answers } = await this.#send(grant, claim.ttlMs, args);
       if (judgement === "gone") return null;
       if (judgement === "renewed") return port.clock.exactMs() < grant.deadlineMs ? grant : null;
-      if (port.clock.nowMs() >= untilMs) {
+      if (isHopeless(answers) || port.clock.nowMs() >= untilMs) {
         throw quorumError(nodes, answers, { lockName: claim.name });
       }
       await new Promise<void>((again) => port.timers.after(RETRY_MS, again, true));

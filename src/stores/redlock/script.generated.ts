@@ -1,35 +1,34 @@
 // Written by scripts/embed-lua.mjs from lua/*.lua: change those, and run it.
 export const SCRIPT: string = `local call, sub, match, verb = redis.call, string.sub, string.match, ARGV[1]
 local node, lock, ballot = KEYS[1], KEYS[2], KEYS[3]
-local marker, holder, raw
+local kept = verb == 'release' and call('MGET', lock, ballot) or call('MGET', lock, ballot, node)
+local holder, raw, marker = kept[1], kept[2], kept[3]
 if verb == 'vote' then
   local terms, record = ARGV[2], ARGV[3]
-  local kept = call('MGET', lock, ballot, node)
-  holder, raw, marker = kept[1], kept[2], kept[3]
   if not holder and marker and sub(marker, 30, 46) == sub(terms, 14, 30)
-    and sub(marker, 17, 29) - sub(terms, 33) >= 0 then
-    local token, top = sub(record, 1, 16), sub(marker, 1, 16)
-    local isAbove = token <= top and top - token < 60000000 and sub(record, 17, 17) == ' '
+    and (tonumber(sub(marker, 17, 29)) or 0) >= tonumber(sub(terms, 33)) then
+    local token, top = sub(record, 1, 16), tonumber(sub(marker, 1, 16)) or 0
+    local isAbove = top - token >= 0 and top - token < 60000000 and sub(record, 17, 17) == ' '
     if isAbove and raw then
-      local kind = sub(raw, 17, 18)
-      isAbove = (kind == '' or kind == ' H') and sub(raw, 1, 16) < token
+      local stored, kind = match(raw, '^(%d+)( ?H?)')
+      isAbove = stored and #stored == 16 and stored < token and (kind == ' H' or #raw == 16)
     elseif isAbove then
-      local floor, bound = sub(marker, 87, 102), (call('TIME')[1] - 86399) * 1000000
-      isAbove = token - bound > 0 and token > floor and bound - floor < 30000000
+      local floor, bound = tonumber(sub(marker, 87, 102)), (call('TIME')[1] - 86399) * 1000000
+      isAbove = floor and token - bound > 0 and token - floor > 0 and bound - floor < 30000000
     end
     if isAbove then
       local last = 19 + sub(terms, 31, 32)
       local heard = match(record, '^%S+', last + 36) .. '/' .. sub(marker, 47, 86)
-      if call('PUBSUB', 'NUMSUB', heard)[2] > 0 then
-        call('SET', lock, sub(record, 20, last), 'PX', sub(terms, 33))
-        call('SET', ballot, record, 'PXAT', sub(terms, 1, 13))
-        return 'G'
+      if call('PUBSUB', 'NUMSUB', heard)[2] > 0
+        and call('SET', lock, sub(record, 20, last), 'PX', sub(terms, 33), 'NX') then
+        if call('SET', ballot, record, 'PXAT', sub(terms, 1, 13), raw and 'XX' or 'NX') then
+          return 'G'
+        end
+        call('DEL', lock)
       end
     end
   end
 elseif verb == 'release' then
-  local kept = call('MGET', lock, ballot)
-  holder, raw = kept[1], kept[2]
   if #ARGV == 5 and holder == ARGV[2] and raw and sub(raw, 1, 19) == ARGV[3] then
     call('DEL', lock)
     call('SET', ballot, ARGV[4], 'KEEPTTL')
@@ -40,34 +39,50 @@ local max = math.max
 local DAY, YEAR = 86400000000, 31536000000000
 local STRIDE = 10000000
 local SILENCE = 1000
+local UNKNOWN = '----------------'
 local SLACK = 60000000
 local time = call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
 local letter = string.find(ballot, ':', #node - 3, true)
+local isNamed = letter ~= nil
 local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
+local lineType = waiters and call('TYPE', waiters).ok
+local hasLine = lineType == 'zset'
+if not hasLine and lineType ~= 'none' then waiters = nil end
 local function whole(number) return string.format('%.0f', number) end
 local function runId() return match(call('INFO', 'server'), 'run_id:(%x+)') end
+local function typed(key)
+  local kind = call('TYPE', key).ok
+  if kind ~= 'none' then return { 'X', key, kind } end
+end
 local function told()
+  if marker == nil then marker = call('MGET', node)[1] end
   local text = marker
-  if text == nil then text = call('GET', node) end
-  if not text then return nil end
+  if not text then return nil, typed(node) end
+  local floor = sub(text, 87, 102)
+  local digits = sub(text, 1, 29) .. sub(text, 103, 115) .. (floor == UNKNOWN and '' or floor)
+  if #text < 116 or match(digits, '%D') or not match(sub(text, 30, 86), '^[vn]%x+$') then
+    return nil, { 'X', node, 'text' }
+  end
+  local top = tonumber(sub(text, 1, 16))
+  if max(top, tonumber(floor) or 0) > nowUs + 10 * YEAR then return nil, { 'X', node, 'ahead' } end
   return {
-    top = tonumber(sub(text, 1, 16)), max = tonumber(sub(text, 17, 29)), id = sub(text, 31, 46),
-    run = sub(text, 47, 86), floor = tonumber(sub(text, 87, 102)),
-    from = tonumber(sub(text, 103, 115)), set = sub(text, 116),
+    top = top, max = tonumber(sub(text, 17, 29)), id = sub(text, 31, 46),
+    run = sub(text, 47, 86), floor = tonumber(floor), from = tonumber(sub(text, 103, 115)),
+    set = sub(text, 116),
   }
 end
 local function tell(known)
-  local floor = known.floor and string.format('%016.0f', known.floor) or string.rep('-', 16)
+  local floor = known.floor and string.format('%016.0f', known.floor) or UNKNOWN
   local state = known.floor and known.from == 0 and 'v' or 'n'
   local id = sub(redis.sha1hex(known.set), 1, 16)
   call('SET', node, string.format('%016.0f%013.0f', known.top, known.max) .. state .. id
     .. known.run .. floor .. string.format('%013.0f', known.from) .. known.set)
 end
 local function admission(id, ttlMs, channel)
-  local known = told()
-  if not known then return { 'U' } end
+  local known, foreign = told()
+  if not known then return foreign or { 'U' } end
   local isHeard = call('PUBSUB', 'NUMSUB', channel .. '/' .. known.run)[2] > 0
   if not isHeard and known.run ~= runId() then return { 'U' } end
   if known.id ~= id then return { 'S', known.set } end
@@ -90,12 +105,20 @@ local function followed(known)
   end
   return max(bound, known.floor)
 end
+local function strangeLock()
+  if not holder then return typed(lock) end
+end
+local function strange()
+  if not raw then return typed(ballot) end
+  local stored, kind, rest = match(raw, '^(%d+) ?([HWDRV]?) ?(.*)$')
+  local isOurs = stored and #stored == 16 and (kind ~= '' or rest == '')
+    and (kind ~= 'R' or match(rest, '^%d+ .*/'))
+  if not isOurs then return { 'X', ballot, 'text' } end
+end
 local function load(known)
-  local text = raw
-  if text == nil then text = call('GET', ballot) end
-  if text then
-    local stored, kind, rest = match(text, '^(%d+) ?(%a?) ?(.*)$')
-    return tonumber(stored), kind, rest, text
+  if raw then
+    local stored, kind, rest = match(raw, '^(%d+) ?(%a?) ?(.*)$')
+    return tonumber(stored), kind, rest, raw
   end
   return followed(known or told()), '', '', nil
 end
@@ -110,45 +133,50 @@ local function raiseTop(known, token)
 end
 local function isPlain(kind) return kind == '' or kind == 'H' end
 local function stand(waiter, since, kind, text)
-  if not waiter or waiter == '' then return 0 end
+  if not waiters or not waiter or waiter == '' then return 0 end
   call('ZADD', waiters, 'NX', since, waiter)
   call('PEXPIRE', waiters, 60000)
   if text and isPlain(kind) then call('SETRANGE', ballot, #match(text, '^%d+'), ' W') end
   return call('ZRANK', waiters, waiter)
 end
+local function say(word, waiter)
+  local channel, id = match(waiter, '^(holdfast@.*)/(.*)$')
+  return channel and call('PUBLISH', channel, word .. ' ' .. id) or 0
+end
 local function pick(kind, rest, reserveMs)
+  if not waiters then return '' end
   local untilMs, last = match(rest, '^(%d+) (.*)$')
   if kind ~= 'R' or tonumber(untilMs) > nowMs then last = nil end
   local silent
   if last then
-    local channel, id = match(last, '^(.*)/(.*)$')
-    if tonumber(untilMs) + SILENCE < nowMs then silent, id = channel, '' end
-    call('PUBLISH', channel, 'e ' .. id)
+    local channel = match(last, '^(.*)/')
+    local isSilent = tonumber(untilMs) + SILENCE < nowMs
+    if isSilent then silent = channel end
+    say('e', isSilent and channel .. '/' or last)
     call('ZREM', waiters, last)
   end
   while true do
     local line = call('ZRANGE', waiters, 0, 1)
     local waiter, second = line[1], line[2]
     if not waiter then return '' end
-    local channel, id = match(waiter, '^(.*)/(.*)$')
-    if channel ~= silent and call('PUBLISH', channel, 'w ' .. id) > 0 then
-      if second then
-        channel, id = match(second, '^(.*)/(.*)$')
-        call('PUBLISH', channel, 's ' .. id)
-      end
+    if match(waiter, '^(.*)/') ~= silent and say('w', waiter) > 0 then
+      if second then say('s', second) end
       return ' R ' .. whole(nowMs + reserveMs) .. ' ' .. waiter
     end
     call('ZREM', waiters, waiter)
   end
 end
-local function inTheWay(value, stored, text, rank)
-  return { 'H', whole(stored), call('PTTL', lock), value, text or '', rank }
+local function inTheWay(stored, text, rank)
+  return { 'H', whole(stored), call('PTTL', lock), holder, text or '', rank }
+end
+local function ahead(stored, known)
+  if stored > max(nowUs + YEAR, known and known.top or 0) then return { 'X', ballot, 'ahead' } end
 end
 local function absence()
   local known = told()
   return known and known.run == runId() and known.from <= nowMs and 0 or -1
 end
-local function recordKind() return call('EXISTS', waiters) == 1 and ' W' or ' H' end
+local function recordKind() return hasLine and ' W' or ' H' end
 local function prolong(token, ttlMs)
   local leftMs = call('PTTL', lock)
   if leftMs < ttlMs then
@@ -169,6 +197,8 @@ local function reserved(kind, rest, waiter)
   local leftMs = tonumber(untilMs) - nowMs
   if leftMs > 0 and who ~= waiter then return leftMs end
 end
+local foreign = isNamed and verb ~= 'look' and strange()
+if foreign then return foreign end
 if verb == 'vote' then
   local terms, record, id, since = unpack(ARGV, 2)
   local start, owner, channel = match(record, '^(%d+) H (%S+) %d+ %d+ %d+ (%S+)')
@@ -176,10 +206,13 @@ if verb == 'vote' then
   local waiter = id and channel .. '/' .. id
   since = since or start
   local refusal, known = admission(sub(terms, 15, 30), ttlMs, channel)
+  refusal = refusal or strangeLock()
   if refusal then return refusal end
   local stored, kind, rest, text = load(known)
+  refusal = ahead(stored, known)
+  if refusal then return refusal end
   if holder and holder ~= owner then
-    return inTheWay(holder, stored, text, stand(waiter, since, kind, text))
+    return inTheWay(stored, text, stand(waiter, since, kind, text))
   end
   local leftMs = not holder and reserved(kind, rest, waiter)
   if leftMs then
@@ -197,20 +230,25 @@ if verb == 'vote' then
 end
 if verb == 'wait' then
   local waiter, since = unpack(ARGV, 2)
-  local stored, kind, rest, text = load()
-  local value = call('GET', lock)
+  local refusal = strangeLock()
+  if refusal then return refusal end
+  local known = told()
+  local stored, kind, rest, text = load(known)
+  refusal = ahead(stored, known)
+  if refusal then return refusal end
   local rank = stand(waiter, since, kind, text)
-  if value then return inTheWay(value, stored, text, rank) end
+  if holder then return inTheWay(stored, text, rank) end
   local leftMs = reserved(kind, rest, waiter)
   if leftMs then return { 'R', whole(stored), leftMs, rank } end
   return { 'O', whole(stored), rank }
 end
 if verb == 'leave' then
   local waiter, reserveMs = unpack(ARGV, 2)
-  call('ZREM', waiters, waiter)
+  if waiters then call('ZREM', waiters, waiter) end
+  if strangeLock() then return 1 end
   reserveMs = tonumber(reserveMs)
   local stored, kind, rest = load()
-  if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not call('GET', lock) then
+  if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not holder then
     keep(stored, reserveMs > 0 and pick('', '', reserveMs) or ' W')
   end
   return 1
@@ -218,14 +256,15 @@ end
 if verb == 'renew' then
   local id, owner, token, span, ttlMs, channel = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
-  local value = call('GET', lock)
-  if value == owner then
-    local known = told()
+  if holder ~= owner and (holder or strangeLock()) then return { 'H' } end
+  if holder then
+    local known
+    known, foreign = told()
+    if foreign then return foreign end
     local maxMs = known and known.max or 0
     if maxMs < ttlMs then return { 'T', whole(maxMs) } end
     return prolong(token, ttlMs)
   end
-  if value then return { 'H' } end
   local stored, kind, rest, text = load()
   local revoked = revocation(kind, rest, owner)
   if revoked then return revoked end
@@ -241,15 +280,14 @@ end
 if verb == 'resume' then
   local id, owner, token, ttlMs, channel = unpack(ARGV, 2)
   ttlMs = tonumber(ttlMs)
-  local value = call('GET', lock)
-  if value and value ~= owner then return { 'H' } end
+  if holder ~= owner and (holder or strangeLock()) then return { 'H' } end
   local _, kind, rest = load()
   local revoked = revocation(kind, rest, owner)
   if revoked then return revoked end
   local refusal = admission(id, ttlMs, channel)
   if refusal then return refusal end
   local voted, first = match(rest, '^(%S+) (%d+) %d+ %d+ %S+ .')
-  if not value or voted ~= owner or first ~= token then return { 'N' } end
+  if not holder or voted ~= owner or first ~= token then return { 'N' } end
   return prolong(tonumber(token), ttlMs)
 end
 if verb == 'release' then
@@ -267,11 +305,10 @@ if verb == 'release' then
     call('SET', lock, value, 'PX', keepMs)
     local record = { value, whole(token), '01', whole(nowMs), '-', meta }
     text = ' D ' .. table.concat(record, ' ')
-    for _, other in ipairs(call('ZRANGE', waiters, 0, -1)) do
-      local channel, id = match(other, '^(.*)/(.*)$')
-      call('PUBLISH', channel, 'w ' .. id)
+    if waiters then
+      for _, other in ipairs(call('ZRANGE', waiters, 0, -1)) do say('w', other) end
+      call('DEL', waiters)
     end
-    call('DEL', waiters)
   elseif isHeld then
     text = pick(kind, rest, tonumber(reserveMs))
   end
@@ -284,23 +321,27 @@ if verb == 'revoke' then
   local stored, kind, rest = load()
   local owner, first, span, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%d+) (%S+)')
   local turn = kind ~= 'R' and kind ~= 'V' and first and token - first
-  if not turn or turn < 0 or turn - span >= 0 or call('GET', lock) ~= owner then
+  if not turn or turn < 0 or turn - span >= 0 or holder ~= owner then
     return absence()
   end
   call('DEL', lock)
   local word = 'x ' .. owner .. ' ' .. first .. ' ' .. reason
-  if channel ~= '-' then call('PUBLISH', channel, word) end
+  if match(channel, '^holdfast@') then call('PUBLISH', channel, word) end
   pick('', '', 0)
   keep(max(stored, tonumber(first) + 1), ' V ' .. owner .. ' ' .. reason)
   return 1
 end
 if verb == 'look' then
-  local line = call('ZRANGE', waiters, 0, -1, 'WITHSCORES')
-  return { call('GET', lock) or '', call('PTTL', lock), call('GET', ballot) or '', line }
+  local line = waiters and call('ZRANGE', waiters, 0, -1, 'WITHSCORES') or {}
+  foreign = strangeLock()
+  local value = foreign and 'a ' .. foreign[3] or holder or ''
+  return { value, call('PTTL', lock), raw or '', line }
 end
+local known
+known, foreign = told()
+if foreign then return foreign end
 if verb == 'survey' then
   local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
-  local known = told()
   local answer = { runId(), uptime, whole(nowUs) }
   if not known then return answer end
   local floor = known.floor and whole(known.floor) or ''
@@ -314,7 +355,6 @@ if verb == 'mark' then
   local run, set, how, maxMs, floor = unpack(ARGV, 2)
   if runId() ~= run then return 0 end
   maxMs = tonumber(maxMs)
-  local known = told()
   if known and known.run == run and known.set ~= set and how ~= 'now' then return 0 end
   local isAwake = known and known.from <= nowMs and known.floor
   if known and known.run == run and known.set == set and (how ~= 'now' or isAwake) then
@@ -340,7 +380,6 @@ if verb == 'mark' then
 end
 if verb == 'admit' then
   local run, floor = unpack(ARGV, 2)
-  local known = told()
   if not known or runId() ~= run or known.run ~= run or known.floor then return 0 end
   if known.from > nowMs then return 0 end
   known.floor = max(tonumber(floor), known.top)
@@ -350,7 +389,6 @@ if verb == 'admit' then
 end
 if verb == 'raise' then
   local set, ttlMs = unpack(ARGV, 2)
-  local known = told()
   if not known or known.run ~= runId() or known.set ~= set then return 0 end
   known.max = max(known.max, tonumber(ttlMs))
   tell(known)

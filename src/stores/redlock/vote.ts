@@ -1,6 +1,6 @@
 /** What a node answers when it is asked to vote, to renew or to look, and how that is written. */
-import { storeError } from "../redis/failure.js";
 import { type NameRecord, parseRecord } from "./name-record.js";
+import { listOf, unexpected, wholeOf } from "./reply.js";
 
 /** Why a node does not vote at all, whatever it keeps of the name. */
 export type Asleep =
@@ -43,7 +43,16 @@ export interface Held {
 /** A node that says nothing of use. */
 export type Failure =
   | { readonly type: "time_out" }
-  | { readonly type: "error"; readonly error: Error };
+  | { readonly type: "error"; readonly error: Error }
+  | Foreign;
+
+/** A key that the store uses holds data of another program: the node leaves it as it is. */
+export interface Foreign {
+  readonly type: "foreign";
+  readonly key: string;
+  /** A type of Redis; `text` that this store does not write; a ballot far `ahead` of the clock. */
+  readonly holds: string;
+}
 
 /** What a waiter learns: as a vote that was not given, or that the name is open. */
 export type Sight = Vote | { readonly type: "open"; readonly stored: number };
@@ -65,6 +74,7 @@ export type NodeRelease =
   | Failure;
 
 const GRANTED = "G";
+const FOREIGN = "X";
 
 /** `ttlMs` is what was asked for. */
 export function decodeVote(raw: unknown, ttlMs: number): Vote {
@@ -73,33 +83,35 @@ export function decodeVote(raw: unknown, ttlMs: number): Vote {
 
 export function decodeSight(raw: unknown, ttlMs: number): Sight {
   if (raw === GRANTED) return { type: "granted", remainingMs: ttlMs };
-  const [code, first, second, ...more] = raw as readonly unknown[];
+  const [code, first, second, third, ...more] = listOf(raw);
   switch (code) {
     case GRANTED:
-      return { type: "granted", remainingMs: Number(first) };
+      return { type: "granted", remainingMs: wholeOf(first) };
     case "H":
-      return held(Number(first), Number(second), more);
-    case "R": {
-      const [ahead] = more;
-      const remainingMs = Number(second);
-      return { type: "reserved", stored: Number(first), remainingMs, ahead: Number(ahead) };
-    }
+      return held(wholeOf(first), wholeOf(second), third, more);
+    case "R":
+      return {
+        type: "reserved",
+        stored: wholeOf(first),
+        remainingMs: wholeOf(second),
+        ahead: wholeOf(third),
+      };
     case "L":
-      return { type: "too_low", stored: Number(first) };
+      return { type: "too_low", stored: wholeOf(first) };
     case "A":
-      return { type: "too_high", nowUs: Number(first) };
+      return { type: "too_high", nowUs: wholeOf(first) };
     case "O":
-      return { type: "open", stored: Number(first) };
+      return { type: "open", stored: wholeOf(first) };
     default:
-      return asleep(code, first);
+      return refusal(code, first, second);
   }
 }
 
 export function decodeRenewal(raw: unknown): NodeRenewal {
-  const [code, first, second] = raw as readonly unknown[];
+  const [code, first, second] = listOf(raw);
   switch (code) {
     case GRANTED:
-      return { type: "granted", remainingMs: Number(first), isRetaken: Number(second) === 1 };
+      return { type: "granted", remainingMs: wholeOf(first), isRetaken: Number(second) === 1 };
     case "H":
       return { type: "replaced" };
     case "V":
@@ -107,40 +119,51 @@ export function decodeRenewal(raw: unknown): NodeRenewal {
     case "N":
       return { type: "missing" };
     default:
-      return asleep(code, first);
+      return refusal(code, first, second);
   }
 }
 
 export function decodeRelease(raw: unknown): NodeRelease {
-  const code = Number(raw);
+  if (Array.isArray(raw)) {
+    const [code, first, second] = raw;
+    if (code === FOREIGN) return foreign(first, second);
+  }
+  const code = wholeOf(raw);
   return { type: code === 1 ? "released" : code === 0 ? "absent" : "unsure" };
 }
 
-function held(stored: number, pttlMs: number, more: readonly unknown[]): Held {
-  const [value, raw, ahead] = more;
+function held(stored: number, pttlMs: number, value: unknown, more: readonly unknown[]): Held {
+  const [raw, ahead] = more;
   const record = parseRecord(String(raw));
   return {
     type: "held",
     stored,
     remainingMs: pttlMs < 0 ? Number.POSITIVE_INFINITY : pttlMs,
     record: record?.value === String(value) ? record : null,
-    ahead: Number(ahead),
+    ahead: wholeOf(ahead),
   };
 }
 
-function asleep(code: unknown, first: unknown): Asleep | Failure {
+/** Of a node that does not vote, whatever it is asked. */
+function refusal(code: unknown, first: unknown, second: unknown): Asleep | Foreign {
   switch (code) {
     case "U":
       return { type: "asleep", why: "unmarked" };
     case "Q":
-      return { type: "asleep", why: "young", waitMs: Number(first) };
+      return { type: "asleep", why: "young", waitMs: wholeOf(first) };
     case "F":
       return { type: "asleep", why: "unfloored" };
     case "T":
-      return { type: "asleep", why: "short", maxTtlMs: Number(first) };
+      return { type: "asleep", why: "short", maxTtlMs: wholeOf(first) };
     case "S":
       return { type: "asleep", why: "other_set", set: String(first) };
+    case FOREIGN:
+      return foreign(first, second);
     default:
-      return { type: "error", error: storeError(`it answered ${String(code)}`) };
+      throw unexpected(code);
   }
+}
+
+function foreign(key: unknown, holds: unknown): Foreign {
+  return { type: "foreign", key: String(key), holds: String(holds) };
 }

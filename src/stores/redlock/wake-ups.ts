@@ -94,7 +94,7 @@ export class WakeUps {
   #onMessage(at: number, message: string): void {
     const [, kind, text = ""] = /^(\w) (.*)$/s.exec(message) ?? [];
     if (kind === "x") {
-      const [, owner = "", token = "", reason = ""] = /^(\S+) (\d+) (.*)$/s.exec(text) ?? [];
+      const [, owner = "", token = "", reason = ""] = /^(\S+) (\d{1,20}) (.*)$/s.exec(text) ?? [];
       return this.#onRevoked(at, owner, token, reason);
     }
     if (kind === "e" && text === "") return this.#rouse();

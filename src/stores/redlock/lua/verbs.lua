@@ -1,11 +1,17 @@
 -- What a node does when it is asked: one verb a call, all or nothing. The frequent ones come first,
 -- and no function is made for one that is not asked for.
 --
--- in:       call sub match max verb nowUs nowMs lock ballot waiters holder whole runId told tell
---           admission load keep raiseTop isPlain stand pick DAY YEAR
--- commands: DEL EXISTS GET INFO PEXPIRE PEXPIREAT PTTL PUBLISH SET ZRANGE ZREM
-local function inTheWay(value, stored, text, rank)
-  return { 'H', whole(stored), call('PTTL', lock), value, text or '', rank }
+-- in:       call sub match max verb nowUs nowMs lock ballot isNamed waiters hasLine holder raw
+--           whole runId told tell admission strange strangeLock load keep raiseTop isPlain stand
+--           say pick DAY YEAR
+-- commands: DEL INFO PEXPIRE PEXPIREAT PTTL PUBLISH SET ZRANGE ZREM
+local function inTheWay(stored, text, rank)
+  return { 'H', whole(stored), call('PTTL', lock), holder, text or '', rank }
+end
+
+-- No ballot that a client may propose is above the stored one: the name is closed here for good.
+local function ahead(stored, known)
+  if stored > max(nowUs + YEAR, known and known.top or 0) then return { 'X', ballot, 'ahead' } end
 end
 
 -- A node that may have forgotten says nothing about what it had.
@@ -14,7 +20,7 @@ local function absence()
   return known and known.run == runId() and known.from <= nowMs and 0 or -1
 end
 
-local function recordKind() return call('EXISTS', waiters) == 1 and ' W' or ' H' end
+local function recordKind() return hasLine and ' W' or ' H' end
 
 local function prolong(token, ttlMs)
   local leftMs = call('PTTL', lock)
@@ -41,6 +47,10 @@ local function reserved(kind, rest, waiter)
   if leftMs > 0 and who ~= waiter then return leftMs end
 end
 
+-- Nothing is kept of a name whose ballot is not ours, so nothing is done for it.
+local foreign = isNamed and verb ~= 'look' and strange()
+if foreign then return foreign end
+
 -- terms record id since: the last two only from who waits. The record is what is to be kept with
 -- the ballot, from the ballot on. The terms are until when, in ms (13 digits), what the marker has
 -- to say (17), the length of the owner (2), ttlMs. Since is left out where it is the ballot.
@@ -51,10 +61,13 @@ if verb == 'vote' then
   local waiter = id and channel .. '/' .. id
   since = since or start
   local refusal, known = admission(sub(terms, 15, 30), ttlMs, channel)
+  refusal = refusal or strangeLock()
   if refusal then return refusal end
   local stored, kind, rest, text = load(known)
+  refusal = ahead(stored, known)
+  if refusal then return refusal end
   if holder and holder ~= owner then
-    return inTheWay(holder, stored, text, stand(waiter, since, kind, text))
+    return inTheWay(stored, text, stand(waiter, since, kind, text))
   end
   local leftMs = not holder and reserved(kind, rest, waiter)
   if leftMs then
@@ -74,10 +87,14 @@ end
 -- waiter since: looks, and enters the waiter
 if verb == 'wait' then
   local waiter, since = unpack(ARGV, 2)
-  local stored, kind, rest, text = load()
-  local value = call('GET', lock)
+  local refusal = strangeLock()
+  if refusal then return refusal end
+  local known = told()
+  local stored, kind, rest, text = load(known)
+  refusal = ahead(stored, known)
+  if refusal then return refusal end
   local rank = stand(waiter, since, kind, text)
-  if value then return inTheWay(value, stored, text, rank) end
+  if holder then return inTheWay(stored, text, rank) end
   local leftMs = reserved(kind, rest, waiter)
   if leftMs then return { 'R', whole(stored), leftMs, rank } end
   return { 'O', whole(stored), rank }
@@ -86,10 +103,11 @@ end
 -- waiter reserveMs: it waits no more; if it was just woken, the next one is, unless it is 0
 if verb == 'leave' then
   local waiter, reserveMs = unpack(ARGV, 2)
-  call('ZREM', waiters, waiter)
+  if waiters then call('ZREM', waiters, waiter) end
+  if strangeLock() then return 1 end
   reserveMs = tonumber(reserveMs)
   local stored, kind, rest = load()
-  if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not call('GET', lock) then
+  if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not holder then
     keep(stored, reserveMs > 0 and pick('', '', reserveMs) or ' W')
   end
   return 1
@@ -100,14 +118,15 @@ end
 if verb == 'renew' then
   local id, owner, token, span, ttlMs, channel = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
-  local value = call('GET', lock)
-  if value == owner then
-    local known = told()
+  if holder ~= owner and (holder or strangeLock()) then return { 'H' } end
+  if holder then
+    local known
+    known, foreign = told()
+    if foreign then return foreign end
     local maxMs = known and known.max or 0
     if maxMs < ttlMs then return { 'T', whole(maxMs) } end
     return prolong(token, ttlMs)
   end
-  if value then return { 'H' } end
   local stored, kind, rest, text = load()
   local revoked = revocation(kind, rest, owner)
   if revoked then return revoked end
@@ -127,15 +146,14 @@ end
 if verb == 'resume' then
   local id, owner, token, ttlMs, channel = unpack(ARGV, 2)
   ttlMs = tonumber(ttlMs)
-  local value = call('GET', lock)
-  if value and value ~= owner then return { 'H' } end
+  if holder ~= owner and (holder or strangeLock()) then return { 'H' } end
   local _, kind, rest = load()
   local revoked = revocation(kind, rest, owner)
   if revoked then return revoked end
   local refusal = admission(id, ttlMs, channel)
   if refusal then return refusal end
   local voted, first = match(rest, '^(%S+) (%d+) %d+ %d+ %S+ .')
-  if not value or voted ~= owner or first ~= token then return { 'N' } end
+  if not holder or voted ~= owner or first ~= token then return { 'N' } end
   return prolong(tonumber(token), ttlMs)
 end
 
@@ -156,11 +174,10 @@ if verb == 'release' then
     call('SET', lock, value, 'PX', keepMs)
     local record = { value, whole(token), '01', whole(nowMs), '-', meta }
     text = ' D ' .. table.concat(record, ' ')
-    for _, other in ipairs(call('ZRANGE', waiters, 0, -1)) do
-      local channel, id = match(other, '^(.*)/(.*)$')
-      call('PUBLISH', channel, 'w ' .. id)
+    if waiters then
+      for _, other in ipairs(call('ZRANGE', waiters, 0, -1)) do say('w', other) end
+      call('DEL', waiters)
     end
-    call('DEL', waiters)
   elseif isHeld then
     text = pick(kind, rest, tonumber(reserveMs))
   end
@@ -176,26 +193,32 @@ if verb == 'revoke' then
   local stored, kind, rest = load()
   local owner, first, span, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%d+) (%S+)')
   local turn = kind ~= 'R' and kind ~= 'V' and first and token - first
-  if not turn or turn < 0 or turn - span >= 0 or call('GET', lock) ~= owner then
+  if not turn or turn < 0 or turn - span >= 0 or holder ~= owner then
     return absence()
   end
   call('DEL', lock)
   local word = 'x ' .. owner .. ' ' .. first .. ' ' .. reason
-  if channel ~= '-' then call('PUBLISH', channel, word) end
+  if match(channel, '^holdfast@') then call('PUBLISH', channel, word) end
   pick('', '', 0)
   keep(max(stored, tonumber(first) + 1), ' V ' .. owner .. ' ' .. reason)
   return 1
 end
 
 if verb == 'look' then
-  local line = call('ZRANGE', waiters, 0, -1, 'WITHSCORES')
-  return { call('GET', lock) or '', call('PTTL', lock), call('GET', ballot) or '', line }
+  local line = waiters and call('ZRANGE', waiters, 0, -1, 'WITHSCORES') or {}
+  foreign = strangeLock()
+  local value = foreign and 'a ' .. foreign[3] or holder or ''
+  return { value, call('PTTL', lock), raw or '', line }
 end
+
+-- The verbs that follow are about the node, not about a name.
+local known
+known, foreign = told()
+if foreign then return foreign end
 
 -- What this node is, and what it was told.
 if verb == 'survey' then
   local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
-  local known = told()
   local answer = { runId(), uptime, whole(nowUs) }
   if not known then return answer end
   local floor = known.floor and whole(known.floor) or ''
@@ -212,7 +235,6 @@ if verb == 'mark' then
   local run, set, how, maxMs, floor = unpack(ARGV, 2)
   if runId() ~= run then return 0 end
   maxMs = tonumber(maxMs)
-  local known = told()
   if known and known.run == run and known.set ~= set and how ~= 'now' then return 0 end
   local isAwake = known and known.from <= nowMs and known.floor
   if known and known.run == run and known.set == set and (how ~= 'now' or isAwake) then
@@ -241,7 +263,6 @@ end
 -- run floor: the time of a node that joined has come
 if verb == 'admit' then
   local run, floor = unpack(ARGV, 2)
-  local known = told()
   if not known or runId() ~= run or known.run ~= run or known.floor then return 0 end
   if known.from > nowMs then return 0 end
   known.floor = max(tonumber(floor), known.top)
@@ -253,7 +274,6 @@ end
 -- set ttlMs: leases may be this long from now on
 if verb == 'raise' then
   local set, ttlMs = unpack(ARGV, 2)
-  local known = told()
   if not known or known.run ~= runId() or known.set ~= set then return 0 end
   known.max = max(known.max, tonumber(ttlMs))
   tell(known)

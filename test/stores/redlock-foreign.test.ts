@@ -1,0 +1,205 @@
+/** Keys that hold the data of another program: never written, never deleted, and named. */
+import assert from "node:assert/strict";
+import { describe, expect, it } from "vitest";
+import { AcquireTimeoutError, QuorumError } from "../../src/errors.js";
+import type { RedisServer } from "../servers/redis.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { type RedlockParty, RedlockTrial } from "./redlock-trial.js";
+
+/** How an application makes a key of each type. */
+const TYPES: Record<string, readonly string[]> = {
+  hash: ["HSET", "KEY", "id", "7"],
+  list: ["RPUSH", "KEY", "7"],
+  set: ["SADD", "KEY", "7"],
+  zset: ["ZADD", "KEY", "7", "seven"],
+  stream: ["XADD", "KEY", "1-1", "id", "7"],
+};
+
+async function plant(servers: readonly RedisServer[], key: string, type: string): Promise<void> {
+  const words = (TYPES[type] ?? ["SET", "KEY", type]).map((word) => (word === "KEY" ? key : word));
+  for (const server of servers) await server.ask("DEL", key);
+  for (const server of servers) await server.ask(...(words as [string, ...string[]]));
+}
+
+/** All that can be told of a key without knowing its type. */
+async function contents(servers: readonly RedisServer[], key: string): Promise<unknown> {
+  const asked = servers.map(async (server) => [
+    await server.ask("DEBUG", "DIGEST-VALUE", key),
+    await server.ask("PTTL", key),
+  ]);
+  return await Promise.all(asked);
+}
+
+async function failure(work: Promise<unknown>): Promise<QuorumError> {
+  const error = await work.catch((reason: unknown) => reason);
+  assert.ok(error instanceof QuorumError, String(error));
+  return error;
+}
+
+const debug = { args: ["--enable-debug-command", "yes"] };
+
+/** Everything that a client may ask for at a name. */
+async function tryAll({ locks }: RedlockParty, name: string): Promise<void> {
+  await locks
+    .mutex(name)
+    .tryAcquire()
+    .catch(() => {});
+  await locks
+    .mutex(name)
+    .acquire({ waitMs: 300 })
+    .catch(() => {});
+  await locks.revoke(name, { token: 1n, reason: "test" }).catch(() => {});
+  await locks.inspect(name).catch(() => {});
+  for await (const _ of locks.list());
+}
+
+describe.concurrent("a key of the application", () => {
+  it.each(Object.keys(TYPES))("of type %s is no lock that is free", async (type) => {
+    await using trial = await RedlockTrial.start(3, () => debug);
+    const party = await trial.open();
+    await party.locks.mutex("warm").run(() => {});
+    await plant(trial.servers, "users", type);
+    const before = await contents(trial.servers, "users");
+    const startMs = performance.now();
+    for (const attempt of [
+      party.locks.mutex("users").tryAcquire(),
+      party.locks.mutex("users").acquire({ waitMs: 60_000 }),
+    ]) {
+      const error = await failure(attempt);
+      expect(error.message).toContain(`it holds data that is not ours at "users": a ${type}`);
+      expect(error.message).toContain("choose a namespace");
+      expect(error).toMatchObject({ outcome: "not_applied", retryable: false, lockName: "users" });
+      expect(error.votes.map(({ vote }) => vote)).toEqual(["foreign", "foreign", "foreign"]);
+    }
+    expect(performance.now() - startMs, "at once").toBeLessThan(10_000);
+    await tryAll(party, "users");
+    expect(await contents(trial.servers, "users")).toEqual(before);
+    // The same name in a namespace is another key.
+    const { locks } = await trial.open({ namespace: "app" });
+    await locks.mutex("users").run(() => {});
+    expect(await contents(trial.servers, "users")).toEqual(before);
+  });
+
+  it("that is a text excludes, as any value of another client", async () => {
+    await using trial = await RedlockTrial.start(3, () => debug);
+    const party = await trial.open();
+    await party.locks.mutex("warm").run(() => {});
+    await plant(trial.servers, "users", "some text");
+    const before = await contents(trial.servers, "users");
+    expect(await party.locks.mutex("users").tryAcquire()).toBe(null);
+    const waiting = party.locks.mutex("users").acquire({ waitMs: 200 });
+    await assert.rejects(waiting, AcquireTimeoutError);
+    await tryAll(party, "users");
+    expect(await contents(trial.servers, "users")).toEqual(before);
+  });
+
+  it("at one node of three costs its vote, and no more", async () => {
+    await using trial = await RedlockTrial.start(3, () => debug);
+    const { locks } = await trial.open();
+    await locks.mutex("warm").run(() => {});
+    const odd = trial.servers.slice(0, 1);
+    await plant(odd, "users", "hash");
+    const before = await contents(odd, "users");
+    const lease = await locks.mutex("users").acquire();
+    expect(await locks.mutex("users").tryAcquire()).toBe(null);
+    await lease.renew();
+    expect((await locks.inspect("users")).holders).toMatchObject([{ token: lease.token }]);
+    assert.equal(await lease.release(), true);
+    expect(await contents(odd, "users")).toEqual(before);
+  });
+
+  it("that comes in the place of a lease is left alone by its holder", async () => {
+    await using trial = await RedlockTrial.start(3, () => debug);
+    const { locks } = await trial.open();
+    const lease = await locks.mutex("users").acquire();
+    const isHeld = async () => (await trial.values("users")).every((value) => value !== null);
+    await waitUntil(isHeld, { what: "all nodes voted" });
+    await plant(trial.servers, "users", "hash");
+    const before = await contents(trial.servers, "users");
+    await lease.renew().catch(() => {});
+    expect(lease.signal.reason).toMatchObject({ reason: "replaced" });
+    assert.equal(await lease.release(), false);
+    expect((await locks.inspect("users")).holders).toMatchObject([{ token: 0n }]);
+    expect(await contents(trial.servers, "users")).toEqual(before);
+  });
+});
+
+describe.concurrent("a key of the store", () => {
+  const keys = { ballot: "holdfast::b:l:m", marker: "holdfast:node" };
+  it.each(
+    Object.keys(keys).flatMap((what) =>
+      [...Object.keys(TYPES), "", "text", "!", "17 H"].map((type) => [what, type]),
+    ),
+  )('(%s) that holds "%s" is named, and left alone', async (what, type) => {
+    const key = keys[what as keyof typeof keys];
+    await using trial = await RedlockTrial.start(3, () => debug);
+    const party = await trial.open();
+    await party.locks.mutex("warm").run(() => {});
+    await plant(trial.servers, key, type);
+    const before = await contents(trial.servers, key);
+    for (const attempt of [
+      party.locks.mutex("m").tryAcquire(),
+      party.locks.mutex("m").acquire({ waitMs: 60_000 }),
+    ]) {
+      const error = await failure(attempt);
+      expect(error.message).toContain(`it holds data that is not ours at "${key}"`);
+      expect(error).toMatchObject({ outcome: "not_applied", retryable: false });
+    }
+    await tryAll(party, "m");
+    expect(await contents(trial.servers, key)).toEqual(before);
+    expect(await trial.values("m"), "no vote is left").toEqual([null, null, null]);
+  });
+
+  it.each(
+    Object.keys(TYPES)
+      .filter((type) => type !== "zset")
+      .concat("text"),
+  )("(waiters) that holds %s is left alone: a waiter looks by itself", async (type) => {
+    await using trial = await RedlockTrial.start(3, () => debug);
+    const [a, b] = [await trial.open(), await trial.open()];
+    await plant(trial.servers, "holdfast::w:l:m", type);
+    const before = await contents(trial.servers, "holdfast::w:l:m");
+    const lease = await a.locks.mutex("m").acquire();
+    const waiting = b.locks.mutex("m").acquire({ waitMs: 60_000 });
+    expect(await b.locks.mutex("m").tryAcquire()).toBe(null);
+    assert.equal(await lease.release(), true);
+    const next = await waiting;
+    assert.ok(next.token > lease.token);
+    assert.equal(await next.release(), true);
+    await tryAll(a, "m");
+    expect(await contents(trial.servers, "holdfast::w:l:m")).toEqual(before);
+  });
+
+  it("(waiters) that has members of others wakes the ones of ours", async () => {
+    await using trial = await RedlockTrial.start(3, () => debug);
+    const [a, b] = [await trial.open(), await trial.open()];
+    const lease = await a.locks.mutex("m").acquire();
+    const waiting = b.locks.mutex("m").acquire({ waitMs: 60_000 });
+    const isEntered = async () => (await a.locks.inspect("m")).waiters.length > 0;
+    await waitUntil(isEntered, { what: "a waiter" });
+    for (const server of trial.servers) {
+      for (const member of ["seven", "a/b", "/"]) {
+        await server.ask("ZADD", "holdfast::w:l:m", "1", member);
+      }
+      await server.ask("ZADD", "holdfast::w:l:m", "+inf", "last");
+    }
+    assert.equal(await lease.release(), true);
+    assert.equal(await (await waiting).release(), true);
+  });
+});
+
+it("a stored ballot far ahead of the clock is named as the reason", async () => {
+  await using trial = await RedlockTrial.start(3, () => debug);
+  const { locks } = await trial.open();
+  await locks.mutex("warm").run(() => {});
+  const key = "holdfast::b:l:m";
+  const before = "8999999999999999";
+  await plant(trial.servers.slice(0, 1), key, before);
+  // One node does not spread it to the others.
+  for (let round = 0; round < 3; round += 1) await locks.mutex("m").run(() => {});
+  await plant(trial.servers, key, before);
+  const error = await failure(locks.mutex("m").acquire());
+  expect(error.message).toContain(`a ballot more than a year ahead of its clock at "${key}"`);
+  expect(error.message).not.toMatch(/clock of this client/);
+  for (const server of trial.servers) expect(await server.ask("GET", key)).toBe(before);
+});
