@@ -13,11 +13,11 @@ import { foreignData } from "../../foreign-data.js";
 import type { Acquire, PushedGrant } from "../../rules/ledger-command.js";
 import { deadlineOf, marginMs } from "../../rules/margin.js";
 import type { Busy, Claim, Grant, HolderView, MarkView, Wait } from "../../store.js";
+import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js";
 import type { Timer } from "../../time/timers.js";
 import { ArbiterGrant } from "./arbiter-grant.js";
 import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./channel.js";
 import { type Claimant, Confirmation } from "./confirmation.js";
-import { type Listener, Silence } from "./silence.js";
 import type { Surroundings } from "./surroundings.js";
 import { holderView, markView } from "./views.js";
 
@@ -35,7 +35,7 @@ export interface Again {
 
 export type Outcome = Grant | Busy | Again;
 
-export class Acquisition implements Recipient<Acquire>, Claimant, Listener {
+export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListener {
   readonly key: string;
   readonly #claim: Claim;
   readonly #wait: Wait | null;
@@ -43,7 +43,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, Listener {
   readonly #meta: string;
   readonly #resolve: (outcome: Outcome) => void;
   readonly #reject: (error: unknown) => void;
-  #silence: Silence | null = null;
+  #silence: SilenceLimit | null = null;
   #settled = false;
   /** The store may know this owner: whatever happens, it has to be withdrawn. */
   #entered = false;
@@ -310,7 +310,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, Listener {
   #hearken(): void {
     if (this.#silence || this.#around.isLocal) return;
     const { port, limits } = this.#around;
-    this.#silence = new Silence(port, limits, this.#claim.storeTimeoutMs, this.#startMs, this);
+    this.#silence = new SilenceLimit(port, limits, this.#claim.storeTimeoutMs, this.#startMs, this);
   }
 
   #why(): string {

@@ -1,0 +1,88 @@
+import type { Limited, Limits } from "./limits.js";
+import type { Port } from "./port.js";
+
+/**
+ * The length of one step of listening, and the most that one step counts. A process that is
+ * stopped or blocked during a step hears nothing in that time, so the rest of the step is no
+ * silence of the store.
+ */
+const STEP_MS = 250;
+/** Timers are no more exact than this, and a step as long as a rounding error would never end. */
+const LEAST_STEP_MS = 1;
+
+/** The part of this process that waits for a store which may fall silent. */
+export interface SilenceListener {
+  /** The time between two questions to the store while it waits. */
+  readonly touchMs: number;
+  onSilence(): void;
+}
+
+/**
+ * Tells a listener when the store has said nothing for `limitMs`.
+ *
+ * Only time in which this process was able to listen counts. Before the verdict the process must
+ * have listened, in steps, for as long as one question to the store and its answer take: a process
+ * that was stopped or blocked asks once more after it goes on, and the answer comes first.
+ */
+export class SilenceLimit implements Limited {
+  readonly #port: Port;
+  readonly #limits: Limits;
+  readonly #limitMs: number;
+  readonly #listener: SilenceListener;
+  #heardMs: number;
+  #listenedMs = 0;
+  #stepFromMs = Number.POSITIVE_INFINITY;
+  dueMs: number;
+  heapIndex = -1;
+
+  constructor(
+    port: Port,
+    limits: Limits,
+    limitMs: number,
+    sinceMs: number,
+    listener: SilenceListener,
+  ) {
+    this.#port = port;
+    this.#limits = limits;
+    this.#limitMs = limitMs;
+    this.#listener = listener;
+    this.#heardMs = sinceMs;
+    this.dueMs = sinceMs + limitMs - this.#chanceMs;
+    limits.add(this);
+  }
+
+  heard(): void {
+    // A sleep of the machine that shows only later would look like a silence of the store.
+    this.#heardMs = this.#port.clock.exactMs();
+    this.#listenedMs = 0;
+    this.#stepFromMs = Number.POSITIVE_INFINITY;
+  }
+
+  end(): void {
+    this.#limits.remove(this);
+  }
+
+  onDue(): void {
+    const nowMs = this.#port.clock.nowMs();
+    this.#listenedMs += Math.min(Math.max(0, nowMs - this.#stepFromMs), STEP_MS);
+    const restMs = this.#heardMs + this.#limitMs - nowMs;
+    const missingMs = this.#chanceMs - this.#listenedMs;
+    if (restMs < LEAST_STEP_MS && missingMs < LEAST_STEP_MS) return this.#listener.onSilence();
+    this.dueMs = nowMs + this.#nextStepMs(restMs, missingMs);
+    if (restMs - this.#chanceMs < LEAST_STEP_MS) this.#stepFromMs = nowMs;
+    this.#limits.add(this);
+  }
+
+  /** The steps begin one chance before the limit; the last of them ends with it. */
+  #nextStepMs(restMs: number, missingMs: number): number {
+    const untilStepsMs = restMs - this.#chanceMs;
+    if (untilStepsMs >= LEAST_STEP_MS) return untilStepsMs;
+    if (missingMs < LEAST_STEP_MS) return Math.max(restMs, LEAST_STEP_MS);
+    return Math.min(missingMs, STEP_MS);
+  }
+
+  /** The next touch and its answer fit into this: the last touch may count as failed by now. */
+  get #chanceMs(): number {
+    return Math.min(this.#listener.touchMs + STEP_MS, this.#limitMs);
+  }
+}
