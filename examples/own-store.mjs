@@ -68,6 +68,9 @@ class MapStore {
     return null;
   }
 
+  /** Never called: its leases are not transferable. */
+  detach() {}
+
   onEvent(listener) {
     this.#tellGone = listener;
   }

@@ -161,6 +161,11 @@ export interface Store {
   ): Promise<boolean>;
   /** Continues a grant that another process made; null when it is gone. */
   resume(claim: Claim, token: bigint, session: string | null): Promise<Grant | null>;
+  /**
+   * Another process may keep the grant from now on: the store forgets it here, and ends nothing of
+   * it but by `release`.
+   */
+  detach(grant: Grant): void;
   /** One listener, set by the client that owns this store. */
   onEvent(listener: (event: GoneEvent) => void): void;
 

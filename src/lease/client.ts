@@ -27,6 +27,9 @@ export interface Target extends Request {
 /** How long a release may take beyond which nobody waits for it. */
 const RELEASE_MS = 5_000;
 
+/** How long the store may take to answer when the wait for a lock is over. */
+const LAST_TRY_MS = 2_000;
+
 /** A hold with one lease: the usual case where no turns are taken. */
 class SoleTenant implements Tenant {
   lease: HeldLease | null = null;
@@ -158,10 +161,9 @@ export class Client {
     const { name } = target;
     const wait = mayWait ? this.#startWait(options) : null;
     try {
-      const asked = this.#acquire(target, options, wait);
-      const { signal } = options;
-      // Who does not wait is not kept waiting by the store either.
-      const outcome = await (wait || !signal ? asked : unlessAborted(asked, signal, giveBackLate));
+      const outcome = await (wait
+        ? this.#acquireWithin(target, options, wait)
+        : this.#unlessAborted(this.#acquire(target, options, null), options));
       const isLease = !("type" in outcome);
       if (this.#closing) {
         if (isLease) await outcome.release();
@@ -175,6 +177,28 @@ export class Client {
     } finally {
       if (wait) this.#endWait(wait);
     }
+  }
+
+  /**
+   * Waits for the lock. An outage must not look like a held lock: when the time is over and the
+   * store has not answered of late, one last try lets the store itself say that the lock is held.
+   */
+  async #acquireWithin(
+    target: Target,
+    options: Options,
+    wait: WaitTime,
+  ): Promise<HeldLease | Busy> {
+    const outcome = await this.#acquire(target, options, wait);
+    const isKnown = !("type" in outcome) || outcome.mark !== null || wait.isInformed;
+    if (isKnown || wait.endedBy !== "time" || this.#closing) return outcome;
+    const storeTimeoutMs = Math.min(options.storeTimeoutMs, LAST_TRY_MS);
+    const lastTry = this.#acquireAlone(target, { ...options, storeTimeoutMs }, null);
+    return this.#unlessAborted(lastTry, options);
+  }
+
+  /** A caller that does not wait for the lock is not kept waiting by the store either. */
+  #unlessAborted(asked: Promise<HeldLease | Busy>, { signal }: Options): Promise<HeldLease | Busy> {
+    return signal ? unlessAborted(asked, signal, giveBackLate) : asked;
   }
 
   /** A wait that ends with the client. */
@@ -193,7 +217,7 @@ export class Client {
     if (this.#takesTurns(target, options)) {
       const key = keyOf(target.space, target.name);
       const cohort = this.#cohorts.get(key) ?? this.#openCohort(key, target, options);
-      if (cohort.takes(options)) return cohort.join(options, wait);
+      if (cohort.takes(options, wait)) return cohort.join(options, wait);
     }
     return this.#acquireAlone(target, options, wait);
   }

@@ -57,10 +57,15 @@ export class Cohort implements Tenant {
     this.#duties = duties;
   }
 
-  /** Only equals share a hold: what one turn relies on must be true for all. */
-  takes(options: Options): boolean {
+  /**
+   * Only equals share a hold: what one turn relies on must be true for all. A caller that does not
+   * wait asks the store itself, unless this cohort knows that the lock is held.
+   */
+  takes(options: Options, wait: WaitTime | null): boolean {
     const { ttlMs, graceMs, storeTimeoutMs, meta } = this.#options;
+    const isKnown = wait !== null || this.#hold !== null || (this.#asking?.isInformed ?? true);
     return (
+      isKnown &&
       options.ttlMs === ttlMs &&
       options.graceMs === graceMs &&
       options.storeTimeoutMs === storeTimeoutMs &&
@@ -95,9 +100,11 @@ export class Cohort implements Tenant {
   }
 
   #leave(place: Place<Member>): void {
-    const member = place.value;
+    const { wait, resolve } = place.value;
     this.#members.remove(place);
-    member.resolve(this.#busy());
+    if (this.#hold) wait?.report(this.#ownView());
+    else if (this.#asking) wait?.learnFrom(this.#asking);
+    resolve(this.#busy());
     if (this.#members.size === 0) this.#asking?.end("withdrawn");
   }
 

@@ -234,6 +234,7 @@ describe("a detached hold", () => {
       });
     await port.advance(10_000);
     if (detached) keeper.detach(detached.hold);
+    expect(store.detached).toEqual([detached?.grant]);
     answer();
     store.onRenew = async (grants) => grants.map((one) => store.extend(one));
     await port.advance(120_000);

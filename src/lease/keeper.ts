@@ -69,6 +69,7 @@ export class Keeper {
   /** Somebody else may keep it from now on: here it is only known up to its deadline. */
   detach(hold: Hold): void {
     hold.detach();
+    this.#store.detach(hold.grant);
     this.#holds.update(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
   }

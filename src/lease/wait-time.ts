@@ -3,6 +3,9 @@ import type { Port } from "../time/port.js";
 import type { Timer } from "../time/timers.js";
 import { type AbortListener, listen, unlisten } from "./abort-listeners.js";
 
+/** An answer of the store that is older than this does not tell who is in the way now. */
+const FRESH_MS = 1_000;
+
 export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
 
 /**
@@ -18,7 +21,7 @@ export class WaitTime implements Wait, AbortListener {
   #isArmed = false;
   #endedBy: WaitEnd | null = null;
   #holder: HolderView | null = null;
-  #reportedMs = 0;
+  #reportedMs = Number.NEGATIVE_INFINITY;
 
   constructor(port: Port, waitMs: number, signal: AbortSignal | undefined) {
     this.#port = port;
@@ -43,6 +46,11 @@ export class WaitTime implements Wait, AbortListener {
     return { ...holder, heldMs: holder.heldMs + sinceMs, remainingMs };
   }
 
+  /** Whether the store answered just before the wait ended, so that the lock is known to be held. */
+  get isInformed(): boolean {
+    return this.#port.clock.nowMs() - this.#reportedMs <= FRESH_MS;
+  }
+
   onEnd(listener: () => void): void {
     this.#listener = listener;
     if (this.#endedBy !== null) return listener();
@@ -61,6 +69,12 @@ export class WaitTime implements Wait, AbortListener {
   report(holder: HolderView | null): void {
     this.#holder = holder;
     this.#reportedMs = this.#port.clock.nowMs();
+  }
+
+  /** Takes over the last report of another wait for the same lock. */
+  learnFrom(other: WaitTime): void {
+    this.#holder = other.#holder;
+    this.#reportedMs = other.#reportedMs;
   }
 
   end(by: WaitEnd): void {

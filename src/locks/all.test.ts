@@ -39,6 +39,14 @@ describe("several locks", () => {
     await set.release();
   });
 
+  it("keep the defaults of a set within the set, below those of the set around it", async () => {
+    const inner = trial.locks.all(mutexes("a", "b"), { ttlMs: 7_000, meta: { label: "inner" } });
+    await trial.locks.all([inner, ...mutexes("c")], { meta: { label: "outer" } }).acquire();
+    const acquires = trial.arbiter.sentOf("acquire");
+    expect(acquires.map(({ ttlUs }) => ttlUs)).toEqual([7_000_000, 7_000_000, 30_000_000]);
+    for (const { meta } of acquires) expect(JSON.parse(meta)).toMatchObject({ label: "outer" });
+  });
+
   it("come all or not at all", async () => {
     const held = await trial.others.mutex("b").acquire();
     expect(await trial.locks.all(mutexes("a", "b", "c")).tryAcquire()).toBeNull();

@@ -106,7 +106,9 @@ export class AllLock implements Lock<LeaseSet> {
     if (!Array.isArray(locks) || locks.length === 0) {
       throw new InvalidOptionError("locks", locks, "must be a list of at least one lock");
     }
-    const members = locks.flatMap((lock) => (lock instanceof AllLock ? lock.members : [lock]));
+    const members = locks.flatMap((lock) =>
+      lock instanceof AllLock ? lock.#membersAsSet() : [lock],
+    );
     for (const member of members) {
       if (!(member instanceof StoreLock) || member.client !== client) {
         throw new InvalidOptionError(
@@ -122,6 +124,11 @@ export class AllLock implements Lock<LeaseSet> {
       if (member.name !== this.members[index + 1]?.name) return;
       throw new InvalidOptionError("locks", member.name, "must not name the same lock twice");
     });
+  }
+
+  /** Its members as they are within this set: with its defaults over their own. */
+  #membersAsSet(): readonly StoreLock[] {
+    return this.members.map((member) => member.with(this.#defaults));
   }
 
   async acquire(options: AcquireOptions = {}): Promise<LeaseSet> {

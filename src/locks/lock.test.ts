@@ -20,6 +20,40 @@ describe("acquire", () => {
     expect(asked.value?.token).toBeGreaterThan(held.token);
   });
 
+  it.each(["bounded", "strict"] as const)(
+    "has a free lock although the answer takes longer than waitMs (%s)",
+    async (fairness) => {
+      trial.arbiter.latencyMs = 5;
+      const asked = watch(trial.locks.mutex("x").acquire({ waitMs: 1, fairness }));
+      await trial.port.advance(100);
+      expect(asked.value?.state).toBe("held");
+    },
+  );
+
+  it.each(["bounded", "strict"] as const)(
+    "tells an outage as what it is, from the start or in the middle of the wait (%s)",
+    async (fairness) => {
+      await trial.others.mutex("x").acquire();
+      const mutex = trial.locks.mutex("x", { waitMs: 5_000, fairness });
+      const inTheMiddle = watch(mutex.acquire());
+      await trial.port.advance(100);
+      trial.arbiter.fate = "request broken";
+      const fromTheStart = watch(mutex.acquire());
+      await trial.port.advance(8_000);
+      expect(inTheMiddle.error).toMatchObject({ code: "HF_STORE", lockName: "x" });
+      expect(fromTheStart.error).toMatchObject({ code: "HF_STORE", lockName: "x" });
+    },
+  );
+
+  it("of a cohort whose store is away is no busy lock for a caller that does not wait", async () => {
+    trial.arbiter.fate = "request lost";
+    void watch(trial.locks.mutex("x").acquire());
+    await trial.port.advance(100);
+    const tried = watch(trial.locks.mutex("x").tryAcquire());
+    await trial.port.advance(10_000);
+    expect(tried.error).toMatchObject({ code: "HF_STORE" });
+  });
+
   it("throws after waitMs, and names the holder", async () => {
     const held = await trial.others.mutex("x").acquire({ meta: { label: "backup" } });
     const asked = watch(trial.locks.mutex("x").acquire({ waitMs: 1_000 }));

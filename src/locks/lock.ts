@@ -40,6 +40,11 @@ export class StoreLock implements Lock {
     return this.#client;
   }
 
+  /** The same lock with other defaults over its own. */
+  with(defaults: AcquireOptions): StoreLock {
+    return new StoreLock(this.#client, this.#target, this.#resolve(defaults));
+  }
+
   /** What a `run` with these options lets others join; null when it lets nobody. */
   joinable(given: AcquireOptions): Target | null {
     const options = this.#resolve(given);

@@ -32,7 +32,7 @@ export class SilenceLimit implements Limited {
   #heardMs: number;
   #listenedMs = 0;
   #stepFromMs = Number.POSITIVE_INFINITY;
-  dueMs: number;
+  dueMs = 0;
   heapIndex = -1;
 
   constructor(
@@ -47,8 +47,7 @@ export class SilenceLimit implements Limited {
     this.#limitMs = limitMs;
     this.#listener = listener;
     this.#heardMs = sinceMs;
-    this.dueMs = sinceMs + limitMs - this.#chanceMs;
-    limits.add(this);
+    this.#plan(port.clock.nowMs());
   }
 
   heard(): void {
@@ -65,20 +64,31 @@ export class SilenceLimit implements Limited {
   onDue(): void {
     const nowMs = this.#port.clock.nowMs();
     this.#listenedMs += Math.min(Math.max(0, nowMs - this.#stepFromMs), STEP_MS);
-    const restMs = this.#heardMs + this.#limitMs - nowMs;
-    const missingMs = this.#chanceMs - this.#listenedMs;
-    if (restMs < LEAST_STEP_MS && missingMs < LEAST_STEP_MS) return this.#listener.onSilence();
-    this.dueMs = nowMs + this.#nextStepMs(restMs, missingMs);
-    if (restMs - this.#chanceMs < LEAST_STEP_MS) this.#stepFromMs = nowMs;
-    this.#limits.add(this);
+    const isOver = this.#restMs(nowMs) < LEAST_STEP_MS && this.#missingMs < LEAST_STEP_MS;
+    if (isOver) this.#listener.onSilence();
+    else this.#plan(nowMs);
   }
 
   /** The steps begin one chance before the limit; the last of them ends with it. */
-  #nextStepMs(restMs: number, missingMs: number): number {
+  #plan(nowMs: number): void {
+    const restMs = this.#restMs(nowMs);
     const untilStepsMs = restMs - this.#chanceMs;
-    if (untilStepsMs >= LEAST_STEP_MS) return untilStepsMs;
-    if (missingMs < LEAST_STEP_MS) return Math.max(restMs, LEAST_STEP_MS);
-    return Math.min(missingMs, STEP_MS);
+    if (untilStepsMs >= LEAST_STEP_MS) {
+      this.dueMs = nowMs + untilStepsMs;
+    } else {
+      const stepMs = this.#missingMs < LEAST_STEP_MS ? restMs : Math.min(this.#missingMs, STEP_MS);
+      this.dueMs = nowMs + Math.max(stepMs, LEAST_STEP_MS);
+      this.#stepFromMs = nowMs;
+    }
+    this.#limits.add(this);
+  }
+
+  #restMs(nowMs: number): number {
+    return this.#heardMs + this.#limitMs - nowMs;
+  }
+
+  get #missingMs(): number {
+    return this.#chanceMs - this.#listenedMs;
   }
 
   /** The next touch and its answer fit into this: the last touch may count as failed by now. */

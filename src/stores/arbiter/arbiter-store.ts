@@ -145,6 +145,10 @@ export class ArbiterStore implements Store {
     return this.#renewals.resume(claim, token);
   }
 
+  detach(grant: Grant): void {
+    this.#grants.forget(grant as ArbiterGrant);
+  }
+
   release(grant: Grant, withinMs: number, keep?: { ttlMs: number; meta: Meta }): Promise<boolean> {
     const { key, claim, tombstoneUs } = grant as ArbiterGrant;
     const mark = keep ? { ttlUs: keep.ttlMs * 1000, meta: JSON.stringify(keep.meta) } : null;

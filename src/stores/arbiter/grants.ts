@@ -18,6 +18,11 @@ export class Grants {
     this.#seenToken = Math.max(this.#seenToken, Number(grant.token) + grant.span - 1);
   }
 
+  /** Another client may keep it. */
+  forget({ claim }: ArbiterGrant): void {
+    this.#byOwner.delete(claim.owner);
+  }
+
   of(owner: string): ArbiterGrant | undefined {
     return this.#byOwner.get(owner);
   }

@@ -185,6 +185,10 @@ export class RedlockStore implements Store {
     return grant;
   }
 
+  detach(grant: Grant): void {
+    this.#grants.remove(grant as RedlockGrant);
+  }
+
   onEvent(listener: (event: GoneEvent) => void): void {
     this.#onGone = listener;
   }

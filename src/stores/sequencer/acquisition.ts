@@ -245,9 +245,11 @@ export class Acquisition implements Waiter {
   #busy(listing: Listing | null): Busy {
     const [first] = listing?.entries ?? [];
     const nowMs = this.#around.port.clock.wallUs() / 1000;
+    const holder = first ? holderView(first, nowMs) : null;
+    if (listing) this.#wait?.report(holder, null);
     return {
       type: "busy",
-      holder: first ? holderView(first, nowMs) : null,
+      holder,
       mark: listing?.mark ? markView(listing.mark) : null,
     };
   }

@@ -146,6 +146,10 @@ export class SequencerStore implements Store {
     return grant;
   }
 
+  detach(grant: Grant): void {
+    this.#custody.drop(grant as SequencerGrant);
+  }
+
   onEvent(listener: (event: GoneEvent) => void): void {
     this.#custody.onGone = listener;
   }
