@@ -46,7 +46,7 @@ export class WaitTime implements Wait, AbortListener {
     return { ...holder, heldMs: holder.heldMs + sinceMs, remainingMs };
   }
 
-  /** Whether the store answered just before the wait ended, so that the lock is known to be held. */
+  /** Whether the store answered of late, so that the lock is known to be held. */
   get isInformed(): boolean {
     return this.#port.clock.nowMs() - this.#reportedMs <= FRESH_MS;
   }

@@ -45,7 +45,7 @@ describe("acquire", () => {
     },
   );
 
-  it("of a cohort whose store is away is no busy lock for a caller that does not wait", async () => {
+  it("that waits for a store which is away makes no busy lock for a try", async () => {
     trial.arbiter.fate = "request lost";
     void watch(trial.locks.mutex("x").acquire());
     await trial.port.advance(100);
