@@ -67,6 +67,7 @@ function plainDriver(client: Plain): Driver {
 function clusterDriver(client: Cluster): Driver {
   const { keyPrefix = "", redisOptions = {} } = client.options;
   const prefix = String((redisOptions as { keyPrefix?: unknown }).keyPrefix ?? keyPrefix);
+  const send: Driver["send"] = (_key, command, args) => call(client, command, args);
   return {
     isCluster: true,
     hasOneConnection: false,
@@ -78,8 +79,10 @@ function clusterDriver(client: Cluster): Driver {
       for (const node of client.nodes("master")) watch(node);
       client.on("+node", watch);
     }),
-    send: (_key, command, args) => call(client, command, args),
+    send,
     async open(key) {
+      // The answer corrects what the client knows about the slot; a write asks its master.
+      if (key !== null) await send(key, "hdel", [key, "?"]);
       const nodes = client.nodes("master");
       const [address] = (key === null ? undefined : client.slots[slotOf(prefix + key)]) ?? [];
       const node =
@@ -114,6 +117,9 @@ function own(client: Plain): OwnConnection {
     retryStrategy: () => null,
     sentinelRetryStrategy: () => null,
     reconnectOnError: null,
+    // WAIT takes its time, and a subscription is silent: both have limits of their own.
+    commandTimeout: undefined,
+    socketTimeout: undefined,
   });
   // What goes wrong shows as the end of the connection, or in the answers.
   connection.on("error", () => {});

@@ -44,11 +44,9 @@ interface Cluster extends Emitter {
 interface Sentinel extends Emitter {
   getMasterNode(): unknown;
   sendCommand(isReadonly: boolean, args: readonly string[], options?: object): Promise<unknown>;
-  duplicate(overrides: object): Sentinel;
-  connect(): Promise<unknown>;
+  _execute(isReadonly: boolean, act: (client: Plain) => Promise<unknown>): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
   unsubscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
-  destroy(): Promise<void>;
 }
 
 export function isNodeRedis(client: unknown): client is NodeRedis {
@@ -112,6 +110,8 @@ function plainDriver(client: Plain): Driver {
 
 function clusterDriver(client: Cluster): Driver {
   const prefix = keyPrefixOf(client);
+  const send: Driver["send"] = (key, command, args) =>
+    client.sendCommand(prefix + key, false, prefixed(prefix, key, command, args), PLAIN_TYPES);
   return {
     isCluster: true,
     hasOneConnection: false,
@@ -119,9 +119,10 @@ function clusterDriver(client: Cluster): Driver {
     address: null,
     keyPrefix: prefix,
     changes: changesOf(client),
-    send: (key, command, args) =>
-      client.sendCommand(prefix + key, false, prefixed(prefix, key, command, args), PLAIN_TYPES),
+    send,
     async open(key) {
+      // The answer corrects what the client knows about the slot.
+      if (key !== null) await send(key, "hdel", [key, "?"]);
       const { masters, slots } = client;
       const node =
         key === null
@@ -146,25 +147,36 @@ function sentinelDriver(client: Sentinel): Driver {
     changes: changesOf(client),
     send: (key, command, args) =>
       client.sendCommand(false, prefixed(prefix, key, command, args), PLAIN_TYPES),
-    open: async (key) => (key === null ? listening(client) : await ownSentinel(client)),
+    open: async (key) => (key === null ? listening(client) : await own(await masterOf(client))),
   };
+}
+
+/**
+ * The client's connection to the master. To be duplicated: a Sentinel client duplicated as a whole
+ * would reconnect by itself and repeat commands, so that WAIT could follow nothing.
+ */
+async function masterOf(client: Sentinel): Promise<Plain> {
+  return (await client._execute(false, async (master) => master)) as Plain;
 }
 
 /** Like the client's own connection (server, user, TLS, database), but for our use alone. */
 async function own(client: Plain): Promise<OwnConnection> {
-  const socket = { ...client.options?.socket, reconnectStrategy: false };
+  // A socket of ours may be silent: WAIT takes its time, and messages are rare.
+  const quiet = { reconnectStrategy: false, socketTimeout: undefined };
+  const socket = { ...client.options?.socket, ...quiet };
   const connection = client.duplicate({ socket, disableOfflineQueue: false });
   const closed = ended(connection);
+  const close = (): void => {
+    if (connection.isOpen) connection.destroy();
+  };
   // It serves the locks; alone it is no reason for the process to go on, connected or not yet.
   connection.unref();
   await connection.connect();
   return {
-    send: (args) => connection.sendCommand(args),
+    send: (args) => connection.sendCommand(args, PLAIN_TYPES),
     subscribe: (channel, onMessage) => connection.subscribe(channel, onMessage),
     onClose: (listener) => void closed.then(listener),
-    close: () => {
-      if (connection.isOpen) connection.destroy();
-    },
+    close,
   };
 }
 
@@ -194,25 +206,6 @@ function listening(client: Sentinel): OwnConnection {
       unsubscribe();
       end();
     },
-  };
-}
-
-/** For WAIT. The run id that goes with it tells when this client follows another master. */
-async function ownSentinel(client: Sentinel): Promise<OwnConnection> {
-  const connection = client.duplicate({});
-  const closed = ended(connection);
-  const close = (): void => void connection.destroy().catch(() => {});
-  try {
-    await connection.connect();
-  } catch (error) {
-    close();
-    throw error;
-  }
-  return {
-    send: (args) => connection.sendCommand(false, args),
-    subscribe: (channel, onMessage) => connection.subscribe(channel, onMessage),
-    onClose: (listener) => void closed.then(listener),
-    close,
   };
 }
 

@@ -11,7 +11,7 @@ import { decode, decodePush, encode } from "./codec.js";
 import type { Driver } from "./driver.js";
 import { isNoScript, storeError } from "./failure.js";
 import { Layout, patternOf } from "./layout.js";
-import { Replication } from "./replication.js";
+import { type Replicated, Replication } from "./replication.js";
 import { SCRIPT } from "./script.generated.js";
 import { Subscription } from "./subscription.js";
 
@@ -27,9 +27,13 @@ const TRAITS: Traits = {
   minTtlMs: 50,
 };
 
-/** Flags of a batch: a push may be heard elsewhere; tell which run of the server acted. */
+/** Flags of a batch: a push may be heard elsewhere; tell which run of the server acted; write. */
 const UNCOUNTED = 1;
 const TELL_RUN = 2;
+const PROVE = 4;
+
+/** Commands whose answer may be one that somebody believes. */
+const BELIEVED: ReadonlySet<Command["type"]> = new Set(["acquire", "confirm", "renew"]);
 
 /** So many names at a time are read for a list. */
 const LIST_CHUNK = 100;
@@ -44,8 +48,8 @@ export interface RedisArbiterOptions {
   readonly onClose?: () => Promise<void>;
 }
 
-/** An execution, and which run of a server it was where that was asked for. */
-type Answers = Execution & { readonly run: string };
+/** Sends a command with a register as its key, and gives the answer. */
+type Send<T> = (command: string, args: readonly string[]) => Promise<T>;
 
 export class RedisArbiter implements Arbiter {
   readonly name = "redis";
@@ -67,7 +71,7 @@ export class RedisArbiter implements Arbiter {
     this.#options = options;
     this.#layout = new Layout(options.namespace, isCluster, keyPrefix, database);
     this.believesPushes = options.replicas === 0;
-    const tellsRun = !hasOneConnection || options.replicas > 0;
+    const tellsRun = !hasOneConnection && options.replicas === 0;
     this.#flags = (isCluster ? UNCOUNTED : 0) + (tellsRun ? TELL_RUN : 0);
   }
 
@@ -77,9 +81,12 @@ export class RedisArbiter implements Arbiter {
 
   execute(shard: string, commands: readonly Command[]): Promise<Execution> {
     this.#used.add(shard);
+    if (this.#options.replicas > 0) return this.#replicated(shard, commands);
     const before = this.#driver.changes();
-    const answered = this.#send(shard, commands, (raw) => this.#read(commands, raw, before));
-    return this.#options.replicas === 0 ? answered : this.#replicated(shard, answered);
+    const register = this.#layout.registerOf(shard);
+    const send: Send<unknown> = (command, args) => this.#driver.send(register, command, args);
+    const read = (raw: unknown): Execution => this.#read(commands, raw, before);
+    return this.#send(register, commands, this.#flags, send, read);
   }
 
   async *list(prefix: string): AsyncIterable<{ key: string; view: View }> {
@@ -133,22 +140,27 @@ export class RedisArbiter implements Arbiter {
   }
 
   /** Sends before it returns, and with as few promises as can be: this is the way of every lock. */
-  #send<T>(shard: string, commands: readonly Command[], read: (raw: unknown) => T): Promise<T> {
-    const register = this.#layout.registerOf(shard);
+  #send<A, T>(
+    register: string,
+    commands: readonly Command[],
+    flags: number,
+    send: Send<A>,
+    read: (answer: A) => T,
+  ): Promise<T> {
     const args = [SHA, "1", register];
     for (const { key } of commands) args.push(key);
     for (const command of commands) args.push(encode(command, this.#layout.channelPrefix));
-    if (this.#flags > 0) args.push(`${this.#flags}`);
-    return this.#driver.send(register, "evalsha", args).then(read, (error: unknown) => {
+    if (flags > 0) args.push(`${flags}`);
+    return send("evalsha", args).then(read, (error: unknown) => {
       if (!isNoScript(error)) throw storeError(error);
       args[0] = SCRIPT;
-      return this.#driver.send(register, "eval", args).then(read, (cause: unknown) => {
+      return send("eval", args).then(read, (cause: unknown) => {
         throw storeError(cause);
       });
     });
   }
 
-  #read(commands: readonly Command[], raw: unknown, changesBefore: number): Answers {
+  #read(commands: readonly Command[], raw: unknown, changesBefore: number): Execution {
     const changes = this.#driver.changes();
     // Alone and uncontended, the time says it all.
     const isLone = !Array.isArray(raw) && commands.length === 1;
@@ -161,7 +173,7 @@ export class RedisArbiter implements Arbiter {
     }
     // A connection is with one run of one server; where there are several, the answer tells.
     const run = this.#flags >= TELL_RUN ? String(answers[commands.length + 1]) : "";
-    return { nowUs, node: `${run}/${changes}`, resent: changes !== changesBefore, replies, run };
+    return { nowUs, node: `${run}/${changes}`, resent: changes !== changesBefore, replies };
   }
 
   /** A reply that cannot be read is unknown for its command, and for no other of the batch. */
@@ -179,26 +191,32 @@ export class RedisArbiter implements Arbiter {
     return `field ${JSON.stringify(key)} of ${register}, or ${register}:${key}`;
   }
 
-  /** What was granted counts only when enough replicas have it. */
-  async #replicated(shard: string, answered: Promise<Answers>): Promise<Execution> {
-    const answers = await answered;
-    if (!answers.replies.some(isPromise)) return answers;
-    try {
-      await this.#replication(shard).reached(answers.run);
-      return answers;
-    } catch (error) {
-      const failure = storeError(error);
-      const replies = answers.replies.map((reply) => (isPromise(reply) ? failure : reply));
-      return { ...answers, replies };
-    }
+  /** A grant or a renewal counts only when enough replicas have it. */
+  async #replicated(shard: string, commands: readonly Command[]): Promise<Execution> {
+    const isBelieved = commands.some(({ type }) => BELIEVED.has(type));
+    const flags = this.#flags + (isBelieved ? PROVE : 0);
+    const replication = this.#replication(shard);
+    const send: Send<Replicated> = (command, args) =>
+      replication.run([command, ...args], isBelieved);
+    const register = this.#driver.keyPrefix + this.#layout.registerOf(shard);
+    const answer = await this.#send(register, commands, flags, send, (replicated) => replicated);
+    const read = this.#read(commands, answer.raw, this.#driver.changes());
+    const execution = { ...read, node: answer.link };
+    const doubt = read.replies.some(isPromise) ? await answer.doubt : null;
+    if (!doubt) return execution;
+    return {
+      ...execution,
+      replies: read.replies.map((reply) => (isPromise(reply) ? doubt : reply)),
+    };
   }
 
   #replication(shard: string): Replication {
     let replication = this.#replications.get(shard);
     if (!replication) {
       const { replicas, replicaTimeoutMs } = this.#options;
+      const { timers } = this.port;
       const register = this.#layout.registerOf(shard);
-      replication = new Replication(this.#driver, this.port, register, replicas, replicaTimeoutMs);
+      replication = new Replication(this.#driver, timers, register, replicas, replicaTimeoutMs);
       this.#replications.set(shard, replication);
     }
     return replication;

@@ -1,47 +1,69 @@
-import { ReplicationError } from "../../errors.js";
-import type { Port } from "../../time/port.js";
-import { TimeLimitError, within } from "../../time/timers.js";
+/**
+ * Batches of a store with `replicas`: each runs on the connection that then waits for the replicas.
+ *
+ * Why it is safe: WAIT counts the replicas that acknowledged the last *write of its own connection*
+ * (Redis up to 7.0: all before its last command). So a batch whose answer is believed always writes
+ * (the flag PROVE), and WAIT follows on the same connection. The replication stream of a master has
+ * one order: a replica that acknowledged this write has all earlier ones, whichever connection made
+ * them, and the answer speaks only of those. The link proves that between batch and WAIT neither
+ * the connection nor the master's history changed; our connections never reconnect. Only then is
+ * the answer believed. Too few replicas, a connection that ends, a time-out, a master that became a
+ * replica: each makes the answer unknown, and the command may be repeated.
+ *
+ * Commands that are pipelined behind WAIT stall with it. So the connection is our own, and batches
+ * that come meanwhile share the next round: batches, WAIT, next batches. All batches of the store
+ * take this way, because one connection keeps their order.
+ */
+import { ReplicationError, type StoreError } from "../../errors.js";
+import type { Timers } from "../../time/timers.js";
 import type { Driver, OwnConnection } from "./driver.js";
+import { isNoScript, storeError } from "./failure.js";
+import { WaitLink } from "./wait-link.js";
 
-/** The server answers in time by itself; this is for one that does not answer at all. */
-const SILENCE_MS = 1_000;
+/** What a batch was answered. */
+export interface Replicated {
+  readonly raw: unknown;
+  /** Which connection to which history of which server answered. */
+  readonly link: string;
+  /** Why the answer must not be believed; null when it may be. Does not reject. */
+  readonly doubt: Promise<StoreError | null>;
+}
 
-interface Asker {
-  readonly run: string;
-  resolve(): void;
+interface Batch {
+  readonly args: readonly string[];
+  readonly isBelieved: boolean;
+  resolve(replicated: Replicated): void;
   reject(error: unknown): void;
 }
 
-/**
- * Waits until enough replicas have what a server wrote. WAIT stalls its connection, so it has its
- * own; it counts only what its own connection has seen, so a command goes before it; and it must
- * be asked of the very run of the server that wrote, or it would vouch for data that a new master
- * never had. Those who come while one WAIT is under way share the next.
- */
 export class Replication {
   readonly #driver: Driver;
-  readonly #port: Port;
+  readonly #timers: Timers;
   readonly #key: string;
   readonly #replicas: number;
   readonly #timeoutMs: number;
-  #askers: Asker[] = [];
-  #connection: Promise<OwnConnection> | null = null;
-  #isAsking = false;
+  #batches: Batch[] = [];
+  #connection: OwnConnection | null = null;
+  #link: WaitLink | null = null;
+  #isBusy = false;
   #isClosed = false;
 
-  constructor(driver: Driver, port: Port, key: string, replicas: number, timeoutMs: number) {
+  /** For the keys that are served together with `key`. */
+  constructor(driver: Driver, timers: Timers, key: string, replicas: number, timeoutMs: number) {
     this.#driver = driver;
-    this.#port = port;
+    this.#timers = timers;
     this.#key = key;
     this.#replicas = replicas;
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Resolves when the replicas have all that `run` wrote before this call. */
-  reached(run: string): Promise<void> {
+  /** Runs a batch; where `isBelieved`, it must write. Resolves before the replicas have it. */
+  run(args: readonly string[], isBelieved: boolean): Promise<Replicated> {
     return new Promise((resolve, reject) => {
-      this.#askers.push({ run, resolve, reject });
-      if (!this.#isAsking) void this.#askAll();
+      this.#batches.push({ args, isBelieved, resolve, reject });
+      if (this.#isBusy) return;
+      this.#isBusy = true;
+      this.#timers.soon(() => void this.#runAll());
     });
   }
 
@@ -50,59 +72,71 @@ export class Replication {
     this.#drop();
   }
 
-  async #askAll(): Promise<void> {
-    this.#isAsking = true;
-    while (this.#askers.length > 0) {
-      const askers = this.#askers;
-      this.#askers = [];
+  async #runAll(): Promise<void> {
+    while (this.#batches.length > 0) {
+      const batches = this.#batches;
+      this.#batches = [];
       try {
-        const { run, count } = await this.#ask();
-        for (const asker of askers) {
-          if (asker.run === run && count >= this.#replicas) asker.resolve();
-          else asker.reject(this.#error(asker.run === run ? count : 0));
-        }
-        // Another server answers here than there: next time, whoever serves the key by then.
-        if (askers.some((asker) => asker.run !== run)) this.#drop();
-      } catch (cause) {
+        this.#link ??= await this.#open();
+        await this.#round(this.#link, batches);
+      } catch (error) {
         this.#drop();
-        for (const asker of askers) asker.reject(this.#error(0, cause));
+        for (const { reject } of batches) reject(error);
       }
     }
-    this.#isAsking = false;
+    this.#isBusy = false;
   }
 
-  /** Asks on the connection there is; when that has ended meanwhile, on another. */
-  async #ask(): Promise<{ run: string; count: number }> {
-    const isNew = this.#connection === null;
+  /** Resolves when all is answered. */
+  async #round(link: WaitLink, batches: readonly Batch[]): Promise<void> {
+    const answers = batches.map(({ args }) => link.send(args));
+    const isBelieved = batches.some((batch) => batch.isBelieved);
+    const doubt = isBelieved ? this.#doubt(link) : Promise.resolve(null);
+    const delivered = batches.map(async ({ resolve, reject }, at) => {
+      try {
+        resolve({ raw: await answers[at], link: link.id, doubt });
+        return null;
+      } catch (error) {
+        reject(error);
+        return error;
+      }
+    });
+    const failures = [...(await Promise.all(delivered)), await doubt];
+    // A server that refuses may be a replica by now, or no longer serve the key.
+    if (!failures.every(isHarmless)) this.#drop();
+  }
+
+  async #doubt(link: WaitLink): Promise<StoreError | null> {
     try {
-      return await this.#askOnce();
+      const count = await link.count(this.#replicas);
+      if (count >= this.#replicas) return null;
+      return new ReplicationError(this.#replicas, count, this.#timeoutMs, { store: "redis" });
     } catch (error) {
-      this.#drop();
-      if (isNew || this.#isClosed || error instanceof TimeLimitError) throw error;
-      return await this.#askOnce();
+      return storeError(error);
     }
   }
 
-  async #askOnce(): Promise<{ run: string; count: number }> {
-    this.#connection ??= this.#driver.open(this.#key);
-    const connection = await this.#connection;
-    if (this.#isClosed) connection.close();
-    const wait = ["WAIT", `${this.#replicas}`, `${this.#timeoutMs}`];
-    const answers = Promise.all([connection.send(["INFO", "server"]), connection.send(wait)]);
-    const limitMs = this.#timeoutMs + SILENCE_MS;
-    const [info, count] = await within(this.#port.timers, limitMs, answers);
-    return { run: /run_id:(\w+)/.exec(String(info))?.[1] ?? "", count: Number(count) };
+  async #open(): Promise<WaitLink> {
+    const connection = await this.#driver.open(this.#key);
+    this.#connection = connection;
+    if (this.#isClosed) this.#drop();
+    connection.onClose(() => {
+      if (this.#connection === connection) this.#drop();
+    });
+    const key = this.#driver.keyPrefix + this.#key;
+    const link = new WaitLink(connection, this.#timers, key, this.#timeoutMs);
+    await link.prepare();
+    return link;
   }
 
   #drop(): void {
-    this.#connection?.then((connection) => connection.close()).catch(() => {});
+    this.#connection?.close();
     this.#connection = null;
+    this.#link = null;
   }
+}
 
-  #error(acknowledged: number, cause?: unknown): ReplicationError {
-    return new ReplicationError(this.#replicas, acknowledged, this.#timeoutMs, {
-      store: "redis",
-      ...(cause === undefined ? {} : { cause }),
-    });
-  }
+/** The link can be used again after it. */
+function isHarmless(failure: unknown): boolean {
+  return failure === null || failure instanceof ReplicationError || isNoScript(failure);
 }

@@ -2,7 +2,8 @@
 export const SCRIPT: string = `local call, try, sub = redis.call, redis.pcall, string.sub
 local register, clock, known = KEYS[1], call('TIME'), nil
 local nowText = clock[1] .. sub('000000', #clock[2] + 1) .. clock[2]
-if #ARGV == 2 and clock[2] % 32 ~= 0 then
+local isLone = #ARGV == 2 or #ARGV == 3 and ARGV[3] == '4'
+if isLone and clock[2] % 32 ~= 0 then
   local name, command = ARGV[1], ARGV[2]
   local operation = sub(command, 1, 1)
   known = call('HMGET', register, '', name)
@@ -29,7 +30,7 @@ if #ARGV == 2 and clock[2] % 32 ~= 0 then
 end
 local now, count, format = tonumber(nowText), #ARGV, string.format
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
-local texts, changed, isRaised, motion, linePart = {}, {}, nil, nil, nil
+local texts, changed, isRaised, motion, linePart = {}, {}, flags >= 4, nil, nil
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 local last = tonumber(known[1] or 0)
 for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
@@ -209,7 +210,7 @@ local function finish(replies)
       if #dead * 4 < many then break end
     end
   end
-  if flags >= 2 then replies[size + 2] = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
+  if flags % 4 > 1 then replies[size + 2] = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
   return replies
 end
 if size == 1 then

@@ -13,7 +13,9 @@
 --           alone for a mutex with waiters
 local now, count, format = tonumber(nowText), #ARGV, string.format
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
-local texts, changed, isRaised, motion, linePart = {}, {}, nil, nil, nil
+-- An answer that replicas must have is proven by a write of the same call (replication.ts): with
+-- the flag 4 the last token is written, whether it was raised or not.
+local texts, changed, isRaised, motion, linePart = {}, {}, flags >= 4, nil, nil
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 local last = tonumber(known[1] or 0)
 for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
@@ -104,7 +106,7 @@ local function finish(replies)
       if #dead * 4 < many then break end
     end
   end
-  if flags >= 2 then replies[size + 2] = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
+  if flags % 4 > 1 then replies[size + 2] = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
   return replies
 end
 
