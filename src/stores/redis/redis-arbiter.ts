@@ -7,6 +7,7 @@ import type { Traits } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
+import { checkVersion } from "./check-version.js";
 import { decode, decodePush, encode } from "./codec.js";
 import type { Driver } from "./driver.js";
 import { isNoScript, storeError } from "./failure.js";
@@ -151,12 +152,14 @@ export class RedisArbiter implements Arbiter {
     for (const { key } of commands) args.push(key);
     for (const command of commands) args.push(encode(command, this.#layout.channelPrefix));
     if (flags > 0) args.push(`${flags}`);
-    return send("evalsha", args).then(read, (error: unknown) => {
-      if (!isNoScript(error)) throw storeError(error);
+    return send("evalsha", args).then(read, (refusal: unknown) => {
+      if (!isNoScript(refusal)) throw storeError(refusal);
       args[0] = SCRIPT;
-      return send("eval", args).then(read, (cause: unknown) => {
-        throw storeError(cause);
-      });
+      return checkVersion(this.#driver, register)
+        .then(() => send("eval", args))
+        .then(read, (cause: unknown) => {
+          throw storeError(cause);
+        });
     });
   }
 

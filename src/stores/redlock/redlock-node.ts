@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
+import { checkVersion } from "../redis/check-version.js";
 import type { Driver } from "../redis/driver.js";
 import { isNoScript, storeError } from "../redis/failure.js";
 import { SCRIPT } from "./script.generated.js";
@@ -53,8 +54,8 @@ export class RedlockNode {
       (error: unknown) => {
         this.#unanswered -= 1;
         if (!isNoScript(error)) return onError(storeError(error));
-        driver
-          .send(key, "eval", [SCRIPT, ...request.slice(1)])
+        checkVersion(driver, key)
+          .then(() => driver.send(key, "eval", [SCRIPT, ...request.slice(1)]))
           .then(onAnswer, (cause: unknown) => onError(storeError(cause)));
       },
     );
