@@ -2,7 +2,12 @@ import { describe, expect, it } from "vitest";
 import { storeError } from "./failure.js";
 
 const BEFORE_IT_RAN = { outcome: "not_applied", retryable: true };
+const MAYBE_WRITTEN = { outcome: "unknown", retryable: false };
 const FOR_GOOD = { outcome: "not_applied", retryable: false };
+
+const AT_7 = "script: 5c59b6771bb2484b5214fb75cd8705ec9d1ce400, on @user_script:1.";
+const AT_9 = "script: on @user_script:1.";
+const BEFORE_6 = "ERR Error running script (call to f_5c59b6771bb2): @user_script:1: ";
 
 const CASES = [
   ["LOADING Redis is loading the dataset in memory", BEFORE_IT_RAN],
@@ -17,6 +22,28 @@ const CASES = [
   ["NOAUTH Authentication required.", FOR_GOOD],
   ["NOPERM this user has no permissions to run the 'evalsha' command", FOR_GOOD],
   ["The client is closed", FOR_GOOD],
+  // The words of Redis 7 and later, then those of Valkey 9 and Redis 6.2, where they differ.
+  [`WRONGTYPE Operation against a key holding the wrong kind of value ${AT_7}`, MAYBE_WRITTEN],
+  [`WRONGTYPE Operation against a key holding the wrong kind of value ${AT_9}`, MAYBE_WRITTEN],
+  [`${BEFORE_6}WRONGTYPE Operation against a key`, MAYBE_WRITTEN],
+  [`ERR Unknown Redis command called from script ${AT_7}`, MAYBE_WRITTEN],
+  [`${BEFORE_6}@user_script: 1: Unknown Redis command called from Lua script`, MAYBE_WRITTEN],
+  [`ERR syntax error ${AT_7}`, MAYBE_WRITTEN],
+  [`ERR user_script:1: attempt to index local 'a' (a nil value) ${AT_7}`, MAYBE_WRITTEN],
+  [`ERR The user executing the script can't run this command ${AT_7}`, MAYBE_WRITTEN],
+  [`ERR ACL failure in script: No permissions to access a key ${AT_9}`, MAYBE_WRITTEN],
+  // Refused at the first write of a script, and never later.
+  [`READONLY You can't write against a read only replica. ${AT_7}`, BEFORE_IT_RAN],
+  [`${BEFORE_6}@user_script: 1: -READONLY You can't write against a`, BEFORE_IT_RAN],
+  [`OOM command not allowed when used memory > 'maxmemory'. ${AT_9}`, BEFORE_IT_RAN],
+  [`${BEFORE_6}@user_script: 1: -OOM command not allowed when`, BEFORE_IT_RAN],
+  ["@user_script: 1: -OOM command not allowed when", BEFORE_IT_RAN],
+  [`NOREPLICAS Not enough good replicas to write. ${AT_7}`, BEFORE_IT_RAN],
+  [`MISCONF Redis is configured to save RDB snapshots ${AT_7}`, BEFORE_IT_RAN],
+  [
+    "Too many Cluster redirections. Last error: Error: Connection is closed.",
+    { outcome: "unknown", retryable: true },
+  ],
   ["Connection is closed.", { outcome: "unknown", retryable: true }],
   ["Socket closed unexpectedly", { outcome: "unknown", retryable: true }],
   ["read ECONNRESET", { outcome: "unknown", retryable: true }],

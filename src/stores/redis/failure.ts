@@ -6,31 +6,50 @@ interface Meaning {
   readonly outcome: Outcome;
   readonly retryable: boolean;
   readonly advice: string;
+  /** Nothing was written even where a script fails by it. */
+  readonly isAtFirstWrite?: boolean;
 }
 
-/** The first that matches counts. What Redis refuses before it runs a script changed nothing. */
+/**
+ * The error comes from a script that was running: the script may have written before it. An error
+ * without these words refused the call before it ran.
+ */
+const IN_SCRIPT = /user_script/;
+/** Redis before 7.0 puts much before the error of a command that a script called. */
+const SCRIPT_PREFIX = /^(?:ERR Error running script .*)?@user_script: ?\d+: -?(.*)$/;
+
+/** The first that matches counts. */
 const MEANINGS: readonly Meaning[] = [
   no(/^LOADING/, "Redis is still loading its data"),
-  no(/^READONLY/, "this server is a replica now: the client must find the new master"),
-  no(/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|Too many Cluster redirections)/, "the Cluster is changing"),
-  maybe(/non local key/, "the Cluster is changing"),
+  atFirstWrite(/^READONLY/, "this server is a replica now: the client must find the new master"),
+  no(/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN)/, "the Cluster is changing"),
+  // Among the redirections may be connections that broke with the command under way.
+  maybe(/^Too many Cluster redirections|non local key/, "the Cluster is changing"),
   no(/^BUSY/, "another script blocks Redis: SCRIPT KILL ends it"),
-  no(/^OOM|OOM command not allowed/, "Redis has reached maxmemory: raise it, or free some"),
+  atFirstWrite(/^OOM/, "Redis has reached maxmemory: raise it, or free some"),
   no(/^MASTERDOWN/, "this replica lost its master"),
-  no(/^NOREPLICAS/, "Redis has fewer replicas than min-replicas-to-write asks for"),
-  no(/^MISCONF/, "Redis refuses to write because it cannot save: see its log"),
+  atFirstWrite(/^NOREPLICAS/, "Redis has fewer replicas than min-replicas-to-write asks for"),
+  atFirstWrite(/^MISCONF/, "Redis refuses to write because it cannot save: see its log"),
   no(/enableOfflineQueue|client is offline/, "the client is not connected"),
   no(/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/, "no Redis answers at this address"),
   never(/^(NOAUTH|WRONGPASS)/, "check the client's user name and password"),
-  never(/NOPERM|can't (run this command|access at least)/, "docs/stores/redis.md has the ACL line"),
+  never(
+    /NOPERM|can't (run this command|access at least)|^ERR ACL failure/,
+    "the page of the store has the ACL line",
+  ),
   never(/^WRONGTYPE/, "another program uses keys of this namespace: choose another one"),
   never(/client is closed/, "connect() the client first, and keep it open"),
   never(/[Uu]nknown (Redis )?command|syntax error/, "Redis 6.2 or newer is needed"),
-  { pattern: /user_script/, outcome: "unknown", retryable: false, advice: "the script failed" },
+  never(IN_SCRIPT, "the script failed"),
 ];
 
 function no(pattern: RegExp, advice: string): Meaning {
   return { pattern, outcome: "not_applied", retryable: true, advice };
+}
+
+/** A server checks this before the first write of a script, and not again within the script. */
+function atFirstWrite(pattern: RegExp, advice: string): Meaning {
+  return { ...no(pattern, advice), isAtFirstWrite: true };
 }
 
 function maybe(pattern: RegExp, advice: string): Meaning {
@@ -46,8 +65,12 @@ export function storeError(cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause;
   const said = cause instanceof Error ? cause.message : String(cause);
   const message = said.replace(/\.$/, "");
-  const meaning = MEANINGS.find(({ pattern }) => pattern.test(message));
-  const { outcome = "unknown", retryable = true, advice } = meaning ?? {};
+  // A word of the prefix stays, so that it still shows that a script failed.
+  const words = message.replace(SCRIPT_PREFIX, "$1 user_script");
+  const meaning = MEANINGS.find(({ pattern }) => pattern.test(words));
+  const { retryable = true, advice, isAtFirstWrite = false } = meaning ?? {};
+  const mayHaveWritten = IN_SCRIPT.test(words) && !isAtFirstWrite;
+  const outcome = mayHaveWritten ? "unknown" : (meaning?.outcome ?? "unknown");
   const text = advice ? `Redis refused: ${advice} (${message}).` : `Redis failed: ${message}.`;
   return new StoreError(text, { outcome, retryable, cause: discreet(cause), store: "redis" });
 }

@@ -17,6 +17,7 @@ import {
   isHeldBy,
   isHopeless,
   mayHaveVoted,
+  outcomeOf,
   wakesInMs,
 } from "./answers.js";
 import {
@@ -230,7 +231,8 @@ export class Acquisition {
 
   #error(answers: Answers): StoreError {
     const { nodes } = this.#around;
-    return quorumError(nodes, answers, { lockName: this.#claim.name });
+    const outcome = outcomeOf(answers);
+    return quorumError(nodes, answers, { lockName: this.#claim.name, outcome });
   }
 
   #withdraw(owner: string, ballot: number, goesOn: boolean): void {

@@ -1,5 +1,5 @@
 /** What a round of answers says to whoever was not granted. */
-import { StoreError } from "../../errors.js";
+import { type Outcome, StoreError } from "../../errors.js";
 import type { Busy, HolderView } from "../../store.js";
 import { majorityOf } from "./ballot.js";
 import { holderView, markView } from "./name-record.js";
@@ -14,6 +14,19 @@ export type AnyAnswer = Answer | NodeRenewal | NodeRelease;
 export function mayHaveVoted(answer: Answer): boolean {
   const type = answer?.type;
   return type === undefined || type === "granted" || type === "time_out" || type === "error";
+}
+
+/** `not_applied` where every node has said that it kept nothing. */
+export function outcomeOf(answers: Answers): Outcome {
+  const isUnknown = answers.some((answer) => {
+    const isRefusal = answer?.type === "error" && isKnown(answer.error);
+    return mayHaveVoted(answer) && !isRefusal;
+  });
+  return isUnknown ? "unknown" : "not_applied";
+}
+
+function isKnown(error: Error): boolean {
+  return error instanceof StoreError && error.outcome === "not_applied";
 }
 
 export function isAsleep(vote: Answer, why: string): boolean {

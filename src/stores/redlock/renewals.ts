@@ -52,7 +52,7 @@ export class Renewals {
       if (judgement === "gone") return null;
       if (judgement === "renewed") return port.clock.exactMs() < grant.deadlineMs ? grant : null;
       if (isHopeless(answers) || port.clock.nowMs() >= untilMs) {
-        throw quorumError(nodes, answers, { lockName: claim.name });
+        throw quorumError(nodes, answers, { lockName: claim.name, outcome: "unknown" });
       }
       await new Promise<void>((again) => port.timers.after(RETRY_MS, again, true));
     }
