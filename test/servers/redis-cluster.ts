@@ -24,6 +24,7 @@ export class RedisCluster implements AsyncDisposable {
   readonly masters: readonly ClusterNode[];
   /** Replica r of master m is at `m + r * masters.length`. */
   readonly replicas: readonly ClusterNode[];
+  #migration: Promise<unknown> = Promise.resolve();
 
   constructor(masters: readonly ClusterNode[], replicas: readonly ClusterNode[]) {
     this.masters = masters;
@@ -65,7 +66,7 @@ export class RedisCluster implements AsyncDisposable {
     await to.server.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", from.id);
     await from.server.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id);
     return {
-      moveKeys: () => moveKeys(slot, from, to),
+      moveKeys: (isMoved = () => true) => this.#moveKeys(slot, from, to, isMoved),
       finish: async () => {
         // The new owner first: else a crash between the two would leave the slot without one.
         const masters = [to, from, ...this.masters.filter((node) => node !== to && node !== from)];
@@ -89,6 +90,29 @@ export class RedisCluster implements AsyncDisposable {
     const old = await this.#ownerBy(replica, slot);
     await replica.server.ask("CLUSTER", "FAILOVER", ...(old.server.running ? [] : ["FORCE"]));
     await this.#agree(slot, replica);
+  }
+
+  /**
+   * One node at a time: MIGRATE blocks its server until the other one has answered, so two servers
+   * that migrate to each other would both wait in vain.
+   */
+  #moveKeys(
+    slot: number,
+    from: ClusterNode,
+    to: ClusterNode,
+    isMoved: (key: string) => boolean,
+  ): Promise<string[]> {
+    const move = async (): Promise<string[]> => {
+      const found = (await from.server.ask("CLUSTER", "GETKEYSINSLOT", slot, 1_000)) as string[];
+      const keys = found.filter(isMoved);
+      const { port } = to.server;
+      const how = ["", 0, 20_000, "REPLACE", "KEYS"];
+      if (keys.length > 0) await from.server.ask("MIGRATE", "127.0.0.1", port, ...how, ...keys);
+      return found.filter((key) => !isMoved(key));
+    };
+    const moved = this.#migration.then(move);
+    this.#migration = moved.catch(() => undefined);
+    return moved;
   }
 
   async #agree(slot: number, owner: ClusterNode): Promise<void> {
@@ -126,17 +150,9 @@ export class RedisCluster implements AsyncDisposable {
 type SlotRange = [first: number, last: number, master: [ip: string, port: number, id: string]];
 
 export interface SlotMove {
-  moveKeys(): Promise<void>;
+  /** Moves the keys that `isMoved` picks, default all; resolves with those that it left. */
+  moveKeys(isMoved?: (key: string) => boolean): Promise<string[]>;
   finish(): Promise<void>;
-}
-
-async function moveKeys(slot: number, from: ClusterNode, to: ClusterNode): Promise<void> {
-  for (;;) {
-    const keys = (await from.server.ask("CLUSTER", "GETKEYSINSLOT", slot, 100)) as string[];
-    if (keys.length === 0) return;
-    const { port } = to.server;
-    await from.server.ask("MIGRATE", "127.0.0.1", port, "", 0, 5000, "REPLACE", "KEYS", ...keys);
-  }
 }
 
 export async function startRedisCluster({
@@ -163,8 +179,10 @@ export async function startRedisCluster({
 function startNode(args: readonly string[]): Promise<RedisServer> {
   return onFreePorts(1, ([busPort = 0]) => {
     const cluster = ["--cluster-enabled", "yes", "--cluster-port", `${busPort}`];
-    // A dead master is noticed after a second instead of fifteen; replicas stay where they are.
-    cluster.push("--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no");
+    // Nodes also gossip as often as this says. On a busy machine a node may be silent for a second.
+    cluster.push("--cluster-node-timeout", "4000");
+    // Replicas stay where they are, and take over only when a test asks them to.
+    cluster.push("--cluster-allow-replica-migration", "no", "--cluster-replica-no-failover", "yes");
     return startRedis({ args: [...cluster, ...args] });
   });
 }
@@ -191,12 +209,22 @@ async function form(cluster: RedisCluster): Promise<void> {
     },
     { what: "the nodes of the cluster know each other" },
   );
-  for (const [index, { server }] of replicas.entries()) {
+  const roles: RegExp[] = [];
+  for (const [index, { server, id }] of replicas.entries()) {
     const master = masters[index % masters.length];
     if (!master) continue;
     await server.ask("CLUSTER", "REPLICATE", master.id);
     await inStep(master.server, server);
+    roles.push(new RegExp(`^${id} .*slave\\S* ${master.id} `, "m"));
   }
+  // A master votes for a replica only if it knows it as one.
+  await waitUntil(
+    async () => {
+      const known = await Promise.all(nodes.map(({ server }) => server.ask("CLUSTER", "NODES")));
+      return known.every((list) => roles.every((role) => role.test(String(list))));
+    },
+    { what: "the nodes of the cluster know the replicas" },
+  );
   await waitUntil(
     async () => {
       const states = await Promise.all(nodes.map(({ server }) => server.ask("CLUSTER", "INFO")));
