@@ -10,7 +10,7 @@ import { PATIENCE_MS, until, within } from "./patience.js";
 import { warmUp } from "./warm-up.js";
 
 const LEAST_TTL_MS = 800;
-const RENEWED_TTL_MS = 2_000;
+const RENEWED_TTL_MS = 4_000;
 const LONG_TTL_MS = 30_000;
 
 /** Requests of those who wait for a lock have arrived by then, even on a busy machine. */
