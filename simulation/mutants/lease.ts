@@ -60,7 +60,7 @@ export const lease: readonly Mutant[] = [
   {
     title: "renewals come too late",
     file: "lease/keeper.js",
-    find: "? sentMs + Math.min(hold.ttlMs / 3, restMs / 2)",
+    find: "? sentMs + Math.min(renewAfterMs(hold.ttlMs), restMs / 2)",
     replace: "? sentMs + hold.ttlMs * 2",
   },
   {

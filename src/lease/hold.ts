@@ -1,4 +1,5 @@
 import type { LossReason } from "../errors.js";
+import { renewAfterMs } from "../rules/renewal-pace.js";
 import type { Grant } from "../store.js";
 import type { HeapItem } from "../time/heap.js";
 
@@ -28,6 +29,8 @@ export class Hold implements HeapItem {
   dueMs = 0;
   /** When the next renewal is to be sent, unless an answer moves it. */
   renewMs: number;
+  /** A renewal was sent, and no answer to it has come yet. */
+  isUnanswered = false;
   isLive = true;
   isDetached = false;
   heapIndex = -1;
@@ -46,7 +49,7 @@ export class Hold implements HeapItem {
     this.graceMs = options.graceMs;
     this.renews = options.renew;
     this.ttlMs = options.ttlMs;
-    this.renewMs = nowMs + options.ttlMs / 3;
+    this.renewMs = nowMs + renewAfterMs(options.ttlMs);
     this.plan();
   }
 

@@ -120,6 +120,32 @@ describe("a renewal that fails", () => {
     expect(store.renewed.length).toBeGreaterThanOrEqual(4);
   });
 
+  it("by silence is repeated within a quarter of the time left", async () => {
+    const { onLost } = keep();
+    store.onRenew = () => {
+      store.onRenew = async (grants) => grants.map((one) => store.extend(one));
+      return NEVER;
+    };
+    await port.advance(10_000);
+    expect(store.renewed).toHaveLength(1);
+    await port.advance(5_000);
+    expect(store.renewed).toHaveLength(2);
+    await port.advance(25_000);
+    expect(onLost).not.toHaveBeenCalled();
+  });
+
+  it.each([30_000, 600_000])(
+    "by silence has more tries before the grace of %i ms",
+    async (ttlMs) => {
+      const { onWarning } = keep({ ttlMs, graceMs: ttlMs / 2 - 1 });
+      store.onRenew = () => NEVER;
+      await port.advance(ttlMs / 2 + 1);
+      expect(onWarning).toHaveBeenCalled();
+      expect(store.renewed.length).toBeGreaterThanOrEqual(4);
+      expect(store.renewed.map((batch) => batch.length)).toEqual(store.renewed.map(() => 1));
+    },
+  );
+
   it("for one is a success for the others of its batch", async () => {
     const [bad, good] = [keep(), keep()];
     store.onRenew = async (grants) =>

@@ -2,14 +2,16 @@
  * Renews every held lease of a client, in batches, and ends those that cannot be renewed in time.
  *
  * One timer for all holds, in a heap by what is due next. Unknown is not lost: a renewal without an
- * answer is sent again, and again, until the deadline; only the store's word that the grant is
- * gone, or the deadline by our own clock, ends a hold. The clock is compared before every step, so
- * a process that was stopped, blocked or asleep first ends what is over and never renews it.
+ * answer is sent again, and again, until the deadline (see rules/renewal-pace.ts); only the store's
+ * word that the grant is gone, or the deadline by our own clock, ends a hold. The clock is compared
+ * before every step, so a process that was stopped, blocked or asleep first ends what is over and
+ * never renews it.
  */
 import type { LossReason } from "../errors.js";
 import { checkDuration } from "../options.js";
 import { events } from "../publish.js";
 import { cutReason } from "../rules/reason.js";
+import { renewAfterMs, repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { GoneEvent, Grant, Renewal, Store } from "../store.js";
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
@@ -18,13 +20,8 @@ import { Hold, type Tenant } from "./hold.js";
 /** One call for so many; the rest follows in the next turn, so that the event loop stays free. */
 const MAX_BATCH = 1_000;
 
-/**
- * Parts of the ttl: what is due within this is renewed along; no answer for this long: once more.
- */
+/** A part of the ttl: what is due within this is renewed along. */
 const ALONG_PART = 30;
-const UNANSWERED_PART = 6;
-const FAILED_PART = 20;
-const LONGEST_PAUSE_MS = 1_000;
 const CLEANUP_MS = 5_000;
 /** Timers stop while the machine sleeps, leases do not: so soon after it the keeper looks again. */
 const LONGEST_NAP_MS = 1_000;
@@ -124,7 +121,8 @@ export class Keeper {
       if (hold.renews && isDueAlong(hold, nowMs)) {
         if (batch.length === MAX_BATCH) break;
         batch.push(hold);
-        hold.renewMs = nowMs + hold.ttlMs / UNANSWERED_PART;
+        hold.isUnanswered = true;
+        hold.renewMs = nowMs + repeatAfterMs(hold.warningMs - nowMs, hold.ttlMs);
       }
       this.#replan(hold);
     }
@@ -152,11 +150,12 @@ export class Keeper {
     if (renewal.type === "gone") return this.#lose(hold, renewal.reason, renewal.detail);
     const { clock } = this.#store.port;
     const isRenewed = renewal.type === "renewed";
+    hold.isUnanswered = false;
     // The answer may be to a shorter renewal than is asked for by now: the next one is due sooner.
     const restMs = hold.grant.deadlineMs - sentMs;
     hold.renewMs = isRenewed
-      ? sentMs + Math.min(hold.ttlMs / 3, restMs / 2)
-      : clock.nowMs() + Math.min(hold.ttlMs / FAILED_PART, LONGEST_PAUSE_MS);
+      ? sentMs + Math.min(renewAfterMs(hold.ttlMs), restMs / 2)
+      : clock.nowMs() + retryAfterMs(hold.ttlMs);
     this.#replan(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
     if (events.renew.hasSubscribers) {
@@ -203,6 +202,8 @@ export class Keeper {
   }
 }
 
+/** A renewal that was sent a moment ago is not repeated along with others. */
 function isDueAlong(hold: Hold, nowMs: number): boolean {
-  return hold.renews && hold.renewMs <= nowMs + hold.ttlMs / ALONG_PART;
+  const alongMs = hold.isUnanswered ? 0 : hold.ttlMs / ALONG_PART;
+  return hold.renews && hold.renewMs <= nowMs + alongMs;
 }

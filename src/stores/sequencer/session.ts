@@ -9,18 +9,15 @@
  */
 import type { LossReason } from "../../errors.js";
 import { marginMs } from "../../rules/margin.js";
+import { renewAfterMs, repeatAfterMs, retryAfterMs } from "../../rules/renewal-pace.js";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import type { OwnEntry, Proof, SessionLink } from "./sequencer.js";
 
-/** Parts of the ttl: when to renew, which proof is still fresh, how long to wait for an answer. */
-const RENEW_PART = 3;
+/** A part of the ttl: a proof that is no older is fresh. */
 const FRESH_PART = 6;
-const CALL_PART = 4;
-const RETRY_PART = 20;
-const LEAST_CALL_MS = 300;
-const MOST_CALL_MS = 2_000;
-const LONGEST_PAUSE_MS = 500;
+/** How long the store may take for one part of a proof. */
+const MOST_CALL_MS = 5_000;
 const END_MS = 2_000;
 
 export interface SessionEvents {
@@ -28,6 +25,25 @@ export interface SessionEvents {
   onLost(reason: LossReason): void;
   /** It is no longer kept, for whatever reason. */
   onOver(): void;
+}
+
+/** A proof that the store was asked for. */
+class Question {
+  readonly sentMs: number;
+  /** Until then it is joined, instead of asking again. */
+  readonly joinableMs: number;
+  readonly answer: Promise<Proof>;
+  resolve: (proof: Proof) => void = () => {};
+  reject: (error: unknown) => void = () => {};
+
+  constructor(sentMs: number, joinableMs: number) {
+    this.sentMs = sentMs;
+    this.joinableMs = joinableMs;
+    this.answer = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
 }
 
 export class Session {
@@ -40,7 +56,8 @@ export class Session {
   #deadlineMs: number;
   #sentMs: number;
   #usedMs: number;
-  #proving: Promise<Proof> | undefined;
+  /** In the order in which they were sent. */
+  #unanswered: Question[] = [];
   #timer: Timer | undefined;
   #renewsItself = true;
   #isOver = false;
@@ -61,7 +78,7 @@ export class Session {
     this.#usedMs = options.sentMs;
     this.#deadlineMs = options.sentMs + this.ttlMs - marginMs(this.ttlMs);
     link.onSpoiled(() => this.retire());
-    this.#arm(this.ttlMs / RENEW_PART);
+    this.#arm(renewAfterMs(this.ttlMs));
   }
 
   get deadlineMs(): number {
@@ -120,10 +137,8 @@ export class Session {
     if (!force && !this.isAlone && nowMs - this.#sentMs < this.ttlMs / FRESH_PART) {
       return { type: "proven", ttlMs: this.ttlMs, missing: new Set(), at: 0n };
     }
-    this.#proving ??= this.#prove(nowMs).finally(() => {
-      this.#proving = undefined;
-    });
-    return this.#proving;
+    const latest = this.#unanswered.at(-1);
+    return latest && nowMs < latest.joinableMs ? latest.answer : this.#ask(nowMs);
   }
 
   /** The store said that it is gone. */
@@ -150,15 +165,46 @@ export class Session {
     await this.link.end(END_MS).catch(() => {});
   }
 
+  /** Where an earlier question has no answer yet, this one is asked beside it. */
+  #ask(sentMs: number): Promise<Proof> {
+    const restMs = this.#deadlineMs - sentMs;
+    const repeatMs = repeatAfterMs(restMs, this.ttlMs);
+    const question = new Question(sentMs, sentMs + repeatMs / 2);
+    this.#unanswered.push(question);
+    // Its owner repeats the renewal of a handed session.
+    if (this.#renewsItself) this.#arm(Math.min(repeatMs, restMs));
+    this.#prove(sentMs).then(
+      (proof) => this.#onProof(question, proof),
+      (error) => this.#onFailure(question, error),
+    );
+    return question.answer;
+  }
+
+  /** It also answers the questions that were asked before. */
+  #onProof({ sentMs }: Question, proof: Proof): void {
+    const answered = this.#unanswered.filter((one) => one.sentMs <= sentMs);
+    this.#unanswered = this.#unanswered.filter((one) => one.sentMs > sentMs);
+    for (const question of answered) question.resolve(proof);
+  }
+
+  #onFailure(question: Question, error: unknown): void {
+    const isLatest = this.#unanswered.at(-1) === question;
+    this.#unanswered = this.#unanswered.filter((one) => one !== question);
+    question.reject(error);
+    if (!isLatest || !this.#renewsItself) return;
+    const restMs = this.#deadlineMs - this.#port.clock.nowMs();
+    this.#arm(Math.min(retryAfterMs(this.ttlMs), restMs));
+  }
+
   async #prove(sentMs: number): Promise<Proof> {
-    const callMs = Math.max(LEAST_CALL_MS, Math.min(this.ttlMs / CALL_PART, MOST_CALL_MS));
+    const callMs = Math.min(this.#deadlineMs - sentMs, MOST_CALL_MS);
     const proof = await this.link.prove([...this.entries], callMs);
     if (proof.type === "gone") this.#end("session_ended");
     else if (!this.#isOver) {
       const ttlMs = Math.min(this.ttlMs, proof.ttlMs);
       this.#sentMs = Math.max(this.#sentMs, sentMs);
       this.#deadlineMs = Math.max(this.#deadlineMs, sentMs + ttlMs - marginMs(ttlMs));
-      this.#arm(this.#sentMs + this.ttlMs / RENEW_PART - this.#port.clock.nowMs());
+      this.#arm(this.#sentMs + renewAfterMs(this.ttlMs) - this.#port.clock.nowMs());
     }
     return proof;
   }
@@ -166,21 +212,15 @@ export class Session {
   #arm(delayMs: number): void {
     this.#timer?.cancel();
     if (this.#isOver) return;
-    this.#timer = this.#port.timers.after(Math.max(1, delayMs), () => void this.#tick());
+    this.#timer = this.#port.timers.after(Math.max(1, delayMs), () => this.#tick());
   }
 
-  async #tick(): Promise<void> {
-    const { clock } = this.#port;
-    const nowMs = clock.exactMs();
+  #tick(): void {
+    const nowMs = this.#port.clock.exactMs();
     if (nowMs >= this.#deadlineMs) return this.#end("expired");
     if (!this.#renewsItself) return this.#arm(this.#deadlineMs - nowMs);
-    if (this.entries.size === 0 && nowMs - this.#usedMs >= this.ttlMs) return this.close();
-    try {
-      await this.renew(true);
-    } catch {
-      const pauseMs = Math.min(this.ttlMs / RETRY_PART, LONGEST_PAUSE_MS);
-      this.#arm(Math.min(pauseMs, this.#deadlineMs - clock.nowMs()));
-    }
+    if (this.entries.size === 0 && nowMs - this.#usedMs >= this.ttlMs) return void this.close();
+    this.renew(true).catch(() => {});
   }
 
   #end(reason: LossReason): void {

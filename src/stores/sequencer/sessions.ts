@@ -1,5 +1,6 @@
-import { ClosedError, type LossReason } from "../../errors.js";
+import { ClosedError, type LossReason, StoreError } from "../../errors.js";
 import type { Claim } from "../../store.js";
+import { TimeLimitError, within } from "../../time/timers.js";
 import type { Sequencer, SessionLink } from "./sequencer.js";
 import { Session } from "./session.js";
 
@@ -29,7 +30,7 @@ export class Sessions {
     const session = this.#shared.get(ttlMs);
     if (session?.isOpen) {
       if (session.isFresh) return session;
-      await session.renew(true);
+      await this.#within(limitMs, session.renew(true));
       if (session.isOpen) return session;
     }
     let opening = this.#opening.get(ttlMs);
@@ -66,6 +67,15 @@ export class Sessions {
     }
     if (!isAlone) this.#shared.set(ttlMs, session);
     return session;
+  }
+
+  /** The session may go on asking for longer than its caller has time. */
+  #within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+    return within(this.#sequencer.port.timers, limitMs, work).catch((cause: unknown) => {
+      if (!(cause instanceof TimeLimitError)) throw cause;
+      const message = `${this.#sequencer.name}: ${cause.message}`;
+      throw new StoreError(message, { outcome: "unknown", cause });
+    });
   }
 
   #make(link: SessionLink, ttlMs: number, isAlone: boolean, sentMs: number): Session {

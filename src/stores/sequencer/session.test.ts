@@ -1,0 +1,125 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import type { LossReason } from "../../errors.js";
+import type { Proof, SessionLink } from "./sequencer.js";
+import { Session } from "./session.js";
+
+const TTL_MS = 30_000;
+const PROVEN: Proof = { type: "proven", ttlMs: TTL_MS, missing: new Set(), at: 1n };
+
+interface Asked {
+  readonly atMs: number;
+  answer(): void;
+  fail(): void;
+}
+
+let port: ManualPort;
+let asked: Asked[];
+let ended: number;
+let lost: LossReason[];
+/** The answer to a question, by its number. */
+let onProve: (number: number) => "answer" | "fail" | "silence";
+
+beforeEach(() => {
+  port = new ManualPort(0);
+  asked = [];
+  ended = 0;
+  lost = [];
+  onProve = () => "answer";
+});
+
+function open(isAlone = false): Session {
+  const link = {
+    prove: () =>
+      new Promise<Proof>((resolve, reject) => {
+        const one = {
+          atMs: port.nowMs,
+          answer: () => resolve(PROVEN),
+          fail: () => reject(new Error("down")),
+        };
+        const verdict = onProve(asked.push(one) - 1);
+        if (verdict !== "silence") one[verdict]();
+      }),
+    end: async () => {
+      ended += 1;
+    },
+    onSpoiled: () => {},
+  } as unknown as SessionLink;
+  return new Session(link, { ttlMs: TTL_MS, isAlone, sentMs: port.nowMs }, port, {
+    onLost: (reason) => lost.push(reason),
+    onOver: () => {},
+  });
+}
+
+describe("a session", () => {
+  it("is renewed every third of its ttl, while it is used and for one more ttl", async () => {
+    open();
+    await port.advance(10 * TTL_MS);
+    expect(asked.map(({ atMs }) => atMs)).toEqual([10_000, 20_000]);
+    expect([lost, ended]).toEqual([[], 1]);
+  });
+
+  it("whose answer is lost asks again within a quarter of the time left", async () => {
+    const session = open();
+    onProve = (number) => (number === 0 ? "silence" : "answer");
+    await port.advance(10_000);
+    const remainingMs = session.deadlineMs - port.nowMs;
+    await port.advance(remainingMs / 4 + 1);
+    expect(asked).toHaveLength(2);
+    expect(session.deadlineMs).toBeGreaterThan(port.nowMs + 0.9 * TTL_MS);
+    await port.advance(TTL_MS / 2);
+    expect(lost).toEqual([]);
+  });
+
+  it("without any answer asks at least three more times, then is lost", async () => {
+    open();
+    onProve = () => "silence";
+    await port.advance(TTL_MS);
+    expect(asked.length).toBeGreaterThanOrEqual(4);
+    expect(lost).toEqual(["expired"]);
+    expect(ended).toBe(1);
+  });
+
+  it("counts an answer that comes late, from its own sending", async () => {
+    const session = open();
+    onProve = () => "silence";
+    await port.advance(25_000);
+    const [first] = asked;
+    const before = session.deadlineMs;
+    first?.answer();
+    await port.advance(0);
+    expect(session.deadlineMs - before).toBeCloseTo(first?.atMs ?? 0);
+    expect(lost).toEqual([]);
+  });
+
+  it("answers all who asked before with one proof", async () => {
+    const session = open();
+    onProve = (number) => (number === 0 ? "silence" : "answer");
+    const renewing = session.renew(true);
+    await port.advance(TTL_MS / 3);
+    expect(await renewing).toBe(PROVEN);
+  });
+
+  it("asks once for all who ask at the same time", async () => {
+    const session = open();
+    onProve = () => "silence";
+    const both = [session.renew(true), session.renew(true)];
+    expect(asked).toHaveLength(1);
+    asked[0]?.answer();
+    expect(await Promise.all(both)).toEqual([PROVEN, PROVEN]);
+  });
+
+  it("asks soon again when the store fails", async () => {
+    open();
+    onProve = (number) => (number === 0 ? "fail" : "answer");
+    await port.advance(10_501);
+    expect(asked.map(({ atMs }) => atMs)).toEqual([10_000, 10_500]);
+  });
+
+  it("that was handed to its owner is neither renewed nor ended by itself", async () => {
+    const session = open(true);
+    session.hand();
+    await port.advance(TTL_MS);
+    expect([asked.length, lost, ended]).toEqual([0, ["expired"], 0]);
+  });
+});

@@ -1,0 +1,102 @@
+/**
+ * A renewal whose answer is lost, on stores whose own harness cannot lose a single answer: the
+ * proxies break a whole connection. Here the client itself never hands the answer over.
+ */
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { renewalReplyLost } from "../../src/conformance/cases/renewal-reply-lost.js";
+import { conformance, type Fault, type Harness } from "../../src/conformance/index.js";
+import type { Store } from "../../src/store.js";
+import { redisStore } from "../../src/stores/redis/index.js";
+import { redlockStore } from "../../src/stores/redlock/index.js";
+import { type RedisServer, startRedis } from "../servers/redis.js";
+import { redisHarness } from "./redis-harness.js";
+import { redlockHarness } from "./redlock-harness.js";
+
+const servers: RedisServer[] = [];
+const clients: Redis[] = [];
+
+beforeAll(async () => {
+  servers.push(...(await Promise.all([1, 2, 3].map(() => startRedis()))));
+});
+afterAll(async () => {
+  for (const client of clients) client.disconnect();
+  await Promise.all(servers.map((server) => server.close()));
+});
+
+function open({ port }: RedisServer): Redis {
+  const client = new Redis(port, "127.0.0.1");
+  clients.push(client);
+  return client;
+}
+
+/** The next script that the client runs takes effect, but its answer never arrives. */
+function loseNext(client: Redis): Promise<void> {
+  const { call } = client;
+  return new Promise((resolve) => {
+    client.call = ((...args: [string, ...string[]]) => {
+      client.call = call;
+      return call.apply(client, args).then(() => {
+        resolve();
+        return new Promise(() => {});
+      });
+    }) as Redis["call"];
+  });
+}
+
+/** With nobody else at the store, the next request of a holder is its renewal. */
+function losing(store: Store, own: readonly Redis[]): { store: Store; loseReply(): Fault } {
+  const loseReply = (): Fault => ({ struck: Promise.all(own.map(loseNext)).then(() => {}) });
+  return { store, loseReply };
+}
+
+function runCase(harness: Harness): void {
+  const { title, skip, run } = conformance(harness).find(
+    (one) => one.title === renewalReplyLost.title,
+  ) as ReturnType<typeof conformance>[number];
+  it(title, (context) => (skip === null ? run() : context.skip(skip)));
+}
+
+describe("redis", () => {
+  let shared: Redis;
+  beforeAll(() => {
+    shared = open(servers[0] as RedisServer);
+  });
+  runCase({
+    ...redisHarness({
+      masters: async () => servers.slice(0, 1),
+      url: (namespace) => `redis://127.0.0.1:${servers[0]?.port}?namespace=${namespace}`,
+      client: () => shared,
+    }),
+    faults: {
+      kinds: ["loseReply"],
+      async open(namespace) {
+        const client = open(servers[0] as RedisServer);
+        return losing(redisStore({ client, namespace }), [client]);
+      },
+    },
+  });
+});
+
+describe("redlock", () => {
+  let shared: Redis[];
+  beforeAll(() => {
+    shared = servers.map(open);
+  });
+  const nodeNames = (): string[] => servers.map(({ port }) => `127.0.0.1:${port}`);
+  runCase({
+    ...redlockHarness(
+      () => servers,
+      () => shared,
+      () => Promise.reject(new Error("not used here")),
+    ),
+    faults: {
+      kinds: ["loseReply"],
+      async open(namespace) {
+        const own = servers.map(open);
+        const options = { clients: own, nodeNames: nodeNames(), namespace } as const;
+        return losing(redlockStore({ ...options, bootstrap: "now" }), own);
+      },
+    },
+  });
+});
