@@ -1,5 +1,6 @@
 /** What the errors of Redis and its clients mean for a call, and what to do about them. */
 import { type Outcome, StoreError } from "../../errors.js";
+import { foreignData } from "../../foreign-data.js";
 
 interface Meaning {
   readonly pattern: RegExp;
@@ -60,13 +61,23 @@ function never(pattern: RegExp, advice: string): Meaning {
   return { pattern, outcome: "not_applied", retryable: false, advice };
 }
 
-/** The store's error for whatever a client threw; what is not known may have taken effect. */
-export function storeError(cause: unknown): StoreError {
+/** What the script says before the place of data that is not ours. */
+const FOREIGN = "FOREIGN ";
+
+/**
+ * The store's error for whatever a client threw; what is not known may have taken effect. A wrong
+ * type is that of `register`, where there is one.
+ */
+export function storeError(cause: unknown, register?: string): StoreError {
   if (cause instanceof StoreError) return cause;
   const said = cause instanceof Error ? cause.message : String(cause);
   const message = said.replace(/\.$/, "");
+  if (message.startsWith(FOREIGN)) return foreignData(message.slice(FOREIGN.length));
   // A word of the prefix stays, so that it still shows that a script failed.
   const words = message.replace(SCRIPT_PREFIX, "$1 user_script");
+  if (register !== undefined && words.startsWith("WRONGTYPE")) {
+    return foreignData(register, discreet(cause));
+  }
   const meaning = MEANINGS.find(({ pattern }) => pattern.test(words));
   const { retryable = true, advice, isAtFirstWrite = false } = meaning ?? {};
   const mayHaveWritten = IN_SCRIPT.test(words) && !isAtFirstWrite;

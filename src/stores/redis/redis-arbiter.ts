@@ -153,12 +153,12 @@ export class RedisArbiter implements Arbiter {
     for (const command of commands) args.push(encode(command, this.#layout.channelPrefix));
     if (flags > 0) args.push(`${flags}`);
     return send("evalsha", args).then(read, (refusal: unknown) => {
-      if (!isNoScript(refusal)) throw storeError(refusal);
+      if (!isNoScript(refusal)) throw storeError(refusal, register);
       args[0] = SCRIPT;
       return checkVersion(this.#driver, register)
         .then(() => send("eval", args))
         .then(read, (cause: unknown) => {
-          throw storeError(cause);
+          throw storeError(cause, register);
         });
     });
   }
@@ -231,7 +231,7 @@ export class RedisArbiter implements Arbiter {
     let cursor = "0";
     do {
       const args = [register, cursor, "MATCH", patternOf(prefix), "COUNT", "500"];
-      const answer = await this.#within(this.#driver.send(register, "hscan", args));
+      const answer = await this.#within(this.#driver.send(register, "hscan", args), register);
       const [next, fields] = answer as [unknown, readonly unknown[]];
       for (let at = 0; at < fields.length; at += 2) names.add(String(fields[at]));
       cursor = String(next);
@@ -242,9 +242,9 @@ export class RedisArbiter implements Arbiter {
   }
 
   /** A list does not travel by the channel, which minds the time of all else. */
-  #within<T>(answer: Promise<T>): Promise<T> {
+  #within<T>(answer: Promise<T>, register?: string): Promise<T> {
     return within(this.port.timers, LIST_CALL_MS, answer).catch((error: unknown) => {
-      throw storeError(error);
+      throw storeError(error, register);
     });
   }
 

@@ -20,20 +20,19 @@ if isLone and clock[2] % 32 ~= 0 then
     local form = sub(text, 1, 1)
     local start = form == 'f' and 35 or form == '+' and 51
     if start and sub(text, start, start + #command - 2) == sub(command, 2) then
-      local now = tonumber(nowText)
-      if sub(text, 2, 17) + sub(text, start - 17, start - 2) > now then
+      local now, ttl = tonumber(nowText), sub(text, start - 17, start - 2)
+      if (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0) > now then
         call('HDEL', register, name)
         return now
       end
     end
   end
 end
-local now, count, format = tonumber(nowText), #ARGV, string.format
+local now, count, format, find = tonumber(nowText), #ARGV, string.format, string.find
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
-local texts, changed, isRaised, motion, linePart = {}, {}, flags >= 4, nil, nil
+local texts, foreign, changed, isRaised, motion, linePart = {}, {}, {}, flags >= 4, nil, nil
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
-local last = tonumber(known[1] or 0)
-for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
+local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
 local function raise(token)
   if token > last then
     last, isRaised = token, true
@@ -59,6 +58,22 @@ local function expiryOf(text)
   if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) end
   return sub(text, 2, 17) + (form == 'f' and sub(text, 18, 33) or sub(text, 34, 49))
 end
+local function isOurs(text)
+  local form = sub(text, 1, 1)
+  if form == '=' then return find(text, '^=%d+$') ~= nil end
+  local letter = form == 'f' and 34 or form == '+' and 50 or (form == 'h' or form == 'u') and 66
+  if not letter or find(text, '%D', 2) ~= letter then return false end
+  local isPlain = sub(text, letter, letter) == 'x'
+  local words = isPlain and '^x%S+ %S+ %d+ %d+ ' or '^[es]%S+ %S+ %d+ %d+ %d+ %d+ %d+ '
+  return find(text, words, letter) ~= nil and expiryOf(text) <= 9007199254740991
+end
+for turn = 1, size do
+  local name, text = ARGV[turn], known[turn + 1]
+  texts[name] = text
+  if text and not isOurs(text) then
+    foreign[name] = 'FOREIGN field ' .. name .. ' of ' .. register
+  end
+end
 local function line(name, operation, command, mark)
   if moving() then return nil end
   if not linePart then
@@ -66,11 +81,16 @@ local function line(name, operation, command, mark)
 local NONE = '0000000000000000'
 local SPAN = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) '
 local function isCalm(sums, holder)
-  if not sums or not holder or sub(sums, 1, 1) ~= '-' then return false end
+  if not sums or not holder or #sums ~= 113 or not find(sums, '^-%d+$') then return false end
+  if not isOurs(holder) or sub(holder, 1, 1) == '=' then return false end
   if nowText >= sub(sums, 2, 17) then return false end
   local form = sub(holder, 1, 1)
   if form == 'h' or form == 'u' then return nowText < sub(holder, 34, 49) end
   return sub(holder, 2, 17) + (form == 'f' and sub(holder, 18, 33) or sub(holder, 34, 49)) > now
+end
+local function fieldsOf(key, ...)
+  local found = try('HMGET', key, ...)
+  return found.err and {} or found
 end
 local function isOwner(holder, owner)
   local form = sub(holder, 1, 1)
@@ -78,7 +98,7 @@ local function isOwner(holder, owner)
   return sub(holder, start, start + #owner - 1) == owner
 end
 local function confirm(key, command)
-  local found = call('HMGET', key, 'k', 'x')
+  local found = fieldsOf(key, 'k', 'x')
   local sums, holder = found[1], found[2]
   if not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then return nil end
   local form, expiry, span = sub(holder, 1, 1), sub(holder, 34, 49), '1'
@@ -95,23 +115,26 @@ local function confirm(key, command)
   return 'N' .. format('%.0f', expiry - now) .. waiting .. sub(holder, 18, 33) .. ' ' .. span
 end
 local function handOff(key, name, command, at)
-  local found = call('HMGET', key, 'k', 'x', 'w' .. at)
+  local found = fieldsOf(key, 'k', 'x', 'w' .. at)
   local sums, holder, waiter, span = found[1], found[2], found[3], '1'
   if not waiter or not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then
     return nil
   end
+  if find(waiter, '%D') ~= 33 then return nil end
   local letter, owner, id, claim = sub(waiter, 33, 33), nil, nil, nil
   if letter == 'x' then
     owner, id, claim = string.match(waiter, '^(%S+) (%S+) (%d+)', 34)
   elseif letter == 'e' then
     local weight, limit, _
     owner, id, claim, _, weight, limit, span = string.match(waiter, SPAN, 34)
-    if tonumber(weight) > tonumber(limit) then return nil end
+    if not owner or tonumber(weight) > tonumber(limit) then return nil end
   end
-  local expiry = owner and format('%016.0f', now + claim)
-  if not owner or sub(sums, 66, 81) ~= at or expiry > sub(sums, 18, 33) then return nil end
+  if not owner or #claim > 16 or #span > 16 then return nil end
+  local expiry = format('%016.0f', now + claim)
+  if #expiry > 16 or sub(sums, 66, 81) ~= at or expiry > sub(sums, 18, 33) then return nil end
   local client = call('HGET', key, 'c' .. id)
-  if not client or sub(client, 81) ~= 'a' or at <= sub(client, 33, 48) then return nil end
+  if not client or #client ~= 81 or not find(client, '^%d+a$') then return nil end
+  if at <= sub(client, 33, 48) then return nil end
   local token = math.max(now, raise(0) + 1)
   local tokenText = token == now and nowText or format('%016.0f', token)
   local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
@@ -137,7 +160,7 @@ end
 local function wait(key, name, command)
   if nowText > sub(command, 2, 17) then return nil end
   local owner, id, touch = string.match(command, '^(%S+) (%S+) %d+ (%d+)', 51)
-  local found = call('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
+  local found = fieldsOf(key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
   if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
   local grave = register .. 't' .. owner .. ':' .. name
@@ -147,7 +170,7 @@ local function wait(key, name, command)
     if bound == '9007199254740991' then return nil end
     client = NONE .. format('%016.0f', touch) .. last .. NONE .. NONE .. 'a'
   end
-  if sub(client, 81) ~= 'a' or sub(client, 49, 64) ~= NONE then return nil end
+  if #client ~= 81 or not find(client, '^%d+a$') or sub(client, 49, 64) ~= NONE then return nil end
   if tonumber(touch) > tonumber(sub(client, 17, 32)) then return nil end
   local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
   if gone > sub(sums, 18, 33) then return nil end
@@ -159,10 +182,13 @@ local function wait(key, name, command)
   sums = '-' .. bound .. sub(sums, 18, 33) .. more .. place .. at .. taken .. sub(sums, 98)
   client = gone .. sub(client, 17, 64) .. format('%016d', sub(client, 65, 80) + 1) .. 'a'
   local entry = nowText .. sub(command, 34)
+  if isNew then
+    local added = try('ZADD', register .. 'g:' .. name, gone, id)
+    if type(added) == 'table' and added.err then return nil end
+  end
   local done =
     try('HSET', key, 'k', sums, 'w' .. place, entry, 'o' .. owner, place, 'c' .. id, client)
   if type(done) == 'table' and done.err then return '!' .. done.err end
-  if isNew then call('ZADD', register .. 'g:' .. name, gone, id) end
   return 'Q' .. format('%d ', waiting) .. holder
 end
 return function(name, operation, command, mark)
@@ -199,10 +225,12 @@ local function finish(replies)
       local sample, dead = call('HRANDFIELD', register, many, 'WITHVALUES'), {}
       for at = 1, #sample, 2 do
         local name, text, isDead = sample[at], sample[at + 1], nil
-        if sub(text, 1, 1) == '=' then
-          isDead = call('EXISTS', register .. ':' .. name) == 0
-        else
-          isDead = name ~= '' and expiryOf(text) <= now
+        if name ~= '' and isOurs(text) then
+          if sub(text, 1, 1) == '=' then
+            isDead = call('EXISTS', register .. ':' .. name) == 0
+          else
+            isDead = expiryOf(text) <= now
+          end
         end
         if isDead then dead[#dead + 1] = name end
       end
@@ -215,14 +243,14 @@ local function finish(replies)
 end
 if size == 1 then
   local name, command = ARGV[1], ARGV[2]
-  local mark = texts[name]
+  local mark = not foreign[name] and texts[name]
   local reply = mark and sub(mark, 1, 1) == '=' and line(name, sub(command, 1, 1), command, mark)
   if reply then return finish({ nowText, reply }) end
 end
 local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
 local ACQUIRES = { X = true, x = true, E = true, e = true }
-local replies, states = { nowText }, {}
-local apply, commit, refused
+local replies, states, isGeneral = { nowText }, {}, {}
+local apply, commit, blame, refused
 local function refusal()
   if refused == nil then
     local answer = try('HSETNX', register, '', '0')
@@ -281,7 +309,9 @@ for turn = 1, size do
   local name, command, reply = ARGV[turn], ARGV[size + turn], nil
   local operation, text = sub(command, 1, 1), texts[name]
   local isInLine = text and sub(text, 1, 1) == '='
-  if states[name] then
+  if foreign[name] then
+    reply = '!' .. foreign[name]
+  elseif states[name] then
     reply = nil
   elseif isInLine then
     reply = size > 1 and line(name, operation, command, text)
@@ -294,13 +324,15 @@ for turn = 1, size do
   end
   if not reply then
     if not apply then
-      apply, commit = (function()
+      apply, commit, blame = (function()
 local NO_LIMIT = 9007199254740991
+local function refuse(where) error({ where = where }) end
+local function isCount(number) return number ~= nil and number <= NO_LIMIT end
 local entries = {}
 function entries.read(entry, request)
-  local _, stop, owner, client, claim, touch =
-    string.find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
+  local _, stop, owner, client, claim, touch = find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
   local letter = sub(request, 17, 17)
+  if not stop or find(request, '%D') ~= 17 or not find(letter, '[xes]') then return nil end
   entry.request, entry.owner, entry.client = request, owner, client
   entry.ttl, entry.claim, entry.touch = tonumber(sub(request, 1, 16)), tonumber(claim), touch
   entry.mode, entry.weight, entry.limit, entry.span = 'x', 1, NO_LIMIT, 1
@@ -309,7 +341,8 @@ function entries.read(entry, request)
     entry.weight, entry.limit, entry.span = tonumber(weight), tonumber(limit), tonumber(span)
     if letter == 's' then entry.mode = 's' end
   end
-  return entry
+  local isWhole = isCount(entry.claim) and isCount(tonumber(touch)) and isCount(entry.weight)
+  return isWhole and isCount(entry.limit) and isCount(entry.span) and entry or nil
 end
 function entries.holder(text)
   local form = sub(text, 1, 1)
@@ -325,7 +358,7 @@ function entries.complete(entry)
   local text, start = entry.text, entry.start
   entry.granted = tonumber(sub(text, 2, 17))
   entry.token = start == 18 and entry.granted or tonumber(sub(text, 18, 33))
-  return entries.read(entry, sub(text, start))
+  return entries.read(entry, sub(text, start)) or refuse('a holder')
 end
 function entries.text(entry)
   if not entry.text then
@@ -352,6 +385,21 @@ function hash.need(state, untilUs)
   if untilUs > state.needed then state.needed = untilUs end
 end
 function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
+local function isSums(text)
+  if not text or #text ~= 113 or not find(text, '^[-*]%d+$') then return false end
+  return sub(text, 66, 81) <= string.format('%016.0f', sub(text, 50, 65) + 1)
+end
+function hash.clear(state)
+  local shared, waiting = hash.companion(state, 'e'), hash.companion(state, 'g')
+  if call('EXISTS', state.key, shared, waiting) == 0 then return end
+  if call('EXISTS', state.key) == 1 and not isSums(call('HGET', state.key, 'k')) then
+    refuse(state.key)
+  end
+  local holder, client = call('ZRANGE', shared, 0, 0)[1], call('ZRANGE', waiting, 0, 0)[1]
+  if holder and find(sub(holder, 1, 16), '%D') then refuse(shared) end
+  if client and not find(client, '{hf:', 1, true) then refuse(waiting) end
+  call('DEL', state.key, shared, waiting)
+end
 function hash.load(name, owner, client)
   local text = texts[name]
   local state = {
@@ -359,24 +407,37 @@ function hash.load(name, owner, client)
     clients = {}, count = 0, waiting = 0, entries = 0, order = 0, at = 1, bound = NO_LIMIT,
     buried = 0, untilUs = 0, needed = 0,
   }
-  if not text then return state end
-  if sub(text, 1, 1) ~= '=' then
-    state.exclusive = entries.holder(text)
+  if not text or sub(text, 1, 1) ~= '=' then
+    hash.clear(state)
+    state.exclusive = text and entries.holder(text) or nil
     return state
   end
   local next, place, id = 'w' .. sub(text, 2), 'o' .. owner, 'c' .. client
   local found = call('HMGET', state.key, 'k', 'x', 's', 'm', next, place, id)
   local sums, exclusive, fields, mark = found[1], found[2], state.fields, found[4]
-  if not sums then return state end
+  if not sums then
+    hash.clear(state)
+    return state
+  end
+  if not isSums(sums) then refuse('field k of ' .. state.key) end
   state.hasHash = true
   state.bound, state.untilUs = tonumber(sub(sums, 2, 17)), tonumber(sub(sums, 18, 33))
   state.waiting, state.order = tonumber(sub(sums, 34, 49)), tonumber(sub(sums, 50, 65))
   state.at, state.entries = tonumber(sub(sums, 66, 81)), tonumber(sub(sums, 82, 97))
   state.buried = tonumber(sub(sums, 98, 113))
   fields.s, fields[next], fields[place], fields[id] = found[3], found[5], found[6], found[7]
-  if exclusive then state.exclusive = entries.holder(exclusive) end
-  if fields.s then state.count = tonumber(string.match(fields.s, '^%d+')) end
+  if exclusive then
+    if not isOurs(exclusive) or sub(exclusive, 1, 1) == '=' then
+      refuse('field x of ' .. state.key)
+    end
+    state.exclusive = entries.holder(exclusive)
+  end
+  if fields.s then
+    if not find(fields.s, '^%d+ %d+ %d+[ %d:]*$') then refuse('field s of ' .. state.key) end
+    state.count = tonumber(string.match(fields.s, '^%d+'))
+  end
   if mark then
+    if #mark < 32 or find(sub(mark, 1, 32), '%D') then refuse('field m of ' .. state.key) end
     local untilUs, token = tonumber(sub(mark, 1, 16)), tonumber(sub(mark, 17, 32))
     state.mark = { untilUs = untilUs, token = token, meta = sub(mark, 33) }
   end
@@ -455,6 +516,7 @@ function hash.save(state)
     put(state.name, string.format('=%016.0f', state.at))
   end
 end
+local FAR = 10000
 local queue = {}
 local function digits(place) return string.format('%016.0f', place) end
 function queue.client(state, id)
@@ -462,7 +524,7 @@ function queue.client(state, id)
   if client == nil then
     local text = hash.get(state, 'c' .. id)
     client = false
-    if text then
+    if text and #text == 81 and find(text, '^%d+[as]$') then
       client = {
         gone = tonumber(sub(text, 1, 16)), touch = sub(text, 17, 32),
         base = tonumber(sub(text, 33, 48)), passed = tonumber(sub(text, 49, 64)),
@@ -479,25 +541,42 @@ function queue.dropClient(state, id)
 end
 function queue.entry(state, place)
   local text = hash.get(state, 'w' .. digits(place))
-  if not text then return nil end
+  if not text or find(text, '%D') ~= 33 then return nil end
   return entries.read({ since = sub(text, 1, 16), place = place }, sub(text, 17))
+end
+local function placeOf(state, owner)
+  local place = hash.get(state, 'o' .. owner)
+  return place and #place == 16 and find(place, '^%d+$') and tonumber(place) or nil
+end
+function queue.placesFrom(state, first)
+  local fields = state.hasHash and call('HGETALL', state.key) or {}
+  for at = 1, #fields, 2 do
+    if state.fields[fields[at]] == nil then state.fields[fields[at]] = fields[at + 1] end
+  end
+  local places = {}
+  for field, value in pairs(state.fields) do
+    local place = value and #field == 17 and find(field, '^w%d+$') and tonumber(sub(field, 2))
+    if place and place >= first then places[#places + 1] = place end
+  end
+  table.sort(places)
+  return places
 end
 function queue.dropEntry(state, place, owner)
   hash.set(state, 'w' .. digits(place), false)
   hash.set(state, 'o' .. owner, false)
-  state.entries, state.isChanged = state.entries - 1, true
+  state.entries, state.isChanged = math.max(0, state.entries - 1), true
 end
 function queue.isValid(state, entry)
   local client = queue.client(state, entry.client)
   return client and entry.place > client.base
 end
 function queue.waiter(state, owner)
-  local place = state.waiting > 0 and hash.get(state, 'o' .. owner)
-  local entry = place and queue.entry(state, tonumber(place))
-  return entry and queue.isValid(state, entry) and entry or nil
+  local place = state.waiting > 0 and placeOf(state, owner)
+  local entry = place and queue.entry(state, place)
+  return entry and entry.owner == owner and queue.isValid(state, entry) and entry or nil
 end
 function queue.head(state)
-  local place, entry = state.at, nil
+  local place, entry, far = state.at, nil, nil
   while state.entries > 0 and place <= state.order do
     entry = queue.entry(state, place)
     if entry then
@@ -512,6 +591,11 @@ function queue.head(state)
       entry = nil
     end
     place = place + 1
+    if place - state.at > FAR then
+      far = far or queue.placesFrom(state, place)
+      while far[1] and far[1] < place do table.remove(far, 1) end
+      place = far[1] or state.order + 1
+    end
     if state.fields['w' .. digits(place)] == nil and state.hasHash then
       queue.readAhead(state, place, math.min(place - state.at, 500))
     end
@@ -530,8 +614,8 @@ function queue.readAhead(state, place, many)
 end
 function queue.add(state, entry, goneUs)
   local id, owner, place = entry.client, entry.owner, state.order + 1
-  local before = hash.get(state, 'o' .. owner)
-  if before then queue.dropEntry(state, tonumber(before), owner) end
+  local before = placeOf(state, owner)
+  if before then queue.dropEntry(state, before, owner) end
   local client = queue.client(state, id)
   if not client then
     client = { gone = goneUs, touch = entry.touch, base = state.order, passed = 0, waiting = 0 }
@@ -555,9 +639,9 @@ function queue.drop(state, entry)
   local id = entry.client
   local client = queue.client(state, id)
   queue.dropEntry(state, entry.place, entry.owner)
-  state.waiting = state.waiting - 1
+  state.waiting = math.max(0, state.waiting - 1)
   client.waiting, client.isChanged = client.waiting - 1, true
-  if client.waiting == 0 then queue.dropClient(state, id) end
+  if client.waiting <= 0 then queue.dropClient(state, id) end
 end
 function queue.setAlive(state, id, periods)
   local client = state.waiting > 0 and queue.client(state, id)
@@ -585,13 +669,13 @@ function queue.dropSilent(state)
       call('ZREM', key, id)
       if client then
         if client.passed > 0 then queue.lookBack(state, client) end
-        state.waiting = state.waiting - client.waiting
+        state.waiting = math.max(0, state.waiting - client.waiting)
         queue.dropClient(state, id)
       end
     end
   end
   local next = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
-  state.bound, state.isChanged = next and tonumber(next) or NO_LIMIT, true
+  state.bound, state.isChanged = math.min(next and tonumber(next) or NO_LIMIT, NO_LIMIT), true
 end
 local sharedPart
 local function shared()
@@ -602,7 +686,7 @@ local function member(entry) return string.format('%016.0f', entry.token) .. ent
 function part.sums(state)
   if not state.sums then
     local text = hash.get(state, 's') or '0 0 0'
-    local _, stop, weight, claims = string.find(text, '^%d+ (%d+) (%d+)')
+    local _, stop, weight, claims = find(text, '^%d+ (%d+) (%d+)')
     state.sums = { weight = tonumber(weight), claims = tonumber(claims), limits = {} }
     for limit, count in string.gmatch(sub(text, stop + 1), ' (%d+):(%d+)') do
       state.sums.limits[limit] = tonumber(count)
@@ -632,17 +716,30 @@ local function store(state, entry)
 end
 function part.of(state, owner)
   local text = hash.get(state, 'h' .. owner)
-  return text and entries.complete(entries.holder(text)) or nil
+  if not text then return nil end
+  local entry = isOurs(text) and sub(text, 1, 1) ~= '=' and entries.holder(text)
+  if not entry or entry.owner ~= owner then refuse('a holder in ' .. state.key) end
+  return entries.complete(entry)
+end
+local function holderOf(state, found)
+  if #found < 17 or find(sub(found, 1, 16), '%D') then refuse(hash.companion(state, 'e')) end
+  local entry = part.of(state, sub(found, 17))
+  if not entry then call('ZREM', hash.companion(state, 'e'), found) end
+  return entry
 end
 function part.each(state)
-  local members = call('ZRANGE', hash.companion(state, 'e'), 0, -1)
+  local members, found = call('ZRANGE', hash.companion(state, 'e'), 0, -1), {}
   table.sort(members)
-  for place, found in ipairs(members) do members[place] = part.of(state, sub(found, 17)) end
-  return members
+  for _, member in ipairs(members) do found[#found + 1] = holderOf(state, member) end
+  return found
 end
 function part.next(state)
-  local found = call('ZRANGE', hash.companion(state, 'e'), 0, 0)[1]
-  return found and part.of(state, sub(found, 17))
+  local found, entry
+  repeat
+    found = call('ZRANGE', hash.companion(state, 'e'), 0, 0)[1]
+    entry = found and holderOf(state, found)
+  until entry or not found
+  return entry
 end
 function part.put(state, entry)
   count(state, entry, 1)
@@ -701,16 +798,18 @@ local function ending()
   if not endingPart then
     endingPart = (function()
 local endings = {}
-function endings.tombstone(state, owner)
-  if state.buried <= now then return nil end
-  local text = call('GET', hash.companion(state, 't' .. owner))
+local function read(state, owner)
+  local key = hash.companion(state, 't' .. owner)
+  local text = try('GET', key)
   if not text then return nil end
+  if type(text) == 'table' or find(text, '%D') ~= 17 then refuse('the tombstone of an owner') end
   local untilUs = tonumber(sub(text, 1, 16))
   if untilUs <= now then return nil end
   return { untilUs = untilUs, reason = sub(text, 17, 17) == 'r' and sub(text, 18) }
 end
+function endings.tombstone(state, owner) return state.buried > now and read(state, owner) or nil end
 function endings.bury(state, owner, untilUs, reason)
-  local before = endings.tombstone(state, owner)
+  local before = read(state, owner)
   if before then
     untilUs, reason = math.max(untilUs, before.untilUs), reason or before.reason
   end
@@ -759,18 +858,9 @@ end
 local function eachWaiter(state)
   local waiters = {}
   if state.waiting == 0 then return waiters end
-  local fields = state.hasHash and call('HGETALL', state.key) or {}
-  for at = 1, #fields, 2 do
-    if state.fields[fields[at]] == nil then state.fields[fields[at]] = fields[at + 1] end
-  end
-  local places = {}
-  for field, value in pairs(state.fields) do
-    if value and sub(field, 1, 1) == 'w' then places[#places + 1] = tonumber(sub(field, 2)) end
-  end
-  table.sort(places)
-  for _, place in ipairs(places) do
+  for _, place in ipairs(queue.placesFrom(state, 0)) do
     local entry = queue.entry(state, place)
-    if queue.isValid(state, entry) then waiters[#waiters + 1] = entry end
+    if entry and queue.isValid(state, entry) then waiters[#waiters + 1] = entry end
   end
   return waiters
 end
@@ -963,12 +1053,38 @@ local function apply(state, name, operation, command)
   raise(seen)
   return renew(state, owner, tonumber(sub(command, 34, 49))), state
 end
-return apply, hash.save
+local function isWrong(answer) return type(answer) == 'table' and answer.err ~= nil end
+local function blame(name, failure)
+  local key, said = register .. ':' .. name, failure
+  if type(failure) == 'table' then
+    if failure.where then return 'FOREIGN ' .. failure.where .. ' (lock ' .. name .. ')' end
+    said = failure.err
+  end
+  if not string.find(said, 'WRONGTYPE') then
+    return (string.match(said, '%u%u%u+ .*') or said) .. ' (user_script)'
+  end
+  if not isWrong(try('HGET', key, 'k')) then
+    local isHolders = isWrong(try('ZRANGE', register .. 'e:' .. name, 0, 0))
+    key = register .. (isHolders and 'e:' or 'g:') .. name
+  end
+  return 'FOREIGN ' .. key
+end
+return apply, hash.save, blame
       end)()
     end
-    reply, states[name] = apply(states[name], name, operation, command)
+    local done, answer, state = pcall(apply, states[name], name, operation, command)
+    reply, states[name], isGeneral[turn] = answer, state, true
+    if not done then foreign[name] = blame(name, answer) end
   end
   replies[turn + 1] = reply
 end
-for _, state in pairs(states) do commit(state) end
+for name, state in pairs(states) do
+  local done, answer = true, nil
+  if not foreign[name] then done, answer = pcall(commit, state) end
+  if not done then foreign[name] = blame(name, answer) end
+end
+for turn in pairs(isGeneral) do
+  local why = foreign[ARGV[turn]]
+  if why then replies[turn + 1] = '!' .. why end
+end
 return finish(replies)`;

@@ -2,14 +2,14 @@
 -- without waiters, are decided here, a mutex with waiters by line.lua; the rest is left to parts
 -- that are not even set up before they are needed.
 --
--- in:       try sub register now nowText format size texts raise put expiryOf line finish
+-- in:       try sub register now nowText format size texts foreign raise put expiryOf line finish
 -- out:      refusal
 -- commands: HSETNX
 -- returns:  the time, a reply for each command, and where the flags ask for it the run id
 local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
 local ACQUIRES = { X = true, x = true, E = true, e = true }
-local replies, states = { nowText }, {}
-local apply, commit, refused
+local replies, states, isGeneral = { nowText }, {}, {}
+local apply, commit, blame, refused
 
 -- Only an acquire asks whether it may write at all: the server's word against it, or false.
 local function refusal()
@@ -76,7 +76,9 @@ for turn = 1, size do
   local name, command, reply = ARGV[turn], ARGV[size + turn], nil
   local operation, text = sub(command, 1, 1), texts[name]
   local isInLine = text and sub(text, 1, 1) == '='
-  if states[name] then
+  if foreign[name] then
+    reply = '!' .. foreign[name]
+  elseif states[name] then
     reply = nil
   elseif isInLine then
     reply = size > 1 and line(name, operation, command, text)
@@ -89,7 +91,7 @@ for turn = 1, size do
   end
   if not reply then
     if not apply then
-      apply, commit = (function()
+      apply, commit, blame = (function()
         include('entry')
         include('state')
         include('queue')
@@ -97,10 +99,21 @@ for turn = 1, size do
         include('rules')
       end)()
     end
-    reply, states[name] = apply(states[name], name, operation, command)
+    local done, answer, state = pcall(apply, states[name], name, operation, command)
+    reply, states[name], isGeneral[turn] = answer, state, true
+    if not done then foreign[name] = blame(name, answer) end
   end
   replies[turn + 1] = reply
 end
 
-for _, state in pairs(states) do commit(state) end
+-- What fails, fails for all commands on its name that were not decided here, and for no other name.
+for name, state in pairs(states) do
+  local done, answer = true, nil
+  if not foreign[name] then done, answer = pcall(commit, state) end
+  if not done then foreign[name] = blame(name, answer) end
+end
+for turn in pairs(isGeneral) do
+  local why = foreign[ARGV[turn]]
+  if why then replies[turn + 1] = '!' .. why end
+end
 return finish(replies)

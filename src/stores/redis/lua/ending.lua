@@ -1,23 +1,26 @@
 -- What an owner leaves behind: a tombstone, so that nothing of it that is still under way acts any
 -- more, or the mark of work that is done.
 --
--- in:       call sub now write hash
+-- in:       try sub find now write hash refuse
 -- commands: GET SET
 -- returns:  the functions
 local endings = {}
 
-function endings.tombstone(state, owner)
-  if state.buried <= now then return nil end
-  local text = call('GET', hash.companion(state, 't' .. owner))
+local function read(state, owner)
+  local key = hash.companion(state, 't' .. owner)
+  local text = try('GET', key)
   if not text then return nil end
+  if type(text) == 'table' or find(text, '%D') ~= 17 then refuse('the tombstone of an owner') end
   local untilUs = tonumber(sub(text, 1, 16))
   if untilUs <= now then return nil end
   return { untilUs = untilUs, reason = sub(text, 17, 17) == 'r' and sub(text, 18) }
 end
 
+function endings.tombstone(state, owner) return state.buried > now and read(state, owner) or nil end
+
 -- Nothing that is still under way for this owner may act until then. A revocation keeps its reason.
 function endings.bury(state, owner, untilUs, reason)
-  local before = endings.tombstone(state, owner)
+  local before = read(state, owner)
   if before then
     untilUs, reason = math.max(untilUs, before.untilUs), reason or before.reason
   end

@@ -1,17 +1,23 @@
 -- A holder or a waiter, as a text and as a table. Most commands look at little of it.
 --
--- in:       sub expiryOf
--- out:      NO_LIMIT entries
+-- in:       sub find expiryOf
+-- out:      NO_LIMIT entries refuse
 local NO_LIMIT = 9007199254740991
+
+-- Ends the command, because what stands there is not ours.
+local function refuse(where) error({ where = where }) end
+
+local function isCount(number) return number ~= nil and number <= NO_LIMIT end
 
 -- Functions stand in tables: made anew for each call, they must not cost much to bind.
 local entries = {}
 
 -- What a request says: a ttl, a letter (`x` for a plain mutex, else `e` or `s` and more), words.
+-- Nothing where it does not.
 function entries.read(entry, request)
-  local _, stop, owner, client, claim, touch =
-    string.find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
+  local _, stop, owner, client, claim, touch = find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
   local letter = sub(request, 17, 17)
+  if not stop or find(request, '%D') ~= 17 or not find(letter, '[xes]') then return nil end
   entry.request, entry.owner, entry.client = request, owner, client
   entry.ttl, entry.claim, entry.touch = tonumber(sub(request, 1, 16)), tonumber(claim), touch
   entry.mode, entry.weight, entry.limit, entry.span = 'x', 1, NO_LIMIT, 1
@@ -20,7 +26,8 @@ function entries.read(entry, request)
     entry.weight, entry.limit, entry.span = tonumber(weight), tonumber(limit), tonumber(span)
     if letter == 's' then entry.mode = 's' end
   end
-  return entry
+  local isWhole = isCount(entry.claim) and isCount(tonumber(touch)) and isCount(entry.weight)
+  return isWhole and isCount(entry.limit) and isCount(entry.span) and entry or nil
 end
 
 -- A holder in one of the forms of the register, or `u`: as `h`, but not confirmed yet.
@@ -40,7 +47,7 @@ function entries.complete(entry)
   local text, start = entry.text, entry.start
   entry.granted = tonumber(sub(text, 2, 17))
   entry.token = start == 18 and entry.granted or tonumber(sub(text, 18, 33))
-  return entries.read(entry, sub(text, start))
+  return entries.read(entry, sub(text, start)) or refuse('a holder')
 end
 
 function entries.text(entry)

@@ -2,7 +2,7 @@
 -- and the next one gets it, or one more comes to wait. As the lean paths do, it leaves what it
 -- cannot decide as it was. The texts are those of state.lua and queue.lua, read by their positions.
 --
--- in:       call try sub register now format flags nowText raise put write
+-- in:       call try sub find register now format flags nowText raise put write isOurs
 -- commands: EXISTS HDEL HGET HMGET HSET PUBLISH ZADD
 -- returns:  the function that decides a command, or gives nil
 local NONE = '0000000000000000'
@@ -11,11 +11,18 @@ local SPAN = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) '
 -- Whether the name is held, nobody's time is over, and there are at most waiters and tombstones
 -- beside.
 local function isCalm(sums, holder)
-  if not sums or not holder or sub(sums, 1, 1) ~= '-' then return false end
+  if not sums or not holder or #sums ~= 113 or not find(sums, '^-%d+$') then return false end
+  if not isOurs(holder) or sub(holder, 1, 1) == '=' then return false end
   if nowText >= sub(sums, 2, 17) then return false end
   local form = sub(holder, 1, 1)
   if form == 'h' or form == 'u' then return nowText < sub(holder, 34, 49) end
   return sub(holder, 2, 17) + (form == 'f' and sub(holder, 18, 33) or sub(holder, 34, 49)) > now
+end
+
+-- Nothing where another program uses the key: the general rules say so.
+local function fieldsOf(key, ...)
+  local found = try('HMGET', key, ...)
+  return found.err and {} or found
 end
 
 local function isOwner(holder, owner)
@@ -25,7 +32,7 @@ local function isOwner(holder, owner)
 end
 
 local function confirm(key, command)
-  local found = call('HMGET', key, 'k', 'x')
+  local found = fieldsOf(key, 'k', 'x')
   local sums, holder = found[1], found[2]
   if not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then return nil end
   local form, expiry, span = sub(holder, 1, 1), sub(holder, 34, 49), '1'
@@ -43,24 +50,27 @@ local function confirm(key, command)
 end
 
 local function handOff(key, name, command, at)
-  local found = call('HMGET', key, 'k', 'x', 'w' .. at)
+  local found = fieldsOf(key, 'k', 'x', 'w' .. at)
   local sums, holder, waiter, span = found[1], found[2], found[3], '1'
   if not waiter or not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then
     return nil
   end
+  if find(waiter, '%D') ~= 33 then return nil end
   local letter, owner, id, claim = sub(waiter, 33, 33), nil, nil, nil
   if letter == 'x' then
     owner, id, claim = string.match(waiter, '^(%S+) (%S+) (%d+)', 34)
   elseif letter == 'e' then
     local weight, limit, _
     owner, id, claim, _, weight, limit, span = string.match(waiter, SPAN, 34)
-    if tonumber(weight) > tonumber(limit) then return nil end
+    if not owner or tonumber(weight) > tonumber(limit) then return nil end
   end
-  local expiry = owner and format('%016.0f', now + claim)
-  if not owner or sub(sums, 66, 81) ~= at or expiry > sub(sums, 18, 33) then return nil end
+  if not owner or #claim > 16 or #span > 16 then return nil end
+  local expiry = format('%016.0f', now + claim)
+  if #expiry > 16 or sub(sums, 66, 81) ~= at or expiry > sub(sums, 18, 33) then return nil end
   -- Only to a client that is alive, and to a waiter of its present life.
   local client = call('HGET', key, 'c' .. id)
-  if not client or sub(client, 81) ~= 'a' or at <= sub(client, 33, 48) then return nil end
+  if not client or #client ~= 81 or not find(client, '^%d+a$') then return nil end
+  if at <= sub(client, 33, 48) then return nil end
   local token = math.max(now, raise(0) + 1)
   local tokenText = token == now and nowText or format('%016.0f', token)
   local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
@@ -87,7 +97,7 @@ end
 local function wait(key, name, command)
   if nowText > sub(command, 2, 17) then return nil end
   local owner, id, touch = string.match(command, '^(%S+) (%S+) %d+ (%d+)', 51)
-  local found = call('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
+  local found = fieldsOf(key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
   if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
   -- Who has a tombstone is told by others.
@@ -99,7 +109,7 @@ local function wait(key, name, command)
     if bound == '9007199254740991' then return nil end
     client = NONE .. format('%016.0f', touch) .. last .. NONE .. NONE .. 'a'
   end
-  if sub(client, 81) ~= 'a' or sub(client, 49, 64) ~= NONE then return nil end
+  if #client ~= 81 or not find(client, '^%d+a$') or sub(client, 49, 64) ~= NONE then return nil end
   if tonumber(touch) > tonumber(sub(client, 17, 32)) then return nil end
   local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
   if gone > sub(sums, 18, 33) then return nil end
@@ -111,10 +121,14 @@ local function wait(key, name, command)
   sums = '-' .. bound .. sub(sums, 18, 33) .. more .. place .. at .. taken .. sub(sums, 98)
   client = gone .. sub(client, 17, 64) .. format('%016d', sub(client, 65, 80) + 1) .. 'a'
   local entry = nowText .. sub(command, 34)
+  if isNew then
+    -- First, because it may be the key of another program: then the general rules say so.
+    local added = try('ZADD', register .. 'g:' .. name, gone, id)
+    if type(added) == 'table' and added.err then return nil end
+  end
   local done =
     try('HSET', key, 'k', sums, 'w' .. place, entry, 'o' .. owner, place, 'c' .. id, client)
   if type(done) == 'table' and done.err then return '!' .. done.err end
-  if isNew then call('ZADD', register .. 'g:' .. name, gone, id) end
   return 'Q' .. format('%d ', waiting) .. holder
 end
 

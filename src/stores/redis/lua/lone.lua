@@ -28,8 +28,9 @@ if isLone and clock[2] % 32 ~= 0 then
     local form = sub(text, 1, 1)
     local start = form == 'f' and 35 or form == '+' and 51
     if start and sub(text, start, start + #command - 2) == sub(command, 2) then
-      local now = tonumber(nowText)
-      if sub(text, 2, 17) + sub(text, start - 17, start - 2) > now then
+      local now, ttl = tonumber(nowText), sub(text, start - 17, start - 2)
+      -- A text that is damaged is left to the parts that say so.
+      if (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0) > now then
         call('HDEL', register, name)
         return now
       end

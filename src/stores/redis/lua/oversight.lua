@@ -1,7 +1,6 @@
 -- The rules of commands that are rare, and what they look at: all holders, all waiters.
 --
--- in:       call sub now entries queue shared holders ending emit blockage serve
--- commands: HGETALL
+-- in:       now entries queue shared holders ending emit blockage serve
 -- returns:  the functions
 local part = {}
 
@@ -16,18 +15,9 @@ end
 local function eachWaiter(state)
   local waiters = {}
   if state.waiting == 0 then return waiters end
-  local fields = state.hasHash and call('HGETALL', state.key) or {}
-  for at = 1, #fields, 2 do
-    if state.fields[fields[at]] == nil then state.fields[fields[at]] = fields[at + 1] end
-  end
-  local places = {}
-  for field, value in pairs(state.fields) do
-    if value and sub(field, 1, 1) == 'w' then places[#places + 1] = tonumber(sub(field, 2)) end
-  end
-  table.sort(places)
-  for _, place in ipairs(places) do
+  for _, place in ipairs(queue.placesFrom(state, 0)) do
     local entry = queue.entry(state, place)
-    if queue.isValid(state, entry) then waiters[#waiters + 1] = entry end
+    if entry and queue.isValid(state, entry) then waiters[#waiters + 1] = entry end
   end
   return waiters
 end

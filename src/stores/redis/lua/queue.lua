@@ -4,9 +4,13 @@
 -- that belongs to an earlier, silent life of the client, and counts no more), and `passed`, the
 -- first place where it was passed over as suspect.
 --
--- in:       call sub now nowText write NO_LIMIT entries hash
+-- A waiter or a client that cannot be read counts as absent: whoever it was asks again.
+--
+-- in:       call sub find now nowText write NO_LIMIT entries hash
 -- out:      queue
--- commands: HMGET ZADD ZRANGE ZRANGEBYSCORE ZREM
+-- commands: HGETALL HMGET ZADD ZRANGE ZRANGEBYSCORE ZREM
+-- So many places are looked at one by one; where the gap is longer, all fields are.
+local FAR = 10000
 local queue = {}
 
 local function digits(place) return string.format('%016.0f', place) end
@@ -16,7 +20,7 @@ function queue.client(state, id)
   if client == nil then
     local text = hash.get(state, 'c' .. id)
     client = false
-    if text then
+    if text and #text == 81 and find(text, '^%d+[as]$') then
       client = {
         gone = tonumber(sub(text, 1, 16)), touch = sub(text, 17, 32),
         base = tonumber(sub(text, 33, 48)), passed = tonumber(sub(text, 49, 64)),
@@ -35,14 +39,35 @@ end
 
 function queue.entry(state, place)
   local text = hash.get(state, 'w' .. digits(place))
-  if not text then return nil end
+  if not text or find(text, '%D') ~= 33 then return nil end
   return entries.read({ since = sub(text, 1, 16), place = place }, sub(text, 17))
+end
+
+-- Where the waiter of an owner stands.
+local function placeOf(state, owner)
+  local place = hash.get(state, 'o' .. owner)
+  return place and #place == 16 and find(place, '^%d+$') and tonumber(place) or nil
+end
+
+-- The places from this one on, in order.
+function queue.placesFrom(state, first)
+  local fields = state.hasHash and call('HGETALL', state.key) or {}
+  for at = 1, #fields, 2 do
+    if state.fields[fields[at]] == nil then state.fields[fields[at]] = fields[at + 1] end
+  end
+  local places = {}
+  for field, value in pairs(state.fields) do
+    local place = value and #field == 17 and find(field, '^w%d+$') and tonumber(sub(field, 2))
+    if place and place >= first then places[#places + 1] = place end
+  end
+  table.sort(places)
+  return places
 end
 
 function queue.dropEntry(state, place, owner)
   hash.set(state, 'w' .. digits(place), false)
   hash.set(state, 'o' .. owner, false)
-  state.entries, state.isChanged = state.entries - 1, true
+  state.entries, state.isChanged = math.max(0, state.entries - 1), true
 end
 
 function queue.isValid(state, entry)
@@ -51,14 +76,14 @@ function queue.isValid(state, entry)
 end
 
 function queue.waiter(state, owner)
-  local place = state.waiting > 0 and hash.get(state, 'o' .. owner)
-  local entry = place and queue.entry(state, tonumber(place))
-  return entry and queue.isValid(state, entry) and entry or nil
+  local place = state.waiting > 0 and placeOf(state, owner)
+  local entry = place and queue.entry(state, place)
+  return entry and entry.owner == owner and queue.isValid(state, entry) and entry or nil
 end
 
 -- The first waiter whose client is not suspect.
 function queue.head(state)
-  local place, entry = state.at, nil
+  local place, entry, far = state.at, nil, nil
   while state.entries > 0 and place <= state.order do
     entry = queue.entry(state, place)
     if entry then
@@ -73,6 +98,11 @@ function queue.head(state)
       entry = nil
     end
     place = place + 1
+    if place - state.at > FAR then
+      far = far or queue.placesFrom(state, place)
+      while far[1] and far[1] < place do table.remove(far, 1) end
+      place = far[1] or state.order + 1
+    end
     -- The longer nothing is found, the more places are read at once.
     if state.fields['w' .. digits(place)] == nil and state.hasHash then
       queue.readAhead(state, place, math.min(place - state.at, 500))
@@ -94,8 +124,8 @@ end
 
 function queue.add(state, entry, goneUs)
   local id, owner, place = entry.client, entry.owner, state.order + 1
-  local before = hash.get(state, 'o' .. owner)
-  if before then queue.dropEntry(state, tonumber(before), owner) end
+  local before = placeOf(state, owner)
+  if before then queue.dropEntry(state, before, owner) end
   local client = queue.client(state, id)
   if not client then
     client = { gone = goneUs, touch = entry.touch, base = state.order, passed = 0, waiting = 0 }
@@ -122,9 +152,9 @@ function queue.drop(state, entry)
   local id = entry.client
   local client = queue.client(state, id)
   queue.dropEntry(state, entry.place, entry.owner)
-  state.waiting = state.waiting - 1
+  state.waiting = math.max(0, state.waiting - 1)
   client.waiting, client.isChanged = client.waiting - 1, true
-  if client.waiting == 0 then queue.dropClient(state, id) end
+  if client.waiting <= 0 then queue.dropClient(state, id) end
 end
 
 -- Any word of a client: its waiters are served again, and its silence starts anew.
@@ -160,11 +190,11 @@ function queue.dropSilent(state)
       call('ZREM', key, id)
       if client then
         if client.passed > 0 then queue.lookBack(state, client) end
-        state.waiting = state.waiting - client.waiting
+        state.waiting = math.max(0, state.waiting - client.waiting)
         queue.dropClient(state, id)
       end
     end
   end
   local next = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
-  state.bound, state.isChanged = next and tonumber(next) or NO_LIMIT, true
+  state.bound, state.isChanged = math.min(next and tonumber(next) or NO_LIMIT, NO_LIMIT), true
 end

@@ -6,19 +6,23 @@
 -- letter, words (codec.ts). `f`: the token is that time, and the expiry follows from the ttl. `+`:
 -- the token stands before the request. `h`: token and expiry do. These numbers have 16 digits.
 --
+-- A name whose text has no such form is foreign: commands on it are refused, and its text stays as
+-- it is. Whatever is read from a key is checked before the first write that follows from it.
+--
 -- in:       call try sub register clock known nowText
--- out:      now format flags size texts raise put write moving expiryOf line finish
+-- out:      now format find flags size texts foreign raise put write moving expiryOf isOurs line
+--           finish
 -- commands: EXISTS HDEL HMGET HRANDFIELD HSET INFO
 -- returns:  the time, the reply, and where the flags ask for it the run id, if one command came
 --           alone for a mutex with waiters
-local now, count, format = tonumber(nowText), #ARGV, string.format
+local now, count, format, find = tonumber(nowText), #ARGV, string.format, string.find
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
 -- An answer that replicas must have is proven by a write of the same call (replication.ts): with
 -- the flag 4 the last token is written, whether it was raised or not.
-local texts, changed, isRaised, motion, linePart = {}, {}, flags >= 4, nil, nil
+local texts, foreign, changed, isRaised, motion, linePart = {}, {}, {}, flags >= 4, nil, nil
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
-local last = tonumber(known[1] or 0)
-for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
+-- A last token that cannot be read is forgotten: the clock and the clients tell the next.
+local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
 
 -- Raises the last token, reads it with 0. Written once, at the end.
 local function raise(token)
@@ -54,6 +58,25 @@ local function expiryOf(text)
   local form = sub(text, 1, 1)
   if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) end
   return sub(text, 2, 17) + (form == 'f' and sub(text, 18, 33) or sub(text, 34, 49))
+end
+
+-- Whether a text of the register, or of a holder, has one of the forms.
+local function isOurs(text)
+  local form = sub(text, 1, 1)
+  if form == '=' then return find(text, '^=%d+$') ~= nil end
+  local letter = form == 'f' and 34 or form == '+' and 50 or (form == 'h' or form == 'u') and 66
+  if not letter or find(text, '%D', 2) ~= letter then return false end
+  local isPlain = sub(text, letter, letter) == 'x'
+  local words = isPlain and '^x%S+ %S+ %d+ %d+ ' or '^[es]%S+ %S+ %d+ %d+ %d+ %d+ %d+ '
+  return find(text, words, letter) ~= nil and expiryOf(text) <= 9007199254740991
+end
+
+for turn = 1, size do
+  local name, text = ARGV[turn], known[turn + 1]
+  texts[name] = text
+  if text and not isOurs(text) then
+    foreign[name] = 'FOREIGN field ' .. name .. ' of ' .. register
+  end
 end
 
 -- Decides a command on a mutex with waiters, if it is a simple one.
@@ -95,10 +118,12 @@ local function finish(replies)
       local sample, dead = call('HRANDFIELD', register, many, 'WITHVALUES'), {}
       for at = 1, #sample, 2 do
         local name, text, isDead = sample[at], sample[at + 1], nil
-        if sub(text, 1, 1) == '=' then
-          isDead = call('EXISTS', register .. ':' .. name) == 0
-        else
-          isDead = name ~= '' and expiryOf(text) <= now
+        if name ~= '' and isOurs(text) then
+          if sub(text, 1, 1) == '=' then
+            isDead = call('EXISTS', register .. ':' .. name) == 0
+          else
+            isDead = expiryOf(text) <= now
+          end
         end
         if isDead then dead[#dead + 1] = name end
       end
@@ -112,7 +137,7 @@ end
 
 if size == 1 then
   local name, command = ARGV[1], ARGV[2]
-  local mark = texts[name]
+  local mark = not foreign[name] and texts[name]
   local reply = mark and sub(mark, 1, 1) == '=' and line(name, sub(command, 1, 1), command, mark)
   if reply then return finish({ nowText, reply }) end
 end

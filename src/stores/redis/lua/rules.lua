@@ -1,11 +1,11 @@
 -- The rules of rules/ledger.ts: that file is the specification, and a differential test compares
 -- every reply and every push.
 --
--- in:       call sub now flags raise refusal moving entries hash queue shared holders
+-- in:       call try sub register now flags raise refusal moving entries hash queue shared holders
 -- out:      oversight ending emit blockage serve
--- commands: PUBLISH
--- returns:  the function that applies a command to a name and gives the reply and the state, and
---           the one that saves the state
+-- commands: HGET PUBLISH ZRANGE
+-- returns:  the function that applies a command to a name and gives the reply and the state, the
+--           one that saves the state, and the one that says why either failed
 local SILENT_PERIODS = 3
 local endingPart, oversightPart, serve
 
@@ -195,4 +195,24 @@ local function apply(state, name, operation, command)
   return renew(state, owner, tonumber(sub(command, 34, 49))), state
 end
 
-return apply, hash.save
+local function isWrong(answer) return type(answer) == 'table' and answer.err ~= nil end
+
+-- The key that is not ours where a command failed, or what the server said.
+local function blame(name, failure)
+  local key, said = register .. ':' .. name, failure
+  if type(failure) == 'table' then
+    if failure.where then return 'FOREIGN ' .. failure.where .. ' (lock ' .. name .. ')' end
+    said = failure.err
+  end
+  -- The word tells that writes may have come before.
+  if not string.find(said, 'WRONGTYPE') then
+    return (string.match(said, '%u%u%u+ .*') or said) .. ' (user_script)'
+  end
+  if not isWrong(try('HGET', key, 'k')) then
+    local isHolders = isWrong(try('ZRANGE', register .. 'e:' .. name, 0, 0))
+    key = register .. (isHolders and 'e:' or 'g:') .. name
+  end
+  return 'FOREIGN ' .. key
+end
+
+return apply, hash.save, blame

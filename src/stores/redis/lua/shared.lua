@@ -1,6 +1,6 @@
 -- Shared holders: a field for each, their sums, and a sorted set by expiry.
 --
--- in:       call sub write entries hash
+-- in:       call sub find write isOurs entries hash refuse
 -- commands: ZADD ZRANGE ZREM
 -- returns:  the functions
 local part = {}
@@ -11,7 +11,7 @@ local function member(entry) return string.format('%016.0f', entry.token) .. ent
 function part.sums(state)
   if not state.sums then
     local text = hash.get(state, 's') or '0 0 0'
-    local _, stop, weight, claims = string.find(text, '^%d+ (%d+) (%d+)')
+    local _, stop, weight, claims = find(text, '^%d+ (%d+) (%d+)')
     state.sums = { weight = tonumber(weight), claims = tonumber(claims), limits = {} }
     for limit, count in string.gmatch(sub(text, stop + 1), ' (%d+):(%d+)') do
       state.sums.limits[limit] = tonumber(count)
@@ -45,21 +45,36 @@ end
 
 function part.of(state, owner)
   local text = hash.get(state, 'h' .. owner)
-  return text and entries.complete(entries.holder(text)) or nil
+  if not text then return nil end
+  local entry = isOurs(text) and sub(text, 1, 1) ~= '=' and entries.holder(text)
+  if not entry or entry.owner ~= owner then refuse('a holder in ' .. state.key) end
+  return entries.complete(entry)
+end
+
+-- The holder of a member. A member without one was left by a command that failed: it goes.
+local function holderOf(state, found)
+  if #found < 17 or find(sub(found, 1, 16), '%D') then refuse(hash.companion(state, 'e')) end
+  local entry = part.of(state, sub(found, 17))
+  if not entry then call('ZREM', hash.companion(state, 'e'), found) end
+  return entry
 end
 
 -- In the order of their tokens.
 function part.each(state)
-  local members = call('ZRANGE', hash.companion(state, 'e'), 0, -1)
+  local members, found = call('ZRANGE', hash.companion(state, 'e'), 0, -1), {}
   table.sort(members)
-  for place, found in ipairs(members) do members[place] = part.of(state, sub(found, 17)) end
-  return members
+  for _, member in ipairs(members) do found[#found + 1] = holderOf(state, member) end
+  return found
 end
 
 -- Ties go to the older grant: members of one score are ordered by their token.
 function part.next(state)
-  local found = call('ZRANGE', hash.companion(state, 'e'), 0, 0)[1]
-  return found and part.of(state, sub(found, 17))
+  local found, entry
+  repeat
+    found = call('ZRANGE', hash.companion(state, 'e'), 0, 0)[1]
+    entry = found and holderOf(state, found)
+  until entry or not found
+  return entry
 end
 
 function part.put(state, entry)

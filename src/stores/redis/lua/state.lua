@@ -8,9 +8,9 @@
 -- e  shared holders by expiry (token and owner)   g  waiting clients by the end of patience
 -- t<owner>  a tombstone.
 --
--- in:       call sub now register texts put write NO_LIMIT entries
+-- in:       call sub find now register texts put write isOurs NO_LIMIT entries refuse
 -- out:      hash
--- commands: DEL HDEL HGET HMGET HSET PEXPIREAT
+-- commands: DEL EXISTS HDEL HGET HMGET HSET PEXPIREAT ZRANGE
 -- Even, and well below what one call may take.
 local CHUNK = 2000
 local hash = {}
@@ -41,6 +41,25 @@ end
 -- batch read it, and a key whose time has passed already would be gone at once.
 function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
 
+local function isSums(text)
+  if not text or #text ~= 113 or not find(text, '^[-*]%d+$') then return false end
+  return sub(text, 66, 81) <= string.format('%016.0f', sub(text, 50, 65) + 1)
+end
+
+-- Before a name gets a hash: what an earlier life of it left behind, when the register was lost,
+-- goes; what another program keeps there is not touched.
+function hash.clear(state)
+  local shared, waiting = hash.companion(state, 'e'), hash.companion(state, 'g')
+  if call('EXISTS', state.key, shared, waiting) == 0 then return end
+  if call('EXISTS', state.key) == 1 and not isSums(call('HGET', state.key, 'k')) then
+    refuse(state.key)
+  end
+  local holder, client = call('ZRANGE', shared, 0, 0)[1], call('ZRANGE', waiting, 0, 0)[1]
+  if holder and find(sub(holder, 1, 16), '%D') then refuse(shared) end
+  if client and not find(client, '{hf:', 1, true) then refuse(waiting) end
+  call('DEL', state.key, shared, waiting)
+end
+
 -- The owner and the client that the command is about are read along, and the waiter that was next.
 function hash.load(name, owner, client)
   local text = texts[name]
@@ -49,24 +68,37 @@ function hash.load(name, owner, client)
     clients = {}, count = 0, waiting = 0, entries = 0, order = 0, at = 1, bound = NO_LIMIT,
     buried = 0, untilUs = 0, needed = 0,
   }
-  if not text then return state end
-  if sub(text, 1, 1) ~= '=' then
-    state.exclusive = entries.holder(text)
+  if not text or sub(text, 1, 1) ~= '=' then
+    hash.clear(state)
+    state.exclusive = text and entries.holder(text) or nil
     return state
   end
   local next, place, id = 'w' .. sub(text, 2), 'o' .. owner, 'c' .. client
   local found = call('HMGET', state.key, 'k', 'x', 's', 'm', next, place, id)
   local sums, exclusive, fields, mark = found[1], found[2], state.fields, found[4]
-  if not sums then return state end
+  if not sums then
+    hash.clear(state)
+    return state
+  end
+  if not isSums(sums) then refuse('field k of ' .. state.key) end
   state.hasHash = true
   state.bound, state.untilUs = tonumber(sub(sums, 2, 17)), tonumber(sub(sums, 18, 33))
   state.waiting, state.order = tonumber(sub(sums, 34, 49)), tonumber(sub(sums, 50, 65))
   state.at, state.entries = tonumber(sub(sums, 66, 81)), tonumber(sub(sums, 82, 97))
   state.buried = tonumber(sub(sums, 98, 113))
   fields.s, fields[next], fields[place], fields[id] = found[3], found[5], found[6], found[7]
-  if exclusive then state.exclusive = entries.holder(exclusive) end
-  if fields.s then state.count = tonumber(string.match(fields.s, '^%d+')) end
+  if exclusive then
+    if not isOurs(exclusive) or sub(exclusive, 1, 1) == '=' then
+      refuse('field x of ' .. state.key)
+    end
+    state.exclusive = entries.holder(exclusive)
+  end
+  if fields.s then
+    if not find(fields.s, '^%d+ %d+ %d+[ %d:]*$') then refuse('field s of ' .. state.key) end
+    state.count = tonumber(string.match(fields.s, '^%d+'))
+  end
   if mark then
+    if #mark < 32 or find(sub(mark, 1, 32), '%D') then refuse('field m of ' .. state.key) end
     local untilUs, token = tonumber(sub(mark, 1, 16)), tonumber(sub(mark, 17, 32))
     state.mark = { untilUs = untilUs, token = token, meta = sub(mark, 33) }
   end
