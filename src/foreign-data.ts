@@ -50,11 +50,20 @@ export function record(value: unknown): Readonly<Record<string, unknown>> {
 /** The error of a call that met foreign data. To ask again would meet the same. */
 export function foreignData(where: string, cause?: unknown): StoreError {
   const why = cause instanceof Unreadable ? ` (${cause.message})` : "";
-  return new StoreError(
+  const error = new StoreError(
     `The store holds data that is not ours at ${where}${why}: ` +
       "remove it, or use another namespace.",
     { outcome: "unknown", retryable: false, cause },
   );
+  made.add(error);
+  return error;
+}
+
+const made = new WeakSet<StoreError>();
+
+/** Whether `foreignData` made this error. */
+export function isForeign(error: unknown): error is StoreError {
+  return error instanceof StoreError && made.has(error);
 }
 
 /** Tells of foreign data where no caller is there to tell. */

@@ -151,7 +151,7 @@ export class ArbiterStore implements Store {
 
   release(grant: Grant, withinMs: number, keep?: { ttlMs: number; meta: Meta }): Promise<boolean> {
     const { key, claim, tombstoneUs } = grant as ArbiterGrant;
-    const mark = keep ? { ttlUs: keep.ttlMs * 1000, meta: JSON.stringify(keep.meta) } : null;
+    const mark = keep ? { ttlUs: Math.ceil(keep.ttlMs * 1000), meta: JSON.stringify(keep.meta) } : null;
     const command: Release = { type: "release", key, owner: claim.owner, tombstoneUs, keep: mark };
     (grant as ArbiterGrant).isGivenBack = true;
     return new Promise((resolve, reject) => {

@@ -1,4 +1,5 @@
-import { ClosedError } from "../../errors.js";
+import { ClosedError, type StoreError } from "../../errors.js";
+import { isForeign, reportForeign } from "../../foreign-data.js";
 import type { Command, Instant, Push, Reply, View } from "../../rules/ledger-command.js";
 import type { Traits } from "../../store.js";
 import type { Port } from "../../time/port.js";
@@ -182,11 +183,27 @@ export class FileArbiter implements Arbiter {
     }
   }
 
-  #refuse(error: unknown, commands: readonly Command[]): Execution {
+  #refuse(error: unknown, commands: readonly Command[]): Execution | Promise<Execution> {
+    if (isForeign(error) && commands.length > 1) return this.#oneByOne(commands);
     if (!(error instanceof Quarantine)) throw error;
     const { remainingUs, refusal } = error;
     if (refusal) throw refusal;
     const replies = commands.map((command) => quarantineReply(command, remainingUs));
+    return { nowUs: this.#nowUs(), node: "", replies };
+  }
+
+  /** A name that cannot be read failed its batch, and nothing of it was done: each for itself. */
+  async #oneByOne(commands: readonly Command[]): Promise<Execution> {
+    const replies: (Reply | StoreError)[] = [];
+    for (const command of commands) {
+      try {
+        const { replies: alone } = await this.#execute([command]);
+        replies.push(...alone);
+      } catch (error) {
+        if (!isForeign(error)) throw error;
+        replies.push(error);
+      }
+    }
     return { nowUs: this.#nowUs(), node: "", replies };
   }
 
@@ -205,14 +222,31 @@ export class FileArbiter implements Arbiter {
   }
 
   async #page(first: string): Promise<{ keys: string[]; views: { key: string; view: View }[] }> {
-    const { result, pushes } = await this.#transact((ledger) => {
-      const keys = ledger.keysFrom(first, PAGE);
-      const views = keys.flatMap((key) => {
+    const { result: keys } = await this.#transact((ledger) => ledger.keysFrom(first, PAGE));
+    try {
+      return { keys, views: await this.#views(keys) };
+    } catch (error) {
+      if (!isForeign(error)) throw error;
+    }
+    const views: { key: string; view: View }[] = [];
+    for (const key of keys) {
+      try {
+        views.push(...(await this.#views([key])));
+      } catch (error) {
+        if (!isForeign(error)) throw error;
+        reportForeign(this.name, `key ${JSON.stringify(key)}`, error);
+      }
+    }
+    return { keys, views };
+  }
+
+  async #views(keys: readonly string[]): Promise<{ key: string; view: View }[]> {
+    const { result, pushes } = await this.#transact((ledger) =>
+      keys.flatMap((key) => {
         const view = ledger.view(key);
         return view ? [{ key, view }] : [];
-      });
-      return { keys, views };
-    });
+      }),
+    );
     this.#tell(pushes);
     return result;
   }

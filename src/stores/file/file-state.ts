@@ -10,6 +10,7 @@ import type {
 import { HolderList, type Holders } from "./holder-list.js";
 import { HolderRows } from "./holder-rows.js";
 import { type Here, isAtRest, type NameRecord, soleHolder } from "./name-record.js";
+import { nameOf } from "./read-rows.js";
 import type { SoleHold } from "./sole-holds.js";
 import type { Sqlite } from "./sqlite.js";
 import { TombstoneRows } from "./tombstone-rows.js";
@@ -43,7 +44,7 @@ export class FileState implements LedgerState {
 
   /** `body` is the name's row; null where there is none. */
   constructor(database: Sqlite, key: string, here: Here, body: string | null, space: SpaceTime) {
-    const record: NameRecord = body === null ? {} : JSON.parse(body);
+    const record = nameOf(here, body);
     this.key = key;
     this.#database = database;
     this.#here = here;

@@ -1,8 +1,10 @@
+import { whole } from "../../foreign-data.js";
 import { joined, NO_LIMIT, type Occupancy, VACANT } from "../../rules/fits.js";
 import type { Holder } from "../../rules/ledger-state.js";
 import type { Holders } from "./holder-list.js";
 import type { Here, NameRecord } from "./name-record.js";
-import type { Row, Sqlite, Value } from "./sqlite.js";
+import { holderOf, reading } from "./read-rows.js";
+import type { Sqlite, Value } from "./sqlite.js";
 
 const HERE = "space = ? AND key = ?";
 const COLUMNS = "token, owner, client, expiry, confirmed, body";
@@ -77,32 +79,26 @@ export class HolderRows implements Holders {
   #limitWithout({ limit }: Holder): number {
     const before = this.occupancy().limit;
     if (limit > before || limit === NO_LIMIT) return before;
-    if (this.#database.get(SAME_LIMIT, [...this.#here, limit])) return limit;
-    return Number(this.#database.get(LEAST_LIMIT, [...this.#here])?.[0]);
+    return reading("holder", this.#here, () => {
+      if (this.#database.get(SAME_LIMIT, [...this.#here, limit])) return limit;
+      return whole(this.#database.get(LEAST_LIMIT, [...this.#here])?.[0]);
+    });
   }
 
   #one(sql: string, values: Value[]): Holder | undefined {
-    const row = this.#database.get(sql, [...this.#here, ...values]);
-    return row && holderOf(row);
+    return reading("holder", this.#here, () => {
+      const row = this.#database.get(sql, [...this.#here, ...values]);
+      return row && holderOf(row);
+    });
   }
 
   #several(sql: string, values: Value[]): Holder[] {
-    return this.#database.all(sql, [...this.#here, ...values]).map(holderOf);
+    return reading("holder", this.#here, () =>
+      this.#database.all(sql, [...this.#here, ...values]).map(holderOf),
+    );
   }
 }
 
 function bodyOf({ weight, limit, ttlUs, span, meta, grantedUs }: Holder): string {
   return JSON.stringify({ weight, limit, ttlUs, span, meta, grantedUs });
-}
-
-function holderOf([token, owner, client, expiry, confirmed, body]: Row): Holder {
-  return {
-    ...JSON.parse(body as string),
-    mode: "shared",
-    token,
-    owner,
-    client,
-    expiryUs: expiry,
-    confirmed: confirmed === 1,
-  };
 }

@@ -6,6 +6,7 @@
 import { mkdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ClosedError } from "../../errors.js";
+import { isForeign } from "../../foreign-data.js";
 import type { Instant } from "../../rules/ledger-command.js";
 import { BeingMadeError, busyError, isBusy, storeError } from "./failure.js";
 import { prepareFile, prepareFolder } from "./lock-folder.js";
@@ -158,7 +159,7 @@ export class LockFile {
         throw error;
       }
       rollBack(database);
-      this.#close();
+      if (!isForeign(error)) this.#close();
       throw storeError(error, this.path);
     }
   }

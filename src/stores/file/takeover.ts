@@ -8,10 +8,12 @@
  * many short-lived programs watch as well as one that stays.
  */
 import { StoreError } from "../../errors.js";
+import { record, text, whole } from "../../foreign-data.js";
 import type { Instant } from "../../rules/ledger-command.js";
 import { machineIdentity } from "./machine-identity.js";
-import type { NameRecord } from "./name-record.js";
-import type { Sqlite } from "./sqlite.js";
+import type { Here, KeptMark, NameRecord } from "./name-record.js";
+import { nameOf } from "./read-rows.js";
+import type { Sqlite, Value } from "./sqlite.js";
 
 /** What was seen, by whom and since when. */
 interface Watch {
@@ -37,13 +39,23 @@ export class Quarantine {
   }
 }
 
-const LEASES = `
-  SELECT json_extract(value, '$.expiryUs') AS expiry, json_extract(value, '$.ttlUs') AS ttl
-    FROM name, json_each(name.body, '$.holders')
-  UNION ALL SELECT expiry, json_extract(body, '$.ttlUs') FROM holder`;
+/** What cannot be read counts for nothing: it must not keep the whole file from being used. */
+const object = (column: string): string =>
+  `CASE WHEN typeof(${column}) = 'text' AND json_valid(${column}) THEN ${column} ELSE '{}' END`;
+const isCount = (column: string): string =>
+  `typeof(${column}) = 'integer' AND ${column} BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}`;
+const LEASES = `SELECT * FROM (
+  SELECT json_extract(${object("value")}, '$.expiryUs') AS expiry,
+      json_extract(${object("value")}, '$.ttlUs') AS ttl
+    FROM name, json_each(${object("name.body")}, '$.holders')
+  UNION ALL SELECT expiry, json_extract(${object("body")}, '$.ttlUs') FROM holder
+) WHERE ${isCount("ttl")} AND ${isCount("expiry")}`;
 /** Every grant moves a token on, every renewal an expiry. */
 const SEEN = `SELECT max(ttl), count(ttl) || ' ' || coalesce(sum(expiry), 0) || ' ' ||
-  (SELECT coalesce(sum(token), 0) FROM space) FROM (${LEASES})`;
+  (SELECT coalesce(sum(token), 0) FROM space WHERE ${isCount("token")}) FROM (${LEASES})`;
+
+const NAMES = "SELECT space, key, body FROM name";
+const UNREADABLE = Symbol("unreadable");
 
 /** Seconds differ between two clocks by less than this, and a lease is judged in milliseconds. */
 const CLOCK_SLACK = 1.02;
@@ -53,8 +65,8 @@ export function takeOver(database: Sqlite, at: Instant): void {
   const identity = machineIdentity();
   const [ttlUs, seen] = database.get(SEEN, []) as [number | null, string];
   if (ttlUs === null) return claim(database, at);
-  const [text] = database.get("SELECT watch FROM machine", []) as [string | null];
-  const watch: Watch | null = text === null ? null : JSON.parse(text);
+  const [text] = database.get("SELECT watch FROM machine", []) ?? [];
+  const watch = readWatch(text);
   const isMine = watch?.by === identity && watch.sinceUs <= at.us;
   const isSame = watch?.seen === seen;
   if (!isMine || !isSame) {
@@ -83,20 +95,41 @@ function sharedFile(): StoreError {
   );
 }
 
+/** Nothing where it cannot be read: then the watch begins anew. */
+function readWatch(value: unknown): Watch | null {
+  try {
+    const { by, sinceUs, seen, isShared } = record(JSON.parse(text(value)));
+    return { by: text(by), sinceUs: whole(sinceUs), seen: text(seen), isShared: isShared === true };
+  } catch {
+    return null;
+  }
+}
+
 /** Drops all that the clock of before told. The last tokens stay; marks stay by the wall clock. */
 function claim(database: Sqlite, at: Instant): void {
   for (const table of ["holder", "waiter", "client", "tombstone"]) {
     database.exec(`DELETE FROM ${table}`);
   }
-  const names = database.all("SELECT space, key, body FROM name", []);
-  database.exec("DELETE FROM name");
-  for (const [space, key, body] of names as [number, string, string][]) {
-    const { mark }: NameRecord = JSON.parse(body);
-    if (!mark || mark.untilWallUs <= at.wallUs) continue;
-    const record: NameRecord = {
-      mark: { ...mark, untilUs: at.us + mark.untilWallUs - at.wallUs },
-    };
-    database.run("INSERT INTO name VALUES (?, ?, ?)", [space, key, JSON.stringify(record)]);
+  for (const [space, key, body] of database.all(NAMES, []) as [number, string, Value][]) {
+    const mark = markOf([space, key], body);
+    if (mark === UNREADABLE) continue;
+    if (mark && mark.untilWallUs > at.wallUs) {
+      const kept: NameRecord = { mark: { ...mark, untilUs: at.us + mark.untilWallUs - at.wallUs } };
+      database.run("UPDATE name SET body = ? WHERE space = ? AND key = ?", [
+        JSON.stringify(kept),
+        space,
+        key,
+      ]);
+    } else database.run("DELETE FROM name WHERE space = ? AND key = ?", [space, key]);
   }
   database.run("UPDATE machine SET identity = ?, watch = NULL", [machineIdentity()]);
+}
+
+/** What is not ours stays where it is. */
+function markOf(here: Here, body: Value): KeptMark | undefined | typeof UNREADABLE {
+  try {
+    return nameOf(here, body).mark;
+  } catch {
+    return UNREADABLE;
+  }
 }

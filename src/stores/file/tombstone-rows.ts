@@ -1,5 +1,6 @@
 import type { Tombstone } from "../../rules/ledger-state.js";
 import type { Here, NameRecord } from "./name-record.js";
+import { reading, readTombstones, tombstoneOf } from "./read-rows.js";
 import type { Sqlite } from "./sqlite.js";
 
 const HERE = "space = ? AND key = ?";
@@ -22,10 +23,10 @@ export class TombstoneRows {
 
   get(owner: string): Tombstone | undefined {
     if (!this.#record.tombstones) return undefined;
-    const row = this.#database.get(BY_OWNER, [...this.#here, owner]);
-    if (!row) return undefined;
-    const [untilUs, reason] = row as [number, string | null];
-    return { owner, untilUs, reason };
+    return reading("tombstone", this.#here, () => {
+      const row = this.#database.get(BY_OWNER, [...this.#here, owner]);
+      return row && tombstoneOf(owner, row);
+    });
   }
 
   put({ owner, untilUs, reason }: Tombstone): void {
@@ -39,7 +40,9 @@ export class TombstoneRows {
     const before = this.#record.tombstones;
     if (!before || nowUs < before.untilUs) return;
     this.#database.run(DELETE, [...this.#here, nowUs]);
-    const [count, untilUs] = this.#database.get(SUM, [...this.#here]) as [number, number];
-    this.#record.tombstones = count > 0 ? { count, untilUs } : undefined;
+    this.#record.tombstones = reading("tombstone", this.#here, () => {
+      const [count, untilUs] = this.#database.get(SUM, [...this.#here]) ?? [];
+      return count === 0 ? undefined : readTombstones({ count, untilUs });
+    });
   }
 }

@@ -1,6 +1,8 @@
+import { whole } from "../../foreign-data.js";
 import type { Client, Waiter } from "../../rules/ledger-state.js";
 import type { Here, NameRecord, WaiterSum } from "./name-record.js";
-import type { Row, Sqlite } from "./sqlite.js";
+import { clientOf, reading, waiterOf } from "./read-rows.js";
+import type { Sqlite, Value } from "./sqlite.js";
 import type { Waiters } from "./waiter-list.js";
 
 /** A waiter with its place in the queue, by which its row is found again. */
@@ -51,15 +53,17 @@ export class WaiterRows implements Waiters {
   }
 
   head(): Waiter | undefined {
-    return waiterOf(this.#database.get(HEAD, [...this.#here]));
+    return this.#one(HEAD, []);
   }
 
   get(owner: string): Waiter | undefined {
-    return waiterOf(this.#database.get(BY_OWNER, [...this.#here, owner]));
+    return this.#one(BY_OWNER, [owner]);
   }
 
   all(): Waiter[] {
-    return this.#database.all(ALL, [...this.#here]).map((row) => waiterOf(row) as Waiter);
+    return reading("waiter", this.#here, () =>
+      this.#database.all(ALL, [...this.#here]).map(waiterOf),
+    );
   }
 
   add(waiter: Waiter, { touchUs, goneUs }: { touchUs: number; goneUs: number }): void {
@@ -75,22 +79,29 @@ export class WaiterRows implements Waiters {
   remove(waiter: Waiter): void {
     const { client, place } = waiter as Placed;
     this.#database.run(DELETE, [...this.#here, client, place]);
-    const first = this.#database.get(FIRST_PLACE, [...this.#here, client])?.[0] ?? null;
+    const first = reading("waiter", this.#here, () => {
+      const place = this.#database.get(FIRST_PLACE, [...this.#here, client])?.[0] ?? null;
+      return place === null ? null : whole(place);
+    });
     if (first === null) this.#database.run(DELETE_CLIENT, [...this.#here, client]);
     else this.#database.run(LEAVE_LINE, [first, ...this.#here, client]);
     this.#left(1);
   }
 
   client(id: string): Client | undefined {
-    return clientOf(this.#database.get(CLIENT, [...this.#here, id]));
+    return this.#client(CLIENT, id);
   }
 
   silent(nowUs: number): Client | undefined {
     const sum = this.#sum(0);
     if (nowUs < sum.silentUs) return undefined;
-    const silent = clientOf(this.#database.get(SILENT, [...this.#here, nowUs]));
+    const silent = this.#client(SILENT, nowUs);
     // Touches only move the times of clients on, so nobody is silent before the least of them.
-    if (!silent) sum.silentUs = Number(this.#database.get(NEXT_SILENT, [...this.#here])?.[0]);
+    if (!silent) {
+      sum.silentUs = reading("client", this.#here, () =>
+        whole(this.#database.get(NEXT_SILENT, [...this.#here])?.[0] ?? 0),
+      );
+    }
     return silent;
   }
 
@@ -104,6 +115,20 @@ export class WaiterRows implements Waiters {
     this.#left(waiting);
   }
 
+  #one(sql: string, values: Value[]): Waiter | undefined {
+    return reading("waiter", this.#here, () => {
+      const row = this.#database.get(sql, [...this.#here, ...values]);
+      return row && waiterOf(row);
+    });
+  }
+
+  #client(sql: string, value: Value): Client | undefined {
+    return reading("client", this.#here, () => {
+      const row = this.#database.get(sql, [...this.#here, value]);
+      return row && clientOf(row);
+    });
+  }
+
   #sum(silentUs: number): WaiterSum {
     this.#record.waiterRows ??= { count: 0, nextPlace: 0, silentUs };
     return this.#record.waiterRows;
@@ -112,23 +137,11 @@ export class WaiterRows implements Waiters {
   #left(count: number): void {
     const sum = this.#sum(0);
     sum.count -= count;
-    if (sum.count === 0) this.#record.waiterRows = undefined;
+    if (sum.count <= 0) this.#record.waiterRows = undefined;
   }
 }
 
 function bodyOf(waiter: Waiter): string {
   const { mode, weight, limit, ttlUs, claimUs, span, meta, sinceUs } = waiter;
   return JSON.stringify({ mode, weight, limit, ttlUs, claimUs, span, meta, sinceUs });
-}
-
-function waiterOf(row: Row | undefined): Placed | undefined {
-  if (!row) return undefined;
-  const [owner, client, place, body] = row;
-  return { ...JSON.parse(body as string), owner, client, place };
-}
-
-function clientOf(row: Row | undefined): Client | undefined {
-  if (!row) return undefined;
-  const [id, touch, gone, waiting, suspect] = row as [string, number, number, number, number];
-  return { id, touchUs: touch, goneUs: gone, waiting, suspect: suspect === 1 };
 }

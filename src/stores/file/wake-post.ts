@@ -10,9 +10,11 @@
  */
 import { existsSync, readdirSync, unlinkSync } from "node:fs";
 import type { Server, Socket } from "node:net";
+import { guarded } from "../../foreign-data.js";
 import type { Push } from "../../rules/ledger-command.js";
 import { LineReader } from "./line-reader.js";
 import { machinePort } from "./machine-port.js";
+import { readPush } from "./read-push.js";
 import { WakePath } from "./wake-path.js";
 
 type OnPush = (push: Push) => void;
@@ -135,7 +137,11 @@ export class WakePost {
     const server = net().createServer((socket) => {
       socket.unref();
       socket.on("error", () => socket.destroy());
-      const lines = new LineReader((line) => this.#receive(line));
+      const receive = guarded("file", "a message to this client", (line: string) => {
+        const push = readPush(line);
+        this.#listeners.get(push.client)?.onPush(push);
+      });
+      const lines = new LineReader(receive);
       socket.setEncoding("utf8").on("data", (text: string) => lines.read(text));
     });
     // Without its socket a client is slower, not wrong: it asks by itself.
@@ -143,15 +149,6 @@ export class WakePost {
     server.listen({ path: this.#paths.of(client), exclusive: true });
     server.unref();
     return server;
-  }
-
-  #receive(line: string): void {
-    try {
-      const push: Push = JSON.parse(line);
-      this.#listeners.get(push.client)?.onPush(push);
-    } catch {
-      // Not a message of ours; whoever waits asks by itself.
-    }
   }
 
   #connect(client: string): Peer {
