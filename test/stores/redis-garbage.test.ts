@@ -120,6 +120,21 @@ test("a last token that cannot be read is forgotten: the clock tells the next", 
   }
 });
 
+test("a list leaves out what cannot be read, and tells", async () => {
+  const heard: unknown[] = [];
+  const onEvent = (event: unknown): void => void heard.push(event);
+  subscribe(channels.foreign, onEvent);
+  const locks = trial.ioredis(server.port);
+  const lease = await locks.mutex("whole").acquire();
+  await server.ask("HSET", register, "l:spoilt", "garbage");
+  const names: string[] = [];
+  for await (const { name } of locks.list()) names.push(name);
+  unsubscribe(channels.foreign, onEvent);
+  expect(names).toEqual(["whole"]);
+  expect(heard).toMatchObject([{ store: "redis", where: expect.stringContaining("l:spoilt") }]);
+  await lease.release();
+});
+
 /** Application data of each type. */
 const applications: Record<string, readonly string[]> = {
   string: ["SET", "KEY", "theirs"],

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
-import { foreignData, guarded, whole } from "../../foreign-data.js";
+import { foreignData, guarded, isForeign, reportForeign, whole } from "../../foreign-data.js";
 import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
 import { compareNames } from "../../rules/name.js";
 import type { Traits } from "../../store.js";
@@ -251,6 +251,10 @@ export class RedisArbiter implements Arbiter {
   async #view(shard: string, key: string): Promise<View> {
     const { replies } = await this.#within(this.execute(shard, [{ type: "inspect", key }]));
     const [reply] = replies;
+    if (isForeign(reply)) {
+      reportForeign(this.name, this.#where(key), reply);
+      return { type: "view", holders: [], waiters: [], mark: null };
+    }
     if (reply instanceof Error) throw reply;
     return reply as View;
   }
