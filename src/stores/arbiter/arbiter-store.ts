@@ -151,8 +151,17 @@ export class ArbiterStore implements Store {
 
   release(grant: Grant, withinMs: number, keep?: { ttlMs: number; meta: Meta }): Promise<boolean> {
     const { key, claim, tombstoneUs } = grant as ArbiterGrant;
-    const mark = keep ? { ttlUs: Math.ceil(keep.ttlMs * 1000), meta: JSON.stringify(keep.meta) } : null;
-    const command: Release = { type: "release", key, owner: claim.owner, tombstoneUs, keep: mark };
+    const mark = keep && {
+      ttlUs: Math.ceil(keep.ttlMs * 1000),
+      meta: JSON.stringify(keep.meta),
+    };
+    const command: Release = {
+      type: "release",
+      key,
+      owner: claim.owner,
+      tombstoneUs,
+      keep: mark ?? null,
+    };
     (grant as ArbiterGrant).isGivenBack = true;
     return new Promise((resolve, reject) => {
       const withdrawal = new Withdrawal(command, withinMs, this.#withdrawals, resolve, reject);
