@@ -1,10 +1,21 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Guard } from "./guard.js";
 import { isStopped } from "./process-state.js";
 import { waitUntil } from "./wait-until.js";
+
+/** A server that writes to memory is not slow because others keep the disk busy. */
+const MEMORY = "/dev/shm";
+/** A member of etcd takes 128 MiB before it has anything to write. */
+const ROOM_BYTES = 4 * 1024 ** 3;
+
+function isRoomy(folder: string): boolean {
+  if (!existsSync(folder)) return false;
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize >= ROOM_BYTES;
+}
 
 export interface Launch {
   readonly command: string;
@@ -35,7 +46,7 @@ export class GuardedProcess {
 
   constructor(name: string) {
     this.#name = name;
-    this.dir = mkdtempSync(join(tmpdir(), `holdfast-${name}-`));
+    this.dir = mkdtempSync(join(isRoomy(MEMORY) ? MEMORY : tmpdir(), `holdfast-${name}-`));
     this.#guard = new Guard(this.dir);
   }
 
