@@ -77,6 +77,11 @@ async function evict(server: RedisServer): Promise<void> {
   await server.ask("CONFIG", "SET", "maxmemory", "0");
 }
 
+/** Each when it is granted: those who stand in line again may do so in another order. */
+async function released(waiting: readonly Promise<Lease>[]): Promise<void> {
+  await Promise.all(waiting.map(async (wait) => (await wait).release()));
+}
+
 async function forget(scene: Scene, strike: () => Promise<unknown>): Promise<void> {
   const { server, trial, holder, other } = scene;
   await trial.turn(holder);
@@ -180,7 +185,7 @@ describe.concurrent("a lock that is forgotten", () => {
         await strike(server);
         const sinceMs = performance.now();
         const told = isNoticed(lease, sinceMs);
-        for (const wait of waiting) await (await wait).release();
+        await released(waiting);
         await told;
       }));
   }
@@ -203,7 +208,7 @@ test("any key of a lock is deleted by hand: all who wait are served", () =>
         await server.ask("DEL", next);
       }
       await lease.release();
-      for (const wait of waiting) await (await wait).release();
+      await released(waiting);
     }
     // The register, the lock, and its waiting clients.
     expect(struck.size).toBe(3);
