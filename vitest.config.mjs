@@ -6,7 +6,12 @@ import { parts } from "./scripts/parts.mjs";
 const MINUTE_MS = 60_000;
 
 // Servers, processes and storms share the machine: few files at a time, and patience.
-const heavy = { maxWorkers: 2, testTimeout: 2 * MINUTE_MS, hookTimeout: 3 * MINUTE_MS };
+const heavy = {
+  maxWorkers: 2,
+  testTimeout: 2 * MINUTE_MS,
+  hookTimeout: 3 * MINUTE_MS,
+  expect: { poll: { timeout: MINUTE_MS / 3 } },
+};
 const alone = { ...heavy, maxWorkers: 1 };
 
 const settings = {
