@@ -33,6 +33,8 @@ const SLEEP_SLACK_MS = 1_050;
 /** Whoever overslept gives the store another chance to answer. */
 const TRY_SLACK_MS = 5_000;
 const LONGEST_RELEASE_MS = 5_000;
+/** At the end of a wait the store is asked once more, and may be silent for so long. */
+const LAST_TRY_MS = 2_000;
 
 /** `leaveMs`: how long a store may take to say that nobody waits any more. */
 export function checkToldInTime(entries: readonly Entry[], leaveMs = 0): Violation[] {
@@ -62,7 +64,7 @@ function checkOutcome(
   const { process, lease, atMs, withinMs } = asked;
   const toldMs = held?.atMs ?? refused?.atMs ?? Number.POSITIVE_INFINITY;
   if (attention.wasSuspended(process, atMs, Math.min(toldMs, endMs))) return null;
-  const slackMs = asked.waits ? SLACK_MS + leaveMs : TRY_SLACK_MS;
+  const slackMs = asked.waits ? SLACK_MS + LAST_TRY_MS + leaveMs : TRY_SLACK_MS;
   const dueMs = attention.latestMs(process, atMs + withinMs, slackMs);
   if (Math.min(toldMs, endedMs, endMs) <= dueMs) return null;
   return {
