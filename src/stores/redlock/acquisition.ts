@@ -138,7 +138,7 @@ export class Acquisition {
       nodes,
       keys: this.#keys,
       args: voteArgs(claim, ballot, wakeUps.channel, metaText(claim), setId, waiting),
-      limitMs: limitMs(ttlMs, this.#failures),
+      limitMs: Math.min(limitMs(ttlMs, this.#failures), this.#leftMs(limitMs(ttlMs, 0))),
       decode: (raw) => decodeVote(raw, ttlMs),
       judge,
       onAnswer: (vote, at) => {
@@ -247,6 +247,11 @@ export class Acquisition {
   #beHeard(): void {
     this.#failures = 0;
     this.#patientUntilMs = this.#around.port.clock.nowMs() + this.#claim.storeTimeoutMs;
+  }
+
+  /** What is left of the patience with the nodes, but enough for one answer. */
+  #leftMs(leastMs: number): number {
+    return Math.max(leastMs, this.#patientUntilMs - this.#around.port.clock.nowMs());
   }
 
   #retryMs(): number {
