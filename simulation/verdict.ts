@@ -59,9 +59,9 @@ function checkQuorum(entries: readonly Entry[]): Violation[] {
     ...checkTokenOrder(entries),
     ...checkBoundedOvertaking(entries),
     // Who gives up says so on all nodes, maybe after nodes were asked and told what they need; and
-    // a release whose event loop was blocked listens for as long again. The last try at the end of a
-    // wait repeats rounds that nobody won, and each round in these worlds may take half a second.
-    ...checkToldInTime(entries, 140 * NODE_TIMEOUT_MS),
+    // a release whose event loop was blocked listens for as long again. The wait and the last try at
+    // its end are given up one after the other.
+    ...checkToldInTime(entries, 80 * NODE_TIMEOUT_MS),
     ...checkLeftovers(entries),
   ];
 }

@@ -27,8 +27,9 @@ export interface Target extends Request {
 /** How long a release may take beyond which nobody waits for it. */
 const RELEASE_MS = 5_000;
 
-/** How long the store may take to answer when the wait for a lock is over. */
+/** How long the last try at the end of a wait may take, and how long the store may be silent then. */
 const LAST_TRY_MS = 2_000;
+const LAST_SILENCE_MS = 1_800;
 
 /** A hold with one lease: the usual case where no turns are taken. */
 class SoleTenant implements Tenant {
@@ -189,11 +190,23 @@ export class Client {
     wait: WaitTime,
   ): Promise<HeldLease | Busy> {
     const outcome = await this.#acquire(target, options, wait);
-    const isKnown = !("type" in outcome) || outcome.mark !== null || wait.isInformed;
-    if (isKnown || wait.endedBy !== "time" || this.#closing) return outcome;
-    const storeTimeoutMs = Math.min(options.storeTimeoutMs, LAST_TRY_MS);
-    const lastTry = this.#acquireAlone(target, { ...options, storeTimeoutMs }, null);
-    return this.#unlessAborted(lastTry, options);
+    return isUntold(outcome, wait) ? this.#lastTry(target, options) : outcome;
+  }
+
+  async #lastTry(target: Target, options: Options): Promise<HeldLease | Busy> {
+    const storeTimeoutMs = Math.min(options.storeTimeoutMs, LAST_SILENCE_MS);
+    const wait = this.#startWait({ ...options, waitMs: LAST_TRY_MS });
+    wait.endsWithReport = true;
+    try {
+      const outcome = await this.#acquireAlone(target, { ...options, storeTimeoutMs }, wait);
+      if (isUntold(outcome, wait)) {
+        const message = `The store did not tell within ${LAST_TRY_MS} ms whether the lock is free.`;
+        throw new StoreError(message, { outcome: "unknown" });
+      }
+      return "type" in outcome ? { ...outcome, holder: outcome.holder ?? wait.holder } : outcome;
+    } finally {
+      this.#endWait(wait);
+    }
   }
 
   /** A caller that does not wait for the lock is not kept waiting by the store either. */
@@ -315,6 +328,11 @@ export class Client {
     lease.publishRelease(outcome, error);
     return outcome !== "lost";
   }
+}
+
+/** The time is over, and whether the lock is held is not known. */
+function isUntold(outcome: HeldLease | Busy, wait: WaitTime): boolean {
+  return "type" in outcome && !outcome.mark && wait.endedBy === "time" && !wait.isInformed;
 }
 
 function giveBackLate(outcome: HeldLease | Busy): void {

@@ -16,6 +16,8 @@ export class WaitTime implements Wait, AbortListener {
   readonly untilMs: number;
   readonly #port: Port;
   readonly #signal: AbortSignal | undefined;
+  /** Whether the first answer of the store is all there is to wait for. */
+  endsWithReport = false;
   #listener: (() => void) | undefined;
   #timer: Timer | undefined;
   #isArmed = false;
@@ -69,6 +71,10 @@ export class WaitTime implements Wait, AbortListener {
   report(holder: HolderView | null): void {
     this.#holder = holder;
     this.#reportedMs = this.#port.clock.nowMs();
+    if (!this.endsWithReport || this.ended) return;
+    this.#timer?.cancel();
+    // Later: the store is in the middle of what it reports.
+    this.#timer = this.#port.timers.after(0, () => this.end("time"), true);
   }
 
   /** Takes over the last report of another wait for the same lock. */

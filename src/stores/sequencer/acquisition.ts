@@ -7,7 +7,7 @@
  * may be under way, withdrawn so that the copy cannot make it again.
  */
 import { StoreError } from "../../errors.js";
-import type { Busy, Claim, Wait } from "../../store.js";
+import type { Busy, Claim, HolderView, Wait } from "../../store.js";
 import type { Port } from "../../time/port.js";
 import type { Line, Waiter } from "./line.js";
 import type { Leaving, Listing, Mark, OwnEntry, Place } from "./sequencer.js";
@@ -164,6 +164,7 @@ export class Acquisition implements Waiter {
     const index = listing.entries.findIndex(({ id }) => id === entry.id);
     if (index < holderCount(listing.entries)) void this.#take(listing, index, false);
     else if (this.#wait) {
+      this.#tell(listing, index);
       this.#line = this.#around.line(entry.place);
       this.#line.add(this, listing);
     } else void this.#withdraw(true, (left) => this.#busy(left?.listing ?? null));
@@ -243,15 +244,15 @@ export class Acquisition implements Waiter {
   }
 
   #busy(listing: Listing | null): Busy {
-    const [first] = listing?.entries ?? [];
-    const nowMs = this.#around.port.clock.wallUs() / 1000;
-    const holder = first ? holderView(first, nowMs) : null;
-    if (listing) this.#wait?.report(holder, null);
-    return {
-      type: "busy",
-      holder,
-      mark: listing?.mark ? markView(listing.mark) : null,
-    };
+    const holder = listing ? this.#tell(listing, null) : null;
+    return { type: "busy", holder, mark: listing?.mark ? markView(listing.mark) : null };
+  }
+
+  /** Tells the wait who is in the way. */
+  #tell({ entries: [first] }: Listing, ahead: number | null): HolderView | null {
+    const holder = first ? holderView(first, this.#around.port.clock.wallUs() / 1000) : null;
+    this.#wait?.report(holder, ahead);
+    return holder;
   }
 }
 
