@@ -59,8 +59,8 @@ function checkQuorum(entries: readonly Entry[]): Violation[] {
     ...checkTokenOrder(entries),
     ...checkBoundedOvertaking(entries),
     // Who gives up says so on all nodes, maybe after nodes were asked and told what they need; and
-    // a release whose event loop was blocked listens for as long again. The wait and the last try at
-    // its end are given up one after the other.
+    // a release whose event loop was blocked listens for as long again. Both the wait and the last
+    // try at its end are given up like this.
     ...checkToldInTime(entries, 80 * NODE_TIMEOUT_MS),
     ...checkLeftovers(entries),
   ];

@@ -42,7 +42,8 @@ export class WastedGrants {
 
   /**
    * How long a name may be kept from its waiters by grants to nobody. A process that does not
-   * confirm costs one claim, however many of its waiters are in the queue.
+   * confirm costs one claim, however many of its waiters are in the queue. One that dies right
+   * after it confirmed costs that lease, and then one claim.
    */
   costMs(name: string, fromMs: number, toMs: number): number {
     const { claimMs, leaseMs } = this.#waste;
@@ -50,8 +51,11 @@ export class WastedGrants {
     let costMs = 0;
     for (const { atMs, client, isConfirmed } of this.#names.get(name) ?? []) {
       if (atMs < fromMs - leaseMs || atMs > toMs) continue;
-      if (isConfirmed) costMs += leaseMs;
-      else if (!silent.has(client)) costMs += claimMs;
+      if (isConfirmed) {
+        costMs += leaseMs;
+        continue;
+      }
+      if (!silent.has(client)) costMs += claimMs;
       silent.add(client);
     }
     return costMs;

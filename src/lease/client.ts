@@ -27,7 +27,7 @@ export interface Target extends Request {
 /** How long a release may take beyond which nobody waits for it. */
 const RELEASE_MS = 5_000;
 
-/** How long the last try at the end of a wait may take, and how long the store may be silent then. */
+/** How long the last try at the end of a wait may take, and the store be silent. */
 const LAST_TRY_MS = 2_000;
 const LAST_SILENCE_MS = 1_800;
 
