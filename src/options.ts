@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
 import { InvalidOptionError, UnsupportedError } from "./errors.js";
+import { LONGEST_US, MOST_TURNS } from "./rules/bounds.js";
 import type { Meta, Traits } from "./store.js";
 
 /**
@@ -42,7 +43,7 @@ export interface AcquireOptions {
    * across all processes.
    */
   readonly fairness?: "bounded" | "strict" | undefined;
-  /** See `fairness`. Default 32. */
+  /** See `fairness`. Default 32; at most 1 024: a store reserves a token for each turn. */
   readonly cohortLimit?: number | undefined;
   /** The lease gets a `handle` by which another process may resume it. Default false. */
   readonly transferable?: boolean | undefined;
@@ -70,8 +71,7 @@ export interface Options {
 
 const MAX_META_BYTES = 2_048;
 
-/** A hundred years: stores count microseconds, whose end must keep all its digits. */
-const LONGEST_MS = 100 * 365 * 86_400_000;
+const LONGEST_MS = LONGEST_US / 1000;
 
 /** Who this process is, for whoever looks at its locks. */
 const identity: Meta = Object.freeze({
@@ -135,7 +135,12 @@ function check(options: Options, traits: Traits): void {
   demand(isAtLeast(waitMs, 0), "waitMs", waitMs, "must be 0 or more; Infinity waits for ever");
   demand(isAtLeast(storeTimeoutMs, 1), "storeTimeoutMs", storeTimeoutMs, "must be at least 1");
   demand(isCount(weight), "weight", weight, "must be a whole number from 1");
-  demand(isCount(cohortLimit), "cohortLimit", cohortLimit, "must be a whole number from 1");
+  demand(
+    isCount(cohortLimit) && cohortLimit <= MOST_TURNS,
+    "cohortLimit",
+    cohortLimit,
+    `must be a whole number from 1 to ${MOST_TURNS}`,
+  );
   for (const option of ["renew", "reentrant", "transferable"] as const) {
     demand(typeof options[option] === "boolean", option, options[option], "must be true or false");
   }

@@ -13,7 +13,7 @@ export const ledger: readonly Mutant[] = [
   {
     title: "no tombstone after a release",
     file: "rules/ledger.js",
-    find: "if (command.tombstoneUs > at.us)",
+    find: "if (tombstoneUs > at.us)",
     replace: "if (false)",
   },
   {
@@ -97,9 +97,8 @@ export const ledger: readonly Mutant[] = [
   {
     title: "what clients have seen is ignored",
     file: "rules/ledger.js",
-    find: `return { type: "stale", reason: "ended" };
-    state.setLastToken(Math.max(state.lastToken(), command.seenToken));`,
-    replace: 'return { type: "stale", reason: "ended" };',
+    find: "if (!learn(state, command.seenToken, at))",
+    replace: "if (false)",
   },
   {
     title: "a grant to a dead client counts",

@@ -101,6 +101,7 @@ import { unreachableWaiting } from "./cases/unreachable-waiting.js";
 import { wait } from "./cases/wait.js";
 import { waitingStays } from "./cases/waiting-stays.js";
 import { waitingWriter } from "./cases/waiting-writer.js";
+import { wildSpan } from "./cases/wild-span.js";
 
 /** All of them, from the simple to the intricate. */
 export const behaviours: readonly Behaviour[] = [
@@ -153,6 +154,7 @@ export const behaviours: readonly Behaviour[] = [
   stoppedCrowd,
   cohort,
   cohortTokens,
+  wildSpan,
   droppedWakeUp,
   killedHolder,
   stoppedHolder,

@@ -116,6 +116,14 @@ export type Busy = { readonly type: "busy" } & Blockage;
 export type Marked = { readonly type: "marked" } & MarkEntry;
 /** `late`: after `notAfterUs`. `ended`: this owner was released or revoked before. */
 export type Stale = { readonly type: "stale"; readonly reason: "late" | "ended" };
+/**
+ * Nothing was done. `terms`: a number of the command is out of bounds. `seen`: its token is more
+ * than a year ahead of the store's clock. `tokens`: the last token is too high to count on from.
+ */
+export type Refused = {
+  readonly type: "refused";
+  readonly reason: "terms" | "seen" | "tokens";
+};
 export type Renewed = {
   readonly type: "renewed";
   readonly remainingUs: number;
@@ -155,6 +163,7 @@ export type Reply =
   | Busy
   | Marked
   | Stale
+  | Refused
   | Renewed
   | Gone
   | Released
@@ -164,11 +173,11 @@ export type Reply =
 
 /** The reply that belongs to a command. */
 export type ReplyTo<C extends Command> = C extends Acquire
-  ? Granted | Queued | Busy | Marked | Stale
+  ? Granted | Queued | Busy | Marked | Stale | Refused
   : C extends Confirm
     ? Renewed | Gone
     : C extends Renew
-      ? Renewed | Gone | Stale
+      ? Renewed | Gone | Stale | Refused
       : C extends Release
         ? Released
         : C extends Touch

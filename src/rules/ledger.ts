@@ -10,6 +10,7 @@
  * ended with a command possibly still under way leaves a tombstone for as long as that one could
  * act.
  */
+import { cutOff, hasFairPatience, hasFairTerms, isDuration, LONGEST_US } from "./bounds.js";
 import { fits } from "./fits.js";
 import type {
   Acquire,
@@ -17,13 +18,14 @@ import type {
   Emit,
   HolderEntry,
   Instant,
+  Refused,
   Release,
   Renew,
   Reply,
   Revoke,
 } from "./ledger-command.js";
 import type { Holder, LedgerState, Waiter } from "./ledger-state.js";
-import { nextToken } from "./token.js";
+import { isCredible, LAST_TOKEN, nextToken } from "./token.js";
 
 /** A client that was silent for this many of its touch periods loses its places in the queue. */
 const SILENT_PERIODS = 3;
@@ -78,15 +80,16 @@ function serve(state: LedgerState, at: Instant, emit: Emit): void {
   if (state.mark()) return endWaiters(state, emit);
   for (let waiter = state.head(); waiter; waiter = state.head()) {
     if (!fits(state.occupancy(), waiter)) return;
-    handOff(state, waiter, at, emit);
+    const token = nextToken(state.lastToken(), at.wallUs);
+    if (token > LAST_TOKEN) return;
+    handOff(state, waiter, token, at, emit);
   }
 }
 
 /**
  * Gives the name to a waiter for the claim window; a waiter that cannot be reached is passed over.
  */
-function handOff(state: LedgerState, waiter: Waiter, at: Instant, emit: Emit): void {
-  const token = nextToken(state.lastToken(), at.wallUs);
+function handOff(state: LedgerState, waiter: Waiter, token: number, at: Instant, emit: Emit): void {
   const expiryUs = at.us + waiter.claimUs;
   const { client, owner, span } = waiter;
   const grant = { owner, token, span, grantedUs: at.us, expiryUs };
@@ -108,10 +111,12 @@ function endWaiters(state: LedgerState, emit: Emit): void {
 }
 
 function acquire(state: LedgerState, command: Acquire, at: Instant): Reply {
+  if (!hasFairTerms(command)) return refused("terms");
   if (at.us > command.notAfterUs) return { type: "stale", reason: "late" };
   const { owner } = command;
   if (state.tombstone(owner)) return { type: "stale", reason: "ended" };
-  state.setLastToken(Math.max(state.lastToken(), command.seenToken));
+  // A token below one that the client was granted before is worse than none.
+  if (!learn(state, command.seenToken, at)) return refused("seen");
   const mine = state.holder(owner);
   if (mine) {
     confirmHolder(state, mine, at);
@@ -126,8 +131,11 @@ function acquire(state: LedgerState, command: Acquire, at: Instant): Reply {
   if (state.waiter(owner)) {
     return { type: "queued", ahead: null, ...blockage(state, at) };
   }
-  if (!state.head() && fits(state.occupancy(), command)) return grant(state, command, at);
+  const token = nextToken(state.lastToken(), at.wallUs);
+  if (token > LAST_TOKEN) return refused("tokens");
+  if (!state.head() && fits(state.occupancy(), command)) return grant(state, command, token, at);
   if (!command.enqueue) return { type: "busy", ...blockage(state, at) };
+  if (!hasFairPatience(command)) return refused("terms");
   const ahead = state.waiting();
   const { mode, weight, limit, ttlUs, claimUs, span, meta, client, touchUs } = command;
   state.enqueue(
@@ -137,8 +145,20 @@ function acquire(state: LedgerState, command: Acquire, at: Instant): Reply {
   return { type: "queued", ahead, ...blockage(state, at) };
 }
 
-function grant(state: LedgerState, command: Acquire, at: Instant): Reply {
-  const token = nextToken(state.lastToken(), at.wallUs);
+function refused(reason: Refused["reason"]): Reply {
+  return { type: "refused", reason };
+}
+
+/** Counts on from a token that a client has seen; false where that is beyond reason. */
+function learn(state: LedgerState, seenToken: number, at: Instant): boolean {
+  // Fences may have seen what the store gave out: it is counted on from, however high it is.
+  if (seenToken <= state.lastToken()) return true;
+  if (!isCredible(seenToken, at.wallUs)) return false;
+  state.setLastToken(seenToken);
+  return true;
+}
+
+function grant(state: LedgerState, command: Acquire, token: number, at: Instant): Reply {
   const { owner, client, mode, weight, limit, ttlUs, span, meta } = command;
   state.setLastToken(token + span - 1);
   state.putHolder({
@@ -174,8 +194,10 @@ function confirmHolder(state: LedgerState, holder: Holder, at: Instant): void {
 }
 
 function renew(state: LedgerState, command: Renew, at: Instant): Reply {
+  if (!isDuration(command.ttlUs, LONGEST_US)) return refused("terms");
   if (at.us > command.notAfterUs) return { type: "stale", reason: "late" };
-  state.setLastToken(Math.max(state.lastToken(), command.seenToken));
+  // A renewal gives no token, so it need not fail for one that is not believed.
+  learn(state, command.seenToken, at);
   const holder = state.holder(command.owner);
   if (!holder) return gone(state, command.owner);
   holder.confirmed = true;
@@ -199,14 +221,16 @@ function gone(state: LedgerState, owner: string): Reply {
 
 function release(state: LedgerState, command: Release, at: Instant, emit: Emit): Reply {
   const { owner, keep } = command;
-  if (command.tombstoneUs > at.us) bury(state, owner, command.tombstoneUs);
+  const tombstoneUs = Math.min(command.tombstoneUs, at.us + LONGEST_US);
+  if (tombstoneUs > at.us) bury(state, owner, tombstoneUs);
   const holder = state.holder(owner);
   const waiter = holder ? undefined : state.waiter(owner);
   if (waiter) state.dropWaiter(waiter);
   if (holder) {
     state.dropHolder(holder);
     if (keep) {
-      state.putMark({ token: holder.token, untilUs: at.us + keep.ttlUs, meta: keep.meta });
+      const untilUs = at.us + cutOff(keep.ttlUs);
+      state.putMark({ token: holder.token, untilUs, meta: keep.meta });
     }
   }
   if (holder || waiter) serve(state, at, emit);
@@ -244,7 +268,7 @@ function revoke(state: LedgerState, command: Revoke, at: Instant, emit: Emit): R
   }
   for (const holder of state.holders()) {
     const { owner, client, token, span } = holder;
-    if (command.token < token || command.token >= token + span) continue;
+    if (!(command.token >= token && command.token < token + span)) continue;
     state.dropHolder(holder);
     bury(state, owner, holder.expiryUs, command.reason);
     emit({ type: "revoked", client, key: state.key, owner, token, reason: command.reason });

@@ -108,9 +108,9 @@ test.each([
   await (await spoilt.acquire()).release();
 });
 
-test("a last token that cannot be read is forgotten: the clock tells the next", async () => {
+test("a last token that is no number is forgotten: the clock tells the next", async () => {
   const locks = open();
-  for (const sql of ["'x'", "x'00ff'", "-5", "9223372036854775807", "1.5e300"]) {
+  for (const sql of ["'x'", "x'00ff'", "-5", "1.5e300"]) {
     const before = await locks.mutex("a").acquire();
     await before.release();
     write(`UPDATE space SET token = ${sql}`);

@@ -10,6 +10,7 @@
  */
 import { StoreError } from "../../errors.js";
 import { foreignData } from "../../foreign-data.js";
+import { LONGEST_TOUCH_US } from "../../rules/bounds.js";
 import type { Acquire, PushedGrant } from "../../rules/ledger-command.js";
 import { deadlineOf, marginMs } from "../../rules/margin.js";
 import type { Busy, Claim, Grant, HolderView, MarkView, Wait } from "../../store.js";
@@ -222,7 +223,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
       meta: this.#meta,
       enqueue: this.#wait !== null,
       claimUs,
-      touchUs: claimUs,
+      touchUs: Math.min(claimUs, LONGEST_TOUCH_US),
       notAfterUs,
       seenToken: seenToken(),
     };

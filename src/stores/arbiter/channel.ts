@@ -1,14 +1,15 @@
 import { StoreError } from "../../errors.js";
 import { foreignData } from "../../foreign-data.js";
-import type { Command, ReplyTo } from "../../rules/ledger-command.js";
+import type { Command, Refused, ReplyTo } from "../../rules/ledger-command.js";
 import type { Limited, Limits } from "../../time/limits.js";
 import { TimeLimitError, within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "./arbiter.js";
+import { refusalError } from "./refusal.js";
 import { StoreTime } from "./store-time.js";
 
 /** A reply with what it takes to judge it. */
 export interface Answer<C extends Command> {
-  readonly reply: ReplyTo<C>;
+  readonly reply: Exclude<ReplyTo<C>, Refused>;
   /** Local time just before the request was sent: deadlines count from here. */
   readonly sentMs: number;
   /** The store's time in the reply. */
@@ -115,14 +116,18 @@ export class Channel {
 
   /** Sends with whatever else is issued in this turn; a local arbiter answers at once. */
   post<C extends Command>(command: C, recipient: Recipient<C>): void {
-    if (this.#arbiter.isLocal) return recipient.onAnswer(this.#answerAtOnce(command));
+    if (this.#arbiter.isLocal) {
+      const answer = this.#answerAtOnce(command);
+      if (answer instanceof StoreError) return recipient.onFailure(answer);
+      return recipient.onAnswer(answer);
+    }
     this.#pending.push({ command, recipient: recipient as Recipient<Command> });
     if (this.#pending.length === 1) this.#arbiter.port.timers.soon(this.#flush);
   }
 
   /** The same, for those who would rather have a promise. */
   send<C extends Command>(command: C): Answer<C> | Promise<Answer<C>> {
-    if (this.#arbiter.isLocal) return this.#answerAtOnce(command);
+    if (this.#arbiter.isLocal) return orThrow(this.#answerAtOnce(command));
     return new Promise((resolve, reject) => {
       this.post(command, { onAnswer: resolve, onFailure: reject });
     });
@@ -130,18 +135,20 @@ export class Channel {
 
   /** Sends before this returns, past everything that is waiting to be sent. */
   async sendNow<C extends Command>(command: C): Promise<Answer<C>> {
-    if (this.#arbiter.isLocal) return this.#answerAtOnce(command);
+    if (this.#arbiter.isLocal) return orThrow(this.#answerAtOnce(command));
     return new Promise((resolve, reject) => {
       const recipient = { onAnswer: resolve, onFailure: reject } as Recipient<Command>;
       this.#call(this.#arbiter.shardOf(command.key), [{ command, recipient }]);
     });
   }
 
-  #answerAtOnce<C extends Command>(command: C): Answer<C> {
+  #answerAtOnce<C extends Command>(command: C): Answer<C> | StoreError {
     const sentMs = this.#arbiter.port.clock.nowMs();
     const { nowUs, node, replies } = this.#arbiter.execute("", [command]) as Execution;
     this.#timeOf("").learn(node, sentMs, nowUs, sentMs);
-    return { reply: replies[0] as ReplyTo<C>, sentMs, nowUs, resent: false };
+    const reply = replies[0] as ReplyTo<C>;
+    if (reply.type === "refused") return refusalError(reply);
+    return { reply: reply as Answer<C>["reply"], sentMs, nowUs, resent: false };
   }
 
   async #greet(shard: string): Promise<void> {
@@ -200,6 +207,7 @@ export class Channel {
       const { recipient } = entries[index] as Entry;
       const reply = replies[index];
       if (reply === undefined || reply instanceof Error) recipient.onFailure(reply ?? noReply());
+      else if (reply.type === "refused") recipient.onFailure(refusalError(reply));
       else tell(recipient, { reply, sentMs, nowUs, resent });
     }
   }
@@ -235,6 +243,11 @@ function tell(recipient: Recipient<Command>, answer: Answer<Command>): void {
   } catch (cause) {
     recipient.onFailure(foreignData("the reply to a command", cause));
   }
+}
+
+function orThrow<A>(answer: A | StoreError): A {
+  if (answer instanceof StoreError) throw answer;
+  return answer;
 }
 
 /** A confirm in a hurry does not come this way. */

@@ -51,14 +51,15 @@ export class Renewals {
   /** The grant of another client, known by its claim and token; null when it is gone. */
   async resume(claim: Claim, token: bigint): Promise<ArbiterGrant | null> {
     const key = keyOf(claim.space, claim.name);
-    const untilMs = this.#port.clock.nowMs() + claim.storeTimeoutMs;
+    // An answer later than this is of no use: the lease would be over, or nobody listens any more.
+    const windowMs = Math.min(claim.ttlMs, claim.storeTimeoutMs);
+    const untilMs = this.#port.clock.nowMs() + windowMs;
     const { reply, sentMs } = await this.#send(key, claim.owner, claim.ttlMs, untilMs);
     if (reply.type !== "renewed" || BigInt(reply.token) !== token) return null;
     const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, claim.ttlMs);
     if (this.#port.clock.exactMs() >= deadlineMs) return null;
     // Nobody here knows how its acquire was answered, but it was sent before this: no copy of it
     // acts for longer than one that would be sent now.
-    const windowMs = Math.min(claim.ttlMs, claim.storeTimeoutMs);
     const tombstoneUs = this.#channel.time(key).storeUs(sentMs + windowMs) + 1;
     const grant = new ArbiterGrant(claim, key, reply, deadlineMs, tombstoneUs);
     this.#grants.adopt(grant);

@@ -13,10 +13,12 @@ import type { SoleHold } from "./sole-holds.js";
 import type { Sqlite } from "./sqlite.js";
 import { takeOver } from "./takeover.js";
 
-/** A last token that cannot be read is forgotten: the clock and the clients tell the next. */
-const TOKEN = `CASE WHEN typeof(s.token) = 'integer' AND s.token BETWEEN 0 AND ${
-  Number.MAX_SAFE_INTEGER
-} THEN s.token ELSE 0 END`;
+/**
+ * A last token that is no number is forgotten: the clock and the clients tell the next. One that is
+ * too high for a number is read as the highest, and none follows it.
+ */
+const TOKEN = `CASE WHEN typeof(s.token) = 'integer' AND s.token >= 0
+  THEN min(s.token, ${Number.MAX_SAFE_INTEGER}) ELSE 0 END`;
 const LOAD = `SELECT m.identity, s.id, ${TOKEN}, n.body FROM machine m JOIN space s
   LEFT JOIN name n ON n.space = s.id AND n.key = ? WHERE s.name = ?`;
 const ADD_SPACE = "INSERT INTO space (name, token) VALUES (?, 0)";

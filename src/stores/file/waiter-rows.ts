@@ -96,7 +96,6 @@ export class WaiterRows implements Waiters {
     const sum = this.#sum(0);
     if (nowUs < sum.silentUs) return undefined;
     const silent = this.#client(SILENT, nowUs);
-    // Touches only move the times of clients on, so nobody is silent before the least of them.
     if (!silent) {
       sum.silentUs = reading("client", this.#here, () =>
         whole(this.#database.get(NEXT_SILENT, [...this.#here])?.[0] ?? 0),
@@ -106,6 +105,8 @@ export class WaiterRows implements Waiters {
   }
 
   update({ id, goneUs, suspect }: Client): void {
+    const sum = this.#sum(goneUs);
+    sum.silentUs = Math.min(sum.silentUs, goneUs);
     this.#database.run(UPDATE_CLIENT, [goneUs, Number(suspect), ...this.#here, id]);
   }
 

@@ -41,7 +41,7 @@ export class MemoryQueue {
   readonly #lines = new Map<string, Line>();
   readonly #ready = new Heap<Line>((a, b) => a.order < b.order);
   #nextOrder = 0;
-  /** No client is silent before this: touches only move their times on. */
+  /** No client is silent before this. */
   #nobodySilentBeforeUs = Number.POSITIVE_INFINITY;
 
   get size(): number {
@@ -92,6 +92,8 @@ export class MemoryQueue {
   update(client: Client): void {
     const line = this.#lines.get(client.id);
     if (!line) return;
+    // A clock that was set back brings the end of a client's silence forward.
+    this.#nobodySilentBeforeUs = Math.min(this.#nobodySilentBeforeUs, line.goneUs);
     if (line.suspect) this.#ready.remove(line);
     else if (line.heapIndex < 0) this.#ready.push(line);
   }

@@ -4,6 +4,7 @@
  * large numbers loses digits; free text stands last, so that nothing in it has to be escaped.
  */
 import { oneOf, text as textOf, Unreadable, whole } from "../../foreign-data.js";
+import { cutOff } from "../../rules/bounds.js";
 import { type Mode, NO_LIMIT } from "../../rules/fits.js";
 import type {
   Acquire,
@@ -30,20 +31,21 @@ export function encode(command: Command, channelPrefix: string): string {
       return `c${command.owner} `;
     case "renew": {
       const { owner, ttlUs, notAfterUs, seenToken } = command;
-      return `n${digits(notAfterUs)}${digits(seenToken)}${digits(ttlUs)}${owner} `;
+      return `n${fromZero(notAfterUs)}${fromZero(seenToken)}${digits(ttlUs)}${owner} `;
     }
     case "release": {
       const { owner, tombstoneUs, keep } = command;
-      if (!keep && tombstoneUs <= 0) return `r${owner} `;
-      const keepUs = keep ? Math.ceil(keep.ttlUs) : "";
-      return `d${Math.max(0, tombstoneUs)} ${keepUs} ${owner} ${keep?.meta ?? ""}`;
+      if (!keep && !(tombstoneUs > 0)) return `r${owner} `;
+      const untilUs = tombstoneUs > 0 ? fromZero(tombstoneUs) : 0;
+      const keepUs = keep ? cutOff(keep.ttlUs) : "";
+      return `d${untilUs} ${keepUs} ${owner} ${keep?.meta ?? ""}`;
     }
     case "touch":
       return `t${channelPrefix}${command.client}`;
     case "inspect":
       return "i";
     case "revoke":
-      return `v${command.token} ${command.reason}`;
+      return `v${count(command.token)} ${command.reason}`;
   }
 }
 
@@ -53,24 +55,40 @@ function encodeAcquire(command: Acquire, channelPrefix: string): string {
   const letter = isPlain ? "x" : mode === "exclusive" ? "e" : "s";
   // A capital letter may wait.
   const operation = command.enqueue ? letter.toUpperCase() : letter;
-  const detail = isPlain ? "" : `${weight} ${limit} ${span} `;
-  const times = digits(command.notAfterUs) + digits(command.seenToken) + digits(ttlUs);
-  const words = `${owner} ${channelPrefix}${client} ${claimUs} ${touchUs} ${detail}`;
+  const detail = isPlain ? "" : `${count(weight)} ${count(limit)} ${count(span)} `;
+  const times = fromZero(command.notAfterUs) + fromZero(command.seenToken) + digits(ttlUs);
+  const patience = `${carried(claimUs)} ${carried(touchUs)}`;
+  const words = `${owner} ${channelPrefix}${client} ${patience} ${detail}`;
   return operation + times + letter + words + meta;
 }
 
-const MOST = 10 ** 16 - 1;
+const MOST = Number.MAX_SAFE_INTEGER;
 
 /** Sixteen digits: the script compares times as strings. */
-function digits(us: number): string {
-  return `${Math.min(Math.max(us, 0), MOST)}`.padStart(16, "0");
+function digits(value: number): string {
+  return `${carried(value)}`.padStart(16, "0");
+}
+
+/** For what is compared, where less than nothing is as good as nothing. */
+function fromZero(value: number): string {
+  return digits(Math.max(0, Math.floor(value)));
+}
+
+/** What is no whole number from 0 goes as one that the script refuses: more than it allows, */
+function carried(value: number): number {
+  return Number.isInteger(value) && value >= 0 && value <= MOST ? value : MOST;
+}
+
+/** or, where the most is allowed, less than it does. */
+function count(value: number): number {
+  return Number.isSafeInteger(value) && value >= 1 ? value : 0;
 }
 
 /** The letters of the replies that each command may have; an inspect is answered by lists. */
 const LETTERS: Record<Exclude<Command["type"], "inspect">, string> = {
-  acquire: "GgQBMLE",
+  acquire: "GgQBMLEU",
   confirm: "NO",
-  renew: "NOL",
+  renew: "NOLU",
   release: "Rr",
   touch: "T",
   revoke: "V",
@@ -131,6 +149,8 @@ export function decode(command: Command, answered: unknown, nowUs: number): Repl
       return { type: "stale", reason: "late" };
     case "E":
       return { type: "stale", reason: "ended" };
+    case "U":
+      return { type: "refused", reason: REFUSED[oneOf(REFUSED_LETTERS, text)] };
     case "O":
       return { type: "gone", reason: GONE[oneOf(GONE_LETTERS, text[0])], detail: text.slice(1) };
     case "T":
@@ -142,6 +162,8 @@ export function decode(command: Command, answered: unknown, nowUs: number): Repl
   }
 }
 
+const REFUSED = { t: "terms", s: "seen", l: "tokens" } as const;
+const REFUSED_LETTERS = ["t", "s", "l"] as const;
 const GONE = { m: "missing", r: "replaced", v: "revoked" } as const;
 const GONE_LETTERS = ["m", "r", "v"] as const;
 

@@ -1,7 +1,9 @@
 // Written by scripts/embed-lua.mjs from lua/*.lua: change those, and run it.
 export const SCRIPT: string = `local call, try, sub = redis.call, redis.pcall, string.sub
 local register, clock, known = KEYS[1], call('TIME'), nil
-local nowText = clock[1] .. sub('000000', #clock[2] + 1) .. clock[2]
+local seconds, micros = clock[1], clock[2]
+local nowText = sub('0000000000', #seconds + 1) .. seconds .. sub('000000', #micros + 1) .. micros
+local LONGEST = '3153600000000000'
 local isLone = #ARGV == 2 or #ARGV == 3 and ARGV[3] == '4'
 if isLone and clock[2] % 32 ~= 0 then
   local name, command = ARGV[1], ARGV[2]
@@ -10,7 +12,8 @@ if isLone and clock[2] % 32 ~= 0 then
   local text = known[2]
   if operation == 'X' or operation == 'x' then
     local isFresh = nowText <= sub(command, 2, 17) and nowText > sub(command, 18, 33)
-    if isFresh and not text and (not known[1] or known[1] < nowText) then
+    local last, isFair = known[1], sub(command, 34, 49) <= LONGEST
+    if isFresh and isFair and not text and (not last or #last == 16 and last < nowText) then
       text = 'f' .. nowText .. sub(command, 34)
       if type(try('HSET', register, name, text, '', nowText)) == 'number' then
         return tonumber(nowText)
@@ -28,9 +31,12 @@ if isLone and clock[2] % 32 ~= 0 then
     end
   end
 end
+local NO_LIMIT = 9007199254740991
+local YEAR, MOST_TURNS, LAST_TOKEN = 31536000000000, 1024, NO_LIMIT - 1024
+local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
 local now, count, format, find = tonumber(nowText), #ARGV, string.format, string.find
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
-local texts, foreign, changed, isRaised, motion, linePart = {}, {}, {}, flags >= 4, nil, nil
+local texts, foreign, changed, isRaised, motion, linePart = {}, {}, {}, nil, nil, nil
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
 local function raise(token)
@@ -38,6 +44,22 @@ local function raise(token)
     last, isRaised = token, true
   end
   return last
+end
+local function learn(seen)
+  if seen <= math.min(now + YEAR, LAST_TOKEN) then raise(seen) end
+  return seen <= last
+end
+local function nextToken()
+  local token = math.max(now, last + 1)
+  return token <= LAST_TOKEN and token or nil
+end
+local function spanOf(command)
+  if sub(command, 34, 49) > LONGEST then return nil end
+  if sub(command, 50, 50) == 'x' then return 1 end
+  local weight, limit, span = string.match(command, DETAIL, 51)
+  weight, span = tonumber(weight), tonumber(span)
+  local isFair = weight >= 1 and weight <= tonumber(limit) and span >= 1 and span <= MOST_TURNS
+  return isFair and span or nil
 end
 local function put(name, text) texts[name], changed[name] = text, true end
 local function write(...)
@@ -65,7 +87,7 @@ local function isOurs(text)
   if not letter or find(text, '%D', 2) ~= letter then return false end
   local isPlain = sub(text, letter, letter) == 'x'
   local words = isPlain and '^x%S+ %S+ %d+ %d+ ' or '^[es]%S+ %S+ %d+ %d+ %d+ %d+ %d+ '
-  return find(text, words, letter) ~= nil and expiryOf(text) <= 9007199254740991
+  return find(text, words, letter) ~= nil and expiryOf(text) <= NO_LIMIT
 end
 for turn = 1, size do
   local name, text = ARGV[turn], known[turn + 1]
@@ -135,7 +157,8 @@ local function handOff(key, name, command, at)
   local client = call('HGET', key, 'c' .. id)
   if not client or #client ~= 81 or not find(client, '^%d+a$') then return nil end
   if at <= sub(client, 33, 48) then return nil end
-  local token = math.max(now, raise(0) + 1)
+  local token = nextToken()
+  if not token then return nil end
   local tokenText = token == now and nowText or format('%016.0f', token)
   local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
   if call('PUBLISH', id, 'g' .. owner .. times .. name) == 0 and flags % 2 == 0 then return nil end
@@ -158,8 +181,9 @@ local function handOff(key, name, command, at)
   return 'R' .. claim
 end
 local function wait(key, name, command)
-  if nowText > sub(command, 2, 17) then return nil end
-  local owner, id, touch = string.match(command, '^(%S+) (%S+) %d+ (%d+)', 51)
+  if nowText > sub(command, 2, 17) or not spanOf(command) then return nil end
+  local owner, id, claim, touch = string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 51)
+  if LONGEST - claim < 0 or LONGEST - 4 * touch < 0 then return nil end
   local found = fieldsOf(key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
   if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
@@ -173,8 +197,8 @@ local function wait(key, name, command)
   if #client ~= 81 or not find(client, '^%d+a$') or sub(client, 49, 64) ~= NONE then return nil end
   if tonumber(touch) > tonumber(sub(client, 17, 32)) then return nil end
   local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
-  if gone > sub(sums, 18, 33) then return nil end
-  raise(tonumber(sub(command, 18, 33)))
+  if gone > sub(sums, 18, 33) or gone < sub(client, 1, 16) then return nil end
+  if not learn(tonumber(sub(command, 18, 33))) or not nextToken() then return nil end
   if gone < bound then bound = gone end
   local waiting, taken, place = sub(sums, 34, 49), sub(sums, 82, 97), format('%016d', last + 1)
   local at, more = taken == NONE and place or sub(sums, 66, 81), format('%016d', waiting + 1)
@@ -202,9 +226,13 @@ end
   return linePart(name, operation, command, mark)
 end
 local function finish(replies)
-  if isRaised or next(changed) then
+  if isRaised or flags >= 4 or next(changed) then
     local added, removed = {}, {}
-    if isRaised then added = { '', format('%016.0f', last) } end
+    if isRaised then
+      added = { '', format('%016.0f', last) }
+    elseif flags >= 4 then
+      added = { '', known[1] or '0' }
+    end
     local add, remove = #added, 0
     for name in pairs(changed) do
       local text = texts[name]
@@ -247,7 +275,6 @@ if size == 1 then
   local reply = mark and sub(mark, 1, 1) == '=' and line(name, sub(command, 1, 1), command, mark)
   if reply then return finish({ nowText, reply }) end
 end
-local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
 local ACQUIRES = { X = true, x = true, E = true, e = true }
 local replies, states, isGeneral = { nowText }, {}, {}
 local apply, commit, blame, refused
@@ -268,22 +295,15 @@ local function leanAcquire(name, command, text)
   if text and expiryOf(text) > now then return nil end
   if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
   if refusal() then return '!' .. refused end
-  local more = 0
-  if sub(command, 50, 50) ~= 'x' then
-    local weight, limit, span = string.match(command, DETAIL, 51)
-    if tonumber(weight) > tonumber(limit) then return nil end
-    more = span - 1
-  end
-  local last = raise(0)
-  if last < now then
-    raise(now + more)
+  local span, token = spanOf(command), nextToken()
+  if not span or not token then return nil end
+  raise(token + span - 1)
+  if token == now then
     put(name, 'f' .. nowText .. sub(command, 34))
     return 'G'
   end
-  local token = format('%.0f', last + 1)
-  raise(last + 1 + more)
-  put(name, '+' .. nowText .. token .. sub(command, 34))
-  return 'G' .. token
+  put(name, '+' .. nowText .. format('%016.0f', token) .. sub(command, 34))
+  return format('G%.0f', token)
 end
 local function leanRelease(name, command, text)
   if not text then return 'r' end
@@ -292,10 +312,10 @@ local function leanRelease(name, command, text)
   return 'R'
 end
 local function leanRenew(name, command, text)
-  if not text or nowText > sub(command, 2, 17) then return nil end
+  if not text or nowText > sub(command, 2, 17) or sub(command, 34, 49) > LONGEST then return nil end
   local start = ownerAt(text, sub(command, 50))
   if not start then return nil end
-  raise(tonumber(sub(command, 18, 33)))
+  learn(tonumber(sub(command, 18, 33)))
   local expiry = math.max(expiryOf(text), now + sub(command, 34, 49))
   local token = start == 35 and sub(text, 2, 17) or sub(text, 18, 33)
   local request, span, _ = sub(text, start - 17), 1, nil
@@ -325,7 +345,6 @@ for turn = 1, size do
   if not reply then
     if not apply then
       apply, commit, blame = (function()
-local NO_LIMIT = 9007199254740991
 local function refuse(where) error({ where = where }) end
 local function isCount(number) return number ~= nil and number <= NO_LIMIT end
 local entries = {}
@@ -612,6 +631,11 @@ function queue.readAhead(state, place, many)
     if state.fields[fields[at]] == nil then state.fields[fields[at]] = text end
   end
 end
+function queue.watch(state, id, goneUs)
+  if state.bound == NO_LIMIT then state.isWatched = true end
+  state.bound = math.min(state.bound, goneUs)
+  write('ZADD', hash.companion(state, 'g'), string.format('%.0f', goneUs), id)
+end
 function queue.add(state, entry, goneUs)
   local id, owner, place = entry.client, entry.owner, state.order + 1
   local before = placeOf(state, owner)
@@ -620,9 +644,7 @@ function queue.add(state, entry, goneUs)
   if not client then
     client = { gone = goneUs, touch = entry.touch, base = state.order, passed = 0, waiting = 0 }
     state.clients[id] = client
-    if state.bound == NO_LIMIT then state.isWatched = true end
-    state.bound = math.min(state.bound, goneUs)
-    write('ZADD', hash.companion(state, 'g'), string.format('%.0f', goneUs), id)
+    queue.watch(state, id, goneUs)
   else
     client.touch = math.max(client.touch, entry.touch)
     client.gone = math.max(client.gone, goneUs)
@@ -648,7 +670,9 @@ function queue.setAlive(state, id, periods)
   if not client then return end
   if client.passed > 0 then queue.lookBack(state, client) end
   client.suspect, client.isChanged = false, true
-  client.gone = now + periods * client.touch
+  local goneUs = now + periods * client.touch
+  if goneUs < client.gone then queue.watch(state, id, goneUs) end
+  client.gone = goneUs
   hash.need(state, client.gone)
 end
 function queue.setSuspect(state, id)
@@ -932,8 +956,8 @@ local function grant(state, entry, token, expiry, isConfirmed)
   entry.token, entry.expiry, entry.granted, entry.confirmed = token, expiry, now, isConfirmed
   holders.put(state, entry)
 end
-local function handOff(state, entry, toucher)
-  local token, expiry = math.max(now, raise(0) + 1), now + entry.claim
+local function handOff(state, entry, token, toucher)
+  local expiry = now + entry.claim
   local times = string.format(' %.0f %.0f %.0f %.0f ', token, entry.span, now, expiry)
   local isHeard = emit(entry.client, 'g' .. entry.owner .. times .. state.name)
   if not isHeard and entry.client ~= toucher then
@@ -946,10 +970,10 @@ end
 function serve(state, toucher)
   if state.waiting == 0 or state.exclusive then return end
   if state.mark then return oversight().endWaiters(state) end
-  local first = queue.head(state)
-  while first and fits(state, first) do
-    handOff(state, first, toucher)
-    first = not state.exclusive and queue.head(state)
+  local first, token = queue.head(state), nextToken()
+  while first and token and fits(state, first) do
+    handOff(state, first, token, toucher)
+    first, token = not state.exclusive and queue.head(state), nextToken()
   end
 end
 local function confirmHolder(state, entry)
@@ -962,7 +986,7 @@ local function acquire(state, request, notAfter, seen, mayWait)
   if now > notAfter then return 'L' end
   local owner = request.owner
   if state.buried > now and ending().tombstone(state, owner) then return 'E' end
-  raise(seen)
+  if not learn(seen) then return 'Us' end
   local mine = holders.of(state, owner)
   if mine then
     confirmHolder(state, entries.complete(mine))
@@ -973,12 +997,14 @@ local function acquire(state, request, notAfter, seen, mayWait)
     return string.format('M%.0f %.0f ', mark.token, mark.untilUs - now) .. mark.meta
   end
   if queue.waiter(state, owner) then return 'Q-' .. blockage(state) end
+  local token = nextToken()
+  if not token then return 'Ul' end
   if fits(state, request) and not queue.head(state) then
-    local token = math.max(now, raise(0) + 1)
     grant(state, request, token, now + request.ttl, true)
     return string.format('G%.0f', token)
   end
   if not mayWait then return 'B' .. blockage(state) end
+  if LONGEST - request.claim < 0 or LONGEST - 4 * request.touch < 0 then return 'Ut' end
   local ahead = state.waiting
   queue.add(state, request, now + SILENT_PERIODS * request.touch)
   return 'Q' .. ahead .. blockage(state)
@@ -998,13 +1024,17 @@ local function renew(state, owner, ttl)
   return string.format('N%.0f %d %.0f %.0f', remaining, waiting, entry.token, entry.span)
 end
 local function release(state, owner, tombstoneUs, keepUs, keepMeta)
+  tombstoneUs = math.min(tombstoneUs, now + LONGEST)
   if tombstoneUs > now then ending().bury(state, owner, tombstoneUs) end
   local held = holders.of(state, owner)
   local queued = not held and queue.waiter(state, owner)
   if queued then queue.drop(state, queued) end
   if held then
     holders.drop(state, held)
-    if keepUs then ending().putMark(state, entries.complete(held).token, now + keepUs, keepMeta) end
+    if keepUs then
+      local untilUs = now + math.min(keepUs, LONGEST)
+      ending().putMark(state, entries.complete(held).token, untilUs, keepMeta)
+    end
   end
   if held or queued then serve(state) end
   local next = holders.next(state)
@@ -1047,10 +1077,12 @@ local function apply(state, name, operation, command)
   local notAfter, seen = tonumber(sub(command, 2, 17)), tonumber(sub(command, 18, 33))
   if request then
     local mayWait = operation == string.upper(operation)
+    if not spanOf(command) then return 'Ut', state end
     return acquire(state, request, notAfter, seen, mayWait), state
   end
+  if sub(command, 34, 49) > LONGEST then return 'Ut', state end
   if now > notAfter then return 'L', state end
-  raise(seen)
+  learn(seen)
   return renew(state, owner, tonumber(sub(command, 34, 49))), state
 end
 local function isWrong(answer) return type(answer) == 'table' and answer.err ~= nil end

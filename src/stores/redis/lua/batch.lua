@@ -2,11 +2,11 @@
 -- without waiters, are decided here, a mutex with waiters by line.lua; the rest is left to parts
 -- that are not even set up before they are needed.
 --
--- in:       try sub register now nowText format size texts foreign raise put expiryOf line finish
+-- in:       try sub register now nowText format size texts foreign raise learn nextToken spanOf
+--           DETAIL LONGEST put expiryOf line finish
 -- out:      refusal
 -- commands: HSETNX
 -- returns:  the time, a reply for each command, and where the flags ask for it the run id
-local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
 local ACQUIRES = { X = true, x = true, E = true, e = true }
 local replies, states, isGeneral = { nowText }, {}, {}
 local apply, commit, blame, refused
@@ -32,22 +32,15 @@ local function leanAcquire(name, command, text)
   if text and expiryOf(text) > now then return nil end
   if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
   if refusal() then return '!' .. refused end
-  local more = 0
-  if sub(command, 50, 50) ~= 'x' then
-    local weight, limit, span = string.match(command, DETAIL, 51)
-    if tonumber(weight) > tonumber(limit) then return nil end
-    more = span - 1
-  end
-  local last = raise(0)
-  if last < now then
-    raise(now + more)
+  local span, token = spanOf(command), nextToken()
+  if not span or not token then return nil end
+  raise(token + span - 1)
+  if token == now then
     put(name, 'f' .. nowText .. sub(command, 34))
     return 'G'
   end
-  local token = format('%.0f', last + 1)
-  raise(last + 1 + more)
-  put(name, '+' .. nowText .. token .. sub(command, 34))
-  return 'G' .. token
+  put(name, '+' .. nowText .. format('%016.0f', token) .. sub(command, 34))
+  return format('G%.0f', token)
 end
 
 local function leanRelease(name, command, text)
@@ -58,10 +51,10 @@ local function leanRelease(name, command, text)
 end
 
 local function leanRenew(name, command, text)
-  if not text or nowText > sub(command, 2, 17) then return nil end
+  if not text or nowText > sub(command, 2, 17) or sub(command, 34, 49) > LONGEST then return nil end
   local start = ownerAt(text, sub(command, 50))
   if not start then return nil end
-  raise(tonumber(sub(command, 18, 33)))
+  learn(tonumber(sub(command, 18, 33)))
   local expiry = math.max(expiryOf(text), now + sub(command, 34, 49))
   local token = start == 35 and sub(text, 2, 17) or sub(text, 18, 33)
   local request, span, _ = sub(text, start - 17), 1, nil

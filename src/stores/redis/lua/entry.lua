@@ -1,9 +1,7 @@
 -- A holder or a waiter, as a text and as a table. Most commands look at little of it.
 --
--- in:       sub find expiryOf
--- out:      NO_LIMIT entries refuse
-local NO_LIMIT = 9007199254740991
-
+-- in:       NO_LIMIT sub find expiryOf
+-- out:      entries refuse
 -- Ends the command, because what stands there is not ours.
 local function refuse(where) error({ where = where }) end
 

@@ -2,7 +2,8 @@
 -- and the next one gets it, or one more comes to wait. As the lean paths do, it leaves what it
 -- cannot decide as it was. The texts are those of state.lua and queue.lua, read by their positions.
 --
--- in:       call try sub find register now format flags nowText raise put write isOurs
+-- in:       call try sub find register now format flags nowText raise learn nextToken spanOf
+--           LONGEST put write isOurs
 -- commands: EXISTS HDEL HGET HMGET HSET PUBLISH ZADD
 -- returns:  the function that decides a command, or gives nil
 local NONE = '0000000000000000'
@@ -71,7 +72,8 @@ local function handOff(key, name, command, at)
   local client = call('HGET', key, 'c' .. id)
   if not client or #client ~= 81 or not find(client, '^%d+a$') then return nil end
   if at <= sub(client, 33, 48) then return nil end
-  local token = math.max(now, raise(0) + 1)
+  local token = nextToken()
+  if not token then return nil end
   local tokenText = token == now and nowText or format('%016.0f', token)
   local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
   if call('PUBLISH', id, 'g' .. owner .. times .. name) == 0 and flags % 2 == 0 then return nil end
@@ -95,8 +97,9 @@ local function handOff(key, name, command, at)
 end
 
 local function wait(key, name, command)
-  if nowText > sub(command, 2, 17) then return nil end
-  local owner, id, touch = string.match(command, '^(%S+) (%S+) %d+ (%d+)', 51)
+  if nowText > sub(command, 2, 17) or not spanOf(command) then return nil end
+  local owner, id, claim, touch = string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 51)
+  if LONGEST - claim < 0 or LONGEST - 4 * touch < 0 then return nil end
   local found = fieldsOf(key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
   if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
@@ -112,8 +115,9 @@ local function wait(key, name, command)
   if #client ~= 81 or not find(client, '^%d+a$') or sub(client, 49, 64) ~= NONE then return nil end
   if tonumber(touch) > tonumber(sub(client, 17, 32)) then return nil end
   local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
-  if gone > sub(sums, 18, 33) then return nil end
-  raise(tonumber(sub(command, 18, 33)))
+  -- One that ends earlier than before shows that the clock was set back.
+  if gone > sub(sums, 18, 33) or gone < sub(client, 1, 16) then return nil end
+  if not learn(tonumber(sub(command, 18, 33))) or not nextToken() then return nil end
   if gone < bound then bound = gone end
   local waiting, taken, place = sub(sums, 34, 49), sub(sums, 82, 97), format('%016d', last + 1)
   local at, more = taken == NONE and place or sub(sums, 66, 81), format('%016d', waiting + 1)

@@ -122,6 +122,14 @@ function queue.readAhead(state, place, many)
   end
 end
 
+-- The end of a client's patience moves with its every word; what is kept in order is a time before
+-- which it has not come, and of the least of them `bound`.
+function queue.watch(state, id, goneUs)
+  if state.bound == NO_LIMIT then state.isWatched = true end
+  state.bound = math.min(state.bound, goneUs)
+  write('ZADD', hash.companion(state, 'g'), string.format('%.0f', goneUs), id)
+end
+
 function queue.add(state, entry, goneUs)
   local id, owner, place = entry.client, entry.owner, state.order + 1
   local before = placeOf(state, owner)
@@ -130,11 +138,7 @@ function queue.add(state, entry, goneUs)
   if not client then
     client = { gone = goneUs, touch = entry.touch, base = state.order, passed = 0, waiting = 0 }
     state.clients[id] = client
-    -- The end of its patience moves with its every word; what is kept in order is a time before
-    -- which it has not come, and of the least of them `bound`.
-    if state.bound == NO_LIMIT then state.isWatched = true end
-    state.bound = math.min(state.bound, goneUs)
-    write('ZADD', hash.companion(state, 'g'), string.format('%.0f', goneUs), id)
+    queue.watch(state, id, goneUs)
   else
     client.touch = math.max(client.touch, entry.touch)
     client.gone = math.max(client.gone, goneUs)
@@ -163,7 +167,10 @@ function queue.setAlive(state, id, periods)
   if not client then return end
   if client.passed > 0 then queue.lookBack(state, client) end
   client.suspect, client.isChanged = false, true
-  client.gone = now + periods * client.touch
+  local goneUs = now + periods * client.touch
+  -- Only a clock that was set back brings it forward.
+  if goneUs < client.gone then queue.watch(state, id, goneUs) end
+  client.gone = goneUs
   hash.need(state, client.gone)
 end
 

@@ -9,19 +9,23 @@
 -- A name whose text has no such form is foreign: commands on it are refused, and its text stays as
 -- it is. Whatever is read from a key is checked before the first write that follows from it.
 --
--- in:       call try sub register clock known nowText
--- out:      now format find flags size texts foreign raise put write moving expiryOf isOurs line
---           finish
+-- in:       call try sub register clock known nowText LONGEST
+-- out:      NO_LIMIT now format find flags size texts foreign raise learn nextToken spanOf DETAIL
+--           put write moving expiryOf isOurs line finish
 -- commands: EXISTS HDEL HMGET HRANDFIELD HSET INFO
 -- returns:  the time, the reply, and where the flags ask for it the run id, if one command came
 --           alone for a mutex with waiters
+local NO_LIMIT = 9007199254740991
+-- As in rules/bounds.ts and rules/token.ts.
+local YEAR, MOST_TURNS, LAST_TOKEN = 31536000000000, 1024, NO_LIMIT - 1024
+local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
 local now, count, format, find = tonumber(nowText), #ARGV, string.format, string.find
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
 -- An answer that replicas must have is proven by a write of the same call (replication.ts): with
 -- the flag 4 the last token is written, whether it was raised or not.
-local texts, foreign, changed, isRaised, motion, linePart = {}, {}, {}, flags >= 4, nil, nil
+local texts, foreign, changed, isRaised, motion, linePart = {}, {}, {}, nil, nil, nil
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
--- A last token that cannot be read is forgotten: the clock and the clients tell the next.
+-- A last token that is no number is forgotten: the clock and the clients tell the next.
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
 
 -- Raises the last token, reads it with 0. Written once, at the end.
@@ -30,6 +34,28 @@ local function raise(token)
     last, isRaised = token, true
   end
   return last
+end
+
+-- Counts on from a token that a client has seen; false where that is beyond reason.
+local function learn(seen)
+  if seen <= math.min(now + YEAR, LAST_TOKEN) then raise(seen) end
+  return seen <= last
+end
+
+-- Nil where none is left that keeps all its digits.
+local function nextToken()
+  local token = math.max(now, last + 1)
+  return token <= LAST_TOKEN and token or nil
+end
+
+-- How many tokens an acquire asks for; nil where any of its terms is out of bounds.
+local function spanOf(command)
+  if sub(command, 34, 49) > LONGEST then return nil end
+  if sub(command, 50, 50) == 'x' then return 1 end
+  local weight, limit, span = string.match(command, DETAIL, 51)
+  weight, span = tonumber(weight), tonumber(span)
+  local isFair = weight >= 1 and weight <= tonumber(limit) and span >= 1 and span <= MOST_TURNS
+  return isFair and span or nil
 end
 
 -- What the register says of a name, false for nothing. Written once, at the end.
@@ -68,7 +94,7 @@ local function isOurs(text)
   if not letter or find(text, '%D', 2) ~= letter then return false end
   local isPlain = sub(text, letter, letter) == 'x'
   local words = isPlain and '^x%S+ %S+ %d+ %d+ ' or '^[es]%S+ %S+ %d+ %d+ %d+ %d+ %d+ '
-  return find(text, words, letter) ~= nil and expiryOf(text) <= 9007199254740991
+  return find(text, words, letter) ~= nil and expiryOf(text) <= NO_LIMIT
 end
 
 for turn = 1, size do
@@ -92,9 +118,13 @@ end
 
 -- Writes what has changed.
 local function finish(replies)
-  if isRaised or next(changed) then
+  if isRaised or flags >= 4 or next(changed) then
     local added, removed = {}, {}
-    if isRaised then added = { '', format('%016.0f', last) } end
+    if isRaised then
+      added = { '', format('%016.0f', last) }
+    elseif flags >= 4 then
+      added = { '', known[1] or '0' }
+    end
     local add, remove = #added, 0
     for name in pairs(changed) do
       local text = texts[name]

@@ -1,7 +1,8 @@
 -- The rules of rules/ledger.ts: that file is the specification, and a differential test compares
 -- every reply and every push.
 --
--- in:       call try sub register now flags raise refusal moving entries hash queue shared holders
+-- in:       call try sub register now flags raise learn nextToken spanOf LONGEST refusal moving
+--           entries hash queue shared holders
 -- out:      oversight ending emit blockage serve
 -- commands: HGET PUBLISH ZRANGE
 -- returns:  the function that applies a command to a name and gives the reply and the state, the
@@ -64,8 +65,8 @@ end
 
 -- Gives the name to a waiter for the claim window; one that cannot be reached is passed over,
 -- unless it is the one who touches: it hears of its grants by the answer.
-local function handOff(state, entry, toucher)
-  local token, expiry = math.max(now, raise(0) + 1), now + entry.claim
+local function handOff(state, entry, token, toucher)
+  local expiry = now + entry.claim
   local times = string.format(' %.0f %.0f %.0f %.0f ', token, entry.span, now, expiry)
   local isHeard = emit(entry.client, 'g' .. entry.owner .. times .. state.name)
   if not isHeard and entry.client ~= toucher then
@@ -80,10 +81,10 @@ end
 function serve(state, toucher)
   if state.waiting == 0 or state.exclusive then return end
   if state.mark then return oversight().endWaiters(state) end
-  local first = queue.head(state)
-  while first and fits(state, first) do
-    handOff(state, first, toucher)
-    first = not state.exclusive and queue.head(state)
+  local first, token = queue.head(state), nextToken()
+  while first and token and fits(state, first) do
+    handOff(state, first, token, toucher)
+    first, token = not state.exclusive and queue.head(state), nextToken()
   end
 end
 
@@ -99,7 +100,7 @@ local function acquire(state, request, notAfter, seen, mayWait)
   if now > notAfter then return 'L' end
   local owner = request.owner
   if state.buried > now and ending().tombstone(state, owner) then return 'E' end
-  raise(seen)
+  if not learn(seen) then return 'Us' end
   local mine = holders.of(state, owner)
   if mine then
     confirmHolder(state, entries.complete(mine))
@@ -110,12 +111,14 @@ local function acquire(state, request, notAfter, seen, mayWait)
     return string.format('M%.0f %.0f ', mark.token, mark.untilUs - now) .. mark.meta
   end
   if queue.waiter(state, owner) then return 'Q-' .. blockage(state) end
+  local token = nextToken()
+  if not token then return 'Ul' end
   if fits(state, request) and not queue.head(state) then
-    local token = math.max(now, raise(0) + 1)
     grant(state, request, token, now + request.ttl, true)
     return string.format('G%.0f', token)
   end
   if not mayWait then return 'B' .. blockage(state) end
+  if LONGEST - request.claim < 0 or LONGEST - 4 * request.touch < 0 then return 'Ut' end
   local ahead = state.waiting
   queue.add(state, request, now + SILENT_PERIODS * request.touch)
   return 'Q' .. ahead .. blockage(state)
@@ -138,13 +141,17 @@ local function renew(state, owner, ttl)
 end
 
 local function release(state, owner, tombstoneUs, keepUs, keepMeta)
+  tombstoneUs = math.min(tombstoneUs, now + LONGEST)
   if tombstoneUs > now then ending().bury(state, owner, tombstoneUs) end
   local held = holders.of(state, owner)
   local queued = not held and queue.waiter(state, owner)
   if queued then queue.drop(state, queued) end
   if held then
     holders.drop(state, held)
-    if keepUs then ending().putMark(state, entries.complete(held).token, now + keepUs, keepMeta) end
+    if keepUs then
+      local untilUs = now + math.min(keepUs, LONGEST)
+      ending().putMark(state, entries.complete(held).token, untilUs, keepMeta)
+    end
   end
   if held or queued then serve(state) end
   local next = holders.next(state)
@@ -188,10 +195,12 @@ local function apply(state, name, operation, command)
   local notAfter, seen = tonumber(sub(command, 2, 17)), tonumber(sub(command, 18, 33))
   if request then
     local mayWait = operation == string.upper(operation)
+    if not spanOf(command) then return 'Ut', state end
     return acquire(state, request, notAfter, seen, mayWait), state
   end
+  if sub(command, 34, 49) > LONGEST then return 'Ut', state end
   if now > notAfter then return 'L', state end
-  raise(seen)
+  learn(seen)
   return renew(state, owner, tonumber(sub(command, 34, 49))), state
 end
 

@@ -1,0 +1,45 @@
+/**
+ * How much a client may ask for. The ledger refuses or cuts off what is beyond, whatever a client
+ * sends: times and tokens are numbers, and must keep all their digits when they are added up.
+ */
+import type { Acquire } from "./ledger-command.js";
+
+/** A year: no token that a client has seen is so far ahead of a clock that is right. */
+export const YEAR_US: number = 365 * 86_400_000_000;
+
+/** A hundred years. */
+export const LONGEST_US: number = 100 * YEAR_US;
+
+/** A client is dropped after three silent periods: these end within the longest time. */
+export const LONGEST_TOUCH_US: number = LONGEST_US / 4;
+
+/** The most tokens that one grant reserves. */
+export const MOST_TURNS = 1_024;
+
+/** Whether the terms of a grant are within bounds. A request that fits nowhere is not. */
+export function hasFairTerms({ ttlUs, weight, limit, span }: Acquire): boolean {
+  return (
+    isDuration(ttlUs, LONGEST_US) &&
+    isCount(weight, limit) &&
+    isCount(limit, Number.MAX_SAFE_INTEGER) &&
+    isCount(span, MOST_TURNS)
+  );
+}
+
+/** The same for the terms of a waiter, which matter only in the queue. */
+export function hasFairPatience({ claimUs, touchUs }: Acquire): boolean {
+  return isDuration(claimUs, LONGEST_US) && isDuration(touchUs, LONGEST_TOUCH_US);
+}
+
+export function isDuration(us: number, longestUs: number): boolean {
+  return Number.isInteger(us) && us >= 0 && us <= longestUs;
+}
+
+/** A duration that cannot be refused, because a release never is: cut off at the bounds. */
+export function cutOff(us: number): number {
+  return us > 0 ? Math.min(Math.ceil(us), LONGEST_US) : 0;
+}
+
+function isCount(value: number, most: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= most;
+}
