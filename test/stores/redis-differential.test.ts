@@ -199,7 +199,7 @@ async function settlePushes(): Promise<void> {
   heard.splice(0, heard.length, ...heard.filter(({ key }) => key !== "end"));
 }
 
-/** Drops what is over already, which may come back to life with the old time, and sets the clock. */
+/** Drops what is over already, lest it come to life again with the old time, and sets the clock. */
 async function setClock(ledger: MemoryLedger, draw: Drawer): Promise<void> {
   const looks = NAMES.map((name) => ({ type: "inspect", key: `l:${name}` }) as const);
   const { nowUs } = await execute(looks);
