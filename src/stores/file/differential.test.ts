@@ -126,7 +126,7 @@ it.each(SHAPES.map((shape, index) => [index, shape] as const))(
       }
       return replies;
     };
-    let nowUs = 1_000_000;
+    let nowUs = 1_000_000_000;
     for (let step = 0; step < 5_000; step += 1) {
       if (shape.isWild && next(60) === 0) nowUs -= 300 * MS;
       // Within bounds there are locks of a hundred years, and tokens a year ahead.
