@@ -19,7 +19,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
@@ -61,9 +61,11 @@ export function programsOf(name) {
 export function selectedPrograms(selection = process.env.HOLDFAST_SERVERS ?? "") {
   return selection.split(",").flatMap((entry) => {
     if (entry === "") return [];
-    const folder = entry.includes("/") ? entry : programsOf(entry);
+    const isPath = entry.includes("/");
+    const folder = isPath ? resolve(entry) : programsOf(entry);
     if (existsSync(folder)) return [folder];
-    throw new Error(`no folder ${folder}: node scripts/newer-servers.mjs ${entry} fetches it`);
+    const advice = isPath ? "" : `: node scripts/newer-servers.mjs ${entry} fetches it`;
+    throw new Error(`HOLDFAST_SERVERS: there is no folder ${folder}${advice}`);
   });
 }
 
