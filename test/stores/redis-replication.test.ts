@@ -1,5 +1,5 @@
 /** With `replicas`, nothing counts that they do not have: no grant, no handoff, no renewal. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ReplicationError } from "../../src/errors.js";
 import type { Holdfast } from "../../src/holdfast.js";
 import { type Replication, startReplication } from "../servers/redis.js";
@@ -7,6 +7,7 @@ import { waitUntil } from "../servers/wait-until.js";
 import { Trial } from "./redis-trial.js";
 
 const TIMEOUT_MS = 150;
+const OPTIONS = { replicas: 1, replicaTimeoutMs: TIMEOUT_MS, claimMs: 500 };
 
 let replication: Replication;
 let trial: Trial;
@@ -19,11 +20,6 @@ beforeEach(() => {
 });
 afterEach(() => trial.close());
 
-function open(): Holdfast {
-  const { port } = replication.master;
-  return trial.ioredis(port, { replicas: 1, replicaTimeoutMs: TIMEOUT_MS, claimMs: 500 });
-}
-
 async function withoutReplica(act: () => Promise<void>): Promise<void> {
   const [replica] = replication.replicas;
   await replica?.pause();
@@ -34,58 +30,83 @@ async function withoutReplica(act: () => Promise<void>): Promise<void> {
   }
 }
 
-test("every connection is closed: the next grant opens another", async () => {
-  const locks = open();
-  await trial.turn(locks);
-  // That of the client, and the one that waits for the replicas.
-  expect(await replication.master.ask("CLIENT", "KILL", "TYPE", "normal")).toBe(2);
-  await trial.turn(locks, { waitMs: 2_000 });
-  await trial.end(locks, 1_000);
-});
+const libraries = {
+  ioredis: async (): Promise<Holdfast> => trial.ioredis(replication.master.port, OPTIONS),
+  "node-redis": (): Promise<Holdfast> => trial.nodeRedis(replication.master.port, OPTIONS),
+};
 
-test("a grant is given back at once, so that it stands in nobody's way", async () => {
-  const [locks, plain] = [open(), trial.ioredis(replication.master.port)];
-  await trial.turn(locks);
-  await withoutReplica(async () => {
-    const refused = await trial.acquire(locks).catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(ReplicationError);
-    expect(refused).toMatchObject({ asked: 1, acknowledged: 0, timeoutMs: TIMEOUT_MS });
-    await trial.turn(plain, { waitMs: 1_000 });
+describe.each(Object.entries(libraries))("%s", (_library, open) => {
+  test("every connection is closed: the next grant opens another", async () => {
+    const locks = await open();
+    await trial.turn(locks);
+    // That of the client, and the one that waits for the replicas.
+    expect(await replication.master.ask("CLIENT", "KILL", "TYPE", "normal")).toBe(2);
+    await trial.turn(locks, { waitMs: 2_000 });
+    await trial.end(locks, 1_000);
   });
-  await trial.end(locks, 1_000);
-});
 
-test("a handoff is believed only when they have its confirm", async () => {
-  const [a, b] = [open(), open()];
-  const lease = await trial.acquire(a);
-  let isGranted = false;
-  const waiting = trial.acquire(b, { storeTimeoutMs: 5_000 }).then((next) => {
-    isGranted = true;
-    return next;
+  test("the script is forgotten: it is sent again", async () => {
+    const locks = await open();
+    await trial.turn(locks);
+    await replication.master.ask("SCRIPT", "FLUSH");
+    await trial.turn(locks);
+    await trial.end(locks, 1_000);
   });
-  await trial.waiting(a, 1);
-  await withoutReplica(async () => {
-    expect(await lease.release()).toBe(true);
-    await waitUntil(async () => (await a.inspect(trial.name)).holders.length === 1, {
-      what: "it is handed over",
+
+  test("a grant is given back at once, so that it stands in nobody's way", async () => {
+    const [locks, plain] = [await open(), trial.ioredis(replication.master.port)];
+    await trial.turn(locks);
+    await withoutReplica(async () => {
+      const refused = await trial.acquire(locks).catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(ReplicationError);
+      expect(refused).toMatchObject({ asked: 1, acknowledged: 0, timeoutMs: TIMEOUT_MS });
+      await trial.turn(plain, { waitMs: 1_000 });
     });
-    // Long enough for a push, its confirm, and the time that replicas have.
-    await new Promise((resolve) => setTimeout(resolve, 2 * TIMEOUT_MS));
-    expect(isGranted).toBe(false);
+    await trial.end(locks, 1_000);
   });
-  expect(await (await waiting).release()).toBe(true);
-  await trial.end(a, 2_000);
-});
 
-test("a renewal that they do not have does not count: the loss is told in time", async () => {
-  const [locks, plain] = [open(), trial.ioredis(replication.master.port)];
-  const lease = await trial.acquire(locks, { ttlMs: 900 });
-  await withoutReplica(async () => {
-    const next = trial.acquire(plain, { waitMs: 5_000 });
-    await waitUntil(() => lease.signal.aborted, { what: "the loss is told", timeoutMs: 2_000 });
-    expect(lease.signal.reason).toMatchObject({ reason: "expired" });
-    // The trial checks that it was told before; the master gives it up when it is.
-    expect(await (await next).release()).toBe(true);
+  test("a store that is opened without them grants nothing until they are back", async () => {
+    await withoutReplica(async () => {
+      const refused = trial.acquire(await open());
+      await expect(refused).rejects.toBeInstanceOf(ReplicationError);
+    });
+    const locks = await open();
+    await trial.turn(locks, { waitMs: 2_000 });
+    await trial.end(locks, 1_000);
   });
-  await trial.end(locks, 1_000);
+
+  test("a handoff is believed only when they have its confirm", async () => {
+    const [a, b] = [await open(), await open()];
+    const lease = await trial.acquire(a);
+    let isGranted = false;
+    const waiting = trial.acquire(b, { storeTimeoutMs: 5_000 }).then((next) => {
+      isGranted = true;
+      return next;
+    });
+    await trial.waiting(a, 1);
+    await withoutReplica(async () => {
+      expect(await lease.release()).toBe(true);
+      await waitUntil(async () => (await a.inspect(trial.name)).holders.length === 1, {
+        what: "it is handed over",
+      });
+      // Long enough for a push, its confirm, and the time that replicas have.
+      await new Promise((resolve) => setTimeout(resolve, 2 * TIMEOUT_MS));
+      expect(isGranted).toBe(false);
+    });
+    expect(await (await waiting).release()).toBe(true);
+    await trial.end(a, 2_000);
+  });
+
+  test("a renewal that they do not have does not count: the loss is told in time", async () => {
+    const [locks, plain] = [await open(), trial.ioredis(replication.master.port)];
+    const lease = await trial.acquire(locks, { ttlMs: 900 });
+    await withoutReplica(async () => {
+      const next = trial.acquire(plain, { waitMs: 5_000 });
+      await waitUntil(() => lease.signal.aborted, { what: "the loss is told", timeoutMs: 2_000 });
+      expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+      // The trial checks that it was told before; the master gives it up when it is.
+      expect(await (await next).release()).toBe(true);
+    });
+    await trial.end(locks, 1_000);
+  });
 });

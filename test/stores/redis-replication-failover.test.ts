@@ -1,0 +1,134 @@
+/**
+ * The link to the replica stands still, then the replica becomes the master: what was believed must
+ * be there, and what it did not get must have been refused.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ReplicationError } from "../../src/errors.js";
+import type { Lease } from "../../src/lease/lease.js";
+import type { Acquire, Command } from "../../src/rules/ledger-command.js";
+import { driverOf } from "../../src/stores/redis/driver.js";
+import { RedisArbiter } from "../../src/stores/redis/redis-arbiter.js";
+import { holdRequest } from "../faults/late-copy.js";
+import { type FaultProxy, startProxy } from "../faults/proxy.js";
+import { inStep, type RedisServer, startRedis } from "../servers/redis.js";
+import { closeAll } from "../servers/server-process.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { carries, Trial } from "./redis-trial.js";
+
+const TIMES = process.env.HOLDFAST_FULL ? 30 : 5;
+const NAMES = 24;
+const OPTIONS = { replicas: 1, replicaTimeoutMs: 100 };
+
+let master: RedisServer;
+let replica: RedisServer;
+let link: FaultProxy;
+let trial: Trial;
+beforeEach(async () => {
+  master = await startRedis();
+  link = await startProxy({ targetPort: master.port });
+  replica = await startRedis({ args: ["--replicaof", "127.0.0.1", `${link.port}`] });
+  await inStep(master, replica);
+  // To be in step is not yet to be heard from: a replica first answers after up to a second.
+  await waitUntil(async () => (await master.ask("WAIT", 1, 100)) === 1, { what: "it answers" });
+  trial = new Trial();
+});
+afterEach(async () => {
+  await trial?.close();
+  await link?.close();
+  await closeAll([master, replica]);
+});
+
+const libraries = {
+  ioredis: async () => trial.ioredis(master.port, OPTIONS),
+  "node-redis": () => trial.nodeRedis(master.port, OPTIONS),
+};
+
+describe.each(Object.entries(libraries))("%s", (_library, open) => {
+  // Each time another part of the grants is under way when the link stops.
+  const parts = Array.from({ length: TIMES }, (_, time) => Math.floor((time * NAMES) / TIMES));
+
+  test.each(parts)("what is believed is on the new master, stopped at name %i", async (part) => {
+    const locks = await open();
+    const believed: Lease[] = [];
+    let refused = 0;
+    const take = async (name: string): Promise<void> => {
+      try {
+        believed.push(await locks.mutex(name).acquire({ ttlMs: 60_000 }));
+      } catch (error) {
+        expect(error).toBeInstanceOf(ReplicationError);
+        refused += 1;
+      }
+    };
+    await take("first");
+    const taking: Promise<void>[] = [];
+    for (let at = 0; at < NAMES; at += 1) {
+      if (at === part) link.stall("replies");
+      taking.push(take(`n${at}`));
+      await turn();
+    }
+    await Promise.all(taking);
+    await take("last");
+    expect(refused).toBeGreaterThan(0);
+    expect(believed.map(({ name }) => name)).toContain("first");
+
+    link.cut();
+    await replica.ask("REPLICAOF", "NO", "ONE");
+    const others = trial.ioredis(replica.port);
+    for (const { name, state } of believed) {
+      expect(state).toBe("held");
+      expect([name, await others.mutex(name).tryAcquire()]).toEqual([name, null]);
+    }
+  });
+});
+
+test("the answer about an older grant needs the replica, too", async () => {
+  const client = new Redis(master.port);
+  const arbiter = new RedisArbiter(driverOf(client), { namespace: "", ...OPTIONS });
+  const run = async (...commands: Command[]) => (await arbiter.execute("", commands)).replies;
+  try {
+    const { nowUs } = await arbiter.execute("", []);
+    const times = { ttlUs: 60_000_000, claimUs: 1_000_000, touchUs: 1_000_000 };
+    const request = { mode: "exclusive", weight: 1, limit: 1, span: 1, meta: "" } as const;
+    const acquire: Acquire = {
+      ...{ type: "acquire", key: "l:m", owner: "owner", client: "client", enqueue: false },
+      ...{ ...times, ...request, notAfterUs: nowUs + 60_000_000, seenToken: 0 },
+    };
+    const confirm: Command = { type: "confirm", key: "l:m", owner: "owner" };
+    // Written, confirmed and acknowledged: none of these has anything left to change.
+    expect(await run(acquire)).toMatchObject([{ type: "granted" }]);
+    expect(await run(acquire)).toMatchObject([{ type: "granted" }]);
+    expect(await run(confirm)).toMatchObject([{ type: "renewed" }]);
+    link.stall("replies");
+    expect(await run(acquire)).toMatchObject([{ code: "HF_STORE_REPLICATION" }]);
+    expect(await run(confirm)).toMatchObject([{ code: "HF_STORE_REPLICATION" }]);
+    await link.heal();
+    await waitUntil(async () => (await run(confirm))[0]?.constructor === Object, {
+      what: "the replica has it",
+    });
+  } finally {
+    await arbiter.close();
+    client.disconnect();
+  }
+});
+
+test("a master that became a replica and a master again vouches for nothing before", async () => {
+  await using proxy = await startProxy({ targetPort: master.port, framing: "resp" });
+  const locks = trial.ioredis(proxy.port, { ...OPTIONS, replicaTimeoutMs: 4_000 });
+  await (await locks.mutex("m").acquire()).release();
+  let acquires = 0;
+  proxy.onRequest((request) => {
+    if (carries("acquire")(request)) acquires += 1;
+    return undefined;
+  });
+  const held = holdRequest(proxy, { match: "WAIT" });
+  const acquiring = locks.mutex("m").acquire();
+  await held.caught;
+  // The connection stays, but what it wrote is no longer known to be in the data.
+  await master.ask("REPLICAOF", "127.0.0.1", "1");
+  await master.ask("REPLICAOF", "NO", "ONE");
+  expect(await held.deliver()).toBe(1);
+  expect(await (await acquiring).release()).toBe(true);
+  expect(acquires).toBe(2);
+});
