@@ -3,6 +3,12 @@ import { slotOf } from "./cluster-slot.js";
 import { countChanges, type Emitter } from "./connection-changes.js";
 import type { Driver, OwnConnection } from "./driver.js";
 
+/**
+ * How long a connection of ours waits for the other end to hang up. Meanwhile a timer of ioredis
+ * keeps the process, even if the other end has hung up before: by default for 2 s.
+ */
+export const DISCONNECT_TIMEOUT_MS = 0;
+
 /** What a client or Cluster of ioredis is known by. */
 export interface Ioredis extends Emitter {
   readonly status: string;
@@ -120,6 +126,7 @@ function own(client: Plain): OwnConnection {
     // WAIT takes its time, and a subscription is silent: both have limits of their own.
     commandTimeout: undefined,
     socketTimeout: undefined,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
   });
   // What goes wrong shows as the end of the connection, or in the answers.
   connection.on("error", () => {});

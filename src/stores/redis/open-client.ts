@@ -1,7 +1,7 @@
 import { InvalidOptionError, StoreError } from "../../errors.js";
 import { systemTimers, TimeLimitError, within } from "../../time/timers.js";
 import { storeError } from "./failure.js";
-import { type Ioredis, isIoredis } from "./ioredis.js";
+import { DISCONNECT_TIMEOUT_MS, type Ioredis, isIoredis } from "./ioredis.js";
 import type { NodeRedis } from "./node-redis.js";
 
 export interface OpenedClient {
@@ -98,7 +98,8 @@ async function openIoredis(
   connects: "first" | "later",
 ): Promise<OpenedClient> {
   const { kind, nodes, master, database: db, username, password, tls } = target;
-  const access = { username, password, ...(tls ? { tls: {} } : {}) };
+  const disconnectTimeout = DISCONNECT_TIMEOUT_MS;
+  const access = { username, password, disconnectTimeout, ...(tls ? { tls: {} } : {}) };
   const client =
     kind === "cluster"
       ? new module.Cluster(nodes, { redisOptions: access })
