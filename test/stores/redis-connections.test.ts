@@ -209,6 +209,20 @@ describe("one server", () => {
     await trial.end(a, 1_000);
   });
 
+  test("node-redis: a new connection gets no answer: it is given up, and opened anew", async () => {
+    await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
+    // The first is the client's own, the second would be the subscription's.
+    let silent: unknown;
+    proxy.onRequest((_request, link) => {
+      silent ??= [...proxy.links][1];
+      return link === silent ? "drop" : undefined;
+    });
+    const locks = await trial.nodeRedis(proxy.port, { claimMs: CLAIM_MS });
+    await trial.turn(locks);
+    await listening(server, 1);
+    await trial.end(locks, 1_000);
+  });
+
   async function turns(locks: Holdfast, count: number): Promise<void> {
     for (let turn = 0; turn < count; turn += 1) await trial.turn(locks);
   }

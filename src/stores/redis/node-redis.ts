@@ -1,4 +1,5 @@
 import { StoreError } from "../../errors.js";
+import { systemTimers } from "../../time/timers.js";
 import { slotOf } from "./cluster-slot.js";
 import { countChanges, type Emitter } from "./connection-changes.js";
 import type { Driver, OwnConnection } from "./driver.js";
@@ -56,6 +57,9 @@ export function isNodeRedis(client: unknown): client is NodeRedis {
   // A pool spreads commands over connections: their order, which locks rely on, would be lost.
   return hasCalls && !("totalClients" in client);
 }
+
+/** How long a new connection may take until it can be used. */
+const HANDSHAKE_LIMIT_MS = 5_000;
 
 /** Replies come as strings, whatever types the client was told to give to its user. */
 const PLAIN_TYPES = { typeMapping: {} };
@@ -171,7 +175,13 @@ async function own(client: Plain): Promise<OwnConnection> {
   };
   // It serves the locks; alone it is no reason for the process to go on, connected or not yet.
   connection.unref();
-  await connection.connect();
+  // The client limits only how long the socket may take, not the handshake.
+  const limit = systemTimers.after(HANDSHAKE_LIMIT_MS, close);
+  try {
+    await connection.connect();
+  } finally {
+    limit.cancel();
+  }
   return {
     send: (args) => connection.sendCommand(args, PLAIN_TYPES),
     subscribe: (channel, onMessage) => connection.subscribe(channel, onMessage),
