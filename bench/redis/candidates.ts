@@ -26,14 +26,14 @@ async function loadHoldfast() {
   return { ...(await import("holdfast")), ...(await import("holdfast/redis")) };
 }
 
-function holdfast(name: string, fairness: "bounded" | "strict"): Candidate {
+export function holdfast(name: string, fairness: "bounded" | "strict", replicas = 0): Candidate {
   return {
     name,
     role: "holdfast",
     open: async (port, ttlMs = TTL_MS) => {
       const { Holdfast, redisStore } = await loadHoldfast();
       const client = new Redis(port);
-      const locks = new Holdfast(redisStore({ client }), { ttlMs, fairness });
+      const locks = new Holdfast(redisStore({ client, replicas }), { ttlMs, fairness });
       return {
         acquire: async (lock) => {
           const lease = await locks.mutex(lock).acquire();
@@ -48,27 +48,31 @@ function holdfast(name: string, fairness: "bounded" | "strict"): Candidate {
   };
 }
 
-/** The two commands that no lock can do without; it does not wait. */
-const raw: Candidate = {
-  name: "raw SET NX PX + script",
-  role: "floor",
-  plain: ["set"],
-  open: async (port, ttlMs = TTL_MS) => {
-    const client = new Redis(port, {
-      scripts: { cad: { lua: COMPARE_AND_DELETE, numberOfKeys: 1 } },
-    });
-    const { cad } = client as unknown as { cad(key: string, value: string): Promise<number> };
-    return {
-      acquire: async (lock) => {
-        const value = randomUUID();
-        const reply = await client.set(lock, value, "PX", ttlMs, "NX");
-        if (reply !== "OK") throw new Error("the raw pair met contention");
-        return () => cad.call(client, lock, value);
-      },
-      close: async () => client.disconnect(),
-    };
-  },
-};
+/** The two commands that no lock can do without, and a WAIT behind the first; it does not wait. */
+export function raw(name: string, replicas = 0): Candidate {
+  return {
+    name,
+    role: "floor",
+    plain: ["set"],
+    open: async (port, ttlMs = TTL_MS) => {
+      const client = new Redis(port, {
+        scripts: { cad: { lua: COMPARE_AND_DELETE, numberOfKeys: 1 } },
+      });
+      const { cad } = client as unknown as { cad(key: string, value: string): Promise<number> };
+      return {
+        acquire: async (lock) => {
+          const value = randomUUID();
+          const set = client.set(lock, value, "PX", ttlMs, "NX");
+          const count = replicas > 0 ? await client.wait(replicas, 1_000) : 0;
+          if ((await set) !== "OK") throw new Error("the raw pair met contention");
+          if (count < replicas) throw new Error("the replicas did not answer");
+          return () => cad.call(client, lock, value);
+        },
+        close: async () => client.disconnect(),
+      };
+    },
+  };
+}
 
 const nodeRedis: Candidate = {
   name: "holdfast on node-redis",
@@ -198,7 +202,7 @@ const candidates: readonly Candidate[] = [
   holdfast("holdfast", "bounded"),
   holdfast("holdfast strict", "strict"),
   nodeRedis,
-  raw,
+  raw("raw SET NX PX + script"),
   redlock4,
   redlock5,
   sesamecare,

@@ -8,6 +8,7 @@ import { handoff } from "./handoff.js";
 import { heldLeases } from "./held-leases.js";
 import { manyNames } from "./many-names.js";
 import { oneName } from "./one-name.js";
+import { replicated, replicatedNames } from "./replicas.js";
 import { startUp } from "./start-up.js";
 import { uncontended } from "./uncontended.js";
 import { waiters } from "./waiters.js";
@@ -27,4 +28,6 @@ export const questions: readonly Question[] = [
   crash,
   names,
   processes,
+  replicated,
+  replicatedNames,
 ];

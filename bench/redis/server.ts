@@ -1,15 +1,23 @@
-import { type RedisServer, startRedis } from "../../test/servers/redis.js";
+import { type RedisServer, startReplication } from "../../test/servers/redis.js";
 import type { Contestant, Sample } from "../contest.js";
 import type { Locker } from "../turns.js";
 import type { Candidate } from "./candidates.js";
 
-/** One Redis of our own for a question, and the candidates connected to it. */
+/** One Redis of our own for a question, its replicas, and the candidates connected to it. */
 export class BenchRedis {
+  readonly #replicaCount: number;
   #server: RedisServer | undefined;
+  #replicas: readonly RedisServer[] = [];
+
+  constructor(replicaCount = 0) {
+    this.#replicaCount = replicaCount;
+  }
 
   async start(): Promise<number> {
-    this.#server = await startRedis();
-    return this.#server.port;
+    const { master, replicas } = await startReplication({ replicas: this.#replicaCount });
+    this.#server = master;
+    this.#replicas = replicas;
+    return master.port;
   }
 
   get server(): RedisServer {
@@ -33,7 +41,7 @@ export class BenchRedis {
   }
 
   async stop(): Promise<void> {
-    await this.#server?.close();
+    await Promise.all([this.#server, ...this.#replicas].map((server) => server?.close()));
     this.#server = undefined;
   }
 }
