@@ -1,5 +1,3 @@
-import { statSync } from "node:fs";
-import { join } from "node:path";
 import { StoreError } from "../../errors.js";
 import { resultCode } from "./sqlite.js";
 import { writerPid } from "./writer-pid.js";
@@ -32,9 +30,6 @@ export function storeError(error: unknown, path: string): StoreError {
 }
 
 function explain(code: number | undefined, message: string, path: string): string {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-    return `${path} is a folder: name a file in it, such as ${join(path, "locks.db")}.`;
-  }
   switch (code) {
     case FULL:
       return `The disk of ${path} is full: free some space, then try again.`;

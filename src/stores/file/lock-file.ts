@@ -3,13 +3,15 @@
  * way to run a transaction on it. Nothing here waits inside a call: where another process is in a
  * transaction (or stopped in one), it tries again from a timer, and says in the end who that was.
  */
-import { mkdirSync, rmSync, type Stats, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { mkdirSync, renameSync, rmdirSync, rmSync, type Stats, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { ClosedError } from "../../errors.js";
 import { isForeign } from "../../foreign-data.js";
 import type { Instant } from "../../rules/ledger-command.js";
 import { BeingMadeError, busyError, isBusy, storeError } from "./failure.js";
-import { prepareFile, prepareFolder } from "./lock-folder.js";
+import { demandLockFile } from "./file-header.js";
+import { dropFile, type FileId, holdFile, isHeldFile } from "./held-files.js";
+import { prepareFile, prepareFolder, realPath } from "./lock-folder.js";
 import { machinePort } from "./machine-port.js";
 import { prepareSchema } from "./schema.js";
 import { begin, commit, inTransaction, openSqlite, rollBack, type Sqlite } from "./sqlite.js";
@@ -32,9 +34,9 @@ type Work<T> = (database: Sqlite, at: Instant) => T;
 
 interface Opened {
   readonly database: Sqlite;
-  readonly device: number;
-  readonly inode: number;
-  readonly sharedMemoryInode: number | undefined;
+  readonly file: FileId;
+  /** What SQLite made beside it. */
+  readonly beside: readonly FileId[];
 }
 
 const files = new Map<string, LockFile>();
@@ -62,7 +64,7 @@ export class LockFile {
 
   /** The lock file of this process at a path; whoever gets it calls `leave` in the end. */
   static at(path: string): LockFile {
-    const full = resolve(path);
+    const full = realPath(path);
     const file = files.get(full) ?? new LockFile(full);
     files.set(full, file);
     file.#users += 1;
@@ -170,9 +172,7 @@ export class LockFile {
     if (opened && this.#isChecked) return opened.database;
     const now = statIfThere(this.path);
     this.#isChecked = true;
-    if (opened && now && now.ino === opened.inode && now.dev === opened.device) {
-      return opened.database;
-    }
+    if (opened && now && isSame(now, opened.file)) return opened.database;
     if (opened) {
       this.#replaced = opened;
       this.#close();
@@ -192,6 +192,7 @@ export class LockFile {
   #open(): Opened {
     prepareFile(this.path);
     const before = statSync(this.path);
+    if (!isHeldFile(before)) demandLockFile(this.path, before);
     const database = openSqlite(this.path);
     try {
       prepareSchema(database, this.path);
@@ -204,18 +205,23 @@ export class LockFile {
       database.close();
       throw error;
     }
-    return {
-      database,
-      device: before.dev,
-      inode: before.ino,
-      sharedMemoryInode: statSync(`${this.path}-shm`, { throwIfNoEntry: false })?.ino,
-    };
+    holdFile(before);
+    const beside = this.#besides().flatMap((path) => {
+      const found = statSync(path, { throwIfNoEntry: false });
+      return found ? [found] : [];
+    });
+    return { database, file: before, beside };
+  }
+
+  #besides(): string[] {
+    return [`${this.path}-wal`, `${this.path}-shm`];
   }
 
   /**
    * A file that was deleted or replaced may have left its `-wal` and `-shm` behind, and SQLite
-   * would take them for those of the new one. One process at a time removes them, before it makes
-   * the file.
+   * would take them for those of the new one. One process at a time removes those that belonged to
+   * its own connection, before it makes the file. Those of a file that is gone may hold what
+   * another program wrote: they are moved aside.
    */
   #makeRoom(): void {
     prepareFolder(dirname(this.path));
@@ -226,30 +232,47 @@ export class LockFile {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
       const since = statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
       // Whoever began it was killed on the way.
-      if (Date.now() - since > ABANDONED_MS) rmSync(guard, { recursive: true, force: true });
+      if (Date.now() - since > ABANDONED_MS) removeGuard(guard);
       throw new BeingMadeError("Another process makes the file.");
     }
     try {
       const isGone = statSync(this.path, { throwIfNoEntry: false }) === undefined;
-      const inode = statSync(`${this.path}-shm`, { throwIfNoEntry: false })?.ino;
-      if (isGone || (inode !== undefined && inode === this.#replaced?.sharedMemoryInode)) {
-        rmSync(`${this.path}-wal`, { force: true });
-        rmSync(`${this.path}-shm`, { force: true });
+      for (const path of this.#besides()) {
+        const found = statSync(path, { throwIfNoEntry: false });
+        const isOurs = found && this.#replaced?.beside.some((file) => isSame(file, found));
+        if (isOurs) rmSync(path, { force: true });
+        else if (found && isGone) renameSync(path, `${path}.left-${machinePort.random.id()}`);
       }
       prepareFile(this.path);
     } finally {
-      rmSync(guard, { recursive: true, force: true });
+      removeGuard(guard);
     }
   }
 
   #close(): void {
     const opened = this.#opened;
     this.#opened = undefined;
+    if (!opened) return;
     try {
-      opened?.database.close();
+      opened.database.close();
     } catch {
       // What is broken cannot be closed properly; the next connection starts anew.
     }
+    dropFile(opened.file);
+  }
+}
+
+function isSame(a: FileId, b: FileId): boolean {
+  return a.ino === b.ino && a.dev === b.dev;
+}
+
+/** It is an empty folder: if it is not, it is not ours, and stays. */
+function removeGuard(guard: string): void {
+  try {
+    rmdirSync(guard);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw error;
   }
 }
 

@@ -1,7 +1,16 @@
-import { closeSync, mkdirSync, openSync, statfsSync, statSync } from "node:fs";
+import {
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  statfsSync,
+  statSync,
+} from "node:fs";
 import { userInfo } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { StoreError } from "../../errors.js";
+import { BeingMadeError } from "./failure.js";
 
 /**
  * The default file. It comes from the password entry and never from HOME or XDG_*: cron, a service
@@ -45,7 +54,21 @@ export function prepareFile(path: string): string {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(full, error);
   }
+  demandFile(full);
   demandOwn(full, "file");
+  return full;
+}
+
+/** The path without symbolic links: all who lead to one file share what lies beside it. */
+export function realPath(path: string): string {
+  const full = resolve(path);
+  for (const known of [full, dirname(full)]) {
+    try {
+      return join(realpathSync(known), relative(known, full));
+    } catch {
+      // It is not there yet, or cannot be: whoever makes it says what is wrong.
+    }
+  }
   return full;
 }
 
@@ -77,6 +100,18 @@ function makeFolder(folder: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
+}
+
+function demandFile(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isFile()) return;
+  if (found?.isDirectory()) {
+    throw refusal(`${path} is a folder: name a file in it, such as ${join(path, "locks.db")}.`);
+  }
+  if (found) throw refusal(`${path} is no regular file. Choose another path.`);
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
+  if (!isLink) throw new BeingMadeError("Another process has just removed the file.");
+  throw refusal(`${path} is a symbolic link to a file that is not there. Choose another path.`);
 }
 
 /** What another user owns, that user can replace at any time. */

@@ -14,9 +14,11 @@ const VERSION = 1;
 const SETTINGS = `
   PRAGMA busy_timeout = 0;
   PRAGMA page_size = 4096;
-  PRAGMA journal_mode = WAL;
   PRAGMA synchronous = OFF;
 `;
+
+/** "HFLK", where SQLite keeps a number for the program that a database belongs to. */
+export const APPLICATION_ID = 0x48464c4b;
 
 /**
  * A name has a row in `name` while anything of it is there (see NameRecord); its holders and
@@ -52,18 +54,28 @@ const TABLES = `
     space INTEGER, key TEXT, owner TEXT, until INTEGER NOT NULL, reason TEXT,
     PRIMARY KEY (space, key, owner)
   ) WITHOUT ROWID;
-  PRAGMA user_version = ${VERSION};
 `;
 
-/** Prepares a connection, and the file if it is new. */
+/** As they stand in a file, each of them. */
+export const STATEMENTS: readonly string[] = TABLES.split(";")
+  .map((statement) => statement.trim())
+  .filter((statement) => statement !== "");
+
+/**
+ * Prepares a connection, and the file if it is new. A new file gets its mark with its first page:
+ * it is made before the journal becomes a WAL, in which the page would stay apart from the file.
+ */
 export function prepareSchema(database: Sqlite, path: string): void {
   database.exec(SETTINGS);
-  const [mode] = database.get("PRAGMA journal_mode", []) ?? [];
+  if (numberOf(database, "application_id") !== APPLICATION_ID) mark(database, path);
+  const version = numberOf(database, "user_version");
+  if (version !== VERSION) {
+    throw unsuitable(path, `it has version ${version}, and this program knows only ${VERSION}`);
+  }
+  const [mode] = database.get("PRAGMA journal_mode = WAL", []) ?? [];
   if (mode !== "wal") throw unsuitable(path, `SQLite keeps its journal as "${mode}" there`);
-  if (versionOf(database) === 0) create(database);
-  const version = versionOf(database);
-  if (version === VERSION) return;
-  throw unsuitable(path, `it has version ${version}, and this program knows only ${VERSION}`);
+  // The first look after that makes the -wal and the -shm: who opened the file has to know them.
+  numberOf(database, "user_version");
 }
 
 function unsuitable(path: string, why: string): StoreError {
@@ -74,15 +86,24 @@ function unsuitable(path: string, why: string): StoreError {
   );
 }
 
-function create(database: Sqlite): void {
+/** Makes a new lock file, or marks one that was made before they were marked. */
+function mark(database: Sqlite, path: string): void {
   inTransaction(database, () => {
-    // Another process may have been first.
-    if (versionOf(database) !== 0) return;
+    // Another process may have been first, also one of another program.
+    if (numberOf(database, "application_id") === APPLICATION_ID) return;
+    const found = new Set(database.all("SELECT sql FROM sqlite_master", []).map(([sql]) => sql));
+    const isNew = found.size === 0 && numberOf(database, "user_version") === 0;
+    if (!isNew && !STATEMENTS.every((statement) => found.has(statement))) {
+      throw unsuitable(path, "it is a database of another program");
+    }
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+    if (!isNew) return;
     database.exec(TABLES);
+    database.exec(`PRAGMA user_version = ${VERSION}`);
     database.run("INSERT INTO machine VALUES (?, NULL)", [machineIdentity()]);
   });
 }
 
-function versionOf(database: Sqlite): number {
-  return Number(database.get("PRAGMA user_version", [])?.[0]);
+function numberOf(database: Sqlite, pragma: "application_id" | "user_version"): number {
+  return Number(database.get(`PRAGMA ${pragma}`, [])?.[0]);
 }

@@ -8,7 +8,7 @@
  * is passed over until it asks itself. So what was granted to a refused client goes to the next at
  * once, and a dead waiter costs one message instead of a claim window.
  */
-import { existsSync, readdirSync, unlinkSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, unlinkSync } from "node:fs";
 import type { Server, Socket } from "node:net";
 import { guarded } from "../../foreign-data.js";
 import type { Push } from "../../rules/ledger-command.js";
@@ -206,9 +206,12 @@ export class WakePost {
     }
   }
 
+  /** Connections to a file that is no socket are refused, too: such a file is not ours. */
   #remove(client: string): void {
+    if (!this.#paths.isVisible) return;
+    const path = this.#paths.of(client);
     try {
-      if (this.#paths.isVisible) unlinkSync(this.#paths.of(client));
+      if (lstatSync(path).isSocket()) unlinkSync(path);
     } catch {
       // Somebody else was faster.
     }

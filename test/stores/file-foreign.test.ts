@@ -1,0 +1,281 @@
+/** Files that are not lock files, or are not all of one: what they hold is left as it is. */
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Holdfast, StoreError } from "../../src/index.js";
+import { fileStore } from "../../src/stores/file/index.js";
+import { openSqlite } from "../../src/stores/file/sqlite.js";
+import { startProcess } from "../faults/process.js";
+import { waitUntil } from "../servers/wait-until.js";
+
+const isRoot = process.getuid?.() === 0;
+const DIST = new URL("../../dist/index.js", import.meta.url).href;
+const FILE = new URL("../../dist/stores/file/index.js", import.meta.url).href;
+
+let folder: string;
+let path: string;
+const opened: Holdfast[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "holdfast-foreign-"));
+  path = join(folder, "locks.db");
+});
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((locks) => locks.close()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function open(at: string = path): Holdfast {
+  const locks = new Holdfast(fileStore({ path: at }));
+  opened.push(locks);
+  return locks;
+}
+
+async function useOnce(at: string = path): Promise<bigint> {
+  const locks = open(at);
+  const { token } = await locks.mutex("x").acquire();
+  await locks.close();
+  return token;
+}
+
+/** A database as another program makes it. */
+function makeForeign(sql: string, at: string = path): void {
+  const database = openSqlite(at);
+  database.exec(sql);
+  database.close();
+}
+
+function contents(): Record<string, string> {
+  const names = readdirSync(folder).sort();
+  return Object.fromEntries(
+    names.map((name) => [name, readFileSync(join(folder, name)).toString("base64")]),
+  );
+}
+
+async function expectRefused(words: RegExp, at: string = path): Promise<void> {
+  const error = await open(at)
+    .mutex("x")
+    .acquire()
+    .then(
+      () => undefined,
+      (reason: unknown) => reason as StoreError,
+    );
+  expect(error).toBeInstanceOf(StoreError);
+  expect(error?.message).toMatch(words);
+  expect(error?.message).toContain(at);
+  expect(error?.retryable).toBe(false);
+}
+
+const TABLE = "CREATE TABLE orders (id); INSERT INTO orders VALUES (1);";
+
+describe("a database of another program is refused, and nothing is changed", () => {
+  it.each([
+    ["without any number of its own", TABLE],
+    ["with a WAL", `PRAGMA journal_mode = WAL; ${TABLE}`],
+    ["with our version", `${TABLE} PRAGMA user_version = 1`],
+    ["with an id of its own", `${TABLE} PRAGMA application_id = 77`],
+    ["without tables", "PRAGMA user_version = 1"],
+    ["with tables of our names", "CREATE TABLE machine (a); CREATE TABLE space (b)"],
+  ])("%s", async (_, sql) => {
+    makeForeign(sql);
+    const before = contents();
+    await expectRefused(/SQLite database of another program/);
+    expect(contents()).toEqual(before);
+  });
+
+  it("also with a WAL that is not written back yet", async () => {
+    const other = join(folder, "other.db");
+    const database = openSqlite(other);
+    database.exec(`PRAGMA journal_mode = WAL; ${TABLE}`);
+    for (const end of ["", "-wal"]) writeFileSync(path + end, readFileSync(other + end));
+    database.close();
+    rmSync(other);
+    const before = contents();
+    await expectRefused(/SQLite database of another program/);
+    expect(contents()).toEqual(before);
+  });
+
+  it("also when it takes the place of a lock file that is in use", async () => {
+    const locks = open();
+    const lease = await locks.mutex("x").acquire({ ttlMs: 900 });
+    const other = join(folder, "other.db");
+    makeForeign(`PRAGMA journal_mode = WAL; ${TABLE}`, other);
+    const bytes = readFileSync(other);
+    renameSync(other, path);
+    writeFileSync(`${path}-wal.new`, "of another program");
+    renameSync(`${path}-wal.new`, `${path}-wal`);
+    await waitUntil(() => lease.state === "lost", { what: "the loss" });
+    await expectRefused(/SQLite database of another program/);
+    expect(readFileSync(path).equals(bytes)).toBe(true);
+    expect(readFileSync(`${path}-wal`, "utf8")).toBe("of another program");
+  });
+});
+
+describe("what is no database is refused, and nothing is changed", () => {
+  it.each([
+    ["a text", "no database ".repeat(1_000)],
+    ["a short text", "x"],
+  ])("%s", async (_, text) => {
+    writeFileSync(path, text);
+    const before = contents();
+    await expectRefused(/no SQLite database/);
+    expect(contents()).toEqual(before);
+  });
+
+  it("a folder", async () => {
+    mkdirSync(path);
+    await expectRefused(/is a folder/);
+    expect(readdirSync(path)).toEqual([]);
+  });
+
+  it("a pipe", async () => {
+    expect(spawnSync("mkfifo", [path]).status).toBe(0);
+    await expectRefused(/no regular file/);
+    expect(readdirSync(folder)).toEqual(["locks.db"]);
+  });
+
+  it("a symbolic link that leads nowhere", async () => {
+    symlinkSync(join(folder, "missing.db"), path);
+    await expectRefused(/symbolic link to a file that is not there/);
+    expect(readdirSync(folder)).toEqual(["locks.db"]);
+  });
+
+  it("a file without permission", (context) => {
+    writeFileSync(path, "secret");
+    chmodSync(path, 0);
+    const user = isRoot ? 12_345 : undefined;
+    if (user !== undefined) for (const one of [folder, path]) chownSync(one, user, user);
+    const script = `
+      import { Holdfast } from ${JSON.stringify(DIST)};
+      import { fileStore } from ${JSON.stringify(FILE)};
+      const locks = new Holdfast(fileStore({ path: ${JSON.stringify(path)} }));
+      await locks.mutex("x").acquire().catch((error) => console.log(error.code, error.message));`;
+    const ran = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+      encoding: "utf8",
+      ...(user === undefined ? {} : { uid: user, gid: user }),
+    });
+    if (/ERR_MODULE_NOT_FOUND|EACCES/.test(ran.stderr)) {
+      return context.skip("another user cannot read this project");
+    }
+    expect(ran.stdout).toMatch(/^HF_STORE .*locks\.db.*permission/);
+    expect(readdirSync(folder)).toEqual(["locks.db"]);
+    chmodSync(path, 0o600);
+    expect(readFileSync(path, "utf8")).toBe("secret");
+  });
+});
+
+describe("a lock file", () => {
+  const idOf = (): unknown => {
+    const database = openSqlite(path);
+    const row = database.get("PRAGMA application_id", []);
+    database.close();
+    return row?.[0];
+  };
+
+  it("is made of an empty file", async () => {
+    writeFileSync(path, "");
+    await useOnce();
+    expect(idOf()).toBe(0x48464c4b);
+  });
+
+  it("of before they were marked is taken, and marked", async () => {
+    const token = await useOnce();
+    makeForeign("PRAGMA application_id = 0");
+    expect(idOf()).toBe(0);
+    expect(await useOnce()).toBeGreaterThan(token);
+    expect(idOf()).toBe(0x48464c4b);
+  });
+
+  it("has its mark in its first page, whatever is in its WAL", async () => {
+    await open().mutex("x").acquire();
+    expect(readFileSync(path).readUInt32BE(68)).toBe(0x48464c4b);
+  });
+
+  it("is one file by whichever link it is reached", async () => {
+    mkdirSync(join(folder, "links"));
+    const link = join(folder, "links", "other-name.db");
+    symlinkSync(path, link);
+    const lease = await open().mutex("x").acquire();
+    expect(await open(link).mutex("x").tryAcquire()).toBe(null);
+    const waiting = open(link).mutex("x").acquire();
+    const startMs = performance.now();
+    await lease.release();
+    await (await waiting).release();
+    expect(performance.now() - startMs).toBeLessThan(1_000);
+    expect(readdirSync(join(folder, "links"))).toEqual(["other-name.db"]);
+  });
+
+  it("is made by one of many processes that come at the same time", async () => {
+    const script = `
+      import { Holdfast } from ${JSON.stringify(DIST)};
+      import { fileStore } from ${JSON.stringify(FILE)};
+      const locks = new Holdfast(fileStore({ path: ${JSON.stringify(path)} }));
+      process.on("message", async () => {
+        const tokens = [];
+        for (let turn = 0; turn < 20; turn += 1) {
+          await locks.mutex("x").run((lease) => void tokens.push(String(lease.token)));
+        }
+        await locks.close();
+        process.send(tokens, () => process.exit());
+      });
+      process.send("ready");`;
+    const file = join(folder, "contender.mjs");
+    writeFileSync(file, script);
+    const contenders = Array.from({ length: 6 }, () => startProcess(pathToFileURL(file)));
+    await Promise.all(contenders.map((one) => one.receive()));
+    await Promise.all(contenders.map((one) => one.send({})));
+    const tokens = (await Promise.all(contenders.map((one) => one.receive()))) as string[][];
+    expect(new Set(tokens.flat()).size).toBe(120);
+    await Promise.all(contenders.map((one) => one[Symbol.asyncDispose]()));
+  });
+});
+
+describe("beside the lock file", () => {
+  it("a WAL of a file that is gone is moved aside, not deleted", async () => {
+    writeFileSync(`${path}-wal`, "what another program wrote");
+    await useOnce();
+    const left = readdirSync(folder).filter((name) => name.startsWith("locks.db-wal.left-"));
+    expect(left).toHaveLength(1);
+    const text = readFileSync(join(folder, left[0] ?? ""), "utf8");
+    expect(text).toBe("what another program wrote");
+  });
+
+  it("a folder in the way of the one that is made for a moment is kept", async () => {
+    const guard = `${path}-clearing`;
+    mkdirSync(guard);
+    writeFileSync(join(guard, "kept"), "kept");
+    spawnSync("touch", ["-d", "2 minutes ago", guard]);
+    await expectRefused(/locks\.db-clearing/);
+    expect(readFileSync(join(guard, "kept"), "utf8")).toBe("kept");
+  });
+
+  it("a file among the sockets is kept", async () => {
+    const wake = `${path}-wake`;
+    mkdirSync(wake, { mode: 0o700 });
+    writeFileSync(join(wake, "kept"), "kept");
+    const dead = join(wake, "dead");
+    const listen =
+      "require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 9))";
+    spawnSync(process.execPath, ["-e", listen, dead]);
+    const locks = open();
+    await locks.mutex("x").acquire();
+    await waitUntil(() => !readdirSync(wake).includes("dead"), { what: "it has swept" });
+    await locks.close();
+    expect(readdirSync(wake)).toEqual(["kept"]);
+  });
+});
