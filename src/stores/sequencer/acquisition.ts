@@ -8,7 +8,9 @@
  */
 import { StoreError } from "../../errors.js";
 import type { Busy, Claim, HolderView, Wait } from "../../store.js";
+import type { Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
+import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js";
 import type { Line, Waiter } from "./line.js";
 import type { Leaving, Listing, Mark, OwnEntry, Place } from "./sequencer.js";
 import { SequencerGrant } from "./sequencer-grant.js";
@@ -21,6 +23,7 @@ export type Outcome = SequencerGrant | Busy | { readonly type: "again"; readonly
 
 export interface Surroundings {
   readonly port: Port;
+  readonly limits: Limits;
   line(place: Place): Line;
   /** The same as `session`, where that needs no asking. */
   readySession(claim: Claim): Session | null;
@@ -39,13 +42,17 @@ const RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
 const OLD_PART = 20;
 
-export class Acquisition implements Waiter {
+export class Acquisition implements Waiter, SilenceListener {
+  readonly touchMs: number = LONGEST_RETRY_MS;
   readonly #claim: Claim;
   readonly #wait: Wait | null;
   readonly #around: Surroundings;
   #session: Session | null = null;
   #entry: OwnEntry | null = null;
   #line: Line | null = null;
+  /** Runs while a question to the store has no answer. */
+  #silence: SilenceLimit | null = null;
+  #lastError: unknown;
   #isSettled = false;
   #resolve: (outcome: Outcome) => void = () => {};
   #reject: (error: unknown) => void = () => {};
@@ -67,10 +74,6 @@ export class Acquisition implements Waiter {
 
   get session(): Session | null {
     return this.#session;
-  }
-
-  get storeTimeoutMs(): number {
-    return this.#claim.storeTimeoutMs;
   }
 
   run(): Promise<Outcome> {
@@ -105,28 +108,52 @@ export class Acquisition implements Waiter {
     this.#fail(error);
   }
 
+  onUnanswered(sentMs: number, error: unknown): void {
+    this.#lastError = error;
+    this.#startSilence(sentMs);
+  }
+
+  onAnswered(): void {
+    this.#silence?.end();
+    this.#silence = null;
+  }
+
+  onSilence(): void {
+    const silentMs = Math.round(this.#claim.storeTimeoutMs);
+    const why = this.#lastError instanceof Error ? ` ${this.#lastError.message}` : "";
+    this.#fail(
+      new StoreError(`The store was silent for ${silentMs} ms.${why}`, {
+        outcome: "unknown",
+        cause: this.#lastError,
+      }),
+    );
+  }
+
   onSessionEnd(): void {
     this.#again(false);
   }
 
   async #enter(): Promise<void> {
-    const { clock } = this.#around.port;
-    const endMs = clock.nowMs() + this.#claim.storeTimeoutMs;
-    let lastError: unknown;
+    const { clock, timers } = this.#around.port;
+    this.#startSilence(clock.nowMs());
     for (let failures = 0; !this.#isSettled; ) {
-      const restMs = endMs - clock.nowMs();
-      // What went wrong says more than a last try that has no time left.
-      if (failures > 0 && restMs <= 0) return this.#fail(lastError);
       try {
-        if (await this.#tryEnter(Math.min(CALL_MS, restMs))) return;
+        if (await this.#tryEnter(CALL_MS)) return;
       } catch (error) {
         failures += 1;
-        lastError = error;
+        this.#lastError = error;
         if (isFinal(error)) return this.#fail(error);
-        const pauseMs = Math.min(RETRY_MS * failures, LONGEST_RETRY_MS, endMs - clock.nowMs());
-        await new Promise<void>((go) => this.#around.port.timers.after(pauseMs, go, true));
+        const pauseMs = Math.min(RETRY_MS * failures, LONGEST_RETRY_MS);
+        await new Promise<void>((go) => timers.after(pauseMs, go, true));
       }
     }
+  }
+
+  #startSilence(sinceMs: number): void {
+    if (this.#isSettled) return;
+    const { port, limits } = this.#around;
+    const { storeTimeoutMs } = this.#claim;
+    this.#silence ??= new SilenceLimit(port, limits, storeTimeoutMs, sinceMs, this);
   }
 
   /** True when nothing is left to ask. */
@@ -150,6 +177,7 @@ export class Acquisition implements Waiter {
       entering = await session.link.enter(entry, false, limitMs);
     }
     if (this.#isSettled) return true;
+    this.onAnswered();
     if (entering.type === "gone") {
       session.endedByStore();
       this.#again(false);
@@ -186,6 +214,7 @@ export class Acquisition implements Waiter {
     if (session.isOver) return this.#again(false);
     if (this.#around.port.clock.exactMs() >= session.deadlineMs) return this.#again(true);
     this.#isSettled = true;
+    this.onAnswered();
     session.hand();
     const grant = new SequencerGrant(entry, session);
     this.#around.onSettled(this, grant);
@@ -239,6 +268,7 @@ export class Acquisition implements Waiter {
 
   #settle(): void {
     this.#isSettled = true;
+    this.onAnswered();
     this.#line?.remove(this);
     this.#around.onSettled(this, null);
   }

@@ -44,11 +44,12 @@ class Scene {
     };
     const waiter: Waiter = {
       entry,
-      storeTimeoutMs: 10_000,
       onTurn: over("holds"),
       onMissing: over("missing"),
       onMark: over("done"),
       onFailure: over("fails"),
+      onUnanswered: () => {},
+      onAnswered: () => {},
     };
     this.line.add(waiter, listing);
     return waiter;

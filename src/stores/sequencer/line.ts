@@ -25,13 +25,16 @@ import { holderCount, obstacleOf } from "./standing.js";
 /** Whoever waits in a line. */
 export interface Waiter {
   readonly entry: OwnEntry;
-  readonly storeTimeoutMs: number;
   /** It holds, as the line shows; `index` is its place there. */
   onTurn(listing: Listing, index: number): void;
   /** Its entry is gone. */
   onMissing(): void;
   onMark(mark: Mark): void;
+  /** To ask again would not help. */
   onFailure(error: unknown): void;
+  /** The store did not answer a question that was sent then; it is asked again. */
+  onUnanswered(sentMs: number, error: unknown): void;
+  onAnswered(): void;
 }
 
 export interface LineDuties {
@@ -78,7 +81,6 @@ export class Line {
   #seenAt = 0n;
   #isLooking = false;
   #failures = 0;
-  #silentSinceMs = 0;
 
   constructor(place: Place, duties: LineDuties) {
     this.place = place;
@@ -156,6 +158,7 @@ export class Line {
       const listing = await sequencer.list(this.place, "plain", CALL_MS, since);
       this.#isLooking = false;
       this.#failures = 0;
+      for (const waiter of this.#waiters) waiter.onAnswered();
       const isBehind = listing.at < this.#heardAt || listing.at < this.#seenAt;
       this.#heardAt = 0n;
       // Asked for the present, the store answered with the past: it has lost its data.
@@ -168,18 +171,17 @@ export class Line {
       else if (this.#waiters.length > 0) this.#arm();
     } catch (error) {
       this.#isLooking = false;
-      if (this.#failures === 0) this.#silentSinceMs = sentMs;
       this.#failures += 1;
-      this.#endure(error);
+      this.#endure(sentMs, error);
     }
   }
 
   /** Each waiter bears the silence of the store for as long as it was told to. */
-  #endure(error: unknown): void {
+  #endure(sentMs: number, error: unknown): void {
     const isFinal = error instanceof StoreError && !error.retryable;
-    const silentMs = this.#duties.port.clock.nowMs() - this.#silentSinceMs;
     for (const waiter of [...this.#waiters]) {
-      if (isFinal || silentMs >= waiter.storeTimeoutMs) waiter.onFailure(error);
+      if (isFinal) waiter.onFailure(error);
+      else waiter.onUnanswered(sentMs, error);
     }
     if (this.#waiters.length > 0) {
       this.#arm(Math.min(RETRY_MS * this.#failures, LONGEST_RETRY_MS));

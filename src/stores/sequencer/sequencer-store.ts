@@ -23,6 +23,7 @@ import type {
   Traits,
   Wait,
 } from "../../store.js";
+import { Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import { Acquisition, type Surroundings } from "./acquisition.js";
@@ -56,6 +57,7 @@ export class SequencerStore implements Store {
   readonly #custody: Custody;
   readonly #lines = new Map<string, Line>();
   readonly #withdrawals: Withdrawals;
+  readonly #limits: Limits;
   #isClosed = false;
 
   constructor(sequencer: Sequencer) {
@@ -63,6 +65,7 @@ export class SequencerStore implements Store {
     this.traits = sequencer.traits;
     this.port = sequencer.port;
     this.#sequencer = sequencer;
+    this.#limits = new Limits(this.port);
     this.#custody = new Custody(sequencer);
     this.#withdrawals = new Withdrawals(this.port, ({ space, name }) =>
       this.#lines.get(keyOf(space, name)),
@@ -72,6 +75,7 @@ export class SequencerStore implements Store {
     });
     this.#around = {
       port: this.port,
+      limits: this.#limits,
       line: (place) => this.#line(place),
       readySession: (claim) => this.#sessions.ready(claim),
       session: (claim, limitMs) => this.#sessions.for(claim, limitMs),
@@ -175,6 +179,7 @@ export class SequencerStore implements Store {
     for (const acquisition of [...this.#acquisitions]) acquisition.giveUp();
     await within(this.port.timers, CLOSE_MS, this.#withdrawals.settled()).catch(() => {});
     this.#custody.close();
+    this.#limits.stop();
     for (const line of [...this.#lines.values()]) line.close();
     // Whatever was not released by now was detached: it goes on elsewhere.
     await this.#sessions.close((session) => session.isAlone && session.entries.size > 0);

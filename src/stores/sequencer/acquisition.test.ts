@@ -1,0 +1,143 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { claimOf } from "../../../test/fixtures/ledger-server.js";
+import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { StoreError } from "../../errors.js";
+import { NO_LIMIT } from "../../rules/fits.js";
+import type { Busy, Claim, Grant, Traits, Wait } from "../../store.js";
+import { within } from "../../time/timers.js";
+import type { Entering, Entry, Listing, OwnEntry, Sequencer, SessionLink } from "./sequencer.js";
+import { SequencerStore } from "./sequencer-store.js";
+
+const TTL_MS = 60_000;
+const PATIENT: Wait = {
+  untilMs: Number.POSITIVE_INFINITY,
+  ended: false,
+  onEnd: () => {},
+  report: () => {},
+};
+
+let port: ManualPort;
+let isSilent: boolean;
+/** What stands in the way of the one who waits. */
+let isHeld: boolean;
+
+beforeEach(() => {
+  port = new ManualPort();
+  isSilent = false;
+  isHeld = true;
+});
+
+/** Answers at once or not at all; every call ends within its limit, as those of a client do. */
+function ask<T>(answer: () => T, limitMs: number): Promise<T> {
+  const answered = isSilent ? new Promise<T>(() => {}) : Promise.resolve().then(answer);
+  return within(port.timers, limitMs, answered).catch((cause: Error) => {
+    throw new StoreError(`etcd: ${cause.message}`, { outcome: "unknown", cause });
+  });
+}
+
+function entry(id: string, order: bigint): Entry {
+  const request = { mode: "exclusive", weight: 1, limit: NO_LIMIT } as const;
+  return { ...request, id, order, session: "s", text: null };
+}
+
+function line(): Listing {
+  const ahead = isHeld ? [entry("other", 1n)] : [];
+  return { at: 3n, entries: [...ahead, entry("own", 2n)], mark: null };
+}
+
+function openStore(): SequencerStore {
+  const link = {
+    id: "s",
+    makeEntry: (claim: Claim): OwnEntry => ({
+      place: claim,
+      claim,
+      id: "own",
+      text: "",
+      order: 0n,
+      isDoubtful: false,
+      isWithdrawn: false,
+    }),
+    forget: () => {},
+    enter: (own: OwnEntry, _ifAlone: boolean, limitMs: number) =>
+      ask((): Entering => {
+        own.order = 2n;
+        return { type: "entered", listing: line() };
+      }, limitMs),
+    leave: () => Promise.resolve({ wasThere: true, listing: null }),
+    prove: (_: unknown, limitMs: number) =>
+      ask(() => ({ type: "proven", ttlMs: TTL_MS, missing: new Set(), at: 3n }), limitMs),
+    end: async () => {},
+    onSpoiled: () => {},
+  } as unknown as SessionLink;
+  return new SequencerStore({
+    name: "etcd",
+    traits: {} as Traits,
+    port,
+    openSession: (_: number, limitMs: number) => ask(() => link, limitMs),
+    list: (_place: unknown, _look: unknown, limitMs: number) => ask(line, limitMs),
+    watch: () => ({ close: () => {} }),
+    close: async () => {},
+  } as unknown as Sequencer);
+}
+
+/** What became of an acquire, as soon as that is known. */
+function acquire(claim: Partial<Claim> = {}): { outcome: Grant | Busy | Error | null } {
+  const seen: { outcome: Grant | Busy | Error | null } = { outcome: null };
+  const asked = openStore().acquire(claimOf("o", { ttlMs: TTL_MS, ...claim }), PATIENT);
+  asked.then(
+    (outcome) => (seen.outcome = outcome),
+    (error) => (seen.outcome = error),
+  );
+  return seen;
+}
+
+describe("a silent store", () => {
+  it("is endured for storeTimeoutMs, and the error says why", async () => {
+    isSilent = true;
+    const seen = acquire({ storeTimeoutMs: 4_000 });
+    await port.advance(3_990);
+    expect(seen.outcome).toBe(null);
+    await port.advance(20);
+    expect(seen.outcome).toBeInstanceOf(StoreError);
+    const { message } = seen.outcome as unknown as Error;
+    expect(message).toBe("The store was silent for 4000 ms. etcd: No answer within 1500 ms.");
+  });
+
+  it("is endured for storeTimeoutMs while waiting, counted from the first lost look", async () => {
+    const seen = acquire({ storeTimeoutMs: 4_000 });
+    await port.advance(10_000);
+    isSilent = true;
+    await port.advance(3_900);
+    expect(seen.outcome).toBe(null);
+    await port.advance(4_000);
+    expect(seen.outcome).toBeInstanceOf(StoreError);
+  });
+});
+
+describe("a process that was stopped for longer than storeTimeoutMs", () => {
+  it("goes on waiting: it was not the store that was silent", async () => {
+    const seen = acquire({ storeTimeoutMs: 4_000 });
+    await port.advance(10);
+    // It is stopped while a look is under way.
+    isSilent = true;
+    await port.advance(4_000);
+    port.block(30_000);
+    isSilent = false;
+    await port.advance(10_000);
+    expect(seen.outcome).toBe(null);
+    isHeld = false;
+    await port.advance(4_000);
+    expect(seen.outcome).toMatchObject({ type: "granted", token: 2n });
+  });
+
+  it("goes on with its first request", async () => {
+    isSilent = true;
+    const seen = acquire({ storeTimeoutMs: 4_000 });
+    isHeld = false;
+    await port.advance(500);
+    port.block(30_000);
+    isSilent = false;
+    await port.advance(2_000);
+    expect(seen.outcome).toMatchObject({ type: "granted", token: 2n });
+  });
+});
