@@ -72,7 +72,36 @@ describe("a server that insists on certificates", () => {
   });
 
   it("says which file cannot be read", async () => {
-    await assert.rejects(connect(url({ ca: "/nowhere/ca.pem" })), /nowhere/);
+    for (const name of ["ca", "cert", "key"]) {
+      const files = { ca: authority.ca, ...client, [name]: "/nowhere/x.pem" };
+      await assert.rejects(connect(url(files)), {
+        code: "HF_INVALID_OPTION",
+        option: name,
+        value: "/nowhere/x.pem",
+        rule: "must be the path of a file to read (ENOENT)",
+      });
+    }
+  });
+
+  it("says which files cannot be used", async () => {
+    const refused = (parameters: Record<string, string>, message: RegExp): Promise<void> =>
+      assert.rejects(connect(url(parameters)), { code: "HF_INVALID_OPTION", message });
+    await refused({ ca: authority.ca, cert: client.cert }, /cert and key, or neither/);
+    await refused({ ca: authority.ca, cert: client.key, key: client.cert }, /PEM files that fit/);
+    const plain = `etcd://127.0.0.1:${server.tlsPort}?ca=${authority.ca}`;
+    await assert.rejects(connect(plain), { message: /"ca".*TLS only/ });
+  });
+
+  it("is not reached without TLS, and the error says where, why and what to do", async () => {
+    const address = `127.0.0.1:${server.tlsPort}`;
+    const locks = await connect(`etcd://${address}`, { storeTimeoutMs: 1_000 });
+    await assert.rejects(locks.mutex("m").acquire(), (error: Error) => {
+      assert.match(error.message, /^Lock "m": The store was silent for 1000 ms\. etcd at /);
+      assert.ok(error.message.includes(`${address}: no connection (`), error.message);
+      assert.match(error.message, /expect TLS\? Then the URL begins with etcds:\.$/);
+      return true;
+    });
+    await locks.close();
   });
 });
 

@@ -7,7 +7,7 @@
  * a request again by themselves: each sending is counted, because a copy that was sent before the
  * one answered may arrive after it.
  */
-import { StoreError } from "../../errors.js";
+import type { StoreError } from "../../errors.js";
 import { Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
@@ -22,21 +22,20 @@ import type {
   TxnReply,
   TxnRequest,
 } from "./etcd-client.js";
+import { etcdError, isLeaseThere } from "./etcd-failure.js";
 import { type Sendings, TimedCall } from "./timed-call.js";
-
-/** Refused by etcd itself, and it will be refused again. */
-const FINAL = /database space exceeded|permission denied|user name is empty|authentication failed/;
-/** Refused by etcd itself, before anything was changed. */
-const REFUSED = /lease not found|invalid auth token|too many (requests|operations)|duplicate key/;
 
 export class EtcdCalls {
   readonly #client: EtcdClient;
   readonly #port: Port;
   readonly #limits: Limits;
+  readonly #hosts: string;
 
-  constructor(client: EtcdClient, port: Port) {
+  /** `hosts`: where etcd is, for messages; "" where nobody knows. */
+  constructor(client: EtcdClient, port: Port, hosts: string) {
     this.#client = client;
     this.#port = port;
+    this.#hosts = hosts;
     this.#limits = new Limits(port);
   }
 
@@ -61,7 +60,7 @@ export class EtcdCalls {
       await this.#call(limitMs, (options) => leaseClient.leaseGrant(request, options));
     } catch (error) {
       // The id is ours alone: an earlier sending of this very request made it.
-      if (!causeText(error).includes("lease already exists")) throw error;
+      if (!isLeaseThere(error)) throw error;
     }
   }
 
@@ -99,7 +98,7 @@ export class EtcdCalls {
     try {
       return await within(this.#port.timers, limitMs, replied);
     } catch (error) {
-      throw storeError(error);
+      throw this.#error(error);
     } finally {
       isOver = true;
       if (stream) hangUp(stream);
@@ -111,6 +110,10 @@ export class EtcdCalls {
     this.#limits.stop();
   }
 
+  #error(cause: unknown): StoreError {
+    return etcdError(cause, this.#hosts);
+  }
+
   #call<T>(
     limitMs: number,
     send: (options: CallOptions) => Promise<T>,
@@ -118,7 +121,7 @@ export class EtcdCalls {
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       const call = new TimedCall(limitMs, this.#port.clock.nowMs(), sendings, (error) =>
-        reject(storeError(error)),
+        reject(this.#error(error)),
       );
       this.#limits.add(call);
       send(call.options).then(
@@ -128,7 +131,7 @@ export class EtcdCalls {
         },
         (error) => {
           this.#limits.remove(call);
-          reject(storeError(error));
+          reject(this.#error(error));
         },
       );
     });
@@ -139,25 +142,4 @@ export class EtcdCalls {
 export function hangUp(stream: EtcdStream<never, never> | EtcdStream<never, unknown>): void {
   stream.end();
   stream.cancel();
-}
-
-/** The session that the request relied on is over. */
-export function isLeaseGone(error: unknown): boolean {
-  return causeText(error).includes("lease not found");
-}
-
-export function isOutOfSpace(error: unknown): boolean {
-  return causeText(error).includes("database space exceeded");
-}
-
-function storeError(cause: unknown): StoreError {
-  const text = cause instanceof Error ? cause.message : String(cause);
-  const isFinal = FINAL.test(text);
-  const outcome = isFinal || REFUSED.test(text) ? "not_applied" : "unknown";
-  return new StoreError(`etcd: ${text}`, { outcome, retryable: !isFinal, cause });
-}
-
-function causeText(error: unknown): string {
-  const cause = error instanceof StoreError ? error.cause : error;
-  return cause instanceof Error ? cause.message : "";
 }

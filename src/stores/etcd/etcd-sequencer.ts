@@ -30,6 +30,13 @@ const TRAITS: Traits = {
   minTtlMs: 2_000,
 };
 
+export interface EtcdSequencerOptions {
+  readonly namespace: string;
+  /** Where etcd is, for messages; "" where nobody knows. */
+  readonly hosts: string;
+  readonly closeClient: () => void;
+}
+
 export class EtcdSequencer implements Sequencer {
   readonly name = "etcd";
   readonly traits: Traits = TRAITS;
@@ -40,9 +47,10 @@ export class EtcdSequencer implements Sequencer {
   readonly #watches: EtcdWatches;
   readonly #closeClient: () => void;
 
-  constructor(client: EtcdClient, namespace: string, port: Port, closeClient: () => void) {
+  constructor(client: EtcdClient, options: EtcdSequencerOptions, port: Port) {
+    const { namespace, hosts, closeClient } = options;
     this.port = port;
-    this.#calls = new EtcdCalls(client, port);
+    this.#calls = new EtcdCalls(client, port, hosts);
     this.#keys = new EtcdKeys(namespace);
     this.#tools = { calls: this.#calls, keys: this.#keys, port };
     this.#watches = new EtcdWatches(client, port);

@@ -22,9 +22,10 @@ import type { Entering, Leaving, OwnEntry, Proof, SessionLink } from "../sequenc
 import { readText } from "../sequencer/views.js";
 import { EntryNumbers, nameOf } from "./entry-numbers.js";
 import { EtcdBatch } from "./etcd-batch.js";
-import { type EtcdCalls, isLeaseGone, isOutOfSpace } from "./etcd-calls.js";
+import type { EtcdCalls } from "./etcd-calls.js";
 import type { Compare, RequestOp, TxnReply } from "./etcd-client.js";
 import { EtcdEntry } from "./etcd-entry.js";
+import { isLeaseGone, isOutOfSpace } from "./etcd-failure.js";
 import { type EtcdKeys, entryId, leaseNumber } from "./etcd-keys.js";
 
 /** etcd takes 128 operations in one transaction, unless told otherwise. */

@@ -30,9 +30,11 @@ export function makeEtcdStore(
   client: EtcdClient,
   namespace: string,
   closeClient: () => void,
+  hosts = "",
 ): Store {
   if (typeof namespace !== "string" || /\p{Surrogate}/u.test(namespace)) {
     throw new InvalidOptionError("namespace", namespace, "must be a well-formed string");
   }
-  return new SequencerStore(new EtcdSequencer(client, namespace, networkPort(), closeClient));
+  const options = { namespace, hosts, closeClient };
+  return new SequencerStore(new EtcdSequencer(client, options, networkPort()));
 }

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { InvalidOptionError, UnsupportedError } from "../../errors.js";
 import type { Store } from "../../store.js";
 import type { EtcdClient } from "./etcd-client.js";
@@ -10,7 +11,8 @@ const PING_ANSWER_MS = 5_000;
 const LONGEST_RECONNECT_MS = 1_000;
 const DEFAULT_PORT = 2379;
 
-const PARAMETERS = ["host", "namespace", "ca", "cert", "key"];
+const FILES = ["ca", "cert", "key"];
+const PARAMETERS = ["host", "namespace", ...FILES];
 
 /** Lets everything through: the store itself decides what to repeat, and where to wait. */
 const plain = { execute: async <T>(call: () => T): Promise<Awaited<T>> => await call() };
@@ -21,7 +23,8 @@ const plain = { execute: async <T>(call: () => T): Promise<Awaited<T>> => await 
  */
 export async function openEtcdStore(url: URL): Promise<Store> {
   const client = await openEtcdClient(url);
-  return makeEtcdStore(client, url.searchParams.get("namespace") ?? "", () => client.close());
+  const namespace = url.searchParams.get("namespace") ?? "";
+  return makeEtcdStore(client, namespace, () => client.close(), addressesOf(url).join(", "));
 }
 
 /** The client of a URL, tuned so that failures are seen by the store, and soon. */
@@ -33,14 +36,12 @@ export async function openEtcdClient(url: URL): Promise<EtcdClient & { close(): 
     }
   }
   const isSecure = url.protocol === "etcds:";
-  const hosts = [url.host, ...searchParams.getAll("host")].map((host) => {
-    const address = /:\d+$/.test(host) ? host : `${host || "127.0.0.1"}:${DEFAULT_PORT}`;
-    return `${isSecure ? "https" : "http"}://${address}`;
-  });
+  const hosts = addressesOf(url).map((address) => `${isSecure ? "https" : "http"}://${address}`);
+  const credentials = await readFiles(searchParams, isSecure);
   const { Etcd3 } = await loadClient();
   return new Etcd3({
     hosts,
-    ...(isSecure && searchParams.has("ca") ? { credentials: await readFiles(searchParams) } : {}),
+    ...(credentials ? { credentials } : {}),
     ...(username ? { auth: { username: decode(username), password: decode(password) } } : {}),
     faultHandling: { host: () => plain, global: plain },
     grpcOptions: {
@@ -52,15 +53,45 @@ export async function openEtcdClient(url: URL): Promise<EtcdClient & { close(): 
   });
 }
 
-async function readFiles(parameters: URLSearchParams): Promise<object> {
-  const read = (name: string): Promise<Buffer> | undefined => {
-    const path = parameters.get(name);
-    return path === null ? undefined : readFile(path);
-  };
-  const [rootCertificate, certChain, privateKey] = await Promise.all(
-    ["ca", "cert", "key"].map(read),
+function addressesOf({ host, searchParams }: URL): string[] {
+  return [host, ...searchParams.getAll("host")].map((text) =>
+    /:\d+$/.test(text) ? text : `${text || "127.0.0.1"}:${DEFAULT_PORT}`,
   );
+}
+
+/** Null where none is named. */
+async function readFiles(parameters: URLSearchParams, isSecure: boolean): Promise<object | null> {
+  const given = FILES.filter((name) => parameters.has(name));
+  if (given.length === 0) return null;
+  if (!isSecure) throw new InvalidOptionError("url", given[0], "is for connections with TLS only");
+  if (given.includes("cert") !== given.includes("key")) {
+    throw new InvalidOptionError("url", given, "must have cert and key, or neither");
+  }
+  const [rootCertificate, certChain, privateKey] = await Promise.all(
+    FILES.map((name) => readPem(name, parameters.get(name))),
+  );
+  checkPem(given, { ca: rootCertificate, cert: certChain, key: privateKey });
   return { rootCertificate, certChain, privateKey };
+}
+
+/** The client would throw an error of its own, much later. */
+function checkPem(given: readonly string[], files: SecureContextOptions): void {
+  try {
+    createSecureContext(files);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new InvalidOptionError("url", given, `must name PEM files that fit (${message})`);
+  }
+}
+
+async function readPem(name: string, path: string | null): Promise<Buffer | undefined> {
+  if (path === null) return undefined;
+  try {
+    return await readFile(path);
+  } catch (error) {
+    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    throw new InvalidOptionError(name, path, `must be the path of a file to read (${code})`);
+  }
 }
 
 interface EtcdModule {

@@ -1,0 +1,63 @@
+import { StoreError } from "../../errors.js";
+
+/** Refused by etcd itself, and it will be refused again. */
+const FINAL = /database space exceeded|permission denied|user name is empty|authentication failed/;
+/** Refused by etcd itself, before anything was changed. */
+const REFUSED = /lease not found|invalid auth token|too many (requests|operations)|duplicate key/;
+
+/** How the transport tells that it has no connection, and why. */
+const NO_CONNECTION = /No connection established\. Last error: (.*?)\.? Resolution note:/s;
+/** What an OpenSSL error says after the names of its parts. */
+const OPENSSL = /^[\dA-F]+:error:[\dA-F]+:[^:]*:[^:]*:([^:]*):.*$/s;
+
+/** `hosts` as far as they are known: "" for a client that was passed in. */
+export function etcdError(cause: unknown, hosts: string): StoreError {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  const isFinal = FINAL.test(text);
+  const outcome = isFinal || REFUSED.test(text) ? "not_applied" : "unknown";
+  const where = hosts === "" ? "etcd" : `etcd at ${hosts}`;
+  return new StoreError(`${where}: ${explain(text)}`, { outcome, retryable: !isFinal, cause });
+}
+
+function explain(text: string): string {
+  const [, found] = NO_CONNECTION.exec(text) ?? [];
+  if (found === undefined) return text.replace(/^\d+ [A-Z_]+: /, "");
+  const error = found
+    .replace(/^Error: /, "")
+    // The transport's own words carry the time.
+    .replace(/ \(\d{4}-\d\d-\d\dT[^)]*\)$/, "")
+    .replace(OPENSSL, "$1")
+    .trim();
+  if (error === "null") return "no connection.";
+  return `no connection (${error}).${advice(error)}`;
+}
+
+/** A server that expects TLS ends a plain connection without a word, and the other way round. */
+function advice(error: string): string {
+  if (error === "Failed to connect" || error === "Protocol error") {
+    return " Does the server expect TLS? Then the URL begins with etcds:.";
+  }
+  if (error === "wrong version number") {
+    return " Does the server expect no TLS? Then the URL begins with etcd:.";
+  }
+  return "";
+}
+
+/** The session that the request relied on is over. */
+export function isLeaseGone(error: unknown): boolean {
+  return causeText(error).includes("lease not found");
+}
+
+export function isOutOfSpace(error: unknown): boolean {
+  return causeText(error).includes("database space exceeded");
+}
+
+/** The id of a lease is taken. */
+export function isLeaseThere(error: unknown): boolean {
+  return causeText(error).includes("lease already exists");
+}
+
+function causeText(error: unknown): string {
+  const cause = error instanceof StoreError ? error.cause : error;
+  return cause instanceof Error ? cause.message : "";
+}
