@@ -226,6 +226,21 @@ export class UnsupportedError extends HoldfastError {
   override readonly code = "HF_UNSUPPORTED";
 }
 
+/** The call would wait for the `run` that it is made in, which waits for the call. */
+export class DeadlockError extends HoldfastError {
+  static override readonly brand: string = "DeadlockError";
+  override readonly code = "HF_WOULD_DEADLOCK";
+
+  constructor(isOuterReentrant: boolean, context: ErrorContext) {
+    const where = isOuterReentrant ? "this call" : "both calls";
+    super(
+      `Lock "${context.lockName}" is held by the run around this call, which would wait for ` +
+        `itself. Set reentrant: true for ${where}, or make the call after that run.`,
+      context,
+    );
+  }
+}
+
 /** Something was asked of a Holdfast that is closed. */
 export class ClosedError extends HoldfastError {
   static override readonly brand: string = "ClosedError";

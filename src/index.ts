@@ -3,6 +3,7 @@ export type { BlockedBy, ErrorContext, LossReason, NodeVote, Outcome } from "./e
 export {
   AcquireTimeoutError,
   ClosedError,
+  DeadlockError,
   HoldfastError,
   InvalidOptionError,
   LeaseLostError,

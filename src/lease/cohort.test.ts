@@ -14,6 +14,21 @@ beforeEach(() => {
   store = trial.store;
 });
 
+describe("those who wait for a turn", () => {
+  it("keep the process alive, and nothing else does", async () => {
+    const first = await trial.holdWith(10n);
+    expect(trial.port.keepsAlive).toBe(false);
+    const member = join();
+    await settled();
+    expect(trial.port.keepsAlive).toBe(true);
+    await first.lease.release();
+    await trial.grant(20n);
+    await settled();
+    expect(member.lease.state).toBe("held");
+    expect(trial.port.keepsAlive).toBe(false);
+  });
+});
+
 describe("turns", () => {
   it("are taken on one grant, first come first, each with the next token", async () => {
     const first = await trial.holdWith(10n);

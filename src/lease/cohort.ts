@@ -14,11 +14,14 @@ import type { Options } from "../options.js";
 import { events } from "../publish.js";
 import { Fifo, type Place } from "../rules/fifo.js";
 import type { Busy, Claim, Grant, HolderView, Meta, Store } from "../store.js";
+import type { Timer } from "../time/timers.js";
 import type { Target } from "./client.js";
 import type { Hold, Tenant } from "./hold.js";
 import type { Keeper } from "./keeper.js";
 import { HeldLease } from "./lease.js";
 import { WaitTime } from "./wait-time.js";
+
+const DAY_MS = 86_400_000;
 
 interface Member {
   readonly options: Options;
@@ -49,6 +52,8 @@ export class Cohort implements Tenant {
   #nextToken = 0n;
   /** The representative's wait, while one is asking. */
   #asking: WaitTime | null = null;
+  /** Keeps the process alive for those who wait for a turn: nothing in the store does. */
+  #stay: Timer | undefined;
 
   constructor(key: string, target: Target, options: Options, duties: CohortDuties) {
     this.#key = key;
@@ -84,6 +89,7 @@ export class Cohort implements Tenant {
       const place = this.#members.push({ options, wait, resolve, reject });
       wait?.onEnd(() => this.#leave(place));
       if (isIdle) this.#goOn();
+      this.#stayAlive();
     });
   }
 
@@ -105,6 +111,7 @@ export class Cohort implements Tenant {
     if (this.#hold) wait?.report(this.#ownView());
     else if (this.#asking) wait?.learnFrom(this.#asking);
     resolve(this.#busy());
+    this.#stayAlive();
     if (this.#members.size === 0) this.#asking?.end("withdrawn");
   }
 
@@ -163,6 +170,7 @@ export class Cohort implements Tenant {
       this.#endTurn(lease),
     );
     this.#lease = lease;
+    this.#stayAlive();
     if (member) member.resolve(lease);
     else void lease.release();
   }
@@ -192,7 +200,22 @@ export class Cohort implements Tenant {
     return released;
   }
 
+  #stayAlive(): void {
+    const isNeeded = this.#hold !== null && this.#members.size > 0;
+    if (!isNeeded) {
+      this.#stay?.cancel();
+      this.#stay = undefined;
+    } else {
+      const again = (): void => {
+        this.#stay = undefined;
+        this.#stayAlive();
+      };
+      this.#stay ??= this.#duties.store.port.timers.after(DAY_MS, again, true);
+    }
+  }
+
   #goOn(): void {
+    this.#stayAlive();
     // Whoever was told of a loss may have asked here already.
     if (this.#hold || this.#asking) return;
     if (this.#members.size > 0) this.#ask();

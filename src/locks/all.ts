@@ -8,8 +8,8 @@ import type { Lease } from "../lease/lease.js";
 import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
 import { compareNames } from "../rules/name.js";
 import { type Lock, StoreLock } from "./lock.js";
-import { openScopes } from "./reentry.js";
-import { type Releasable, runUnder } from "./run-under.js";
+import { runInScopes } from "./run-scopes.js";
+import type { Releasable } from "./run-under.js";
 
 /** Leases that live and end together. Tokens are per name: there is no single one. */
 export interface LeaseSet extends AsyncDisposable {
@@ -149,16 +149,10 @@ export class AllLock implements Lock<LeaseSet> {
   ): Promise<T> {
     const set = await this.#acquire(options);
     const merged = this.#over(options);
-    const held = set.leases.flatMap((lease, index) => {
-      const target = this.members[index]?.joinable(merged);
-      return target ? [{ target, lease }] : [];
+    const held = set.leases.map((lease, index) => {
+      return (this.members[index] as StoreLock).holding(lease, merged);
     });
-    if (held.length === 0) return runUnder(set, body);
-    const unite = (joined: readonly Part[]): HeldSet => {
-      const rest = set.leases.filter((lease) => !held.some((one) => one.lease === lease));
-      return new HeldSet([...joined, ...rest]);
-    };
-    return openScopes(this.#client, held, unite, body);
+    return runInScopes(this.#client, held, (parts) => new HeldSet(parts), body);
   }
 
   /** An option that is given as undefined is not given. */

@@ -2,7 +2,7 @@ import { AcquireTimeoutError, InvalidOptionError } from "../errors.js";
 import type { Client, Outcome, Target } from "../lease/client.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
 import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
-import { type JoinedLease, joinScope, openScopes } from "./reentry.js";
+import { type Held, joinScope, runInScopes } from "./run-scopes.js";
 import { runUnder } from "./run-under.js";
 
 /** Something that can be held. Every kind of lock has these three verbs. */
@@ -45,21 +45,21 @@ export class StoreLock implements Lock {
     return new StoreLock(this.#client, this.#target, this.#resolve(defaults));
   }
 
-  /** What a `run` with these options lets others join; null when it lets nobody. */
-  joinable(given: AcquireOptions): Target | null {
+  /** What a `run` with these options holds. */
+  holding(lease: Held["lease"], given: AcquireOptions): Held {
     const options = this.#resolve(given);
-    return options.reentrant ? this.#targetFor(options) : null;
+    return { target: this.#targetFor(options), lease, isReentrant: options.reentrant };
   }
 
   async acquire(given?: AcquireOptions): Promise<Lease> {
     const options = this.#resolve(given);
-    const joined = joinScope(this.#client, this.#targetFor(options), options);
+    const joined = joinScope(this.#client, this.#targetFor(options), options, options.waitMs > 0);
     return joined ?? this.#granted(options, await this.#begin(options, options.waitMs > 0));
   }
 
   async tryAcquire(given?: AcquireOptions): Promise<Lease | null> {
     const options = this.#resolve(given);
-    const joined = joinScope(this.#client, this.#targetFor(options), options);
+    const joined = joinScope(this.#client, this.#targetFor(options), options, false);
     if (joined) return joined;
     const outcome = await this.#begin(options, false);
     return outcome.type === "granted" ? outcome.lease : null;
@@ -67,12 +67,12 @@ export class StoreLock implements Lock {
 
   async run<T>(body: (lease: Lease) => T | Promise<T>, given?: AcquireOptions): Promise<T> {
     const options = this.#resolve(given);
-    const joined = joinScope(this.#client, this.#targetFor(options), options);
+    const target = this.#targetFor(options);
+    const joined = joinScope(this.#client, target, options, options.waitMs > 0);
     if (joined) return runUnder(joined, body);
     const lease = this.#granted(options, await this.#begin(options, options.waitMs > 0));
-    if (!options.reentrant) return runUnder(lease, body);
-    const held = [{ target: this.#targetFor(options), lease }];
-    return openScopes(this.#client, held, ([joined]) => joined as JoinedLease, body);
+    const held = [{ target, lease, isReentrant: options.reentrant }];
+    return runInScopes(this.#client, held, ([part]) => part as Held["lease"], body);
   }
 
   #resolve(given: AcquireOptions | undefined): Options {

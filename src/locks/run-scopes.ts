@@ -1,26 +1,45 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { LeaseLostError, UnsupportedError } from "../errors.js";
+import { DeadlockError, LeaseLostError, UnsupportedError } from "../errors.js";
 import type { Client, Target } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
 import type { Options } from "../options.js";
+import { fits, joined, VACANT } from "../rules/fits.js";
 import { type Releasable, runUnder } from "./run-under.js";
 
 type Part = Lease & Releasable;
 
-/** One `run` of a reentrant lock: whoever calls from inside it may join its lease. */
+/** A lock that a `run` holds. */
+export interface Held {
+  readonly target: Target;
+  readonly lease: Part;
+  /** Whether calls from inside the `run` may join the lease. */
+  readonly isReentrant: boolean;
+}
+
+/** One `run`, for the calls that are made inside it. */
 class Scope {
   readonly client: Client;
   readonly target: Target;
   readonly lease: Part;
+  readonly isReentrant: boolean;
   readonly outer: Scope | undefined;
   isOpen = true;
   #uses = 0;
 
-  constructor(client: Client, target: Target, lease: Part, outer: Scope | undefined) {
+  constructor(client: Client, held: Held, outer: Scope | undefined) {
     this.client = client;
-    this.target = target;
-    this.lease = lease;
+    this.target = held.target;
+    this.lease = held.lease;
+    this.isReentrant = held.isReentrant;
     this.outer = outer;
+  }
+
+  /** Whether this scope holds the lock that a call inside it asks for. */
+  holds(client: Client, { space, name }: Target): boolean {
+    const { isOpen, target, lease } = this;
+    if (!isOpen || this.client !== client) return false;
+    // A lease that was given back before the end of its run protects nothing.
+    return target.space === space && target.name === name && lease.state !== "released";
   }
 
   join(): JoinedLease {
@@ -107,31 +126,23 @@ export class JoinedLease implements Lease {
   }
 }
 
-/** Made with the first reentrant `run`: nobody else pays for it. */
+/** Made with the first `run`. */
 let scopes: AsyncLocalStorage<Scope> | undefined;
 
-/** What a `run` holds: one lock, or each of several. */
-interface Held {
-  readonly target: Target;
-  readonly lease: Part;
-}
-
 /**
- * Runs `body` in scopes of its own, which close when `body` ends: later calls acquire anew. `unite`
- * makes the lease that `body` gets from those that the scopes share.
+ * Runs `body` in scopes of its own, one for each lock that is held, which close when `body` ends:
+ * later calls acquire anew. `unite` makes the lease that `body` gets from those of the scopes.
  */
-export function openScopes<L, T>(
+export function runInScopes<L, T>(
   client: Client,
   held: readonly Held[],
-  unite: (joined: readonly JoinedLease[]) => L & Releasable,
+  unite: (parts: readonly Part[]) => L & Releasable,
   body: (lease: L) => T | Promise<T>,
 ): Promise<T> {
   scopes ??= new AsyncLocalStorage();
   const opened: Scope[] = [];
-  for (const { target, lease } of held) {
-    opened.push(new Scope(client, target, lease, opened.at(-1) ?? openAround()));
-  }
-  const united = unite(opened.map((scope) => scope.join()));
+  for (const one of held) opened.push(new Scope(client, one, opened.at(-1) ?? openAround()));
+  const united = unite(opened.map((scope) => (scope.isReentrant ? scope.join() : scope.lease)));
   return scopes.run(opened.at(-1) as Scope, () =>
     runUnder(united, async () => {
       try {
@@ -152,32 +163,47 @@ function openAround(): Scope | undefined {
   return scope;
 }
 
-/** The lease of the open `run` around this call, if the call may join it. Throws if it was lost. */
-export function joinScope(client: Client, target: Target, options: Options): JoinedLease | null {
-  if (!options.reentrant || !scopes) return null;
-  options.signal?.throwIfAborted();
-  for (let scope = scopes.getStore(); scope; scope = scope.outer) {
-    const { space, name, mode } = scope.target;
-    // What was given back before the end of its run protects nobody: whoever asks gets a new one.
-    if (!scope.isOpen || scope.client !== client || scope.lease.state === "released") continue;
-    if (space !== target.space || name !== target.name) continue;
-    if (mode === "shared" && target.mode === "exclusive") {
-      throw new UnsupportedError(
-        `Lock "${name}" is held shared by the run around this call; acquiring it exclusively ` +
-          "would wait for itself. Take the write side first.",
-        { lockName: name, store: client.store.name },
-      );
+/**
+ * The lease of the open `run` around this call, if the call may join it. Throws where the lease was
+ * lost, and where the call would wait for the very `run` that it is made in.
+ */
+export function joinScope(
+  client: Client,
+  target: Target,
+  { reentrant, signal }: Options,
+  mayWait: boolean,
+): JoinedLease | null {
+  for (let scope = scopes?.getStore(); scope; scope = scope.outer) {
+    if (!scope.holds(client, target)) continue;
+    if (scope.isReentrant && reentrant) {
+      signal?.throwIfAborted();
+      return joinLease(scope, target);
     }
-    const isMore = target.weight > scope.target.weight || target.limit < scope.target.limit;
-    if (mode === "shared" && isMore) {
-      throw new UnsupportedError(
-        `Lock "${name}" is held by the run around this call with weight ${scope.target.weight}; ` +
-          "joining it with more weight or a lower limit would exceed what was granted.",
-        { lockName: name, store: client.store.name },
-      );
+    if (mayWait && scope.lease.state === "held" && !fits(joined(VACANT, scope.target), target)) {
+      const { name } = target;
+      throw new DeadlockError(scope.isReentrant, { lockName: name, store: client.store.name });
     }
-    scope.lease.assertHeld();
-    return scope.join();
   }
   return null;
+}
+
+function joinLease(scope: Scope, target: Target): JoinedLease {
+  const { name, mode, weight, limit } = scope.target;
+  const context = { lockName: name, store: scope.client.store.name };
+  if (mode === "shared" && target.mode === "exclusive") {
+    throw new UnsupportedError(
+      `Lock "${name}" is held shared by the run around this call; acquiring it exclusively ` +
+        "would wait for itself. Take the write side first.",
+      context,
+    );
+  }
+  if (mode === "shared" && (target.weight > weight || target.limit < limit)) {
+    throw new UnsupportedError(
+      `Lock "${name}" is held by the run around this call with weight ${weight}; ` +
+        "joining it with more weight or a lower limit would exceed what was granted.",
+      context,
+    );
+  }
+  scope.lease.assertHeld();
+  return scope.join();
 }

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
-import { LeaseLostError, UnsupportedError } from "../errors.js";
+import { DeadlockError, LeaseLostError, UnsupportedError } from "../errors.js";
 import { Holdfast } from "../holdfast.js";
 import type { Lease } from "../lease/lease.js";
 import { memoryStore } from "../stores/memory/index.js";
@@ -17,6 +17,56 @@ const isHeld = async (): Promise<boolean> => (await trial.others.inspect("x")).h
 beforeEach(() => {
   trial = new LockTrial();
   mutex = trial.locks.mutex("x", { reentrant });
+});
+
+describe("a nested call that would wait for the run around it", () => {
+  it.each([
+    ["run", (lock: Lock) => lock.run(() => 1)],
+    ["acquire", (lock: Lock) => lock.acquire({ waitMs: 100 })],
+    ["all", (lock: Lock) => trial.locks.all([trial.locks.mutex("a"), lock]).acquire()],
+  ])("throws at once, by %s", async (_, call) => {
+    const plain = trial.locks.mutex("x");
+    const nested = plain.run(async () => {
+      await settled();
+      return call(plain);
+    });
+    await expect(nested).rejects.toMatchObject({ code: "HF_WOULD_DEADLOCK", lockName: "x" });
+    await expect(nested).rejects.toThrow("reentrant: true for both calls");
+    expect(await isHeld()).toBe(false);
+    expect((await trial.others.inspect("a")).holders).toEqual([]);
+  });
+
+  it("throws where only one of the two is reentrant", async () => {
+    const nested = mutex.run(() => trial.locks.mutex("x").acquire());
+    await expect(nested).rejects.toThrow("reentrant: true for this call");
+  });
+
+  it("throws for permits that can never be there, and waits for others", async () => {
+    const semaphore = trial.locks.semaphore("s", 3);
+    await semaphore.run(
+      async () => {
+        await (await semaphore.acquire()).release();
+        await expect(semaphore.acquire({ weight: 2 })).rejects.toBeInstanceOf(DeadlockError);
+      },
+      { weight: 2 },
+    );
+    const { read, write } = trial.locks.readWrite("r");
+    await read.run(async () => {
+      await read.run(() => {});
+      await expect(write.acquire()).rejects.toBeInstanceOf(DeadlockError);
+    });
+  });
+
+  it("does not throw where it need not wait", async () => {
+    const plain = trial.locks.mutex("x");
+    await plain.run(async (lease) => {
+      expect(await plain.tryAcquire()).toBeNull();
+      await trial.locks.mutex("y").run(() => {});
+      await lease.release();
+      await plain.run(() => {});
+    });
+    await plain.run(() => {});
+  });
 });
 
 describe("a nested call", () => {
