@@ -2,6 +2,7 @@ import { InvalidOptionError, UnsupportedError } from "./errors.js";
 import { Client } from "./lease/client.js";
 import type { Lease } from "./lease/lease.js";
 import { AllLock, type LeaseSet } from "./locks/all.js";
+import { type Deadlock, deadlocksOf } from "./locks/deadlocks.js";
 import { Election } from "./locks/election.js";
 import { type Lock, StoreLock } from "./locks/lock.js";
 import { type OnceOptions, type OnceResult, once } from "./locks/once.js";
@@ -102,6 +103,18 @@ export class Holdfast implements AsyncDisposable {
   } = {}): AsyncGenerator<LockView, void> {
     this.#client.assertOpen();
     yield* this.#client.store.list(space, prefix);
+  }
+
+  /**
+   * Circles of leases that wait for each other, as the store shows them at this moment: calls that
+   * wait inside a `run` of another lock. A lock that was taken by `acquire` is not seen, nor is a
+   * wait in a store that knows no waiters (redlock); of several calls of another process that take
+   * turns, only the first is.
+   */
+  async findDeadlocks({ prefix = "" }: { prefix?: string } = {}): Promise<Deadlock[]> {
+    const views: LockView[] = [];
+    for await (const view of this.list({ prefix })) views.push(view);
+    return deadlocksOf(views, this.#client.localWaits());
   }
 
   /** Ends somebody's lease if it is still the one with this token; false when it is not. */

@@ -27,6 +27,7 @@ export type { ReadWriteLock, RevokeOptions } from "./holdfast.js";
 export { Holdfast } from "./holdfast.js";
 export type { Lease } from "./lease/lease.js";
 export type { LeaseSet } from "./locks/all.js";
+export type { Deadlock, DeadlockStep } from "./locks/deadlocks.js";
 export type { Election, Leader, ObserveOptions } from "./locks/election.js";
 export type { Lock } from "./locks/lock.js";
 export type { OnceOptions, OnceResult } from "./locks/once.js";

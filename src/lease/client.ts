@@ -10,7 +10,7 @@ import type { Request } from "../rules/fits.js";
 import { keyOf, type Space } from "../rules/name.js";
 import type { Busy, Claim, Grant, Store } from "../store.js";
 import { unlessAborted } from "./abort-listeners.js";
-import { Cohort, type CohortDuties } from "./cohort.js";
+import { type CallOptions, Cohort, type CohortDuties, type Enclosing } from "./cohort.js";
 import { decodeHandle } from "./handle.js";
 import type { Tenant } from "./hold.js";
 import { Keeper } from "./keeper.js";
@@ -93,7 +93,7 @@ export class Client {
   }
 
   /** Asks for a lock, and tells about it. Throws when the caller's signal or the client ends. */
-  request(target: Target, options: Options, mayWait: boolean): Promise<Outcome> {
+  request(target: Target, options: CallOptions, mayWait: boolean): Promise<Outcome> {
     const ask = (): Promise<Outcome> => this.#ask(target, options, mayWait);
     if (!events.acquire.hasSubscribers) return ask();
     return traced(this.store, target, options.signal, mayWait, ask);
@@ -126,6 +126,13 @@ export class Client {
     return this.#leases();
   }
 
+  /** The runs around calls that wait for a turn in this process, by the name they wait for. */
+  *localWaits(): Iterable<{ readonly name: string; readonly inside: Iterable<Enclosing> }> {
+    for (const cohort of this.#cohorts.values()) {
+      yield { name: cohort.name, inside: cohort.enclosing() };
+    }
+  }
+
   close(): Promise<void> {
     // Set before anybody is told: a listener may call `close` in its turn.
     this.#closing ??= Promise.resolve().then(() => this.#close());
@@ -156,7 +163,7 @@ export class Client {
     }
   }
 
-  async #ask(target: Target, options: Options, mayWait: boolean): Promise<Outcome> {
+  async #ask(target: Target, options: CallOptions, mayWait: boolean): Promise<Outcome> {
     this.assertOpen();
     options.signal?.throwIfAborted();
     const { name } = target;
@@ -186,14 +193,14 @@ export class Client {
    */
   async #acquireWithin(
     target: Target,
-    options: Options,
+    options: CallOptions,
     wait: WaitTime,
   ): Promise<HeldLease | Busy> {
     const outcome = await this.#acquire(target, options, wait);
     return isUntold(outcome, wait) ? this.#lastTry(target, options) : outcome;
   }
 
-  async #lastTry(target: Target, options: Options): Promise<HeldLease | Busy> {
+  async #lastTry(target: Target, options: CallOptions): Promise<HeldLease | Busy> {
     const storeTimeoutMs = Math.min(options.storeTimeoutMs, LAST_SILENCE_MS);
     const wait = this.#startWait({ ...options, waitMs: LAST_TRY_MS });
     wait.endsWithReport = true;
@@ -226,7 +233,7 @@ export class Client {
     this.#waits.delete(wait);
   }
 
-  #acquire(target: Target, options: Options, wait: WaitTime | null): Promise<HeldLease | Busy> {
+  #acquire(target: Target, options: CallOptions, wait: WaitTime | null): Promise<HeldLease | Busy> {
     if (this.#takesTurns(target, options)) {
       const key = keyOf(target.space, target.name);
       const cohort = this.#cohorts.get(key) ?? this.#openCohort(key, target, options);
@@ -265,7 +272,7 @@ export class Client {
 
   async #acquireAlone(
     target: Target,
-    options: Options,
+    options: CallOptions,
     wait: WaitTime | null,
   ): Promise<HeldLease | Busy> {
     const outcome = await this.store.acquire(this.#claim(target, options, 1), wait);
@@ -284,9 +291,10 @@ export class Client {
     return lease;
   }
 
-  #claim(target: Target, options: Options, span: number): Claim {
+  #claim(target: Target, options: CallOptions, span: number): Claim {
     const { space, name, mode, weight, limit } = target;
-    const { ttlMs, meta, transferable, renew, maxHoldMs, graceMs, storeTimeoutMs } = options;
+    const { ttlMs, transferable, renew, maxHoldMs, graceMs, storeTimeoutMs, inside } = options;
+    const meta = inside ? { ...options.meta, inside } : options.meta;
     const alone = transferable || !renew || maxHoldMs !== Number.POSITIVE_INFINITY;
     const owner = this.store.port.random.id();
     return {

@@ -21,10 +21,22 @@ import type { Keeper } from "./keeper.js";
 import { HeldLease } from "./lease.js";
 import { WaitTime } from "./wait-time.js";
 
+/** A lease whose `run` a call is made in. */
+export interface Enclosing {
+  readonly name: string;
+  readonly token: string;
+}
+
+/** The options of one call, and what the call is made in. */
+export interface CallOptions extends Options {
+  /** The leases of the runs around it, innermost first. */
+  readonly inside?: readonly Enclosing[];
+}
+
 const DAY_MS = 86_400_000;
 
 interface Member {
-  readonly options: Options;
+  readonly options: CallOptions;
   readonly wait: WaitTime | null;
   readonly resolve: (outcome: HeldLease | Busy) => void;
   readonly reject: (error: unknown) => void;
@@ -33,7 +45,7 @@ interface Member {
 export interface CohortDuties {
   readonly store: Store;
   readonly keeper: Keeper;
-  claim(target: Target, options: Options, span: number): Claim;
+  claim(target: Target, options: CallOptions, span: number): Claim;
   /** Releases the hold of the last turn in the store, within bounds. */
   release(last: HeldLease): Promise<boolean>;
   /** Nobody holds or waits here any more. */
@@ -78,11 +90,15 @@ export class Cohort implements Tenant {
     );
   }
 
+  get name(): string {
+    return this.#target.name;
+  }
+
   get lease(): HeldLease | null {
     return this.#lease;
   }
 
-  join(options: Options, wait: WaitTime | null): Promise<HeldLease | Busy> {
+  join(options: CallOptions, wait: WaitTime | null): Promise<HeldLease | Busy> {
     const isIdle = !this.#hold && !this.#asking;
     if (!isIdle && !wait) return Promise.resolve(this.#busy());
     return new Promise((resolve, reject) => {
@@ -91,6 +107,11 @@ export class Cohort implements Tenant {
       if (isIdle) this.#goOn();
       this.#stayAlive();
     });
+  }
+
+  /** What the calls that wait here are made in: the store knows only the first of them. */
+  *enclosing(): Iterable<Enclosing> {
+    for (const { options } of this.#members) yield* options.inside ?? [];
   }
 
   onWarning(): void {

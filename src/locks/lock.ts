@@ -2,7 +2,7 @@ import { AcquireTimeoutError, InvalidOptionError } from "../errors.js";
 import type { Client, Outcome, Target } from "../lease/client.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
 import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
-import { type Held, joinScope, runInScopes } from "./run-scopes.js";
+import { enclosingRuns, type Held, joinScope, runInScopes } from "./run-scopes.js";
 import { runUnder } from "./run-under.js";
 
 /** Something that can be held. Every kind of lock has these three verbs. */
@@ -80,7 +80,9 @@ export class StoreLock implements Lock {
   }
 
   #begin(options: Options, mayWait: boolean): Promise<Outcome> {
-    return this.#client.request(this.#targetFor(options), options, mayWait);
+    const inside = mayWait ? enclosingRuns(this.#client) : undefined;
+    const asked = inside ? { ...options, inside } : options;
+    return this.#client.request(this.#targetFor(options), asked, mayWait);
   }
 
   #granted(options: Options, outcome: Outcome): HeldLease {

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { DeadlockError, LeaseLostError, UnsupportedError } from "../errors.js";
 import type { Client, Target } from "../lease/client.js";
+import type { Enclosing } from "../lease/cohort.js";
 import type { Lease } from "../lease/lease.js";
 import type { Options } from "../options.js";
 import { fits, joined, VACANT } from "../rules/fits.js";
@@ -161,6 +162,21 @@ function openAround(): Scope | undefined {
   let scope = scopes?.getStore();
   while (scope && !scope.isOpen) scope = scope.outer;
   return scope;
+}
+
+/** The runs around a call that a waiter names: more than a few tell nothing new. */
+const MOST_ENCLOSING = 4;
+
+/** The leases of the open runs around this call, for `findDeadlocks`; undefined where none is. */
+export function enclosingRuns(client: Client): readonly Enclosing[] | undefined {
+  let found: Enclosing[] | undefined;
+  for (let scope = openAround(); scope; scope = scope.outer) {
+    const { space, name } = scope.target;
+    if (!scope.isOpen || scope.client !== client || space !== "lock") continue;
+    found ??= [];
+    if (found.push({ name, token: `${scope.lease.token}` }) === MOST_ENCLOSING) break;
+  }
+  return found;
 }
 
 /**

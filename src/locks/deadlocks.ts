@@ -1,0 +1,121 @@
+/**
+ * Circles of waits, between processes too. A call that waits inside a `run` of another lock names
+ * that lock and its token in its meta. So the views of all locks show which lease waits for which:
+ * a lease waits for the holders of every lock that is asked for inside its `run`.
+ */
+import type { Enclosing } from "../lease/cohort.js";
+import type { HolderView, LockView, Meta } from "../store.js";
+
+/** One lease of a circle, and the lock that the work under this lease waits for. */
+export interface DeadlockStep {
+  readonly name: string;
+  readonly token: bigint;
+  readonly meta: Meta;
+  readonly waitsFor: string;
+}
+
+/** Leases that wait for each other: each waits for a lock that the next one holds. */
+export interface Deadlock {
+  readonly steps: readonly DeadlockStep[];
+}
+
+/** A lease that is held, and the locks that are asked for inside its `run`. */
+interface Holding {
+  readonly name: string;
+  readonly holder: HolderView;
+  readonly waitsFor: Set<string>;
+}
+
+/** Calls that wait for a turn within this process, which the store does not know of. */
+export interface LocalWait {
+  readonly name: string;
+  readonly inside: Iterable<Enclosing>;
+}
+
+/** Each circle once, however many waits are part of it. */
+export function deadlocksOf(views: readonly LockView[], local: Iterable<LocalWait>): Deadlock[] {
+  const holdings = new Map<string, Holding[]>();
+  for (const { name, holders } of views) {
+    holdings.set(
+      name,
+      holders.map((holder) => ({ name, holder, waitsFor: new Set<string>() })),
+    );
+  }
+  for (const { name, waiters } of views) {
+    for (const { meta } of waiters) {
+      for (const outer of enclosingOf(meta)) {
+        holdingOf(holdings.get(outer.name) ?? [], outer.token)?.waitsFor.add(name);
+      }
+    }
+  }
+  for (const { name, inside } of local) {
+    for (const outer of inside) {
+      holdingOf(holdings.get(outer.name) ?? [], BigInt(outer.token))?.waitsFor.add(name);
+    }
+  }
+  const done = new Set<Holding>();
+  const found: Deadlock[] = [];
+  for (const holding of [...holdings.values()].flat()) {
+    const circle = circleFrom(holding, holdings, done);
+    if (circle) found.push({ steps: circle });
+  }
+  return found;
+}
+
+/** Depth first, along a path: a lease that is on the path already closes a circle. */
+function circleFrom(
+  start: Holding,
+  holdings: ReadonlyMap<string, readonly Holding[]>,
+  done: Set<Holding>,
+): DeadlockStep[] | null {
+  const path: { holding: Holding; next: [string, Holding][] }[] = [];
+  const enter = (holding: Holding): void => {
+    done.add(holding);
+    const next = [...holding.waitsFor].flatMap((name) => {
+      return (holdings.get(name) ?? []).map((held): [string, Holding] => [name, held]);
+    });
+    path.push({ holding, next });
+  };
+  if (done.has(start)) return null;
+  enter(start);
+  for (let last = path.at(-1); last; last = path.at(-1)) {
+    const edge = last.next.pop();
+    if (!edge) {
+      path.pop();
+      continue;
+    }
+    const [, target] = edge;
+    const from = path.findIndex(({ holding }) => holding === target);
+    if (from >= 0) {
+      const circle = path.slice(from).map(({ holding }) => holding);
+      return circle.map((holding, at) => stepOf(holding, circle[(at + 1) % circle.length]));
+    }
+    if (!done.has(target)) enter(target);
+  }
+  return null;
+}
+
+function stepOf({ name, holder }: Holding, next: Holding | undefined): DeadlockStep {
+  return { name, token: holder.token, meta: holder.meta, waitsFor: next?.name ?? name };
+}
+
+/** Turns of one process share a grant and count its tokens up: the grant is the last one below. */
+function holdingOf(holdings: readonly Holding[], token: bigint): Holding | undefined {
+  let found: Holding | undefined;
+  for (const holding of holdings) {
+    const own = holding.holder.token;
+    if (own <= token && (!found || own > found.holder.token)) found = holding;
+  }
+  return found;
+}
+
+/** What a waiter says of the runs around it. Meta may come from anybody: it is checked. */
+function enclosingOf({ inside }: Meta): { readonly name: string; readonly token: bigint }[] {
+  if (!Array.isArray(inside)) return [];
+  return inside.flatMap((one: unknown) => {
+    const { name, token } = (one ?? {}) as { name?: unknown; token?: unknown };
+    const isOurs =
+      typeof name === "string" && typeof token === "string" && /^\d{1,20}$/.test(token);
+    return isOurs ? [{ name, token: BigInt(token) }] : [];
+  });
+}
