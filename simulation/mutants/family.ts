@@ -121,7 +121,7 @@ export const family: readonly Mutant[] = [
     title: "a failed touch is the last",
     file: "stores/arbiter/vigil.js",
     find: "this.#wakeIn(this.#periodMs / RETRY_PART);",
-    replace: "",
+    replace: "this.end();",
   },
   {
     title: "a release tells of a loss after a repeat",

@@ -81,6 +81,16 @@ describe("while somebody waits", () => {
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 
+  it("one lost touch does not cost the place", async () => {
+    const claim = claimOf("a", { ttlMs: 2_000, storeTimeoutMs: 60_000 });
+    void store.acquire(claim, forever());
+    await port.advance(0);
+    // Three periods of 2 s: the call that is lost is given up only after 5 s.
+    arbiter.next("touch", "request lost");
+    await port.advance(6_500);
+    expect(server.view(KEY).waiters).toMatchObject([{ waitedUs: 6_500_000 }]);
+  });
+
   it("one lost touch is no silence", async () => {
     for (const fate of ["request lost", "reply lost"] as const) {
       const asked = watch(store.acquire(claimOf(fate), forever()));

@@ -68,6 +68,8 @@ export class Vigil {
   async touch(): Promise<void> {
     this.end();
     const changes = this.#changes;
+    // A call that is lost ends by a time-out longer than the store's patience: do not wait for it.
+    this.#wakeIn(this.#periodMs);
     try {
       this.#onAnswer(await this.#duties.touch(this.#key), changes);
     } catch (error) {
