@@ -50,9 +50,11 @@ const LEASES = `SELECT * FROM (
     FROM name, json_each(${object("name.body")}, '$.holders')
   UNION ALL SELECT expiry, json_extract(${object("body")}, '$.ttlUs') FROM holder
 ) WHERE ${isCount("ttl")} AND ${isCount("expiry")}`;
+/** SQLite adds up whole numbers of 64 bits, and fails beyond: of large ones, the rest is enough. */
+const sumOf = (column: string): string => `coalesce(sum(${column} % ${2 ** 31 - 1}), 0)`;
 /** Every grant moves a token on, every renewal an expiry. */
-const SEEN = `SELECT max(ttl), count(ttl) || ' ' || coalesce(sum(expiry), 0) || ' ' ||
-  (SELECT coalesce(sum(token), 0) FROM space WHERE ${isCount("token")}) FROM (${LEASES})`;
+const SEEN = `SELECT max(ttl), count(ttl) || ' ' || ${sumOf("expiry")} || ' ' ||
+  (SELECT ${sumOf("token")} FROM space WHERE ${isCount("token")}) FROM (${LEASES})`;
 
 const NAMES = "SELECT space, key, body FROM name";
 const UNREADABLE = Symbol("unreadable");

@@ -74,12 +74,12 @@ function fromZero(value: number): string {
   return digits(Math.max(0, Math.floor(value)));
 }
 
-/** What is no whole number from 0 goes as one that the script refuses: more than it allows, */
+/** A value that is no whole number from 0 is sent as the highest, which the script refuses. */
 function carried(value: number): number {
   return Number.isInteger(value) && value >= 0 && value <= MOST ? value : MOST;
 }
 
-/** or, where the most is allowed, less than it does. */
+/** The same for a count, where the script allows the highest but not 0. */
 function count(value: number): number {
   return Number.isSafeInteger(value) && value >= 1 ? value : 0;
 }
