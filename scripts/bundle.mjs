@@ -8,7 +8,7 @@ import { join } from "node:path";
  * What stays apart: stores across the network, which few runs need, and the demo, which starts
  * files of its own.
  */
-const APART = [/[/\\]stores[/\\](?!file|arbiter)/, /[/\\]cli[/\\]demo[/\\]/, "libsql"];
+const APART = [/[/\\]stores[/\\](?!file|arbiter|store-url)/, /[/\\]cli[/\\]demo[/\\]/, "libsql"];
 
 /**
  * Replaces the command's entry in a build.

@@ -48,6 +48,23 @@ describe("connect", () => {
     }
   });
 
+  it.each([
+    "redis://admin:hunter2%zz@127.0.0.1:1",
+    "redlock://admin:hunter2%zz@127.0.0.1:1,127.0.0.1:2",
+    "redis://admin:hunter2@127.0.0.1:1,127.0.0.1:2",
+    "redis://admin:hunter2@127.0.0.1:1/first",
+    "redis://127.0.0.1:1?replica=hunter2",
+    "redis://127.0.0.1:1?ca=hunter2.pem",
+    "redlock://127.0.0.1:1,127.0.0.1:2?ttl=hunter2",
+    "file:/tmp/locks.db?namespaces=hunter2",
+    "file:/tmp/hunter2%zz/locks.db",
+    "file:/tmp/hunter2%2Flocks.db",
+  ])("refuses %s before it connects, and shows no value", async (url) => {
+    const error = await problem(url);
+    expect(error).toMatchObject({ option: "url" });
+    expect(error.message).not.toContain("hunter2");
+  });
+
   it("checks the defaults", async () => {
     await expect(connect("memory:", { ttlMs: -1 })).rejects.toMatchObject({ option: "ttlMs" });
   });

@@ -2,6 +2,7 @@ import { InvalidOptionError } from "./errors.js";
 import { Holdfast } from "./holdfast.js";
 import type { AcquireOptions } from "./options.js";
 import type { Store } from "./store.js";
+import { parseStoreUrl } from "./stores/store-url.js";
 
 type Opener = (url: URL) => Promise<Store>;
 
@@ -36,7 +37,7 @@ function openStore(url: string): Promise<Store> {
   const known = Object.keys(openers).join(", ");
   let parsed: URL;
   try {
-    parsed = parseUrl(url);
+    parsed = parseStoreUrl(url);
   } catch {
     throw new InvalidOptionError(
       "url",
@@ -49,14 +50,4 @@ function openStore(url: string): Promise<Store> {
   if (!open)
     throw new InvalidOptionError("url", parsed.protocol, `must begin with one of ${known}`);
   return open(parsed);
-}
-
-/** A URL has room for one host: those that follow it after a comma become `host` parameters. */
-function parseUrl(url: string): URL {
-  const [, before = "", first = "", others = "", rest = ""] =
-    /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#,]*)((?:,[^/?#,]*)*)(.*)$/s.exec(url) ?? [];
-  if (others === "") return new URL(url);
-  const parsed = new URL(before + first + rest);
-  for (const host of others.slice(1).split(",")) parsed.searchParams.append("host", host);
-  return parsed;
 }

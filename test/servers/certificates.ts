@@ -26,19 +26,22 @@ export class Authority implements AsyncDisposable {
     return authority;
   }
 
-  /** A certificate for this machine, good for servers and clients. */
-  async sign(name: string): Promise<{ readonly cert: string; readonly key: string }> {
+  /** A certificate for this machine or other names, good for servers and clients. */
+  async sign(
+    name: string,
+    { names = "IP:127.0.0.1,DNS:localhost", days = 2 }: { names?: string; days?: number } = {},
+  ): Promise<{ readonly cert: string; readonly key: string }> {
     const [cert, key] = [join(this.#dir, `${name}.pem`), join(this.#dir, `${name}-key.pem`)];
     await writeFile(
       join(this.#dir, `${name}.ext`),
-      "subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth,clientAuth\n",
+      `subjectAltName=${names}\nextendedKeyUsage=serverAuth,clientAuth\n`,
     );
     await this.#openssl(
       ...["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
       ...["-subj", `/CN=${name}`, "-keyout", key, "-out", `${name}.csr`],
     );
     await this.#openssl(
-      ...["x509", "-req", "-days", "2", "-in", `${name}.csr`, "-extfile", `${name}.ext`],
+      ...["x509", "-req", "-days", `${days}`, "-in", `${name}.csr`, "-extfile", `${name}.ext`],
       ...["-CA", "ca.pem", "-CAkey", "ca-key.pem", "-CAcreateserial", "-out", cert],
     );
     return { cert, key };

@@ -16,6 +16,7 @@ import { fileURLToPath } from "node:url";
 import { InvalidOptionError } from "../../errors.js";
 import type { Store } from "../../store.js";
 import { ArbiterStore } from "../arbiter/arbiter-store.js";
+import { StoreUrl } from "../store-url.js";
 import { FileArbiter } from "./file-arbiter.js";
 import { defaultPath } from "./lock-folder.js";
 
@@ -49,8 +50,17 @@ export function openFileStore(url: URL): Store {
   if (url.host !== "") {
     throw new InvalidOptionError("url", url.host, "must name no host: file:/folder/locks.db");
   }
-  const namespace = url.searchParams.get("namespace") ?? "";
+  const read = new StoreUrl(url, { parameters: ["namespace"], isSecure: null });
+  const namespace = read.text("namespace") ?? "";
   // `new URL` makes "file:" into "file:///": no file of that name can exist.
   if (url.pathname === "/") return fileStore({ namespace });
-  return fileStore({ path: fileURLToPath(`file://${url.pathname}`), namespace });
+  return fileStore({ path: pathOf(url), namespace });
+}
+
+function pathOf({ pathname }: URL): string {
+  try {
+    return fileURLToPath(`file://${pathname}`);
+  } catch {
+    throw new InvalidOptionError("url", "(hidden)", "must have no encoded / in its path");
+  }
 }

@@ -9,6 +9,8 @@ interface Meaning {
   readonly advice: string;
   /** Nothing was written even where a script fails by it. */
   readonly isAtFirstWrite?: boolean;
+  /** Who says no; default: Redis. */
+  readonly lead?: string;
 }
 
 /**
@@ -41,6 +43,17 @@ const MEANINGS: readonly Meaning[] = [
   never(/^WRONGTYPE/, "another program uses keys of this namespace: choose another one"),
   never(/client is closed/, "connect() the client first, and keep it open"),
   never(/[Uu]nknown (Redis )?command|syntax error/, "Redis 6.2 or newer is needed"),
+  insecure(/altnames/, "the certificate of the server is for another host name"),
+  insecure(/certificate (has expired|is not yet valid)/, "the certificate, or a clock, is wrong"),
+  insecure(
+    /self-signed certificate|unable to (verify|get (local )?issuer)/,
+    "no known authority signed the certificate of the server: name the file of its own by ca=",
+  ),
+  insecure(
+    /alert (certificate|bad cert|unknown ca|handshake)/i,
+    "the server wants a certificate of the client that it trusts: name its files by cert= and key=",
+  ),
+  insecure(/wrong version number|packet length too long/, "the server does not speak TLS there"),
   never(IN_SCRIPT, "the script failed"),
 ];
 
@@ -59,6 +72,11 @@ function maybe(pattern: RegExp, advice: string): Meaning {
 
 function never(pattern: RegExp, advice: string): Meaning {
   return { pattern, outcome: "not_applied", retryable: false, advice };
+}
+
+/** No further attempt helps: the certificates stay as they are. */
+function insecure(pattern: RegExp, advice: string): Meaning {
+  return { ...never(pattern, advice), lead: "No secure connection to Redis" };
 }
 
 /** What the script says before the place of data that is not ours. */
@@ -80,9 +98,10 @@ export function storeError(cause: unknown, register?: string): StoreError {
   }
   const meaning = MEANINGS.find(({ pattern }) => pattern.test(words));
   const { retryable = true, advice, isAtFirstWrite = false } = meaning ?? {};
+  const { lead = "Redis refused" } = meaning ?? {};
   const mayHaveWritten = IN_SCRIPT.test(words) && !isAtFirstWrite;
   const outcome = mayHaveWritten ? "unknown" : (meaning?.outcome ?? "unknown");
-  const text = advice ? `Redis refused: ${advice} (${message}).` : `Redis failed: ${message}.`;
+  const text = advice ? `${lead}: ${advice} (${message}).` : `Redis failed: ${message}.`;
   return new StoreError(text, { outcome, retryable, cause: discreet(cause), store: "redis" });
 }
 

@@ -16,8 +16,9 @@ import { ArbiterStore } from "../arbiter/arbiter-store.js";
 import { driverOf } from "./driver.js";
 import type { Ioredis } from "./ioredis.js";
 import type { NodeRedis } from "./node-redis.js";
-import { openClient } from "./open-client.js";
+import { openConnectedClient } from "./open-client.js";
 import { RedisArbiter } from "./redis-arbiter.js";
+import { readRedisUrl, redisTarget } from "./redis-target.js";
 
 export interface RedisStoreOptions {
   /**
@@ -59,18 +60,22 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
   return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
 }
 
+const NUMBERS = ["replicas", "replicaTimeoutMs", "claimMs"] as const;
+
 /**
  * Opens `redis://user:password@host:6379/5`, `rediss:` (TLS), `redis+cluster://host:7000` or
- * `redis+sentinel://host:26379/master/5`; more hosts as `?node=host:port`, and `namespace`,
- * `replicas`, `replicaTimeoutMs`, `claimMs` likewise. Uses ioredis where installed, else redis.
+ * `redis+sentinel://host:26379/master/5`, the last two with TLS by `?tls=true`; more hosts as
+ * `?host=host:port`, files of TLS as `ca`, `cert` and `key`, and `namespace`, `replicas`,
+ * `replicaTimeoutMs`, `claimMs` likewise. Uses ioredis where installed, else redis.
  */
 export async function openRedisStore(url: URL): Promise<Store> {
-  const { client, close } = await openClient(url);
-  const number = (name: "replicas" | "replicaTimeoutMs" | "claimMs"): object => {
-    const text = url.searchParams.get(name);
-    return text === null ? {} : { [name]: Number(text) };
-  };
-  const namespace = url.searchParams.get("namespace") ?? "";
-  const numbers = { ...number("replicas"), ...number("replicaTimeoutMs"), ...number("claimMs") };
-  return open({ client, namespace, ...numbers }, close);
+  const read = readRedisUrl(url, ["namespace", ...NUMBERS]);
+  const options = { namespace: read.text("namespace") ?? "", ...read.numbers(...NUMBERS) };
+  const { client, close } = await openConnectedClient(await redisTarget(read));
+  try {
+    return open({ client, ...options }, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }

@@ -16,6 +16,7 @@ import type { Store } from "../../store.js";
 import { type Driver, driverOf } from "../redis/driver.js";
 import type { Ioredis } from "../redis/ioredis.js";
 import type { NodeRedis } from "../redis/node-redis.js";
+import { readRedisUrl, redlockTargets } from "../redis/redis-target.js";
 import { openNodes } from "./open-nodes.js";
 import { RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
@@ -113,26 +114,22 @@ function demand(isMet: boolean, option: string, value: unknown, rule: string): a
   if (!isMet) throw new InvalidOptionError(option, value, rule);
 }
 
+const NUMBERS = ["nodeTimeoutMs", "driftFactor", "maxTtlMs"] as const;
+
 /**
- * Opens `redlock://user:password@h1:6379,h2:6379,h3:6379/5` (`redlocks:` with TLS), with
- * `namespace`, `nodeTimeoutMs`, `driftFactor`, `maxTtlMs` and `bootstrap=now` as parameters. Uses
- * ioredis where installed, else redis.
+ * Opens `redlock://user:password@h1:6379,h2:6379,h3:6379/5` (`redlocks:` with TLS, and its files as
+ * `ca`, `cert` and `key`), with `namespace`, `nodeTimeoutMs`, `driftFactor`, `maxTtlMs` and
+ * `bootstrap=now` as parameters. Uses ioredis where installed, else redis.
  */
 export async function openRedlockStore(url: URL): Promise<Store> {
-  const { searchParams } = url;
-  const numbers = ["nodeTimeoutMs", "driftFactor", "maxTtlMs"].flatMap((name) => {
-    const text = searchParams.get(name);
-    return text === null ? [] : [[name, Number(text)]];
-  });
-  const bootstrap = searchParams.get("bootstrap") ?? "wait";
-  const { clients, names, close } = await openNodes(url);
-  const options = {
-    clients,
-    nodeNames: names,
-    namespace: searchParams.get("namespace") ?? "",
-    bootstrap: bootstrap as "wait" | "now",
-    ...Object.fromEntries(numbers),
+  const read = readRedisUrl(url, ["namespace", "bootstrap", ...NUMBERS]);
+  const settings = {
+    namespace: read.text("namespace") ?? "",
+    bootstrap: (read.text("bootstrap") ?? "wait") as "wait" | "now",
+    ...read.numbers(...NUMBERS),
   };
+  const { clients, names, close } = await openNodes(await redlockTargets(read));
+  const options = { clients, nodeNames: names, ...settings };
   try {
     return open(options, close);
   } catch (error) {

@@ -1,6 +1,9 @@
+import { type NodeVote, QuorumError, type StoreError } from "../../errors.js";
+import { systemTimers, TimeLimitError, within } from "../../time/timers.js";
 import type { Ioredis } from "../redis/ioredis.js";
 import type { NodeRedis } from "../redis/node-redis.js";
-import { openClient } from "../redis/open-client.js";
+import { CONNECT_LIMIT_MS, type OpenedClient, openClient } from "../redis/open-client.js";
+import type { RedisTarget } from "../redis/redis-target.js";
 
 export interface OpenedNodes {
   readonly clients: readonly (Ioredis | NodeRedis)[];
@@ -8,25 +11,66 @@ export interface OpenedNodes {
   close(): Promise<unknown>;
 }
 
-const USUAL_PORT = "6379";
+interface OpenedNode extends OpenedClient {
+  readonly name: string;
+}
 
 /**
- * Opens a client for each server that a URL names: the first as its host, the others as `host`
- * parameters, with the same user, password and database. A server that is down does not matter.
+ * Opens a client for each server. A server that is down does not matter: its client connects when
+ * it can. Throws `QuorumError` where no further attempt can bring about a majority.
  */
-export async function openNodes(url: URL): Promise<OpenedNodes> {
-  const urls = [url.host, ...url.searchParams.getAll("host")].map((address) => {
-    const one = new URL(url.href.replace(/^redlock(s?):/, "redis$1:"));
-    one.search = "";
-    // Setting the host alone would keep the port.
-    one.port = "";
-    one.host = address;
-    return one;
-  });
-  const opened = await Promise.all(urls.map((one) => openClient(one, "later")));
+export async function openNodes(targets: readonly RedisTarget[]): Promise<OpenedNodes> {
+  const nodes = await Promise.all(
+    targets.map(async (target) => ({ name: nameOf(target), ...(await openClient(target)) })),
+  );
+  const close = (): Promise<unknown> => Promise.all(nodes.map((node) => node.close()));
+  try {
+    await demandMajority(nodes);
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
-    clients: opened.map(({ client }) => client),
-    names: urls.map(({ hostname, port }) => `${hostname}:${port || USUAL_PORT}`),
-    close: () => Promise.all(opened.map((client) => client.close())),
+    clients: nodes.map(({ client }) => client),
+    names: nodes.map(({ name }) => name),
+    close,
   };
+}
+
+function nameOf({ nodes: [node] }: RedisTarget): string {
+  const { host = "", port = 0 } = node ?? {};
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Waits until a majority is connected, or every client has made its first attempt. */
+async function demandMajority(nodes: readonly OpenedNode[]): Promise<void> {
+  const most = Math.floor(nodes.length / 2) + 1;
+  const refusals = new Map<string, StoreError>();
+  let connected = 0;
+  const enough = new Promise<void>((resolve) => {
+    const attempts = nodes.map(async ({ name, connecting }) => {
+      try {
+        await connecting.firstAttempt;
+        connected += 1;
+      } catch (error) {
+        if (!(error as StoreError).retryable) refusals.set(name, error as StoreError);
+      }
+      if (connected >= most || refusals.size > nodes.length - most) resolve();
+    });
+    void Promise.all(attempts).then(() => resolve());
+  });
+  await within(systemTimers, CONNECT_LIMIT_MS, enough).catch((error: unknown) => {
+    if (!(error instanceof TimeLimitError)) throw error;
+  });
+  if (refusals.size <= nodes.length - most) return;
+  const votes = nodes.map(({ name }): NodeVote => {
+    const detail = refusals.get(name)?.message;
+    return { node: name, vote: detail ? "error" : "time_out", detail: detail ?? "no answer yet" };
+  });
+  throw new QuorumError(votes, "Correct the URL or the servers.", {
+    outcome: "not_applied",
+    retryable: false,
+    store: "redlock",
+    cause: [...refusals.values()][0],
+  });
 }

@@ -1,0 +1,67 @@
+import { InvalidOptionError } from "../../errors.js";
+import { type Address, StoreUrl, type TlsFiles } from "../store-url.js";
+
+/** Which servers to connect to and how, in the terms of no client library. */
+export interface RedisTarget {
+  readonly kind: "plain" | "sentinel" | "cluster";
+  readonly nodes: readonly Address[];
+  /** What the sentinels call the master. */
+  readonly master: string;
+  readonly database: number;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  /** Null: connections are not encrypted. */
+  readonly tls: TlsFiles | null;
+}
+
+const PORT = 6_379;
+const SENTINEL_PORT = 26_379;
+
+/** Reads the URL of a redis or redlock store; `parameters` are those of the store itself. */
+export function readRedisUrl(url: URL, parameters: readonly string[]): StoreUrl {
+  return new StoreUrl(url, {
+    port: url.protocol === "redis+sentinel:" ? SENTINEL_PORT : PORT,
+    parameters: [...parameters, "tls"],
+    isSecure: /^(rediss|redlocks):$/.test(url.protocol) || url.searchParams.get("tls") === "true",
+  });
+}
+
+/** The servers of `redis:`, `rediss:`, `redis+sentinel:` and `redis+cluster:`. */
+export async function redisTarget(url: StoreUrl): Promise<RedisTarget> {
+  const { protocol } = url;
+  const kind =
+    protocol === "redis+sentinel:"
+      ? "sentinel"
+      : protocol === "redis+cluster:"
+        ? "cluster"
+        : "plain";
+  if (kind === "plain" && url.hosts.length > 1) {
+    const rule = "has one host; redis+sentinel:, redis+cluster: and redlock: have several";
+    throw new InvalidOptionError("url", protocol, rule);
+  }
+  const [master, ...path] = kind === "sentinel" ? url.path : ["", ...url.path];
+  if (master === undefined) {
+    throw new InvalidOptionError("url", protocol, "must name the master: //host:26379/master");
+  }
+  return {
+    kind,
+    nodes: url.hosts,
+    master,
+    database: databaseOf(protocol, path),
+    username: url.username,
+    password: url.password,
+    tls: await url.tls(),
+  };
+}
+
+/** Independent servers, with the same user, password, database and TLS for each. */
+export async function redlockTargets(url: StoreUrl): Promise<RedisTarget[]> {
+  const { username, password, path, protocol } = url;
+  const access = { username, password, database: databaseOf(protocol, path), tls: await url.tls() };
+  return url.hosts.map((node) => ({ kind: "plain", nodes: [node], master: "", ...access }));
+}
+
+function databaseOf(protocol: string, [database = "0", ...more]: readonly string[]): number {
+  if (/^\d+$/.test(database) && more.length === 0) return Number(database);
+  throw new InvalidOptionError("url", protocol, "must end with the number of the database");
+}

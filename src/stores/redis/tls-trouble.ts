@@ -1,0 +1,20 @@
+import { connect } from "node:tls";
+import type { Address, TlsFiles } from "../store-url.js";
+
+/** A server that refuses the certificate of its client says so after the client is connected. */
+const QUIET_MS = 1_000;
+
+/**
+ * Why there is no secure connection to a server; null where there is one. Clients of Redis may lose
+ * the cause: what they send at once meets a closed connection before they read the alert, and
+ * ioredis keeps the failures of sentinels and of nodes of a Cluster to itself.
+ */
+export function tlsTrouble(server: Address, tls: TlsFiles): Promise<Error | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ ...server, ...tls, timeout: QUIET_MS });
+    socket.once("error", resolve);
+    socket.once("close", () => resolve(null));
+    for (const event of ["timeout", "data"]) socket.once(event, () => socket.destroy());
+    socket.unref();
+  });
+}

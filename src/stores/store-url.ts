@@ -1,0 +1,126 @@
+/**
+ * The URL of a store: credentials, hosts, path, parameters and files of TLS, read the same way for
+ * every store. No error shows a value of the URL other than the name of a parameter and the path of
+ * a file: the rest may be a password.
+ */
+import { readFile } from "node:fs/promises";
+import { InvalidOptionError } from "../errors.js";
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What TLS needs besides the authorities that the system knows. */
+export interface TlsFiles {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
+
+export interface StoreUrlRules {
+  /** The port of a host that names none. */
+  readonly port?: number;
+  /** All parameters that the store knows, apart from hosts and files of TLS. */
+  readonly parameters: readonly string[];
+  /** Whether connections are encrypted; null: the store has no connections. */
+  readonly isSecure: boolean | null;
+}
+
+const HOSTS = ["host", "node"];
+const FILES = ["ca", "cert", "key"] as const;
+
+/** Parses a URL. A URL has room for one host: further ones become `host` parameters. */
+export function parseStoreUrl(text: string): URL {
+  const [, before = "", first = "", others = "", rest = ""] =
+    /^([a-z+]+:\/\/(?:[^/?#]*@)?)([^/?#,]*)((?:,[^/?#,]*)*)(.*)$/s.exec(text) ?? [];
+  if (others === "") return new URL(text);
+  const parsed = new URL(before + first + rest);
+  for (const host of others.slice(1).split(",")) parsed.searchParams.append("host", host);
+  return parsed;
+}
+
+export class StoreUrl {
+  readonly protocol: string;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly hosts: readonly Address[];
+  /** The parts of the path, decoded. */
+  readonly path: readonly string[];
+  readonly #parameters: URLSearchParams;
+  readonly #isSecure: boolean | null;
+
+  constructor(url: URL, { port = 0, parameters, isSecure }: StoreUrlRules) {
+    this.protocol = url.protocol;
+    this.#parameters = url.searchParams;
+    this.#isSecure = isSecure;
+    const known = isSecure === null ? parameters : [...parameters, ...HOSTS, ...FILES];
+    for (const name of url.searchParams.keys()) {
+      if (known.includes(name)) continue;
+      throw new InvalidOptionError("url", name, `has only the parameters ${known.join(", ")}`);
+    }
+    this.username = decode(url.username, "user name") || undefined;
+    this.password = decode(url.password, "password") || undefined;
+    const further = HOSTS.flatMap((name) => url.searchParams.getAll(name));
+    this.hosts = [url.host, ...further].map((text) => addressOf(text, port));
+    const parts = url.pathname.split("/").filter((part) => part !== "");
+    this.path = parts.map((part) => decode(part, "path"));
+  }
+
+  text(name: string): string | undefined {
+    return this.#parameters.get(name) ?? undefined;
+  }
+
+  /** The given ones of some parameters, as numbers. */
+  numbers<Name extends string>(...names: readonly Name[]): { [K in Name]?: number } {
+    const given = names.flatMap((name) => {
+      const text = this.text(name);
+      if (text === undefined) return [];
+      if (/^\d+(\.\d+)?$/.test(text)) return [[name, Number(text)]];
+      throw new InvalidOptionError(name, text, "must be a number");
+    });
+    return Object.fromEntries(given);
+  }
+
+  /** The files of `ca`, `cert` and `key`; null where connections are not encrypted. */
+  async tls(): Promise<TlsFiles | null> {
+    const given = FILES.filter((name) => this.#parameters.has(name));
+    if (!this.#isSecure) {
+      const [name] = given;
+      if (name === undefined) return null;
+      throw new InvalidOptionError("url", name, "is for connections with TLS only");
+    }
+    if (given.includes("cert") !== given.includes("key")) {
+      throw new InvalidOptionError("url", given, "must have cert and key, or neither");
+    }
+    return Object.fromEntries(
+      await Promise.all(given.map(async (name) => [name, await this.#file(name)])),
+    );
+  }
+
+  async #file(name: (typeof FILES)[number]): Promise<Buffer> {
+    const path = this.text(name) ?? "";
+    try {
+      return await readFile(path);
+    } catch (error) {
+      const { code = "unknown" } = error as NodeJS.ErrnoException;
+      throw new InvalidOptionError(name, path, `must be the path of a file to read (${code})`);
+    }
+  }
+}
+
+function addressOf(text: string, usualPort: number): Address {
+  const match = /^(?:\[([\da-f:.]+)\]|([^:[\]]*))(?::(\d+))?$/i.exec(text);
+  if (!match) throw new InvalidOptionError("url", "(hidden)", "must have hosts as host:port");
+  const [, address, name, port] = match;
+  return { host: address || name || "127.0.0.1", port: Number(port ?? usualPort) };
+}
+
+function decode(text: string, part: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    const rule = `must have the ${part} encoded: a % that is no part of %XX is written as %25`;
+    throw new InvalidOptionError("url", "(hidden)", rule);
+  }
+}

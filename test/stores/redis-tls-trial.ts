@@ -1,0 +1,211 @@
+/** Redis and Redlock by URL over TLS, with whichever client library the test leaves installed. */
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { connect } from "../../src/connect.js";
+import { InvalidOptionError, QuorumError, StoreError } from "../../src/errors.js";
+import { Authority } from "../servers/certificates.js";
+import { freePort } from "../servers/free-port.js";
+import type { Launch } from "../servers/guarded-process.js";
+import { type RedisServer, startRedis } from "../servers/redis.js";
+import { closeAll, ServerProcess } from "../servers/server-process.js";
+import { waitUntil } from "../servers/wait-until.js";
+
+interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+interface TlsServer {
+  readonly server: RedisServer;
+  readonly port: number;
+}
+
+const FAST_MS = 3_000;
+
+async function startTls(ca: string, own: Certificate, more: readonly string[]): Promise<TlsServer> {
+  const port = await freePort();
+  const args = ["--tls-port", `${port}`, ...filesOf(ca, own), ...more];
+  return { server: await startRedis({ args }), port };
+}
+
+function filesOf(ca: string, { cert, key }: Certificate): string[] {
+  return ["--tls-ca-cert-file", ca, "--tls-cert-file", cert, "--tls-key-file", key];
+}
+
+/** A sentinel that speaks nothing but TLS, and expects the same of its master. */
+class TlsSentinel extends ServerProcess {
+  readonly port: number;
+
+  constructor(port: number) {
+    super("sentinel");
+    this.port = port;
+  }
+
+  async configure(masterPort: number, files: readonly string[]): Promise<void> {
+    const tls = files.map((word) => (word.startsWith("--") ? `\n${word.slice(2)}` : ` ${word}`));
+    const lines = [
+      `port 0\ntls-port ${this.port}\ntls-replication yes\ntls-auth-clients no${tls.join("")}`,
+      `sentinel monitor holdfast 127.0.0.1 ${masterPort} 1\n`,
+    ];
+    await writeFile(join(this.dir, "sentinel.conf"), lines.join("\n"));
+  }
+
+  protected launch(): Launch {
+    return { command: "redis-server", args: [join(this.dir, "sentinel.conf"), "--sentinel"] };
+  }
+
+  protected async isReady(): Promise<boolean> {
+    return this.logTail().includes("+monitor");
+  }
+}
+
+async function failureOf(url: string): Promise<{ error: unknown; tookMs: number }> {
+  const startMs = performance.now();
+  const error = await connect(url).then(
+    (locks) => locks.close(),
+    (reason: unknown) => reason,
+  );
+  return { error, tookMs: performance.now() - startMs };
+}
+
+export function tryTls(): void {
+  let authority: Authority;
+  let client: Certificate;
+  const servers: RedisServer[] = [];
+  let good: TlsServer;
+  let strict: TlsServer;
+  let expired: TlsServer;
+  let misnamed: TlsServer;
+
+  beforeAll(async () => {
+    authority = await Authority.make();
+    client = await authority.sign("client");
+    const own = await authority.sign("server");
+    const start = async (certificate: Certificate, clients: "yes" | "no"): Promise<TlsServer> => {
+      const started = await startTls(authority.ca, certificate, ["--tls-auth-clients", clients]);
+      servers.push(started.server);
+      return started;
+    };
+    good = await start(own, "no");
+    strict = await start(own, "yes");
+    expired = await start(await authority.sign("expired", { days: -1 }), "no");
+    misnamed = await start(await authority.sign("other", { names: "DNS:other.example" }), "no");
+  });
+
+  afterAll(async () => {
+    await closeAll(servers);
+    await authority[Symbol.asyncDispose]();
+  });
+
+  const query = (parameters: Record<string, string>): string =>
+    new URLSearchParams(parameters).toString();
+
+  const urlOf = ({ port }: TlsServer, parameters: Record<string, string> = {}): string =>
+    `rediss://127.0.0.1:${port}?${query(parameters)}`;
+
+  it("trusts the authority of ca", async () => {
+    await using locks = await connect(urlOf(good, { ca: authority.ca }));
+    await using other = await connect(urlOf(good, { ca: authority.ca }));
+    const lease = await locks.mutex("m").acquire();
+    const next = other.mutex("m").acquire();
+    assert.equal(await lease.release(), true);
+    assert.equal(await (await next).release(), true);
+  });
+
+  it("shows the certificate of cert and key", async () => {
+    await using locks = await connect(urlOf(strict, { ca: authority.ca, ...client }));
+    assert.equal(await (await locks.mutex("m").acquire()).release(), true);
+  });
+
+  it.each([
+    ["no known authority", () => urlOf(good), /no known authority .* by ca= \(.*certificate/],
+    ["another host name", () => urlOf(misnamed, { ca: authority.ca }), /another host name/],
+    ["expired", () => urlOf(expired, { ca: authority.ca }), /certificate has expired/],
+    ["no certificate of ours", () => urlOf(strict, { ca: authority.ca }), /cert= and key=/],
+  ])("says at once why there is no secure connection: %s", async (_what, url, why) => {
+    const { error, tookMs } = await failureOf(url());
+    assert.ok(error instanceof StoreError, String(error));
+    expect(error.message).toMatch(/^No secure connection to Redis: /);
+    expect(error.message).toMatch(why);
+    expect(error).toMatchObject({ retryable: false, outcome: "not_applied" });
+    expect(tookMs).toBeLessThan(FAST_MS);
+  });
+
+  it("asks whether a port that says nothing speaks TLS", async () => {
+    const { error } = await failureOf(`rediss://127.0.0.1:${good.server.port}`);
+    expect(String(error)).toContain("is TLS spoken there?");
+  });
+
+  it.each(["ca", "cert", "key"])("says which file of %s cannot be read, and why", async (name) => {
+    const files = { ca: authority.ca, ...client, [name]: "/nowhere/file.pem" };
+    const { error } = await failureOf(urlOf(good, files));
+    assert.ok(error instanceof InvalidOptionError, String(error));
+    expect(error).toMatchObject({ option: name, value: "/nowhere/file.pem" });
+    expect(error.message).toContain("ENOENT");
+  });
+
+  it("redlock: over TLS, with a certificate", async () => {
+    const hosts = [good, strict].map(({ port }) => `127.0.0.1:${port}`).join(",");
+    const parameters = query({ ca: authority.ca, ...client, bootstrap: "now" });
+    await using locks = await connect(`redlocks://${hosts}?${parameters}`);
+    assert.equal(await (await locks.mutex("m").acquire()).release(), true);
+  });
+
+  it("redlock: says at once of each node why there is no majority", async () => {
+    const hosts = [good, expired, misnamed].map(({ port }) => `127.0.0.1:${port}`).join(",");
+    const url = `redlocks://${hosts}?${query({ ca: authority.ca, bootstrap: "now" })}`;
+    const { error, tookMs } = await failureOf(url);
+    assert.ok(error instanceof QuorumError, String(error));
+    expect(error.message).toContain(`127.0.0.1:${expired.port}: No secure connection to Redis`);
+    expect(error.message).toContain("another host name");
+    expect(error).toMatchObject({ retryable: false, outcome: "not_applied" });
+    expect(tookMs).toBeLessThan(FAST_MS);
+  });
+
+  it("redlock: one bad certificate among three does not matter", async () => {
+    const hosts = [good, strict, expired].map(({ port }) => `127.0.0.1:${port}`).join(",");
+    const parameters = query({ ca: authority.ca, ...client, bootstrap: "now" });
+    await using locks = await connect(`redlocks://${hosts}?${parameters}`);
+    assert.equal(await (await locks.mutex("m").acquire()).release(), true);
+  });
+
+  it("Cluster: with tls=true its nodes are asked over TLS", async () => {
+    const own = await authority.sign("cluster");
+    const more = [
+      "--tls-auth-clients",
+      "no",
+      "--cluster-enabled",
+      "yes",
+      "--tls-cluster",
+      "yes",
+      "--cluster-announce-ip",
+      "127.0.0.1",
+    ];
+    const { server, port } = await startTls(authority.ca, own, more);
+    servers.push(server);
+    await server.ask("CLUSTER", "ADDSLOTSRANGE", 0, 16_383);
+    const isUp = async (): Promise<boolean> =>
+      String(await server.ask("CLUSTER", "INFO")).includes("cluster_state:ok");
+    await waitUntil(isUp, { what: "the Cluster is up" });
+    const url = `redis+cluster://127.0.0.1:${port}?tls=true`;
+    await using locks = await connect(`${url}&${query({ ca: authority.ca })}`);
+    assert.equal(await (await locks.mutex("m").acquire()).release(), true);
+    const { error, tookMs } = await failureOf(url);
+    expect(String(error)).toMatch(/No secure connection to Redis: no known authority/);
+    expect(tookMs).toBeLessThan(FAST_MS);
+  });
+
+  it("Sentinel: with tls=true both sentinels and servers are asked over TLS", async () => {
+    await using sentinel = new TlsSentinel(await freePort());
+    await sentinel.configure(good.port, filesOf(authority.ca, client));
+    await sentinel.start();
+    const url = `redis+sentinel://127.0.0.1:${sentinel.port}/holdfast`;
+    await using locks = await connect(`${url}?${query({ tls: "true", ca: authority.ca })}`);
+    assert.equal(await (await locks.mutex("m").acquire()).release(), true);
+    const { error, tookMs } = await failureOf(`${url}?tls=true`);
+    expect(String(error)).toMatch(/No secure connection to Redis: no known authority/);
+    expect(tookMs).toBeLessThan(FAST_MS);
+  });
+}
