@@ -50,7 +50,7 @@ export function writeLine(fd: number, line: string): void {
   writeText(fd, `${line}\n`);
 }
 
-/** What the command line says of itself is no reason to fail the work when it cannot be written. */
+/** A message that cannot be written does not fail the work that it is about. */
 function writeText(fd: number, text: string): void {
   try {
     writeSync(fd, text);

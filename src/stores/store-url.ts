@@ -11,7 +11,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** What TLS needs besides the authorities that the system knows. */
+/** The files of TLS that a URL names; without `ca`, the authorities that Node knows count. */
 export interface TlsFiles {
   readonly ca?: Buffer;
   readonly cert?: Buffer;

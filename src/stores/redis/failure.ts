@@ -9,7 +9,7 @@ interface Meaning {
   readonly advice: string;
   /** Nothing was written even where a script fails by it. */
   readonly isAtFirstWrite?: boolean;
-  /** Who says no; default: Redis. */
+  /** How the message begins; default: "Redis refused". */
   readonly lead?: string;
 }
 
