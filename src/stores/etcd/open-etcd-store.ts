@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { createSecureContext, type SecureContextOptions } from "node:tls";
+import { createSecureContext } from "node:tls";
 import { InvalidOptionError, UnsupportedError } from "../../errors.js";
 import type { Store } from "../../store.js";
+import { type Address, StoreUrl, type TlsFiles } from "../store-url.js";
 import type { EtcdClient } from "./etcd-client.js";
 import { makeEtcdStore } from "./etcd-store.js";
 
@@ -11,9 +11,6 @@ const PING_ANSWER_MS = 5_000;
 const LONGEST_RECONNECT_MS = 1_000;
 const DEFAULT_PORT = 2379;
 
-const FILES = ["ca", "cert", "key"];
-const PARAMETERS = ["host", "namespace", ...FILES];
-
 /** Lets everything through: the store itself decides what to repeat, and where to wait. */
 const plain = { execute: async <T>(call: () => T): Promise<Awaited<T>> => await call() };
 
@@ -22,27 +19,32 @@ const plain = { execute: async <T>(call: () => T): Promise<Awaited<T>> => await 
  * `cert` and `key` as paths of PEM files. Closing the store closes its client.
  */
 export async function openEtcdStore(url: URL): Promise<Store> {
-  const client = await openEtcdClient(url);
-  const namespace = url.searchParams.get("namespace") ?? "";
-  return makeEtcdStore(client, namespace, () => client.close(), addressesOf(url).join(", "));
+  const parsed = parse(url);
+  const client = await open(parsed);
+  const hosts = parsed.hosts.map(addressText).join(", ");
+  return makeEtcdStore(client, parsed.text("namespace") ?? "", () => client.close(), hosts);
 }
 
 /** The client of a URL, tuned so that failures are seen by the store, and soon. */
-export async function openEtcdClient(url: URL): Promise<EtcdClient & { close(): void }> {
-  const { username, password, searchParams } = url;
-  for (const name of searchParams.keys()) {
-    if (!PARAMETERS.includes(name)) {
-      throw new InvalidOptionError("url", name, `has only the parameters ${PARAMETERS.join(", ")}`);
-    }
-  }
+export async function openEtcdClient(url: URL): Promise<OwnClient> {
+  return await open(parse(url));
+}
+
+type OwnClient = EtcdClient & { close(): void };
+
+function parse(url: URL): StoreUrl {
   const isSecure = url.protocol === "etcds:";
-  const hosts = addressesOf(url).map((address) => `${isSecure ? "https" : "http"}://${address}`);
-  const credentials = await readFiles(searchParams, isSecure);
+  return new StoreUrl(url, { port: DEFAULT_PORT, parameters: ["namespace"], isSecure });
+}
+
+async function open(url: StoreUrl): Promise<OwnClient> {
+  const { username, password = "" } = url;
+  const tls = await url.tls();
   const { Etcd3 } = await loadClient();
   return new Etcd3({
-    hosts,
-    ...(credentials ? { credentials } : {}),
-    ...(username ? { auth: { username: decode(username), password: decode(password) } } : {}),
+    hosts: url.hosts.map((address) => `${tls ? "https" : "http"}://${addressText(address)}`),
+    ...(tls ? { credentials: credentialsOf(tls) } : {}),
+    ...(username ? { auth: { username, password } } : {}),
     faultHandling: { host: () => plain, global: plain },
     grpcOptions: {
       "grpc.keepalive_time_ms": PING_EVERY_MS,
@@ -53,49 +55,24 @@ export async function openEtcdClient(url: URL): Promise<EtcdClient & { close(): 
   });
 }
 
-function addressesOf({ host, searchParams }: URL): string[] {
-  return [host, ...searchParams.getAll("host")].map((text) =>
-    /:\d+$/.test(text) ? text : `${text || "127.0.0.1"}:${DEFAULT_PORT}`,
-  );
+function addressText({ host, port }: Address): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Null where none is named. */
-async function readFiles(parameters: URLSearchParams, isSecure: boolean): Promise<object | null> {
-  const given = FILES.filter((name) => parameters.has(name));
-  if (given.length === 0) return null;
-  if (!isSecure) throw new InvalidOptionError("url", given[0], "is for connections with TLS only");
-  if (given.includes("cert") !== given.includes("key")) {
-    throw new InvalidOptionError("url", given, "must have cert and key, or neither");
-  }
-  const [rootCertificate, certChain, privateKey] = await Promise.all(
-    FILES.map((name) => readPem(name, parameters.get(name))),
-  );
-  checkPem(given, { ca: rootCertificate, cert: certChain, key: privateKey });
-  return { rootCertificate, certChain, privateKey };
-}
-
-/** The client would throw an error of its own, much later. */
-function checkPem(given: readonly string[], files: SecureContextOptions): void {
+/** Checked here: the client throws an error of its own for files that it cannot use. */
+function credentialsOf(files: TlsFiles): object {
   try {
     createSecureContext(files);
   } catch (error) {
     const { message } = error as Error;
-    throw new InvalidOptionError("url", given, `must name PEM files that fit (${message})`);
+    const rule = `must name PEM files that fit (${message})`;
+    throw new InvalidOptionError("url", Object.keys(files), rule);
   }
-}
-
-async function readPem(name: string, path: string | null): Promise<Buffer | undefined> {
-  if (path === null) return undefined;
-  try {
-    return await readFile(path);
-  } catch (error) {
-    const { code = "unknown" } = error as NodeJS.ErrnoException;
-    throw new InvalidOptionError(name, path, `must be the path of a file to read (${code})`);
-  }
+  return { rootCertificate: files.ca, certChain: files.cert, privateKey: files.key };
 }
 
 interface EtcdModule {
-  readonly Etcd3: new (options: object) => EtcdClient & { close(): void };
+  readonly Etcd3: new (options: object) => OwnClient;
 }
 
 async function loadClient(): Promise<EtcdModule> {
@@ -103,5 +80,3 @@ async function loadClient(): Promise<EtcdModule> {
   if (loaded) return loaded as unknown as EtcdModule;
   throw new UnsupportedError("A URL of etcd needs the package etcd3: npm install etcd3.");
 }
-
-const decode = decodeURIComponent;
