@@ -5,8 +5,11 @@ import { type ConformanceCase, conformance, type Harness } from "../../src/confo
 const CONCURRENCY = 8;
 
 /** Runs the kit on vitest. A store's test file says no more than how to open it. */
-export function runConformance(harness: Harness): void {
-  vi.setConfig({ maxConcurrency: CONCURRENCY });
+export function runConformance(
+  harness: Harness,
+  { concurrency = CONCURRENCY }: { readonly concurrency?: number } = {},
+): void {
+  vi.setConfig({ maxConcurrency: concurrency });
   const cases = conformance(harness);
   describe.concurrent("conformance", () => {
     for (const one of cases) if (!one.alone) register(one);
