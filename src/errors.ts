@@ -1,3 +1,5 @@
+import { jsonOf } from "./json.js";
+
 /** Why a lease ended before it was released. */
 export type LossReason =
   | "expired"
@@ -37,6 +39,13 @@ export class HoldfastError extends Error {
     }
     Object.defineProperty(this, BRAND, { value: brands });
     this.name = new.target.brand;
+  }
+
+  /** What a log needs of it: `JSON.stringify` shows no error by itself, and takes no `bigint`. */
+  toJSON(): Record<string, unknown> {
+    const { name, message, cause } = this;
+    const shown = cause instanceof Error ? { cause: `${cause.name}: ${cause.message}` } : {};
+    return { name, message, ...(jsonOf({ ...this }) as object), ...shown };
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {

@@ -1,11 +1,18 @@
 import { InvalidOptionError, UnsupportedError } from "./errors.js";
+import { withJson } from "./json.js";
 import { Client } from "./lease/client.js";
 import type { Lease } from "./lease/lease.js";
 import { AllLock, type LeaseSet } from "./locks/all.js";
 import { type Deadlock, deadlocksOf } from "./locks/deadlocks.js";
 import { Election } from "./locks/election.js";
 import { type Lock, StoreLock } from "./locks/lock.js";
-import { type OnceOptions, type OnceResult, once } from "./locks/once.js";
+import {
+  beginOnce,
+  type OnceBeginning,
+  type OnceOptions,
+  type OnceResult,
+  once,
+} from "./locks/once.js";
 import { type AcquireOptions, checkCount, type Options, resolveOptions } from "./options.js";
 import { events } from "./publish.js";
 import { type Mode, NO_LIMIT } from "./rules/fits.js";
@@ -62,9 +69,18 @@ export class Holdfast implements AsyncDisposable {
     return this.#lock("lock", name, "shared", checkCount("limit", limit), defaults);
   }
 
-  /** Several locks of this Holdfast, all or nothing. */
-  all(locks: readonly Lock<unknown>[], defaults: AcquireOptions = {}): Lock<LeaseSet> {
-    return new AllLock(this.#client, locks, defaults, this.#defaults);
+  /**
+   * Several locks of this Holdfast, all or nothing; a name stands for its mutex.
+   *
+   * @example
+   * await locks.all(["account:1", "account:2"]).run(() => transfer());
+   */
+  all(locks: readonly (Lock<unknown> | string)[], defaults: AcquireOptions = {}): Lock<LeaseSet> {
+    if (!Array.isArray(locks)) {
+      throw new InvalidOptionError("locks", locks, "must be a list of locks or names");
+    }
+    const members = locks.map((lock) => (typeof lock === "string" ? this.mutex(lock) : lock));
+    return new AllLock(this.#client, members, defaults, this.#defaults);
   }
 
   /** One leader among all who campaign. */
@@ -87,10 +103,25 @@ export class Holdfast implements AsyncDisposable {
     return once(this.#client, name, work, options, this.#defaults);
   }
 
+  /**
+   * Begins a `once` whose work ends elsewhere: in a callback, a later request, another function.
+   *
+   * @example
+   * await using run = await locks.beginOnce("report:2026-11-16", { keepMs: 86_400_000 });
+   * if (!run.began) return;
+   * await writeReport();
+   * await run.finish();
+   */
+  async beginOnce(name: string, options: OnceOptions): Promise<OnceBeginning> {
+    checkName(name);
+    this.#demandTrait(this.#client.store.traits.marks, "once");
+    return beginOnce(this.#client, name, options, this.#defaults);
+  }
+
   /** Who holds a lock and who waits for it, as the store sees it now. */
   async inspect(name: string, space: Space = "lock"): Promise<LockView> {
     checkName(name);
-    return this.#client.look(() => this.#client.store.inspect(space, name));
+    return viewWithJson(await this.#client.look(() => this.#client.store.inspect(space, name)));
   }
 
   /** All locks in use whose names begin with `prefix`. */
@@ -102,7 +133,7 @@ export class Holdfast implements AsyncDisposable {
     space?: Space;
   } = {}): AsyncGenerator<LockView, void> {
     this.#client.assertOpen();
-    yield* this.#client.store.list(space, prefix);
+    for await (const view of this.#client.store.list(space, prefix)) yield viewWithJson(view);
   }
 
   /**
@@ -185,6 +216,10 @@ export class Holdfast implements AsyncDisposable {
       { store: name },
     );
   }
+}
+
+function viewWithJson({ holders, mark, ...view }: LockView): LockView {
+  return withJson({ ...view, holders: holders.map(withJson), mark: mark && withJson(mark) });
 }
 
 function checkName(name: unknown): void {

@@ -33,6 +33,8 @@ export interface Lease extends AsyncDisposable {
   renew(ttlMs?: number): Promise<void>;
   /** True when it was held until now; false when it had been lost. Never throws, never hangs. */
   release(): Promise<boolean>;
+  /** For `JSON.stringify`: name, token as text, state, remaining time. Never the handle. */
+  toJSON(): Record<string, unknown>;
 }
 
 /** The mark that the release of a finished `once` leaves. */
@@ -129,6 +131,11 @@ export class HeldLease implements Lease {
       });
     }
     this.assertHeld();
+  }
+
+  toJSON(): Record<string, unknown> {
+    const { name, state } = this;
+    return { name, token: `${this.token}`, state, remainingMs: this.remainingMs() };
   }
 
   /** With `keep`, leaves a mark in its place. */

@@ -47,6 +47,17 @@ describe("several locks", () => {
     for (const { meta } of acquires) expect(JSON.parse(meta)).toMatchObject({ label: "outer" });
   });
 
+  it("may be given by name, and tried: then the holder in the way is told", async () => {
+    const set = trial.locks.all(["a", "b"]);
+    expect(await set.tryRun((leases) => leases.leases.length)).toEqual({ ran: true, value: 2 });
+    await trial.others.mutex("b").acquire({ meta: { label: "other" } });
+    const holder = { meta: { label: "other" } };
+    expect(await set.tryRun(() => {})).toMatchObject({ ran: false, holder });
+    expect(await set.tryAcquire()).toBeNull();
+    expect(await set.isHeld()).toBe(true);
+    expect(await trial.others.mutex("a").isHeld()).toBe(false);
+  });
+
   it("come all or not at all", async () => {
     const held = await trial.others.mutex("b").acquire();
     expect(await trial.locks.all(mutexes("a", "b", "c")).tryAcquire()).toBeNull();

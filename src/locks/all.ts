@@ -2,12 +2,18 @@
  * Several locks at once: all or nothing. Members are taken one after the other in the order of the
  * bytes of their names, which everybody keeps, so no two can wait for each other in a circle.
  */
-import { AcquireTimeoutError, InvalidOptionError, type LeaseLostError } from "../errors.js";
+import {
+  AcquireTimeoutError,
+  type BlockedBy,
+  InvalidOptionError,
+  type LeaseLostError,
+} from "../errors.js";
+import { withJson } from "../json.js";
 import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
 import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
 import { compareNames } from "../rules/name.js";
-import { type Lock, StoreLock } from "./lock.js";
+import { checkBody, type Lock, StoreLock, type TryResult } from "./lock.js";
 import { runInScopes } from "./run-scopes.js";
 import type { Releasable } from "./run-under.js";
 
@@ -25,6 +31,8 @@ export interface LeaseSet extends AsyncDisposable {
   renew(ttlMs?: number): Promise<void>;
   /** True when all of them were held until now. */
   release(): Promise<boolean>;
+  /** For `JSON.stringify`: the state, and each lease as it shows itself. */
+  toJSON(): Record<string, unknown>;
 }
 
 type Part = Lease & Releasable;
@@ -74,6 +82,10 @@ class HeldSet implements LeaseSet {
   async release(): Promise<boolean> {
     const released = await Promise.all(this.leases.map((lease) => lease.release()));
     return !released.includes(false);
+  }
+
+  toJSON(): Record<string, unknown> {
+    return { state: this.state, leases: this.leases.map((lease) => lease.toJSON()) };
   }
 
   async end(): Promise<boolean> {
@@ -136,18 +148,48 @@ export class AllLock implements Lock<LeaseSet> {
   }
 
   async tryAcquire(options: AcquireOptions = {}): Promise<LeaseSet | null> {
-    const merged = this.#over(options);
-    const set = await this.#gather((member) => member.tryAcquire(merged));
-    if (!set || set.state === "held") return set;
-    await set.release();
-    return null;
+    const taken = await this.#try(options);
+    return taken instanceof HeldSet ? taken : null;
   }
 
   async run<T>(
     body: (leases: LeaseSet) => T | Promise<T>,
     options: AcquireOptions = {},
   ): Promise<T> {
-    const set = await this.#acquire(options);
+    checkBody(body);
+    return this.#runUnder(await this.#acquire(options), options, body);
+  }
+
+  async tryRun<T>(
+    body: (leases: LeaseSet) => T | Promise<T>,
+    options: AcquireOptions = {},
+  ): Promise<TryResult<T>> {
+    checkBody(body);
+    const taken = await this.#try(options);
+    if (!(taken instanceof HeldSet)) return withJson({ ran: false, holder: taken.holder });
+    return { ran: true, value: await this.#runUnder(taken, options, body) };
+  }
+
+  async isHeld(): Promise<boolean> {
+    const held = await Promise.all(this.members.map((member) => member.isHeld()));
+    return held.includes(true);
+  }
+
+  /** Waits only for `waitMs` of the call. */
+  async #try(given: AcquireOptions): Promise<HeldSet | { readonly holder: BlockedBy | null }> {
+    try {
+      return await this.#acquire({ ...given, waitMs: given?.waitMs ?? 0 });
+    } catch (error) {
+      if (error instanceof AcquireTimeoutError) return error;
+      throw error;
+    }
+  }
+
+  #runUnder<T>(
+    set: HeldSet,
+    options: AcquireOptions,
+    body: (leases: LeaseSet) => T | Promise<T>,
+  ): Promise<T> {
     const merged = this.#over(options);
     const held = set.leases.map((lease, index) => {
       return (this.members[index] as StoreLock).holding(lease, merged);

@@ -1,4 +1,5 @@
 import { StoreError } from "../errors.js";
+import { withJson } from "../json.js";
 import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
 import { type AcquireOptions, checkDuration } from "../options.js";
@@ -75,7 +76,9 @@ export class Election {
     const { store } = this.#client;
     const { holders } = await this.#client.look(() => store.inspect("election", this.name));
     const [holder] = holders;
-    return holder ? { token: holder.token, meta: holder.meta, heldMs: holder.heldMs } : null;
+    if (!holder) return null;
+    const { token, meta, heldMs } = holder;
+    return withJson({ token, meta, heldMs });
   }
 
   /** Yields the leader, or null, whenever that changes; never a leader with a lower token. */

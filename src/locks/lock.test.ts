@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { AcquireTimeoutError, InvalidOptionError, StoreError } from "../errors.js";
@@ -7,6 +7,55 @@ let trial: LockTrial;
 
 beforeEach(() => {
   trial = new LockTrial();
+});
+
+describe("tryAcquire", () => {
+  it("waits for the waitMs of the call, not of a default, then gives null", async () => {
+    await trial.others.mutex("x").acquire();
+    const mutex = trial.locks.mutex("x", { waitMs: 60_000 });
+    expect(await mutex.tryAcquire()).toBeNull();
+    const asked = watch(mutex.tryAcquire({ waitMs: 1_000 }));
+    await trial.port.advance(999);
+    expect(asked.state).toBe("pending");
+    await trial.port.advance(1);
+    expect(asked.value).toBeNull();
+  });
+
+  it("with waitMs has a lock that becomes free meanwhile", async () => {
+    const held = await trial.others.mutex("x").acquire();
+    const asked = watch(trial.locks.mutex("x").tryAcquire({ waitMs: 1_000 }));
+    await trial.port.advance(500);
+    await held.release();
+    await trial.port.advance(0);
+    expect(asked.value?.state).toBe("held");
+  });
+});
+
+describe("tryRun", () => {
+  it("runs the body if the lock is free, and says what came out of it", async () => {
+    const mutex = trial.locks.mutex("x");
+    expect(await mutex.tryRun((lease) => lease.state)).toEqual({ ran: true, value: "held" });
+    expect(await mutex.isHeld()).toBe(false);
+    await expect(mutex.tryRun(() => Promise.reject(new Error("work")))).rejects.toThrow("work");
+    expect(await mutex.isHeld()).toBe(false);
+  });
+
+  it("runs nothing while the lock is held, and names the holder", async () => {
+    const held = await trial.others.mutex("x").acquire({ meta: { label: "backup" } });
+    const body = vi.fn();
+    const result = await trial.locks.mutex("x").tryRun(body);
+    const holder = { token: held.token, meta: { label: "backup" } };
+    expect(result).toMatchObject({ ran: false, holder });
+    expect(JSON.parse(JSON.stringify(result)).holder.token).toBe(`${held.token}`);
+    expect(body).not.toHaveBeenCalled();
+    expect(await trial.locks.mutex("x").isHeld()).toBe(true);
+  });
+
+  it.each(["run", "tryRun"] as const)("needs a body before it acquires (%s)", async (verb) => {
+    const call = trial.locks.mutex("x")[verb](undefined as never);
+    await expect(call).rejects.toMatchObject({ code: "HF_INVALID_OPTION", option: "body" });
+    expect(trial.arbiter.sentOf("acquire")).toEqual([]);
+  });
 });
 
 describe("acquire", () => {

@@ -1,23 +1,51 @@
-import { AcquireTimeoutError, InvalidOptionError } from "../errors.js";
+import { AcquireTimeoutError, type BlockedBy, InvalidOptionError } from "../errors.js";
+import { withJson } from "../json.js";
 import type { Client, Outcome, Target } from "../lease/client.js";
-import type { HeldLease, Lease } from "../lease/lease.js";
+import type { Lease } from "../lease/lease.js";
 import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
+import type { Busy } from "../store.js";
 import { enclosingRuns, type Held, joinScope, runInScopes } from "./run-scopes.js";
 import { runUnder } from "./run-under.js";
+
+/** Whether `tryRun` had the lock: the value of the body, or the holder in the way where known. */
+export type TryResult<T> =
+  | { readonly ran: true; readonly value: T }
+  | { readonly ran: false; readonly holder: BlockedBy | null };
 
 /** Something that can be held. Every kind of lock has these three verbs. */
 export interface Lock<L = Lease> {
   readonly name: string;
   /** Waits for the lock. Throws `AcquireTimeoutError` after `waitMs`, or the reason of `signal`. */
   acquire(options?: AcquireOptions): Promise<L>;
-  /** Takes the lock if it is free at this moment, else null. */
+  /**
+   * Takes the lock if it is free at this moment, else null. With `waitMs`, given here and not as a
+   * default, it waits that long first.
+   *
+   * @example
+   * const lease = await locks.mutex("cleanup").tryAcquire();
+   * if (!lease) return; // another process is at it
+   */
   tryAcquire(options?: AcquireOptions): Promise<L | null>;
+  /**
+   * Runs `body` under the lock if `tryAcquire` gets it. A loss and an error of `body` are thrown as
+   * by `run`.
+   *
+   * @example
+   * const result = await locks.mutex("cleanup").tryRun(() => cleanUp());
+   * if (!result.ran) console.log("held by", result.holder?.meta);
+   */
+  tryRun<T>(body: (lease: L) => T | Promise<T>, options?: AcquireOptions): Promise<TryResult<T>>;
+  /** Whether anybody holds a lock of this name, in whatever mode, at this moment. */
+  isHeld(): Promise<boolean>;
   /**
    * Runs `body` under the lock and always waits for it. Throws `LeaseLostError` when the lease was
    * lost before `body` ended: with its `value`, or its error as `cause`.
    */
   run<T>(body: (lease: L) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 }
+
+/** What came of asking for a lock: a new lease, that of the run around the call, or neither. */
+type Taken = Outcome | { readonly type: "joined"; readonly lease: Held["lease"] };
 
 /** A lock that is one entry in a store: a mutex, one side of a read-write lock, a semaphore. */
 export class StoreLock implements Lock {
@@ -53,42 +81,71 @@ export class StoreLock implements Lock {
 
   async acquire(given?: AcquireOptions): Promise<Lease> {
     const options = this.#resolve(given);
-    const joined = joinScope(this.#client, this.#targetFor(options), options, options.waitMs > 0);
-    return joined ?? this.#granted(options, await this.#begin(options, options.waitMs > 0));
+    return this.#orThrow(options, await this.#take(options, options.waitMs > 0)).lease;
   }
 
   async tryAcquire(given?: AcquireOptions): Promise<Lease | null> {
-    const options = this.#resolve(given);
-    const joined = joinScope(this.#client, this.#targetFor(options), options, false);
-    if (joined) return joined;
-    const outcome = await this.#begin(options, false);
-    return outcome.type === "granted" ? outcome.lease : null;
+    const taken = await this.#try(this.#resolve(given), given);
+    return taken.type === "busy" ? null : taken.lease;
   }
 
   async run<T>(body: (lease: Lease) => T | Promise<T>, given?: AcquireOptions): Promise<T> {
+    checkBody(body);
     const options = this.#resolve(given);
-    const target = this.#targetFor(options);
-    const joined = joinScope(this.#client, target, options, options.waitMs > 0);
-    if (joined) return runUnder(joined, body);
-    const lease = this.#granted(options, await this.#begin(options, options.waitMs > 0));
-    const held = [{ target, lease, isReentrant: options.reentrant }];
-    return runInScopes(this.#client, held, ([part]) => part as Held["lease"], body);
+    const taken = this.#orThrow(options, await this.#take(options, options.waitMs > 0));
+    return this.#runUnder(taken, options, body);
+  }
+
+  async tryRun<T>(
+    body: (lease: Lease) => T | Promise<T>,
+    given?: AcquireOptions,
+  ): Promise<TryResult<T>> {
+    checkBody(body);
+    const options = this.#resolve(given);
+    const taken = await this.#try(options, given);
+    if (taken.type === "busy") return withJson({ ran: false, holder: taken.holder });
+    return { ran: true, value: await this.#runUnder(taken, options, body) };
+  }
+
+  async isHeld(): Promise<boolean> {
+    const { space, name } = this.#target;
+    const { store } = this.#client;
+    const { holders } = await this.#client.look(() => store.inspect(space, name));
+    return holders.length > 0;
   }
 
   #resolve(given: AcquireOptions | undefined): Options {
     return resolveOptions(given, this.#client.store.traits, this.#options);
   }
 
-  #begin(options: Options, mayWait: boolean): Promise<Outcome> {
-    const inside = mayWait ? enclosingRuns(this.#client) : undefined;
-    const asked = inside ? { ...options, inside } : options;
-    return this.#client.request(this.#targetFor(options), asked, mayWait);
+  /** A default of `waitMs` is for those who wait. */
+  #try(options: Options, given: AcquireOptions | undefined): Promise<Taken> {
+    return this.#take(options, (given?.waitMs ?? 0) > 0);
   }
 
-  #granted(options: Options, outcome: Outcome): HeldLease {
-    if (outcome.type === "granted") return outcome.lease;
+  async #take(options: Options, mayWait: boolean): Promise<Taken> {
+    const client = this.#client;
+    const target = this.#targetFor(options);
+    const joined = joinScope(client, target, options, mayWait);
+    if (joined) return { type: "joined", lease: joined };
+    const inside = mayWait ? enclosingRuns(client) : undefined;
+    return client.request(target, inside ? { ...options, inside } : options, mayWait);
+  }
+
+  #orThrow(options: Options, taken: Taken): Exclude<Taken, Busy> {
+    if (taken.type !== "busy") return taken;
     const context = { lockName: this.name, store: this.#client.store.name };
-    throw new AcquireTimeoutError(options.waitMs, outcome.holder, context);
+    throw new AcquireTimeoutError(options.waitMs, taken.holder, context);
+  }
+
+  #runUnder<T>(
+    { type, lease }: Exclude<Taken, Busy>,
+    options: Options,
+    body: (lease: Lease) => T | Promise<T>,
+  ): Promise<T> {
+    if (type === "joined") return runUnder(lease, body);
+    const held = [{ target: this.#targetFor(options), lease, isReentrant: options.reentrant }];
+    return runInScopes(this.#client, held, ([part]) => part as Held["lease"], body);
   }
 
   /** The weight of a call is checked against the limit of the lock. */
@@ -104,4 +161,10 @@ export class StoreLock implements Lock {
     }
     return { ...target, weight };
   }
+}
+
+/** Checked before anything is acquired. */
+export function checkBody(body: unknown): void {
+  if (typeof body === "function") return;
+  throw new InvalidOptionError("body", typeof body, "must be a function: the work to run");
 }

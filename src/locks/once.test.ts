@@ -30,6 +30,40 @@ beforeEach(() => {
   trial = new LockTrial();
 });
 
+describe("a once that is begun and finished apart", () => {
+  it("leaves its mark when it is finished", async () => {
+    const run = await trial.locks.beginOnce("o", { keepMs: 1_000 });
+    if (!run.began) throw new Error("it was free");
+    expect(await trial.others.beginOnce("o", { keepMs: 1_000 })).toMatchObject({
+      began: false,
+      state: "running",
+    });
+    await run.finish();
+    await run.abandon();
+    const late = await trial.others.beginOnce("o", { keepMs: 1_000 });
+    expect(late).toMatchObject({ began: false, state: "done", token: run.token });
+    expect(JSON.parse(JSON.stringify(late)).token).toBe(`${run.token}`);
+    await late[Symbol.asyncDispose]();
+  });
+
+  it("is free for others when it is abandoned, or its block ends", async () => {
+    for (const end of ["abandon", Symbol.asyncDispose] as const) {
+      const run = await trial.locks.beginOnce("o", { keepMs: 1_000 });
+      if (!run.began) throw new Error("it was free");
+      await run[end]();
+    }
+    expect((await trial.others.beginOnce("o", { keepMs: 1_000 })).began).toBe(true);
+  });
+
+  it("cannot be finished after its lease was lost", async () => {
+    const run = await trial.locks.beginOnce("o", { keepMs: 1_000 });
+    if (!run.began) throw new Error("it was free");
+    await trial.loseTouch();
+    await expect(run.finish()).rejects.toMatchObject({ code: "HF_LEASE_LOST" });
+    expect((await trial.others.beginOnce("o", { keepMs: 1_000 })).began).toBe(true);
+  });
+});
+
 describe("whoever comes first", () => {
   it("runs the work, and gets its value and token", async () => {
     const result = await trial.locks.once("job", (lease) => lease.token, { keepMs });

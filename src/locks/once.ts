@@ -1,9 +1,13 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import type { LeaseLostError } from "../errors.js";
+import { withJson } from "../json.js";
 import type { Client } from "../lease/client.js";
-import type { Lease } from "../lease/lease.js";
+import type { HeldLease, Keep, Lease } from "../lease/lease.js";
 import { type AcquireOptions, checkDuration, type Options, resolveOptions } from "../options.js";
 import { NO_LIMIT } from "../rules/fits.js";
 import type { Busy, Meta } from "../store.js";
-import { runUnder } from "./run-under.js";
+import { checkBody } from "./lock.js";
+import { type Releasable, runUnder } from "./run-under.js";
 
 export interface OnceOptions extends AcquireOptions {
   /** How long the success is remembered. */
@@ -21,6 +25,25 @@ export type OnceResult<T> =
       readonly token: bigint | null;
     };
 
+/** A `once` that was begun: nobody else runs the work while its lease is held. */
+export interface OnceRun extends AsyncDisposable {
+  readonly began: true;
+  readonly lease: Lease;
+  readonly token: bigint;
+  /** The work is done: leaves the mark. Throws `LeaseLostError` when the lease was lost before. */
+  finish(): Promise<void>;
+  /** The work failed, or was not done: frees it for others. So does the end of the block. */
+  abandon(): Promise<void>;
+}
+
+/** What `beginOnce` found: a run of one's own, or that of another. */
+export type OnceBeginning =
+  | OnceRun
+  | (AsyncDisposable & { readonly began: false } & Omit<
+        Extract<OnceResult<never>, { ran: false }>,
+        "ran"
+      >);
+
 /**
  * Runs `work` at least once, and not again for `keepMs` after a success. A failure frees it, a lost
  * lease leaves no mark: then somebody else may run it again, so the work must bear being repeated.
@@ -34,6 +57,37 @@ export async function once<T>(
   onceOptions: OnceOptions,
   defaults: Options,
 ): Promise<OnceResult<T>> {
+  checkBody(work);
+  const begun = await begin(client, name, onceOptions, defaults);
+  if (!begun.began) {
+    const { state, by, token } = begun;
+    return withJson({ ran: false, state, by, token });
+  }
+  const { lease } = begun;
+  const value = await runUnder(begun, async () => {
+    const result = await work(lease);
+    begun.isDone = true;
+    return result;
+  });
+  return withJson({ ran: true, value, token: lease.token });
+}
+
+/** The same in two calls, for work that does not fit into a function. */
+export function beginOnce(
+  client: Client,
+  name: string,
+  options: OnceOptions,
+  defaults: Options,
+): Promise<OnceBeginning> {
+  return begin(client, name, options, defaults);
+}
+
+async function begin(
+  client: Client,
+  name: string,
+  onceOptions: OnceOptions,
+  defaults: Options,
+): Promise<BegunOnce | Exclude<OnceBeginning, OnceRun>> {
   const { keepMs, ...given } = onceOptions ?? {};
   checkDuration("keepMs", keepMs, 1);
   const patience = { ...given, waitMs: given.waitMs ?? 0 };
@@ -41,31 +95,57 @@ export async function once<T>(
   const target = { space: "once", name, mode: "exclusive", weight: 1, limit: NO_LIMIT } as const;
   const outcome = await client.request(target, options, options.waitMs > 0);
   if (outcome.type === "busy") return outdone(outcome);
-  const { lease } = outcome;
-  let isDone = false;
-  const value = await runUnder(
-    {
-      get loss() {
-        return lease.loss;
-      },
-      // The mark takes the place of the lease in one step, so nobody can slip in between.
-      end: () => lease.release(isDone ? { ttlMs: keepMs, meta: options.meta } : undefined),
-    },
-    async () => {
-      const result = await work(lease);
-      isDone = true;
-      return result;
-    },
-  );
-  return { ran: true, value, token: lease.token };
+  return new BegunOnce(outcome.lease, { ttlMs: keepMs, meta: options.meta });
 }
 
-function outdone({ holder, mark }: Busy): OnceResult<never> {
+class BegunOnce implements OnceRun, Releasable {
+  readonly began = true;
+  readonly lease: HeldLease;
+  readonly #mark: Keep;
+  isDone = false;
+
+  constructor(lease: HeldLease, mark: Keep) {
+    this.lease = lease;
+    this.#mark = mark;
+  }
+
+  get token(): bigint {
+    return this.lease.token;
+  }
+
+  get loss(): LeaseLostError | undefined {
+    return this.lease.loss;
+  }
+
+  async finish(): Promise<void> {
+    this.lease.assertHeld();
+    this.isDone = true;
+    await this.end();
+    if (this.loss) throw this.loss;
+  }
+
+  async abandon(): Promise<void> {
+    await this.end();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+  }
+
+  /** The mark takes the place of the lease in one step, so nobody can slip in between. */
+  end(): Promise<boolean> {
+    return this.lease.release(this.isDone ? this.#mark : undefined);
+  }
+}
+
+function outdone({ holder, mark }: Busy): Exclude<OnceBeginning, OnceRun> {
   const seen = mark ?? holder;
-  return {
-    ran: false,
+  return withJson({
+    began: false,
     state: mark ? "done" : "running",
     by: seen?.meta ?? null,
     token: seen?.token ?? null,
-  };
+    // So that `await using` takes either outcome.
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  });
 }

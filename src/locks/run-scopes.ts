@@ -122,6 +122,11 @@ export class JoinedLease implements Lease {
     return this.release();
   }
 
+  toJSON(): Record<string, unknown> {
+    const { state } = this;
+    return { ...this.#lease.toJSON(), state, remainingMs: this.remainingMs() };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.end();
   }

@@ -1,0 +1,12 @@
+/** The same value as JSON can carry it: tokens, which are `bigint`, as decimal text. */
+export function jsonOf(value: unknown): unknown {
+  if (typeof value === "bigint") return `${value}`;
+  if (typeof value !== "object" || value === null || "toJSON" in value) return value;
+  if (Array.isArray(value)) return value.map(jsonOf);
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, jsonOf(field)]));
+}
+
+/** Makes an object of ours fit for `JSON.stringify`; nothing else of it changes. */
+export function withJson<T extends object>(value: T): T {
+  return Object.defineProperty(value, "toJSON", { value: () => jsonOf({ ...value }) });
+}
