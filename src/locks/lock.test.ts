@@ -9,7 +9,7 @@ beforeEach(() => {
   trial = new LockTrial();
 });
 
-describe("tryAcquire", () => {
+describe("tryAcquire with waitMs", () => {
   it("waits for the waitMs of the call, not of a default, then gives null", async () => {
     await trial.others.mutex("x").acquire();
     const mutex = trial.locks.mutex("x", { waitMs: 60_000 });
