@@ -39,6 +39,25 @@ describe("a handle", () => {
     ["no owner", encode({ claim: { name: "a" }, token: "1" })],
     ["no token", encode({ claim: grant.claim })],
     ["an odd token", encode({ claim: grant.claim, token: "12x" })],
+    ["an empty token", encode({ claim: grant.claim, token: "", session: null })],
+    ["an odd session", encode({ claim: grant.claim, token: "1", session: 5 })],
+    ...[
+      { owner: "two words" },
+      { owner: "" },
+      { name: "" },
+      { name: "\ud800" },
+      { space: "else" },
+      { mode: "both" },
+      { weight: "one" },
+      { weight: -1 },
+      { limit: 1.5 },
+      { span: null },
+      { ttlMs: "30" },
+      { alone: 1 },
+    ].map((odd): [string, string] => [
+      `one with ${JSON.stringify(odd)}`,
+      encode({ claim: { ...grant.claim, ...odd }, token: "1", session: null }),
+    ]),
   ])("that is %s is refused", (_, handle) => {
     expect(() => decodeHandle(handle)).toThrow(InvalidOptionError);
   });

@@ -1,4 +1,6 @@
 import { InvalidOptionError } from "../errors.js";
+import { oneOf, record, text as textOf, whole } from "../foreign-data.js";
+import { nameProblem } from "../rules/name.js";
 import type { Claim, Grant } from "../store.js";
 
 /** What a handle carries: enough to continue the lease, and nothing about who made it. */
@@ -22,12 +24,48 @@ export function decodeHandle(handle: unknown): Handed {
   if (typeof handle !== "string" || !handle.startsWith(PREFIX)) throw malformed();
   try {
     const text = Buffer.from(handle.slice(PREFIX.length), "base64url").toString();
-    const { claim, token, session } = JSON.parse(text);
-    if (typeof claim.name !== "string" || typeof claim.owner !== "string") throw malformed();
-    return { claim: { ...claim, meta: {} }, token: BigInt(token), session };
+    const { claim, token, session } = record(JSON.parse(text));
+    return {
+      claim: readClaim(record(claim)),
+      token: BigInt(digits(token)),
+      session: session === null ? null : textOf(session),
+    };
   } catch {
     throw malformed();
   }
+}
+
+/** A handle may have come by any way: each value goes into commands only when it can be one. */
+function readClaim(claim: Readonly<Record<string, unknown>>): Claim {
+  const { name, owner, leastMs, ttlMs, storeTimeoutMs } = claim;
+  if (nameProblem(name) !== null) throw malformed();
+  if (!/^[\w-]+$/.test(textOf(owner))) throw malformed();
+  return {
+    space: oneOf(["lock", "election", "once"], claim.space),
+    name: textOf(name),
+    owner: textOf(owner),
+    mode: oneOf(["exclusive", "shared"], claim.mode),
+    weight: whole(claim.weight),
+    limit: whole(claim.limit),
+    span: whole(claim.span),
+    ttlMs: duration(ttlMs),
+    // JSON has no infinity.
+    storeTimeoutMs: storeTimeoutMs === null ? Number.POSITIVE_INFINITY : duration(storeTimeoutMs),
+    ...(leastMs === undefined ? {} : { leastMs: duration(leastMs) }),
+    transferable: oneOf([true, false], claim.transferable),
+    alone: oneOf([true, false], claim.alone),
+    meta: {},
+  };
+}
+
+function duration(value: unknown): number {
+  if (typeof value !== "number" || !(value >= 0)) throw malformed();
+  return value;
+}
+
+function digits(value: unknown): string {
+  if (!/^\d+$/.test(textOf(value))) throw malformed();
+  return textOf(value);
 }
 
 /** The value stays out of the message: it is a secret. */

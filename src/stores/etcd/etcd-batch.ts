@@ -7,9 +7,10 @@
  * etcd refuses a batch, it refuses all of it for the sake of one: then each is sent for itself.
  */
 import { StoreError } from "../../errors.js";
+import { foreignData } from "../../foreign-data.js";
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
-import type { EtcdCalls } from "./etcd-calls.js";
+import { checkReply, type EtcdCalls } from "./etcd-calls.js";
 import type { TxnReply, TxnRequest } from "./etcd-client.js";
 import type { Sendings } from "./timed-call.js";
 
@@ -90,7 +91,11 @@ export class EtcdBatch {
       const { header, responses } = await shared;
       batch.forEach((one, index) => {
         const { succeeded = false, responses: inner = [] } = responses[index]?.response_txn ?? {};
-        one.resolve({ header, succeeded, responses: inner });
+        try {
+          one.resolve(checkReply(one.request, { header, succeeded, responses: inner }));
+        } catch (cause) {
+          one.reject(foreignData("the reply to a call", cause));
+        }
       });
     } catch (error) {
       const isRefused = error instanceof StoreError && error.outcome === "not_applied";

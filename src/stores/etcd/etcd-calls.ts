@@ -8,6 +8,7 @@
  * one answered may arrive after it.
  */
 import type { StoreError } from "../../errors.js";
+import { Unreadable } from "../../foreign-data.js";
 import { Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
@@ -41,7 +42,9 @@ export class EtcdCalls {
 
   /** `sendings` counts up for each time that the request leaves this process. */
   txn(request: TxnRequest, limitMs: number, sendings?: Sendings): Promise<TxnReply> {
-    return this.#call(limitMs, (options) => this.#client.kv.txn(request, options), sendings);
+    const send = async (options: CallOptions): Promise<TxnReply> =>
+      checkReply(request, await this.#client.kv.txn(request, options));
+    return this.#call(limitMs, send, sendings);
   }
 
   range(request: RangeRequest, limitMs: number): Promise<RangeReply> {
@@ -136,6 +139,16 @@ export class EtcdCalls {
       );
     });
   }
+}
+
+/** The reply, if it answers every operation: what is missing must not count as "not there". */
+export function checkReply<R extends Pick<TxnReply, "succeeded" | "responses">>(
+  { success = [], failure = [] }: TxnRequest,
+  reply: R,
+): R {
+  const { length } = reply.succeeded ? success : failure;
+  if (reply.responses.length !== length) throw new Unreadable(`${length} responses`);
+  return reply;
 }
 
 /** Ended first: the client takes a stream that is cancelled while open for a host that failed. */

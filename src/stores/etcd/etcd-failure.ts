@@ -1,4 +1,5 @@
 import { StoreError } from "../../errors.js";
+import { foreignData, Unreadable } from "../../foreign-data.js";
 
 /** Refused by etcd itself, and it will be refused again. */
 const FINAL = /database space exceeded|permission denied|user name is empty|authentication failed/;
@@ -12,6 +13,7 @@ const OPENSSL = /^[\dA-F]+:error:[\dA-F]+:[^:]*:[^:]*:([^:]*):.*$/s;
 
 /** `hosts` as far as they are known: "" for a client that was passed in. */
 export function etcdError(cause: unknown, hosts: string): StoreError {
+  if (cause instanceof Unreadable) return foreignData("the reply to a call", cause);
   const text = cause instanceof Error ? cause.message : String(cause);
   const isFinal = FINAL.test(text);
   const outcome = isFinal || REFUSED.test(text) ? "not_applied" : "unknown";

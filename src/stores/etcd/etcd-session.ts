@@ -15,6 +15,7 @@
  * and whoever leads later gives every lease its full ttl again.
  */
 import { StoreError } from "../../errors.js";
+import { foreignData, whole } from "../../foreign-data.js";
 import { keyOf } from "../../rules/name.js";
 import type { Claim, Meta } from "../../store.js";
 import type { Port } from "../../time/port.js";
@@ -23,7 +24,7 @@ import { readText } from "../sequencer/views.js";
 import { EntryNumbers, nameOf } from "./entry-numbers.js";
 import { EtcdBatch } from "./etcd-batch.js";
 import type { EtcdCalls } from "./etcd-calls.js";
-import type { Compare, RequestOp, TxnReply } from "./etcd-client.js";
+import type { Compare, KeepAliveReply, RequestOp, TxnReply } from "./etcd-client.js";
 import { EtcdEntry } from "./etcd-entry.js";
 import { isLeaseGone, isOutOfSpace } from "./etcd-failure.js";
 import { type EtcdKeys, entryId, leaseNumber } from "./etcd-keys.js";
@@ -206,6 +207,7 @@ export class EtcdSession implements SessionLink {
   async prove(entries: readonly OwnEntry[], limitMs: number): Promise<Proof> {
     const { calls } = this.#tools;
     const kept = await calls.keepAlive(this.#lease, limitMs);
+    const ttlMs = secondsOf(kept) * 1000;
     const missing = new Set<OwnEntry>();
     let at = 0n;
     const made = entries.filter(({ order }) => order > 0n);
@@ -216,7 +218,7 @@ export class EtcdSession implements SessionLink {
       const { header, responses } = await calls.txn({ success }, limitMs);
       const isThere = responses.map((one) => (one.response_range?.kvs.length ?? 0) > 0);
       if (!isThere[0]) return { type: "gone" };
-      if (header.raft_term !== kept.header.raft_term || Number(kept.TTL) <= 0) {
+      if (header.raft_term !== kept.header.raft_term || ttlMs <= 0) {
         throw new StoreError("etcd: the leader changed during a keep-alive.", {
           outcome: "unknown",
         });
@@ -226,7 +228,7 @@ export class EtcdSession implements SessionLink {
       });
       at = BigInt(header.revision);
     }
-    return { type: "proven", ttlMs: Number(kept.TTL) * 1000, missing, at };
+    return { type: "proven", ttlMs, missing, at };
   }
 
   async markHeld(entry: OwnEntry, limitMs: number): Promise<void> {
@@ -289,6 +291,15 @@ export class EtcdSession implements SessionLink {
 /** Ours, not etcd's choice: a repeated request then makes the same lease, not another. */
 export function newLeaseId(port: Port): string {
   return BigInt(`0x1${port.random.id().slice(0, 14)}`).toString(16);
+}
+
+/** A time that is no number would be a deadline that never comes. */
+function secondsOf({ TTL }: KeepAliveReply): number {
+  try {
+    return whole(TTL);
+  } catch (error) {
+    throw foreignData("the reply to a keep-alive", error);
+  }
 }
 
 function lineOf({ place: { space, name } }: OwnEntry): string {

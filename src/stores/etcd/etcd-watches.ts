@@ -10,6 +10,7 @@
  * are of holders, the stream is given up for a moment: if it was all that kept the process, the
  * process ends; if not, the watches count as broken, and begin again.
  */
+import { guarded } from "../../foreign-data.js";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import { within } from "../../time/timers.js";
@@ -141,9 +142,17 @@ export class EtcdWatches {
       this.#hangUp();
       this.#break();
     };
-    stream.on("data", (reply) => {
-      if (this.#stream === stream) this.#onReply(reply);
+    const onReply = guarded("etcd", "the events of a watch", (reply: WatchReply) => {
+      if (this.#stream !== stream) return;
+      try {
+        this.#onReply(reply);
+      } catch (error) {
+        // What it told is not known: all watches begin again.
+        onOver();
+        throw error;
+      }
     });
+    stream.on("data", onReply);
     stream.on("error", onOver);
     stream.on("end", onOver);
     for (const request of this.#queued.splice(0)) {

@@ -1,0 +1,234 @@
+/** What the etcd store does with keys, values, events and replies that are not ours. */
+
+import { randomUUID } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { Etcd3 } from "etcd3";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { HoldfastError } from "../../src/errors.js";
+import { channels } from "../../src/events.js";
+import { Holdfast } from "../../src/holdfast.js";
+import type { Lease } from "../../src/lease/lease.js";
+import type { EtcdClient, KeepAliveReply } from "../../src/stores/etcd/etcd-client.js";
+import { etcdStore } from "../../src/stores/etcd/index.js";
+import { seededGarbage } from "../fixtures/garbage.js";
+import { watchHost } from "../fixtures/host.js";
+import { type EtcdServer, startEtcd } from "../servers/etcd.js";
+import { waitUntil } from "../servers/wait-until.js";
+
+const TTL_MS = 5_000;
+let server: EtcdServer;
+let etcd: Etcd3;
+let namespace: string;
+let host: ReturnType<typeof watchHost>;
+const opened: Holdfast[] = [];
+const heard: unknown[] = [];
+const onEvent = (event: unknown): void => void heard.push(event);
+
+beforeAll(async () => {
+  server = await startEtcd();
+  etcd = new Etcd3({ hosts: [server.url] });
+});
+afterAll(async () => {
+  etcd?.close();
+  await server?.close();
+});
+beforeEach(() => {
+  namespace = randomUUID();
+  host = watchHost();
+  heard.length = 0;
+  subscribe(channels.foreign, onEvent);
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((locks) => locks.close()));
+  unsubscribe(channels.foreign, onEvent);
+  expect(await host.end()).toEqual([]);
+});
+
+function open(change: (client: EtcdClient) => EtcdClient = (client) => client): Holdfast {
+  const client = change(etcd as unknown as EtcdClient);
+  const locks = new Holdfast(etcdStore({ client, namespace }), { ttlMs: TTL_MS });
+  opened.push(locks);
+  return locks;
+}
+
+const keyOf = (name: string): string => `holdfast:in/${namespace}/lock/${name}`;
+
+/** Streams of watches, and a way to write into them. */
+function tapped(taps: ((reply: unknown) => void)[]): (client: EtcdClient) => EtcdClient {
+  return ({ kv, leaseClient, watchClient }) => ({
+    kv,
+    leaseClient,
+    watchClient: {
+      async watch() {
+        const stream = await watchClient.watch();
+        taps.push((reply) => void (stream as unknown as NodeJS.EventEmitter).emit("data", reply));
+        return stream;
+      },
+    },
+  });
+}
+
+test("events that are not ours break their watch: it begins again, and the wait ends", async () => {
+  const taps: ((reply: unknown) => void)[] = [];
+  const locks = open(tapped(taps));
+  const others = open();
+  const held = await others.mutex("m").acquire();
+  const waiting = locks.mutex("m").acquire();
+  await waitUntil(() => taps.length > 0, { what: "it watches" });
+  const repliesTo = (watch_id: number): unknown[] => [
+    {},
+    null,
+    { watch_id, events: [{}] },
+    { watch_id, events: [{ type: "Delete", kv: {} }] },
+    {
+      watch_id,
+      events: [{ type: "Delete", kv: { key: Buffer.from("x"), mod_revision: "x" } }],
+    },
+    { header: {}, watch_id, created: true, events: [] },
+  ];
+  for (const at of repliesTo(0).keys()) {
+    // Each watch has a stream of its own, because the one before was given up.
+    const streams = taps.length;
+    taps.at(-1)?.(repliesTo(streams)[at]);
+    expect(heard).toHaveLength(at + 1);
+    await waitUntil(() => taps.length > streams, { what: "it watches again", timeoutMs: 10_000 });
+  }
+  expect(heard[0]).toMatchObject({ store: "etcd", where: "the events of a watch" });
+  await held.release();
+  await (await waiting).release();
+});
+
+test("a keep-alive without a time does not move the deadline", async () => {
+  let isSpoilt = false;
+  const locks = open(({ kv, leaseClient, watchClient }) => ({
+    kv,
+    watchClient,
+    leaseClient: {
+      leaseGrant: (request, options) => leaseClient.leaseGrant(request, options),
+      leaseRevoke: (request, options) => leaseClient.leaseRevoke(request, options),
+      leaseTimeToLive: (request, options) => leaseClient.leaseTimeToLive(request, options),
+      async leaseKeepAlive() {
+        const stream = await leaseClient.leaseKeepAlive();
+        const on = stream.on.bind(stream) as (event: string, listener: unknown) => unknown;
+        const spoil = (reply: KeepAliveReply): KeepAliveReply =>
+          isSpoilt ? { ...reply, TTL: "garbage" } : reply;
+        const listen = (event: string, listener: (value: never) => void): unknown =>
+          event === "data"
+            ? on(event, (value: never) => listener(spoil(value) as never))
+            : on(event, listener);
+        return Object.assign(stream, { on: listen });
+      },
+    },
+  }));
+  const lease = await locks.mutex("m").acquire({ ttlMs: 2_000 });
+  isSpoilt = true;
+  await waitUntil(() => lease.state === "lost", { what: "the deadline", timeoutMs: 10_000 });
+  expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+});
+
+test("a reply that lacks a part is unknown, not a no", async () => {
+  let cuts = 0;
+  const locks = open(({ kv, leaseClient, watchClient }) => ({
+    leaseClient,
+    watchClient,
+    kv: {
+      range: (request, options) => kv.range(request, options),
+      deleteRange: (request, options) => kv.deleteRange(request, options),
+      async txn(request, options) {
+        const reply = await kv.txn(request, options);
+        if (reply.responses.length < 2) return reply;
+        cuts += 1;
+        return { ...reply, responses: reply.responses.slice(1) };
+      },
+    },
+  }));
+  const asked = locks.mutex("m").acquire({ storeTimeoutMs: 1_000 });
+  await expect(asked).rejects.toMatchObject({ code: "HF_STORE", outcome: "unknown" });
+  expect(cuts).toBeGreaterThan(0);
+});
+
+describe("garbage at random", () => {
+  const isFull = Boolean(process.env.HOLDFAST_FULL);
+  const garbage = seededGarbage();
+  const rounds = isFull ? 100 : 10;
+
+  test(`seed ${garbage.seed}`, { timeout: isFull ? 900_000 : 120_000 }, async () => {
+    const locks = open();
+    const others = open();
+    let isOver = false;
+    let turns = 0;
+    const work = (async () => {
+      for (; !isOver; turns += 1) {
+        const leases = await Promise.all(["a", "b"].map((name) => locks.mutex(name).acquire()));
+        for (const lease of leases) expect(await lease.release()).toBe(true);
+      }
+    })();
+    work.catch(() => {});
+    for (let round = 0; round < rounds; round += 1) await spoilOnce(locks, others, round);
+    isOver = true;
+    await work;
+    expect(turns).toBeGreaterThan(rounds);
+  });
+
+  async function spoilOnce(locks: Holdfast, others: Holdfast, round: number): Promise<void> {
+    const name = `spoilt-${round}`;
+    const short = { ttlMs: TTL_MS, waitMs: 300, storeTimeoutMs: 2_000 };
+    const lock = garbage.pick([() => locks.mutex(name), () => locks.semaphore(name, 2)])();
+    const other = garbage.pick([() => others.mutex(name), () => others.semaphore(name, 1)])();
+    const held = garbage.chance(0.8) ? await lock.acquire(short) : null;
+    const waiting = [settle(other.acquire(short)), settle(other.acquire(short))];
+    await new Promise((resume) => setImmediate(resume));
+    for (let times = garbage.whole(1, 3); times > 0; times -= 1) await spoil(name);
+    const startMs = performance.now();
+    await Promise.all([
+      ...waiting,
+      settle(lock.tryAcquire(short)),
+      settle(other.acquire(short)),
+      settle(locks.inspect(name)),
+      settle(others.revoke(name, { token: held?.token ?? 1n, reason: "stuck" })),
+      held && settle(held.renew()),
+    ]);
+    for await (const view of locks.list()) expect(view.name).toBeTypeOf("string");
+    if (held) await settle(held.release());
+    expect(performance.now() - startMs).toBeLessThan(15_000);
+    await etcd.delete().prefix(`${keyOf(name)}/`);
+    await (await lock.acquire({ ...short, waitMs: 10_000, storeTimeoutMs: 10_000 })).release();
+  }
+
+  /** A strange key in the line, or a strange value in an entry. */
+  async function spoil(name: string): Promise<void> {
+    const keys = await etcd
+      .getAll()
+      .prefix(`${keyOf(name)}/`)
+      .keys();
+    const isNew = keys.length === 0 || garbage.chance(0.5);
+    const like = "694d8f.s.1.2.0-0";
+    const id = garbage.text(
+      garbage.pick(["done", like, ...keys.map((key) => key.split("/").at(-1) ?? "")]),
+    );
+    const key = isNew ? `${keyOf(name)}/${id}` : garbage.pick(keys);
+    const before = isNew ? "" : ((await etcd.get(key).string()) ?? "");
+    const value = garbage.text(before || `{"meta":{},"ttlMs":1,"sinceMs":1}`);
+    // Some lose their lease by it, too.
+    const ignore_lease = !isNew && garbage.chance(0.7);
+    const request = { key: Buffer.from(key), value: Buffer.from(value), ignore_lease };
+    await etcd.kv.put(request).catch((error: unknown) => {
+      // It left before it could be spoilt.
+      if (!/key not found/.test(String(error))) throw error;
+    });
+  }
+});
+
+function settle(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    (value) => (isLease(value) ? value.release() : value),
+    (error: unknown) => {
+      if (!(error instanceof HoldfastError)) throw error;
+      return error;
+    },
+  );
+}
+
+function isLease(value: unknown): value is Lease {
+  return typeof value === "object" && value !== null && "release" in value;
+}
