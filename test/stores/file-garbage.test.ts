@@ -78,6 +78,8 @@ const holder = {
   confirmed: true,
 };
 
+const waiter = { ...holder, claimUs: 1, sinceUs: 1 };
+
 test.each([
   ["no JSON", "garbage"],
   ["no object", "7"],
@@ -89,6 +91,7 @@ test.each([
   ["an expiry in words", JSON.stringify({ holders: [{ ...holder, expiryUs: "soon" }] })],
   ["a sum that is none", JSON.stringify({ holderRows: { count: "3" } })],
   ["a mark that is none", JSON.stringify({ mark: [] })],
+  ["a waiter without its client", JSON.stringify({ waiters: [waiter], clients: [] })],
 ])("a row with %s ends calls on its name only", async (_, body) => {
   const locks = open();
   await (await locks.mutex("whole").acquire()).release();

@@ -212,21 +212,57 @@ describe("a key of another program is refused by its name, and stays as it is", 
   });
 });
 
-test("a name whose register was lost begins anew, with nothing of before", async () => {
+test("counts that are wrong do not keep the server busy", { timeout: 20_000 }, async () => {
   const locks = trial.ioredis(server.port);
   const others = trial.ioredis(server.port);
+  const short = { ttlMs: 500, waitMs: 400, fairness: "strict" } as const;
+  const key = `${register}:l:m`;
+  const held = await locks.semaphore("m", 2).acquire({ ...short, weight: 2 });
+  const waits = [1, 2, 3].map(() =>
+    others
+      .semaphore("m", 2)
+      .acquire(short)
+      .catch(() => null),
+  );
+  await waitUntil(async () => (await locks.inspect("m")).waiters.length === 3, { what: "3 wait" });
+  const sums = String(await server.ask("HGET", key, "k"));
+  const one = "1".padStart(16, "0");
+  const far = "9".repeat(15).padStart(16, "0");
+  // One waits, it says, and the last place is far away; nobody listens any more.
+  await server.ask("HSET", key, "k", sums.slice(0, 33) + one + far + sums.slice(65));
+  await server.ask("CLIENT", "KILL", "TYPE", "pubsub");
+  await held.release();
+  await Promise.all(waits);
+  await locks.inspect("m");
+  expect(await server.ask("PING")).toBe("PONG");
+});
+
+test("a name whose register was lost begins anew, with no waiter of before", async () => {
+  const [locks, others, third] = [1, 2, 3].map(() => trial.ioredis(server.port)) as [
+    Holdfast,
+    Holdfast,
+    Holdfast,
+  ];
+  const waiters = async (): Promise<number> => (await locks.inspect("m")).waiters.length;
+  const ask = (who: Holdfast): Promise<unknown> =>
+    who
+      .mutex("m")
+      .acquire({ waitMs: 300, fairness: "strict" })
+      .then(
+        (lease) => lease.release(),
+        () => null,
+      );
   await locks.mutex("m").acquire();
-  const lost = others
-    .mutex("m")
-    .acquire({ waitMs: 300, fairness: "strict" })
-    .catch(() => null);
-  await waitUntil(async () => (await locks.inspect("m")).waiters.length === 1, { what: "waits" });
+  const before = [ask(others), ask(others)];
+  await waitUntil(async () => (await waiters()) === 2, { what: "two wait" });
   await server.ask("DEL", register);
-  // The waiter may notice the loss within its time, and find the lock free.
-  await (await lost)?.release();
-  const lease = await locks.semaphore("m", 3).acquire();
-  expect((await locks.inspect("m")).waiters).toEqual([]);
-  await lease.release();
+  // Those who wait may notice the loss within their time, and find the lock free.
+  await Promise.all(before);
+  await third.mutex("m").acquire();
+  const after = ask(others);
+  await waitUntil(async () => (await waiters()) > 0, { what: "one waits" });
+  expect(await waiters()).toBe(1);
+  await after;
 });
 
 describe("garbage at random", () => {

@@ -35,6 +35,7 @@ export function nameOf(here: Here, body: unknown): NameRecord {
     if (holderRows !== undefined) read.holderRows = readOccupancy(holderRows);
     if (waiters !== undefined) read.waiters = list(waiters, readWaiter);
     if (clients !== undefined) read.clients = list(clients, readKeptClient);
+    if (read.waiters) checkClients(read.waiters, read.clients);
     if (waiterRows !== undefined) read.waiterRows = readWaiterSum(waiterRows);
     if (mark !== undefined) read.mark = readMark(mark);
     if (tombstones !== undefined) read.tombstones = readTombstones(tombstones);
@@ -63,6 +64,13 @@ export function tombstoneOf(owner: string, [untilUs, reason]: Row): Tombstone {
 function list<T>(value: unknown, read: (value: unknown) => T): T[] {
   if (!Array.isArray(value)) throw new Unreadable("a list");
   return value.map((one) => read(one));
+}
+
+/** The ledger passes over a waiter by its client: without one it would meet that waiter for ever. */
+function checkClients(waiters: readonly Waiter[], clients: readonly KeptClient[] = []): void {
+  for (const { client } of waiters) {
+    if (!clients.some(({ id }) => id === client)) throw new Unreadable("the client of each waiter");
+  }
 }
 
 function parsed(body: unknown): Readonly<Record<string, unknown>> {

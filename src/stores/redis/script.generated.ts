@@ -36,9 +36,10 @@ local YEAR, MOST_TURNS, LAST_TOKEN = 31536000000000, 1024, NO_LIMIT - 1024
 local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
 local now, count, format, find = tonumber(nowText), #ARGV, string.format, string.find
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
-local texts, foreign, changed, isRaised, motion, linePart = {}, {}, {}, nil, nil, nil
+local texts, changed, isRaised, motion, linePart = {}, {}, nil, nil, nil
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
+for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
 local function raise(token)
   if token > last then
     last, isRaised = token, true
@@ -77,24 +78,16 @@ local function moving()
 end
 local function expiryOf(text)
   local form = sub(text, 1, 1)
-  if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) end
-  return sub(text, 2, 17) + (form == 'f' and sub(text, 18, 33) or sub(text, 34, 49))
+  if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) or 0 end
+  local ttl = form == 'f' and sub(text, 18, 33) or sub(text, 34, 49)
+  return (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0)
 end
 local function isOurs(text)
   local form = sub(text, 1, 1)
-  if form == '=' then return find(text, '^=%d+$') ~= nil end
-  local letter = form == 'f' and 34 or form == '+' and 50 or (form == 'h' or form == 'u') and 66
-  if not letter or find(text, '%D', 2) ~= letter then return false end
-  local isPlain = sub(text, letter, letter) == 'x'
-  local words = isPlain and '^x%S+ %S+ %d+ %d+ ' or '^[es]%S+ %S+ %d+ %d+ %d+ %d+ %d+ '
-  return find(text, words, letter) ~= nil and expiryOf(text) <= NO_LIMIT
-end
-for turn = 1, size do
-  local name, text = ARGV[turn], known[turn + 1]
-  texts[name] = text
-  if text and not isOurs(text) then
-    foreign[name] = 'FOREIGN field ' .. name .. ' of ' .. register
-  end
+  if form == 'f' then return find(text, '%D', 2) == 34 end
+  if form == 'h' or form == 'u' then return find(text, '%D', 2) == 66 end
+  if form == '+' then return find(text, '%D', 2) == 50 end
+  return form == '=' and #text > 1 and not find(text, '%D', 2)
 end
 local function line(name, operation, command, mark)
   if moving() then return nil end
@@ -103,16 +96,13 @@ local function line(name, operation, command, mark)
 local NONE = '0000000000000000'
 local SPAN = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) '
 local function isCalm(sums, holder)
-  if not sums or not holder or #sums ~= 113 or not find(sums, '^-%d+$') then return false end
-  if not isOurs(holder) or sub(holder, 1, 1) == '=' then return false end
+  if not sums or not holder or sub(sums, 1, 1) ~= '-' then return false end
+  if #sums ~= 113 or find(sums, '%D', 2) or not isOurs(holder) then return false end
   if nowText >= sub(sums, 2, 17) then return false end
   local form = sub(holder, 1, 1)
   if form == 'h' or form == 'u' then return nowText < sub(holder, 34, 49) end
+  if form == '=' then return false end
   return sub(holder, 2, 17) + (form == 'f' and sub(holder, 18, 33) or sub(holder, 34, 49)) > now
-end
-local function fieldsOf(key, ...)
-  local found = try('HMGET', key, ...)
-  return found.err and {} or found
 end
 local function isOwner(holder, owner)
   local form = sub(holder, 1, 1)
@@ -120,24 +110,25 @@ local function isOwner(holder, owner)
   return sub(holder, start, start + #owner - 1) == owner
 end
 local function confirm(key, command)
-  local found = fieldsOf(key, 'k', 'x')
+  local found = try('HMGET', key, 'k', 'x')
   local sums, holder = found[1], found[2]
   if not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then return nil end
   local form, expiry, span = sub(holder, 1, 1), sub(holder, 34, 49), '1'
   if form ~= 'u' and form ~= 'h' then return nil end
-  if form == 'u' then
-    expiry = format('%016.0f', math.max(expiry, now + sub(holder, 50, 65)))
-    if expiry > sub(sums, 18, 33) then return nil end
-    write('HSET', key, 'x', 'h' .. sub(holder, 2, 33) .. expiry .. sub(holder, 50))
-  end
   if sub(holder, 66, 66) ~= 'x' then
     span = string.match(holder, '^%S+ %S+ %d+ %d+ %d+ %d+ (%d+)', 67)
+    if not span then return nil end
+  end
+  if form == 'u' then
+    expiry = format('%016.0f', math.max(expiry, now + sub(holder, 50, 65)))
+    if #expiry > 16 or expiry > sub(sums, 18, 33) then return nil end
+    write('HSET', key, 'x', 'h' .. sub(holder, 2, 33) .. expiry .. sub(holder, 50))
   end
   local waiting = sub(sums, 34, 49) == NONE and ' 0 ' or ' 1 '
   return 'N' .. format('%.0f', expiry - now) .. waiting .. sub(holder, 18, 33) .. ' ' .. span
 end
 local function handOff(key, name, command, at)
-  local found = fieldsOf(key, 'k', 'x', 'w' .. at)
+  local found = try('HMGET', key, 'k', 'x', 'w' .. at)
   local sums, holder, waiter, span = found[1], found[2], found[3], '1'
   if not waiter or not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then
     return nil
@@ -155,7 +146,7 @@ local function handOff(key, name, command, at)
   local expiry = format('%016.0f', now + claim)
   if #expiry > 16 or sub(sums, 66, 81) ~= at or expiry > sub(sums, 18, 33) then return nil end
   local client = call('HGET', key, 'c' .. id)
-  if not client or #client ~= 81 or not find(client, '^%d+a$') then return nil end
+  if not client or sub(client, 81) ~= 'a' or find(client, '%D') ~= 81 then return nil end
   if at <= sub(client, 33, 48) then return nil end
   local token = nextToken()
   if not token then return nil end
@@ -184,7 +175,7 @@ local function wait(key, name, command)
   if nowText > sub(command, 2, 17) or not spanOf(command) then return nil end
   local owner, id, claim, touch = string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 51)
   if LONGEST - claim < 0 or LONGEST - 4 * touch < 0 then return nil end
-  local found = fieldsOf(key, 'k', 'x', 'o' .. owner, 'c' .. id)
+  local found = try('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
   if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
   local grave = register .. 't' .. owner .. ':' .. name
@@ -194,7 +185,8 @@ local function wait(key, name, command)
     if bound == '9007199254740991' then return nil end
     client = NONE .. format('%016.0f', touch) .. last .. NONE .. NONE .. 'a'
   end
-  if #client ~= 81 or not find(client, '^%d+a$') or sub(client, 49, 64) ~= NONE then return nil end
+  if sub(client, 81) ~= 'a' or find(client, '%D') ~= 81 then return nil end
+  if sub(client, 49, 64) ~= NONE then return nil end
   if tonumber(touch) > tonumber(sub(client, 17, 32)) then return nil end
   local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
   if gone > sub(sums, 18, 33) or gone < sub(client, 1, 16) then return nil end
@@ -271,13 +263,13 @@ local function finish(replies)
 end
 if size == 1 then
   local name, command = ARGV[1], ARGV[2]
-  local mark = not foreign[name] and texts[name]
+  local mark = texts[name]
   local reply = mark and sub(mark, 1, 1) == '=' and line(name, sub(command, 1, 1), command, mark)
   if reply then return finish({ nowText, reply }) end
 end
 local ACQUIRES = { X = true, x = true, E = true, e = true }
-local replies, states, isGeneral = { nowText }, {}, {}
-local apply, commit, blame, refused
+local replies, states, foreign, isGeneral = { nowText }, {}, {}, {}
+local apply, commit, refused
 local function refusal()
   if refused == nil then
     local answer = try('HSETNX', register, '', '0')
@@ -292,7 +284,7 @@ local function ownerAt(text, owner)
   return expiryOf(text) > now and start or nil
 end
 local function leanAcquire(name, command, text)
-  if text and expiryOf(text) > now then return nil end
+  if text and (expiryOf(text) > now or not isOurs(text)) then return nil end
   if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
   if refusal() then return '!' .. refused end
   local span, token = spanOf(command), nextToken()
@@ -313,17 +305,39 @@ local function leanRelease(name, command, text)
 end
 local function leanRenew(name, command, text)
   if not text or nowText > sub(command, 2, 17) or sub(command, 34, 49) > LONGEST then return nil end
+  if not isOurs(text) then return nil end
   local start = ownerAt(text, sub(command, 50))
   if not start then return nil end
   learn(tonumber(sub(command, 18, 33)))
   local expiry = math.max(expiryOf(text), now + sub(command, 34, 49))
   local token = start == 35 and sub(text, 2, 17) or sub(text, 18, 33)
   local request, span, _ = sub(text, start - 17), 1, nil
-  put(name, 'h' .. sub(text, 2, 17) .. token .. format('%016.0f', expiry) .. request)
   if sub(request, 17, 17) ~= 'x' then
     _, _, span = string.match(request, DETAIL, 18)
   end
+  if not span or expiry > NO_LIMIT then return nil end
+  put(name, 'h' .. sub(text, 2, 17) .. token .. format('%016.0f', expiry) .. request)
   return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. span
+end
+local function fail(name, failure)
+  foreign[name] = (function()
+local function isWrong(answer) return type(answer) == 'table' and answer.err ~= nil end
+return function(name, failure)
+  local key, said = register .. ':' .. name, failure
+  if type(failure) == 'table' then
+    if failure.where then return 'FOREIGN ' .. failure.where .. ' (lock ' .. name .. ')' end
+    said = failure.err
+  end
+  if not string.find(said, 'WRONGTYPE') then
+    return (string.match(said, '%u%u%u+ .*') or said) .. ' (user_script)'
+  end
+  if not isWrong(try('HGET', key, 'k')) then
+    local isHolders = isWrong(try('ZRANGE', register .. 'e:' .. name, 0, 0))
+    key = register .. (isHolders and 'e:' or 'g:') .. name
+  end
+  return 'FOREIGN ' .. key
+end
+  end)()(name, failure)
 end
 for turn = 1, size do
   local name, command, reply = ARGV[turn], ARGV[size + turn], nil
@@ -344,30 +358,30 @@ for turn = 1, size do
   end
   if not reply then
     if not apply then
-      apply, commit, blame = (function()
+      apply, commit = (function()
 local function refuse(where) error({ where = where }) end
-local function isCount(number) return number ~= nil and number <= NO_LIMIT end
 local entries = {}
 function entries.read(entry, request)
   local _, stop, owner, client, claim, touch = find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
-  local letter = sub(request, 17, 17)
-  if not stop or find(request, '%D') ~= 17 or not find(letter, '[xes]') then return nil end
+  local letter, weight, limit, span = sub(request, 17, 17), 1, NO_LIMIT, 1
+  if not stop or find(request, '%D') ~= 17 then return nil end
+  if letter ~= 'x' then
+    weight, limit, span = string.match(request, '^(%d+) (%d+) (%d+)', stop + 1)
+    weight, limit, span = tonumber(weight), tonumber(limit), tonumber(span)
+  end
   entry.request, entry.owner, entry.client = request, owner, client
   entry.ttl, entry.claim, entry.touch = tonumber(sub(request, 1, 16)), tonumber(claim), touch
-  entry.mode, entry.weight, entry.limit, entry.span = 'x', 1, NO_LIMIT, 1
-  if letter ~= 'x' then
-    local weight, limit, span = string.match(request, '^(%d+) (%d+) (%d+)', stop + 1)
-    entry.weight, entry.limit, entry.span = tonumber(weight), tonumber(limit), tonumber(span)
-    if letter == 's' then entry.mode = 's' end
-  end
-  local isWhole = isCount(entry.claim) and isCount(tonumber(touch)) and isCount(entry.weight)
-  return isWhole and isCount(entry.limit) and isCount(entry.span) and entry or nil
+  entry.weight, entry.limit, entry.span = weight, limit, span
+  entry.mode = letter == 's' and 's' or 'x'
+  if not weight or #claim > 16 or #touch > 16 then return nil end
+  return math.max(weight, limit, span) <= NO_LIMIT and entry or nil
 end
 function entries.holder(text)
   local form = sub(text, 1, 1)
-  local start = form == 'f' and 18 or form == '+' and 34 or 50
+  local start, expiry = form == 'f' and 18 or form == '+' and 34 or 50, expiryOf(text)
+  if expiry > NO_LIMIT then refuse('a holder') end
   return {
-    text = text, start = start, confirmed = form ~= 'u', expiry = expiryOf(text),
+    text = text, start = start, confirmed = form ~= 'u', expiry = expiry,
     owner = string.match(text, '^%S+', start + 17),
     mode = sub(text, start + 16, start + 16) == 's' and 's' or 'x',
   }
@@ -404,20 +418,21 @@ function hash.need(state, untilUs)
   if untilUs > state.needed then state.needed = untilUs end
 end
 function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
-local function isSums(text)
-  if not text or #text ~= 113 or not find(text, '^[-*]%d+$') then return false end
-  return sub(text, 66, 81) <= string.format('%016.0f', sub(text, 50, 65) + 1)
+local function clear(state)
+  local byExpiry, byPatience = hash.companion(state, 'e'), hash.companion(state, 'g')
+  if call('EXISTS', state.key, byExpiry, byPatience) == 0 then return end
+  local remove = (function()
+return function(key, byExpiry, byPatience)
+  local sums = call('HGET', key, 'k')
+  local isHash = sums and #sums == 113 and find(sums, '^[-*]%d+$')
+  if not isHash and call('EXISTS', key) == 1 then refuse(key) end
+  local holder, client = call('ZRANGE', byExpiry, 0, 0)[1], call('ZRANGE', byPatience, 0, 0)[1]
+  if holder and find(sub(holder, 1, 16), '%D') then refuse(byExpiry) end
+  if client and not find(client, '{hf:', 1, true) then refuse(byPatience) end
+  call('DEL', key, byExpiry, byPatience)
 end
-function hash.clear(state)
-  local shared, waiting = hash.companion(state, 'e'), hash.companion(state, 'g')
-  if call('EXISTS', state.key, shared, waiting) == 0 then return end
-  if call('EXISTS', state.key) == 1 and not isSums(call('HGET', state.key, 'k')) then
-    refuse(state.key)
-  end
-  local holder, client = call('ZRANGE', shared, 0, 0)[1], call('ZRANGE', waiting, 0, 0)[1]
-  if holder and find(sub(holder, 1, 16), '%D') then refuse(shared) end
-  if client and not find(client, '{hf:', 1, true) then refuse(waiting) end
-  call('DEL', state.key, shared, waiting)
+  end)()
+  remove(state.key, byExpiry, byPatience)
 end
 function hash.load(name, owner, client)
   local text = texts[name]
@@ -427,7 +442,8 @@ function hash.load(name, owner, client)
     buried = 0, untilUs = 0, needed = 0,
   }
   if not text or sub(text, 1, 1) ~= '=' then
-    hash.clear(state)
+    if text and not isOurs(text) then refuse('field ' .. name .. ' of ' .. register) end
+    clear(state)
     state.exclusive = text and entries.holder(text) or nil
     return state
   end
@@ -435,14 +451,17 @@ function hash.load(name, owner, client)
   local found = call('HMGET', state.key, 'k', 'x', 's', 'm', next, place, id)
   local sums, exclusive, fields, mark = found[1], found[2], state.fields, found[4]
   if not sums then
-    hash.clear(state)
+    if not isOurs(text) then refuse('field ' .. name .. ' of ' .. register) end
+    clear(state)
     return state
   end
-  if not isSums(sums) then refuse('field k of ' .. state.key) end
+  if #sums ~= 113 or not find(sums, '^[-*]%d+$') then refuse('field k of ' .. state.key) end
   state.hasHash = true
   state.bound, state.untilUs = tonumber(sub(sums, 2, 17)), tonumber(sub(sums, 18, 33))
   state.waiting, state.order = tonumber(sub(sums, 34, 49)), tonumber(sub(sums, 50, 65))
   state.at, state.entries = tonumber(sub(sums, 66, 81)), tonumber(sub(sums, 82, 97))
+  if state.order >= NO_LIMIT then refuse('field k of ' .. state.key) end
+  state.at = math.min(state.at, state.order + 1)
   state.buried = tonumber(sub(sums, 98, 113))
   fields.s, fields[next], fields[place], fields[id] = found[3], found[5], found[6], found[7]
   if exclusive then
@@ -662,6 +681,7 @@ function queue.drop(state, entry)
   local client = queue.client(state, id)
   queue.dropEntry(state, entry.place, entry.owner)
   state.waiting = math.max(0, state.waiting - 1)
+  if not client then return end
   client.waiting, client.isChanged = client.waiting - 1, true
   if client.waiting <= 0 then queue.dropClient(state, id) end
 end
@@ -727,9 +747,10 @@ end
 local function count(state, entry, one)
   local sums, limit = part.sums(state), string.format('%.0f', entry.limit)
   local same = (sums.limits[limit] or 0) + one
-  sums.weight, state.count = sums.weight + one * entry.weight, state.count + one
+  sums.weight = math.max(0, sums.weight + one * entry.weight)
+  state.count = math.max(0, state.count + one)
   sums.limits[limit] = same > 0 and same or nil
-  if not entry.confirmed then sums.claims = sums.claims + one end
+  if not entry.confirmed then sums.claims = math.max(0, sums.claims + one) end
   saveSums(state)
 end
 local function store(state, entry)
@@ -771,7 +792,7 @@ function part.put(state, entry)
 end
 function part.update(state, entry, confirms)
   if confirms then
-    part.sums(state).claims = part.sums(state).claims - 1
+    part.sums(state).claims = math.max(0, part.sums(state).claims - 1)
     saveSums(state)
   end
   store(state, entry)
@@ -971,7 +992,7 @@ function serve(state, toucher)
   if state.waiting == 0 or state.exclusive then return end
   if state.mark then return oversight().endWaiters(state) end
   local first, token = queue.head(state), nextToken()
-  while first and token and fits(state, first) do
+  while first and token and state.waiting > 0 and fits(state, first) do
     handOff(state, first, token, toucher)
     first, token = not state.exclusive and queue.head(state), nextToken()
   end
@@ -1085,35 +1106,19 @@ local function apply(state, name, operation, command)
   learn(seen)
   return renew(state, owner, tonumber(sub(command, 34, 49))), state
 end
-local function isWrong(answer) return type(answer) == 'table' and answer.err ~= nil end
-local function blame(name, failure)
-  local key, said = register .. ':' .. name, failure
-  if type(failure) == 'table' then
-    if failure.where then return 'FOREIGN ' .. failure.where .. ' (lock ' .. name .. ')' end
-    said = failure.err
-  end
-  if not string.find(said, 'WRONGTYPE') then
-    return (string.match(said, '%u%u%u+ .*') or said) .. ' (user_script)'
-  end
-  if not isWrong(try('HGET', key, 'k')) then
-    local isHolders = isWrong(try('ZRANGE', register .. 'e:' .. name, 0, 0))
-    key = register .. (isHolders and 'e:' or 'g:') .. name
-  end
-  return 'FOREIGN ' .. key
-end
-return apply, hash.save, blame
+return apply, hash.save
       end)()
     end
     local done, answer, state = pcall(apply, states[name], name, operation, command)
     reply, states[name], isGeneral[turn] = answer, state, true
-    if not done then foreign[name] = blame(name, answer) end
+    if not done then fail(name, answer) end
   end
   replies[turn + 1] = reply
 end
 for name, state in pairs(states) do
   local done, answer = true, nil
   if not foreign[name] then done, answer = pcall(commit, state) end
-  if not done then foreign[name] = blame(name, answer) end
+  if not done then fail(name, answer) end
 end
 for turn in pairs(isGeneral) do
   local why = foreign[ARGV[turn]]

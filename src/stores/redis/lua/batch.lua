@@ -2,14 +2,14 @@
 -- without waiters, are decided here, a mutex with waiters by line.lua; the rest is left to parts
 -- that are not even set up before they are needed.
 --
--- in:       try sub register now nowText format size texts foreign raise learn nextToken spanOf
---           DETAIL LONGEST put expiryOf line finish
+-- in:       try sub register now nowText format size texts raise learn nextToken spanOf DETAIL
+--           NO_LIMIT LONGEST put expiryOf isOurs line finish
 -- out:      refusal
 -- commands: HSETNX
 -- returns:  the time, a reply for each command, and where the flags ask for it the run id
 local ACQUIRES = { X = true, x = true, E = true, e = true }
-local replies, states, isGeneral = { nowText }, {}, {}
-local apply, commit, blame, refused
+local replies, states, foreign, isGeneral = { nowText }, {}, {}, {}
+local apply, commit, refused
 
 -- Only an acquire asks whether it may write at all: the server's word against it, or false.
 local function refusal()
@@ -29,7 +29,7 @@ local function ownerAt(text, owner)
 end
 
 local function leanAcquire(name, command, text)
-  if text and expiryOf(text) > now then return nil end
+  if text and (expiryOf(text) > now or not isOurs(text)) then return nil end
   if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
   if refusal() then return '!' .. refused end
   local span, token = spanOf(command), nextToken()
@@ -52,17 +52,27 @@ end
 
 local function leanRenew(name, command, text)
   if not text or nowText > sub(command, 2, 17) or sub(command, 34, 49) > LONGEST then return nil end
+  if not isOurs(text) then return nil end
   local start = ownerAt(text, sub(command, 50))
   if not start then return nil end
   learn(tonumber(sub(command, 18, 33)))
   local expiry = math.max(expiryOf(text), now + sub(command, 34, 49))
   local token = start == 35 and sub(text, 2, 17) or sub(text, 18, 33)
   local request, span, _ = sub(text, start - 17), 1, nil
-  put(name, 'h' .. sub(text, 2, 17) .. token .. format('%016.0f', expiry) .. request)
   if sub(request, 17, 17) ~= 'x' then
     _, _, span = string.match(request, DETAIL, 18)
   end
+  -- Damaged: the general rules say so.
+  if not span or expiry > NO_LIMIT then return nil end
+  put(name, 'h' .. sub(text, 2, 17) .. token .. format('%016.0f', expiry) .. request)
   return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. span
+end
+
+-- What stands at the name, or what the server said, ends the commands on it.
+local function fail(name, failure)
+  foreign[name] = (function()
+    include('blame')
+  end)()(name, failure)
 end
 
 for turn = 1, size do
@@ -84,7 +94,7 @@ for turn = 1, size do
   end
   if not reply then
     if not apply then
-      apply, commit, blame = (function()
+      apply, commit = (function()
         include('entry')
         include('state')
         include('queue')
@@ -94,7 +104,7 @@ for turn = 1, size do
     end
     local done, answer, state = pcall(apply, states[name], name, operation, command)
     reply, states[name], isGeneral[turn] = answer, state, true
-    if not done then foreign[name] = blame(name, answer) end
+    if not done then fail(name, answer) end
   end
   replies[turn + 1] = reply
 end
@@ -103,7 +113,7 @@ end
 for name, state in pairs(states) do
   local done, answer = true, nil
   if not foreign[name] then done, answer = pcall(commit, state) end
-  if not done then foreign[name] = blame(name, answer) end
+  if not done then fail(name, answer) end
 end
 for turn in pairs(isGeneral) do
   local why = foreign[ARGV[turn]]

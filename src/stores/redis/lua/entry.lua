@@ -5,8 +5,6 @@
 -- Ends the command, because what stands there is not ours.
 local function refuse(where) error({ where = where }) end
 
-local function isCount(number) return number ~= nil and number <= NO_LIMIT end
-
 -- Functions stand in tables: made anew for each call, they must not cost much to bind.
 local entries = {}
 
@@ -14,26 +12,28 @@ local entries = {}
 -- Nothing where it does not.
 function entries.read(entry, request)
   local _, stop, owner, client, claim, touch = find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
-  local letter = sub(request, 17, 17)
-  if not stop or find(request, '%D') ~= 17 or not find(letter, '[xes]') then return nil end
+  local letter, weight, limit, span = sub(request, 17, 17), 1, NO_LIMIT, 1
+  if not stop or find(request, '%D') ~= 17 then return nil end
+  if letter ~= 'x' then
+    weight, limit, span = string.match(request, '^(%d+) (%d+) (%d+)', stop + 1)
+    weight, limit, span = tonumber(weight), tonumber(limit), tonumber(span)
+  end
   entry.request, entry.owner, entry.client = request, owner, client
   entry.ttl, entry.claim, entry.touch = tonumber(sub(request, 1, 16)), tonumber(claim), touch
-  entry.mode, entry.weight, entry.limit, entry.span = 'x', 1, NO_LIMIT, 1
-  if letter ~= 'x' then
-    local weight, limit, span = string.match(request, '^(%d+) (%d+) (%d+)', stop + 1)
-    entry.weight, entry.limit, entry.span = tonumber(weight), tonumber(limit), tonumber(span)
-    if letter == 's' then entry.mode = 's' end
-  end
-  local isWhole = isCount(entry.claim) and isCount(tonumber(touch)) and isCount(entry.weight)
-  return isWhole and isCount(entry.limit) and isCount(entry.span) and entry or nil
+  entry.weight, entry.limit, entry.span = weight, limit, span
+  entry.mode = letter == 's' and 's' or 'x'
+  -- More than these digits no client writes, and what is computed of them would not be exact.
+  if not weight or #claim > 16 or #touch > 16 then return nil end
+  return math.max(weight, limit, span) <= NO_LIMIT and entry or nil
 end
 
 -- A holder in one of the forms of the register, or `u`: as `h`, but not confirmed yet.
 function entries.holder(text)
   local form = sub(text, 1, 1)
-  local start = form == 'f' and 18 or form == '+' and 34 or 50
+  local start, expiry = form == 'f' and 18 or form == '+' and 34 or 50, expiryOf(text)
+  if expiry > NO_LIMIT then refuse('a holder') end
   return {
-    text = text, start = start, confirmed = form ~= 'u', expiry = expiryOf(text),
+    text = text, start = start, confirmed = form ~= 'u', expiry = expiry,
     owner = string.match(text, '^%S+', start + 17),
     mode = sub(text, start + 16, start + 16) == 's' and 's' or 'x',
   }

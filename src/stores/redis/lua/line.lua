@@ -12,18 +12,13 @@ local SPAN = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) '
 -- Whether the name is held, nobody's time is over, and there are at most waiters and tombstones
 -- beside.
 local function isCalm(sums, holder)
-  if not sums or not holder or #sums ~= 113 or not find(sums, '^-%d+$') then return false end
-  if not isOurs(holder) or sub(holder, 1, 1) == '=' then return false end
+  if not sums or not holder or sub(sums, 1, 1) ~= '-' then return false end
+  if #sums ~= 113 or find(sums, '%D', 2) or not isOurs(holder) then return false end
   if nowText >= sub(sums, 2, 17) then return false end
   local form = sub(holder, 1, 1)
   if form == 'h' or form == 'u' then return nowText < sub(holder, 34, 49) end
+  if form == '=' then return false end
   return sub(holder, 2, 17) + (form == 'f' and sub(holder, 18, 33) or sub(holder, 34, 49)) > now
-end
-
--- Nothing where another program uses the key: the general rules say so.
-local function fieldsOf(key, ...)
-  local found = try('HMGET', key, ...)
-  return found.err and {} or found
 end
 
 local function isOwner(holder, owner)
@@ -32,26 +27,28 @@ local function isOwner(holder, owner)
   return sub(holder, start, start + #owner - 1) == owner
 end
 
+-- Where another program uses the key, nothing is found, and the general rules say so.
 local function confirm(key, command)
-  local found = fieldsOf(key, 'k', 'x')
+  local found = try('HMGET', key, 'k', 'x')
   local sums, holder = found[1], found[2]
   if not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then return nil end
   local form, expiry, span = sub(holder, 1, 1), sub(holder, 34, 49), '1'
   if form ~= 'u' and form ~= 'h' then return nil end
-  if form == 'u' then
-    expiry = format('%016.0f', math.max(expiry, now + sub(holder, 50, 65)))
-    if expiry > sub(sums, 18, 33) then return nil end
-    write('HSET', key, 'x', 'h' .. sub(holder, 2, 33) .. expiry .. sub(holder, 50))
-  end
   if sub(holder, 66, 66) ~= 'x' then
     span = string.match(holder, '^%S+ %S+ %d+ %d+ %d+ %d+ (%d+)', 67)
+    if not span then return nil end
+  end
+  if form == 'u' then
+    expiry = format('%016.0f', math.max(expiry, now + sub(holder, 50, 65)))
+    if #expiry > 16 or expiry > sub(sums, 18, 33) then return nil end
+    write('HSET', key, 'x', 'h' .. sub(holder, 2, 33) .. expiry .. sub(holder, 50))
   end
   local waiting = sub(sums, 34, 49) == NONE and ' 0 ' or ' 1 '
   return 'N' .. format('%.0f', expiry - now) .. waiting .. sub(holder, 18, 33) .. ' ' .. span
 end
 
 local function handOff(key, name, command, at)
-  local found = fieldsOf(key, 'k', 'x', 'w' .. at)
+  local found = try('HMGET', key, 'k', 'x', 'w' .. at)
   local sums, holder, waiter, span = found[1], found[2], found[3], '1'
   if not waiter or not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then
     return nil
@@ -70,7 +67,7 @@ local function handOff(key, name, command, at)
   if #expiry > 16 or sub(sums, 66, 81) ~= at or expiry > sub(sums, 18, 33) then return nil end
   -- Only to a client that is alive, and to a waiter of its present life.
   local client = call('HGET', key, 'c' .. id)
-  if not client or #client ~= 81 or not find(client, '^%d+a$') then return nil end
+  if not client or sub(client, 81) ~= 'a' or find(client, '%D') ~= 81 then return nil end
   if at <= sub(client, 33, 48) then return nil end
   local token = nextToken()
   if not token then return nil end
@@ -100,7 +97,7 @@ local function wait(key, name, command)
   if nowText > sub(command, 2, 17) or not spanOf(command) then return nil end
   local owner, id, claim, touch = string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 51)
   if LONGEST - claim < 0 or LONGEST - 4 * touch < 0 then return nil end
-  local found = fieldsOf(key, 'k', 'x', 'o' .. owner, 'c' .. id)
+  local found = try('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
   if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
   -- Who has a tombstone is told by others.
@@ -112,7 +109,8 @@ local function wait(key, name, command)
     if bound == '9007199254740991' then return nil end
     client = NONE .. format('%016.0f', touch) .. last .. NONE .. NONE .. 'a'
   end
-  if #client ~= 81 or not find(client, '^%d+a$') or sub(client, 49, 64) ~= NONE then return nil end
+  if sub(client, 81) ~= 'a' or find(client, '%D') ~= 81 then return nil end
+  if sub(client, 49, 64) ~= NONE then return nil end
   if tonumber(touch) > tonumber(sub(client, 17, 32)) then return nil end
   local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
   -- One that ends earlier than before shows that the clock was set back.

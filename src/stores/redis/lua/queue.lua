@@ -157,6 +157,7 @@ function queue.drop(state, entry)
   local client = queue.client(state, id)
   queue.dropEntry(state, entry.place, entry.owner)
   state.waiting = math.max(0, state.waiting - 1)
+  if not client then return end
   client.waiting, client.isChanged = client.waiting - 1, true
   if client.waiting <= 0 then queue.dropClient(state, id) end
 end

@@ -10,8 +10,8 @@
 -- it is. Whatever is read from a key is checked before the first write that follows from it.
 --
 -- in:       call try sub register clock known nowText LONGEST
--- out:      NO_LIMIT now format find flags size texts foreign raise learn nextToken spanOf DETAIL
---           put write moving expiryOf isOurs line finish
+-- out:      NO_LIMIT now format find flags size texts raise learn nextToken spanOf DETAIL put write
+--           moving expiryOf isOurs line finish
 -- commands: EXISTS HDEL HMGET HRANDFIELD HSET INFO
 -- returns:  the time, the reply, and where the flags ask for it the run id, if one command came
 --           alone for a mutex with waiters
@@ -23,10 +23,11 @@ local now, count, format, find = tonumber(nowText), #ARGV, string.format, string
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
 -- An answer that replicas must have is proven by a write of the same call (replication.ts): with
 -- the flag 4 the last token is written, whether it was raised or not.
-local texts, foreign, changed, isRaised, motion, linePart = {}, {}, {}, nil, nil, nil
+local texts, changed, isRaised, motion, linePart = {}, {}, nil, nil, nil
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 -- A last token that is no number is forgotten: the clock and the clients tell the next.
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
+for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
 
 -- Raises the last token, reads it with 0. Written once, at the end.
 local function raise(token)
@@ -80,29 +81,21 @@ local function moving()
   return motion
 end
 
+-- Long past where the text is damaged.
 local function expiryOf(text)
   local form = sub(text, 1, 1)
-  if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) end
-  return sub(text, 2, 17) + (form == 'f' and sub(text, 18, 33) or sub(text, 34, 49))
+  if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) or 0 end
+  local ttl = form == 'f' and sub(text, 18, 33) or sub(text, 34, 49)
+  return (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0)
 end
 
--- Whether a text of the register, or of a holder, has one of the forms.
+-- Whether a text of the register, or of a holder, has one of the forms, with all its numbers.
 local function isOurs(text)
   local form = sub(text, 1, 1)
-  if form == '=' then return find(text, '^=%d+$') ~= nil end
-  local letter = form == 'f' and 34 or form == '+' and 50 or (form == 'h' or form == 'u') and 66
-  if not letter or find(text, '%D', 2) ~= letter then return false end
-  local isPlain = sub(text, letter, letter) == 'x'
-  local words = isPlain and '^x%S+ %S+ %d+ %d+ ' or '^[es]%S+ %S+ %d+ %d+ %d+ %d+ %d+ '
-  return find(text, words, letter) ~= nil and expiryOf(text) <= NO_LIMIT
-end
-
-for turn = 1, size do
-  local name, text = ARGV[turn], known[turn + 1]
-  texts[name] = text
-  if text and not isOurs(text) then
-    foreign[name] = 'FOREIGN field ' .. name .. ' of ' .. register
-  end
+  if form == 'f' then return find(text, '%D', 2) == 34 end
+  if form == 'h' or form == 'u' then return find(text, '%D', 2) == 66 end
+  if form == '+' then return find(text, '%D', 2) == 50 end
+  return form == '=' and #text > 1 and not find(text, '%D', 2)
 end
 
 -- Decides a command on a mutex with waiters, if it is a simple one.
@@ -167,7 +160,7 @@ end
 
 if size == 1 then
   local name, command = ARGV[1], ARGV[2]
-  local mark = not foreign[name] and texts[name]
+  local mark = texts[name]
   local reply = mark and sub(mark, 1, 1) == '=' and line(name, sub(command, 1, 1), command, mark)
   if reply then return finish({ nowText, reply }) end
 end

@@ -1,12 +1,12 @@
 -- The rules of rules/ledger.ts: that file is the specification, and a differential test compares
 -- every reply and every push.
 --
--- in:       call try sub register now flags raise learn nextToken spanOf LONGEST refusal moving
---           entries hash queue shared holders
+-- in:       call sub now flags raise learn nextToken spanOf LONGEST refusal moving entries hash queue
+--           shared holders
 -- out:      oversight ending emit blockage serve
--- commands: HGET PUBLISH ZRANGE
--- returns:  the function that applies a command to a name and gives the reply and the state, the
---           one that saves the state, and the one that says why either failed
+-- commands: PUBLISH
+-- returns:  the function that applies a command to a name and gives the reply and the state, and
+--           the one that saves the state
 local SILENT_PERIODS = 3
 local endingPart, oversightPart, serve
 
@@ -82,7 +82,8 @@ function serve(state, toucher)
   if state.waiting == 0 or state.exclusive then return end
   if state.mark then return oversight().endWaiters(state) end
   local first, token = queue.head(state), nextToken()
-  while first and token and fits(state, first) do
+  -- Where the count is wrong, a client could not be passed over, and its waiter be met for ever.
+  while first and token and state.waiting > 0 and fits(state, first) do
     handOff(state, first, token, toucher)
     first, token = not state.exclusive and queue.head(state), nextToken()
   end
@@ -204,24 +205,4 @@ local function apply(state, name, operation, command)
   return renew(state, owner, tonumber(sub(command, 34, 49))), state
 end
 
-local function isWrong(answer) return type(answer) == 'table' and answer.err ~= nil end
-
--- The key that is not ours where a command failed, or what the server said.
-local function blame(name, failure)
-  local key, said = register .. ':' .. name, failure
-  if type(failure) == 'table' then
-    if failure.where then return 'FOREIGN ' .. failure.where .. ' (lock ' .. name .. ')' end
-    said = failure.err
-  end
-  -- The word tells that writes may have come before.
-  if not string.find(said, 'WRONGTYPE') then
-    return (string.match(said, '%u%u%u+ .*') or said) .. ' (user_script)'
-  end
-  if not isWrong(try('HGET', key, 'k')) then
-    local isHolders = isWrong(try('ZRANGE', register .. 'e:' .. name, 0, 0))
-    key = register .. (isHolders and 'e:' or 'g:') .. name
-  end
-  return 'FOREIGN ' .. key
-end
-
-return apply, hash.save, blame
+return apply, hash.save

@@ -30,9 +30,10 @@ end
 local function count(state, entry, one)
   local sums, limit = part.sums(state), string.format('%.0f', entry.limit)
   local same = (sums.limits[limit] or 0) + one
-  sums.weight, state.count = sums.weight + one * entry.weight, state.count + one
+  sums.weight = math.max(0, sums.weight + one * entry.weight)
+  state.count = math.max(0, state.count + one)
   sums.limits[limit] = same > 0 and same or nil
-  if not entry.confirmed then sums.claims = sums.claims + one end
+  if not entry.confirmed then sums.claims = math.max(0, sums.claims + one) end
   saveSums(state)
 end
 
@@ -84,7 +85,7 @@ end
 
 function part.update(state, entry, confirms)
   if confirms then
-    part.sums(state).claims = part.sums(state).claims - 1
+    part.sums(state).claims = math.max(0, part.sums(state).claims - 1)
     saveSums(state)
   end
   store(state, entry)

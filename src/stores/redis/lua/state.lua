@@ -10,7 +10,7 @@
 --
 -- in:       call sub find now register texts put write isOurs NO_LIMIT entries refuse
 -- out:      hash
--- commands: DEL EXISTS HDEL HGET HMGET HSET PEXPIREAT ZRANGE
+-- commands: DEL EXISTS HDEL HGET HMGET HSET PEXPIREAT
 -- Even, and well below what one call may take.
 local CHUNK = 2000
 local hash = {}
@@ -41,23 +41,14 @@ end
 -- batch read it, and a key whose time has passed already would be gone at once.
 function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
 
-local function isSums(text)
-  if not text or #text ~= 113 or not find(text, '^[-*]%d+$') then return false end
-  return sub(text, 66, 81) <= string.format('%016.0f', sub(text, 50, 65) + 1)
-end
-
--- Before a name gets a hash: what an earlier life of it left behind, when the register was lost,
--- goes; what another program keeps there is not touched.
-function hash.clear(state)
-  local shared, waiting = hash.companion(state, 'e'), hash.companion(state, 'g')
-  if call('EXISTS', state.key, shared, waiting) == 0 then return end
-  if call('EXISTS', state.key) == 1 and not isSums(call('HGET', state.key, 'k')) then
-    refuse(state.key)
-  end
-  local holder, client = call('ZRANGE', shared, 0, 0)[1], call('ZRANGE', waiting, 0, 0)[1]
-  if holder and find(sub(holder, 1, 16), '%D') then refuse(shared) end
-  if client and not find(client, '{hf:', 1, true) then refuse(waiting) end
-  call('DEL', state.key, shared, waiting)
+-- Before a name gets a hash: what stands in its keys already goes, if it is ours.
+local function clear(state)
+  local byExpiry, byPatience = hash.companion(state, 'e'), hash.companion(state, 'g')
+  if call('EXISTS', state.key, byExpiry, byPatience) == 0 then return end
+  local remove = (function()
+    include('leftover')
+  end)()
+  remove(state.key, byExpiry, byPatience)
 end
 
 -- The owner and the client that the command is about are read along, and the waiter that was next.
@@ -69,7 +60,8 @@ function hash.load(name, owner, client)
     buried = 0, untilUs = 0, needed = 0,
   }
   if not text or sub(text, 1, 1) ~= '=' then
-    hash.clear(state)
+    if text and not isOurs(text) then refuse('field ' .. name .. ' of ' .. register) end
+    clear(state)
     state.exclusive = text and entries.holder(text) or nil
     return state
   end
@@ -77,14 +69,17 @@ function hash.load(name, owner, client)
   local found = call('HMGET', state.key, 'k', 'x', 's', 'm', next, place, id)
   local sums, exclusive, fields, mark = found[1], found[2], state.fields, found[4]
   if not sums then
-    hash.clear(state)
+    if not isOurs(text) then refuse('field ' .. name .. ' of ' .. register) end
+    clear(state)
     return state
   end
-  if not isSums(sums) then refuse('field k of ' .. state.key) end
+  if #sums ~= 113 or not find(sums, '^[-*]%d+$') then refuse('field k of ' .. state.key) end
   state.hasHash = true
   state.bound, state.untilUs = tonumber(sub(sums, 2, 17)), tonumber(sub(sums, 18, 33))
   state.waiting, state.order = tonumber(sub(sums, 34, 49)), tonumber(sub(sums, 50, 65))
   state.at, state.entries = tonumber(sub(sums, 66, 81)), tonumber(sub(sums, 82, 97))
+  if state.order >= NO_LIMIT then refuse('field k of ' .. state.key) end
+  state.at = math.min(state.at, state.order + 1)
   state.buried = tonumber(sub(sums, 98, 113))
   fields.s, fields[next], fields[place], fields[id] = found[3], found[5], found[6], found[7]
   if exclusive then

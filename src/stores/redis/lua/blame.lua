@@ -1,0 +1,23 @@
+-- Says why a command on a name failed: the key or field that is not ours, or the server's word.
+--
+-- in:       try register
+-- commands: HGET ZRANGE
+-- returns:  the function that says it
+local function isWrong(answer) return type(answer) == 'table' and answer.err ~= nil end
+
+return function(name, failure)
+  local key, said = register .. ':' .. name, failure
+  if type(failure) == 'table' then
+    if failure.where then return 'FOREIGN ' .. failure.where .. ' (lock ' .. name .. ')' end
+    said = failure.err
+  end
+  -- The word tells that writes may have come before.
+  if not string.find(said, 'WRONGTYPE') then
+    return (string.match(said, '%u%u%u+ .*') or said) .. ' (user_script)'
+  end
+  if not isWrong(try('HGET', key, 'k')) then
+    local isHolders = isWrong(try('ZRANGE', register .. 'e:' .. name, 0, 0))
+    key = register .. (isHolders and 'e:' or 'g:') .. name
+  end
+  return 'FOREIGN ' .. key
+end
