@@ -66,7 +66,7 @@ function list<T>(value: unknown, read: (value: unknown) => T): T[] {
   return value.map((one) => read(one));
 }
 
-/** The ledger passes over a waiter by its client: without one it would meet that waiter for ever. */
+/** The ledger passes over a waiter by its client: one without would be met for ever. */
 function checkClients(waiters: readonly Waiter[], clients: readonly KeptClient[] = []): void {
   for (const { client } of waiters) {
     if (!clients.some(({ id }) => id === client)) throw new Unreadable("the client of each waiter");

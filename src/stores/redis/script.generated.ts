@@ -1077,6 +1077,7 @@ local function apply(state, name, operation, command)
   elseif operation ~= 'i' and operation ~= 'v' then
     if refusal() then return '!' .. refusal(), state end
     request = entries.read({}, sub(command, 34))
+    if not request then return 'Ut', state end
     owner, client = request.owner, request.client
   end
   state = state or hash.load(name, owner, client)

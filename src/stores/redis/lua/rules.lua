@@ -1,8 +1,8 @@
 -- The rules of rules/ledger.ts: that file is the specification, and a differential test compares
 -- every reply and every push.
 --
--- in:       call sub now flags raise learn nextToken spanOf LONGEST refusal moving entries hash queue
---           shared holders
+-- in:       call sub now flags raise learn nextToken spanOf LONGEST refusal moving entries hash
+--           queue shared holders
 -- out:      oversight ending emit blockage serve
 -- commands: PUBLISH
 -- returns:  the function that applies a command to a name and gives the reply and the state, and
@@ -175,6 +175,7 @@ local function apply(state, name, operation, command)
   elseif operation ~= 'i' and operation ~= 'v' then
     if refusal() then return '!' .. refusal(), state end
     request = entries.read({}, sub(command, 34))
+    if not request then return 'Ut', state end
     owner, client = request.owner, request.client
   end
   state = state or hash.load(name, owner, client)
