@@ -84,7 +84,7 @@ export const lease: readonly Mutant[] = [
   {
     title: "a settled wait keeps its timer",
     file: "lease/wait-time.js",
-    find: "this.#timer?.cancel();",
-    replace: "",
+    find: "this.#timer?.cancel();\n        if (this.#signal)",
+    replace: "if (this.#signal)",
   },
 ];

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { AcquireTimeoutError, LeaseLostError } from "../../src/errors.js";
+import { LeaseLostError, StoreError } from "../../src/errors.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { RedlockTrial } from "./redlock-trial.js";
 
@@ -77,9 +77,9 @@ it("who gives up is not kept waiting by nodes that are asked how long leases may
     // Who may take turns waits in this process, and would not notice.
     const options = { ttlMs: 90_000, waitMs: 50, fairness: "strict" } as const;
     const waiting = locks.mutex("m").acquire(options);
-    await assert.rejects(waiting, AcquireTimeoutError);
-    // Five times the time of a node is what they have to answer that.
-    expect(performance.now() - startMs).toBeLessThan(1_000);
+    await assert.rejects(waiting, StoreError);
+    // The last try takes two seconds at most, and to leave takes the time of a node, twice.
+    expect(performance.now() - startMs).toBeLessThan(4_000);
   } finally {
     await Promise.all(silent.map((server) => server.resume()));
   }
