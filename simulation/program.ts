@@ -142,7 +142,7 @@ export class Program {
       return null;
     }
     const held = await (operation.entry === "try"
-      ? lock.tryAcquire(options)
+      ? lock.tryAcquire({ ...options, waitMs: 0 })
       : lock.acquire(options));
     if (!held) return "busy";
     await hold(held);
