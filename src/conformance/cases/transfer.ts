@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Behaviour } from "../behaviour.js";
 import { needTransfer } from "../needs.js";
+import { until } from "../patience.js";
 
 export const transfer: Behaviour = {
   title: "a detached lease outlives its client and goes on in another, with the same token",
   needs: needTransfer,
   async run(context) {
     const [a, b] = [await context.open(), await context.open()];
-    const { renewedMs } = context.ttl;
-    const lease = await a.mutex("m").acquire({ transferable: true, ttlMs: renewedMs });
+    const ttlMs = 3 * context.ttl.renewedMs;
+    const lease = await a.mutex("m").acquire({ transferable: true, ttlMs });
     const plain = await a.mutex("plain").acquire();
     assert.equal(plain.handle, null);
     assert.throws(() => plain.detach(), { code: "HF_UNSUPPORTED" });
@@ -21,7 +21,8 @@ export const transfer: Behaviour = {
     assert.ok(resumed);
     assert.equal(resumed.token, lease.token);
     assert.equal(resumed.name, "m");
-    await sleep(renewedMs * 1.2);
+    const firstMs = performance.now() + resumed.remainingMs();
+    await until("the first deadline is past", () => performance.now() > firstMs);
     resumed.assertHeld();
     assert.equal(await resumed.release(), true);
     assert.equal(await b.resume(handle), null, "a handle is good for as long as the lease");

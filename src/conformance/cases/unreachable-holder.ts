@@ -8,7 +8,7 @@ export const unreachableHolder: Behaviour = {
   needs: needFaults("cut", "heal"),
   async run(context) {
     const { locks, faults } = await context.openFaulty();
-    const ttlMs = 2 * context.ttl.renewedMs;
+    const ttlMs = 5 * context.ttl.renewedMs;
     const lease = await locks.mutex("m").acquire({ ttlMs });
     const deadlineMs = performance.now() + lease.remainingMs();
     await faults.cut();
