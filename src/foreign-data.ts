@@ -40,6 +40,11 @@ export function oneOf<const T>(known: readonly T[], value: unknown): T {
   return value as T;
 }
 
+export function list(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Unreadable("a list");
+  return value;
+}
+
 export function record(value: unknown): Readonly<Record<string, unknown>> {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     return value as Record<string, unknown>;

@@ -1,5 +1,5 @@
 /** What the nodes keep, for people: who holds a lock, which are in use, and to end one by hand. */
-import { NO_LIMIT } from "../../rules/fits.js";
+import { list, text } from "../../foreign-data.js";
 import type { Space } from "../../rules/name.js";
 import type { LockView, WaiterView } from "../../store.js";
 import type { Port } from "../../time/port.js";
@@ -12,8 +12,7 @@ import { Poll } from "./poll.js";
 import { quorumError } from "./quorum-report.js";
 import type { RedlockKeys } from "./redlock-keys.js";
 import type { RedlockNode } from "./redlock-node.js";
-import { listOf, wholeOf } from "./reply.js";
-import { decodeRelease, type Failure } from "./vote.js";
+import { decodeRelease, expiryMs, type Failure } from "./vote.js";
 
 const LOOK_MS = 1_000;
 const SCAN_MS = 5_000;
@@ -105,8 +104,8 @@ export class Inspection {
     let cursor = "0";
     do {
       const args = [cursor, "MATCH", pattern, "COUNT", "1000"];
-      const [next, keys] = listOf(await driver.send("", "scan", args));
-      for (const key of listOf(keys)) {
+      const [next, keys] = list(await driver.send("", "scan", args));
+      for (const key of list(keys)) {
         names.add(this.#keys.nameOf(driver.keyPrefix, space, String(key)));
       }
       cursor = String(next);
@@ -134,17 +133,17 @@ export class Inspection {
 }
 
 function decodeKept(raw: unknown): Kept {
-  const [value, pttl, text, waiters] = listOf(raw);
-  const record = parseRecord(String(text));
-  const leftMs = wholeOf(pttl);
-  const line = listOf(waiters);
+  const [value, pttl, ballot, waiters] = list(raw);
+  const record = parseRecord(text(ballot));
+  const line = list(waiters);
   return {
-    value: String(value),
-    remainingMs: leftMs < 0 ? NO_LIMIT : leftMs,
-    record: record?.value === String(value) ? record : null,
-    line: line.flatMap((member, at) =>
-      at % 2 === 0 ? [{ member: String(member), sinceMs: Number(line[at + 1]) / 1000 }] : [],
-    ),
+    value: text(value),
+    remainingMs: expiryMs(pttl),
+    record: record?.value === value ? record : null,
+    line: line.flatMap((member, at) => {
+      const sinceMs = Number(line[at + 1]) / 1000;
+      return at % 2 === 0 && Number.isFinite(sinceMs) ? [{ member: text(member), sinceMs }] : [];
+    }),
   };
 }
 

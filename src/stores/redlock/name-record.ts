@@ -55,5 +55,5 @@ export function holderView(
 }
 
 export function markView({ token, meta }: NameRecord, remainingMs: number): MarkView {
-  return { token, meta, remainingMs };
+  return { token, meta, remainingMs: Math.min(remainingMs, NO_LIMIT) };
 }

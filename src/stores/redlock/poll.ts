@@ -1,6 +1,6 @@
+import { foreignData } from "../../foreign-data.js";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
-import { storeError } from "../redis/failure.js";
 import { type RedlockNode, requestOf } from "./redlock-node.js";
 import type { Failure } from "./vote.js";
 
@@ -81,7 +81,8 @@ export class Poll<Answer, Judgement> {
     try {
       answer = this.#request.decode(raw);
     } catch (error) {
-      answer = { type: "error", error: storeError(error) };
+      const where = `the reply to ${this.#request.args[0]}`;
+      answer = { type: "error", error: foreignData(where, error) };
     }
     this.#put(at, answer);
   }

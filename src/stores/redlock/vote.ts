@@ -1,6 +1,6 @@
 /** What a node answers when it is asked to vote, to renew or to look, and how that is written. */
+import { list, oneOf, text, Unreadable, whole } from "../../foreign-data.js";
 import { type NameRecord, parseRecord } from "./name-record.js";
-import { listOf, unexpected, wholeOf } from "./reply.js";
 
 /** Why a node does not vote at all, whatever it keeps of the name. */
 export type Asleep =
@@ -83,39 +83,39 @@ export function decodeVote(raw: unknown, ttlMs: number): Vote {
 
 export function decodeSight(raw: unknown, ttlMs: number): Sight {
   if (raw === GRANTED) return { type: "granted", remainingMs: ttlMs };
-  const [code, first, second, third, ...more] = listOf(raw);
+  const [code, first, second, third, ...more] = list(raw);
   switch (code) {
     case GRANTED:
-      return { type: "granted", remainingMs: wholeOf(first) };
+      return { type: "granted", remainingMs: whole(first) };
     case "H":
-      return held(wholeOf(first), wholeOf(second), third, more);
+      return held(whole(first), expiryMs(second), third, more);
     case "R":
       return {
         type: "reserved",
-        stored: wholeOf(first),
-        remainingMs: wholeOf(second),
-        ahead: wholeOf(third),
+        stored: whole(first),
+        remainingMs: whole(second),
+        ahead: whole(third),
       };
     case "L":
-      return { type: "too_low", stored: wholeOf(first) };
+      return { type: "too_low", stored: whole(first) };
     case "A":
-      return { type: "too_high", nowUs: wholeOf(first) };
+      return { type: "too_high", nowUs: whole(first) };
     case "O":
-      return { type: "open", stored: wholeOf(first) };
+      return { type: "open", stored: whole(first) };
     default:
       return refusal(code, first, second);
   }
 }
 
 export function decodeRenewal(raw: unknown): NodeRenewal {
-  const [code, first, second] = listOf(raw);
+  const [code, first, second] = list(raw);
   switch (code) {
     case GRANTED:
-      return { type: "granted", remainingMs: wholeOf(first), isRetaken: Number(second) === 1 };
+      return { type: "granted", remainingMs: whole(first), isRetaken: Number(second) === 1 };
     case "H":
       return { type: "replaced" };
     case "V":
-      return { type: "revoked", reason: String(first) };
+      return { type: "revoked", reason: text(first) };
     case "N":
       return { type: "missing" };
     default:
@@ -128,19 +128,24 @@ export function decodeRelease(raw: unknown): NodeRelease {
     const [code, first, second] = raw;
     if (code === FOREIGN) return foreign(first, second);
   }
-  const code = wholeOf(raw);
-  return { type: code === 1 ? "released" : code === 0 ? "absent" : "unsure" };
+  const code = oneOf(["1", "0", "-1"], String(raw));
+  return { type: code === "1" ? "released" : code === "0" ? "absent" : "unsure" };
 }
 
-function held(stored: number, pttlMs: number, value: unknown, more: readonly unknown[]): Held {
+/** How long a key lives, from what PTTL says: negative where it has no expiry, or is not there. */
+export function expiryMs(pttl: unknown): number {
+  return /^-[12]$/.test(String(pttl)) ? Number.POSITIVE_INFINITY : whole(pttl);
+}
+
+function held(stored: number, remainingMs: number, value: unknown, more: readonly unknown[]): Held {
   const [raw, ahead] = more;
   const record = parseRecord(String(raw));
   return {
     type: "held",
     stored,
-    remainingMs: pttlMs < 0 ? Number.POSITIVE_INFINITY : pttlMs,
+    remainingMs,
     record: record?.value === String(value) ? record : null,
-    ahead: wholeOf(ahead),
+    ahead: whole(ahead),
   };
 }
 
@@ -150,20 +155,20 @@ function refusal(code: unknown, first: unknown, second: unknown): Asleep | Forei
     case "U":
       return { type: "asleep", why: "unmarked" };
     case "Q":
-      return { type: "asleep", why: "young", waitMs: wholeOf(first) };
+      return { type: "asleep", why: "young", waitMs: whole(first) };
     case "F":
       return { type: "asleep", why: "unfloored" };
     case "T":
-      return { type: "asleep", why: "short", maxTtlMs: wholeOf(first) };
+      return { type: "asleep", why: "short", maxTtlMs: whole(first) };
     case "S":
-      return { type: "asleep", why: "other_set", set: String(first) };
+      return { type: "asleep", why: "other_set", set: text(first) };
     case FOREIGN:
       return foreign(first, second);
     default:
-      throw unexpected(code);
+      throw new Unreadable("an answer of a node");
   }
 }
 
 function foreign(key: unknown, holds: unknown): Foreign {
-  return { type: "foreign", key: String(key), holds: String(holds) };
+  return { type: "foreign", key: text(key), holds: text(holds) };
 }

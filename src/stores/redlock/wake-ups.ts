@@ -1,3 +1,4 @@
+import { guarded } from "../../foreign-data.js";
 import type { Port } from "../../time/port.js";
 import type { OwnConnection } from "../redis/driver.js";
 import { Subscription } from "../redis/subscription.js";
@@ -47,7 +48,9 @@ export class WakeUps {
           driver,
           this.#port,
           this.channel,
-          (message) => this.#onMessage(at, message),
+          guarded("redlock", "a message to this client", (message: string) => {
+            this.#onMessage(at, message);
+          }),
           () => {
             this.ups += 1;
             this.#rouse();
