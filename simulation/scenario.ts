@@ -155,6 +155,7 @@ export class Scenario {
       fleet,
       chance: new Chance(seed, `network ${id}`),
       maxTtlMs: Math.min(...ttlsMs),
+      announceMs: new Chance(seed, "announcements").pick([2, 40]) * Math.min(...ttlsMs),
       weather: () => this.#weather,
     });
   }

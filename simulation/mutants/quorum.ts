@@ -88,8 +88,8 @@ export const quorum: readonly Mutant[] = [
     title: "quorum: a restarted node votes at once",
     firstSeed: 255,
     file: NODE,
-    find: 'how === "join" ? ms(nowUs) + maxTtlMs',
-    replace: 'how === "join" ? 0',
+    find: "Math.max(sinceMs + maxTtlMs, overMs)",
+    replace: "0",
   },
   {
     title: "quorum: the marker of an earlier process counts",
@@ -104,8 +104,29 @@ export const quorum: readonly Mutant[] = [
     title: "quorum: a restarted node does not ask how long leases are",
     firstSeed: 1300,
     file: ADMISSION,
-    find: "const longestMs = Math.max(maxTtlMs, ...markers.map((one) => one.maxTtlMs));",
-    replace: "const longestMs = maxTtlMs / 3;",
+    find: "const restMs = Math.max(known.restMs, ...telling.map(longRestMs));",
+    replace: "const restMs = 0;",
+  },
+  {
+    title: "quorum: nodes forget long leases as soon as none is granted any more",
+    firstSeed: 1,
+    file: ADMISSION,
+    find: "marker.longUntilMs + marker.longTtlMs - ",
+    replace: "marker.longUntilMs - ",
+  },
+  {
+    title: "quorum: a client relies on what it announced for ever",
+    firstSeed: 1,
+    file: "stores/redlock/membership.js",
+    find: " && this.#port.clock.nowMs() < untilMs",
+    replace: "",
+    also: {
+      file: NODE,
+      find: `if (maxTtlMs < ttlMs)
+        return { type: "asleep", why: "short", maxTtlMs };
+    // Once`,
+      replace: "// Once",
+    },
   },
   {
     title: "quorum: long leases are not announced",

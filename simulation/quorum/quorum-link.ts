@@ -20,6 +20,8 @@ export interface Surroundings {
   readonly fleet: NodeFleet;
   readonly chance: Chance;
   readonly maxTtlMs: number;
+  /** May be so short that longer leases are announced again and again, and forgotten between. */
+  readonly announceMs: number;
   weather(): Weather;
 }
 
@@ -40,7 +42,7 @@ export class QuorumLink implements Way {
   }
 
   openStore(): Store {
-    const { fleet, maxTtlMs } = this.#around;
+    const { fleet, maxTtlMs, announceMs } = this.#around;
     const nodes = this.#drivers.map((driver, at) => {
       return new RedlockNode(fleet.members[at]?.node.name ?? "", driver);
     });
@@ -49,6 +51,7 @@ export class QuorumLink implements Way {
       nodeTimeoutMs: NODE_TIMEOUT_MS,
       driftFactor: 0.01,
       maxTtlMs,
+      announceMs,
     } as const;
     return new RedlockStore(nodes, { ...rules, bootstrap: "wait" }, this.#process.port);
   }

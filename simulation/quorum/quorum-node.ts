@@ -62,7 +62,9 @@ export class QuorumNode {
 
   /** As if it had been told long ago. */
   initiate(set: string, maxTtlMs: number): void {
-    this.#state.marker = { run: this.#state.run, set, fromMs: 0, maxTtlMs, floor: 0, top: 0 };
+    const { run } = this.#state;
+    const long = { longTtlMs: 0, longUntilMs: 0 };
+    this.#state.marker = { run, set, fromMs: 0, maxTtlMs, ...long, floor: 0, top: 0 };
   }
 
   save(): void {
@@ -84,7 +86,7 @@ export class QuorumNode {
   execute(name: string, [verb, ...args]: readonly string[]): unknown {
     const nowUs = this.#nowUs();
     const node = this.#state;
-    const [first = "", second = "", third = "", fourth = "", fifth = ""] = args;
+    const [first = "", second = "", third = "", fourth = "", fifth = "", sixth = ""] = args;
     switch (verb) {
       case "vote":
         return this.#vote(name, nowUs, args);
@@ -119,15 +121,19 @@ export class QuorumNode {
         return this.#look(name, nowUs);
       case "survey": {
         const { run, startedMs, marker } = node;
-        const { set, fromMs, maxTtlMs, floor, top } = marker ?? {};
         const uptime = Math.floor((nowUs / 1000 - startedMs) / 1000);
-        const told = [marker?.run, set, fromMs, maxTtlMs, floor, top].map((one) => `${one ?? ""}`);
+        if (!marker) return [run, `${uptime}`, `${nowUs}`];
+        const { set, fromMs, maxTtlMs, floor, top, longTtlMs, longUntilMs } = marker;
+        const told = [marker.run, set, fromMs, maxTtlMs, floor, top, longTtlMs, longUntilMs].map(
+          (one) => `${one ?? ""}`,
+        );
         return [run, `${uptime}`, `${nowUs}`, ...told];
       }
       case "mark": {
         const how = third as "join" | "boot" | "now";
-        const floor = fifth === "" ? null : Number(fifth);
-        const told = { type: "mark", run: first, how, maxTtlMs: Number(fourth), floor } as const;
+        const [maxTtlMs, restMs] = [Number(fourth), Number(fifth)];
+        const floor = sixth === "" ? null : Number(sixth);
+        const told = { type: "mark", run: first, how, maxTtlMs, restMs, floor } as const;
         return instruct(node, nowUs, second, told) ? 1 : 0;
       }
       case "admit": {
@@ -135,7 +141,7 @@ export class QuorumNode {
         return instruct(node, nowUs, node.marker?.set ?? "", told) ? 1 : 0;
       }
       case "raise":
-        return raise(node, first, Number(second)) ? 1 : 0;
+        return raise(node, nowUs, first, { ttlMs: Number(second), forMs: Number(third) }) ? 1 : 0;
       default:
         throw new Error(`A node has no verb ${verb}.`);
     }

@@ -32,8 +32,8 @@ import { decodeRelease, decodeRenewal, decodeVote } from "../../src/stores/redlo
 import { type RedisServer, startRedis } from "../servers/redis.js";
 
 const SET = "a,b,c";
-/** Where a node's marker says which process it is about, and from when it votes. */
-const [RUN_AT, FROM_AT] = [46, 102];
+/** Where a marker says of which process it is, from when that votes, and until when for long. */
+const [RUN_AT, FROM_AT, UNTIL_AT] = [46, 102, 128];
 const YEAR_US = 31_536_000_000_000;
 /** A ballot that no node accepts. */
 const AHEAD = "8999999999999999";
@@ -84,12 +84,13 @@ type Step =
       type: "mark";
       how: "join" | "boot" | "now";
       maxTtlMs: number;
+      restMs: number;
       floor: number | null;
       set: string;
     }
   | { type: "admit"; floor: number }
-  | { type: "raise"; ttlMs: number }
-  | { type: "restart" | "flush" | "wake" }
+  | { type: "raise"; ttlMs: number; forMs: number }
+  | { type: "restart" | "flush" | "wake" | "late" | "over" }
   | { type: "expire"; name: string }
   | { type: "plant"; name: string; at: Place; holds: "hash" | "list" | "text" | "ahead" }
   | { type: "clear"; name: string; at: Place };
@@ -143,14 +144,27 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       type: fc.constant("mark"),
       how: fc.constantFrom("join", "boot", "now", "now", "now"),
       maxTtlMs: fc.constantFrom(30_000, 50_000),
+      restMs: fc.constantFrom(0, 0, 100_000),
       // A ballot that some node took, and none takes one that is a year ahead.
       floor: fc.option(near),
       set: fc.constantFrom(SET, SET, SET, "d,e,f"),
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant("admit"), floor: near }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant("raise"), ttlMs }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constantFrom("restart", "flush", "wake") }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant("raise"),
+      ttlMs,
+      forMs: fc.constantFrom(20_000, 90_000),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constantFrom("restart", "flush", "wake", "late", "over"),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ type: fc.constant("expire"), name }) },
   {
     weight: 1,
@@ -286,9 +300,10 @@ class Pair {
       }
       case "mark": {
         const floor = one.floor === null ? null : at(one.floor);
-        const { how, maxTtlMs, set } = one;
-        const instruction: Instruction = { type: "mark", run: model.run, how, maxTtlMs, floor };
-        const args = ["mark", model.run, set, how, `${maxTtlMs}`, `${floor ?? ""}`];
+        const { how, maxTtlMs, restMs, set } = one;
+        const { run } = model;
+        const instruction: Instruction = { type: "mark", run, how, maxTtlMs, restMs, floor };
+        const args = ["mark", run, set, how, `${maxTtlMs}`, `${restMs}`, `${floor ?? ""}`];
         return [instruct(model, nowUs, set, instruction), await this.#tell(args)];
       }
       case "admit": {
@@ -298,7 +313,20 @@ class Pair {
         return [instruct(model, nowUs, SET, instruction), actual];
       }
       case "raise":
-        return [raise(model, SET, one.ttlMs), await this.#tell(["raise", SET, `${one.ttlMs}`])];
+        return [
+          raise(model, nowUs, SET, one),
+          await this.#tell(["raise", SET, `${one.ttlMs}`, `${one.forMs}`]),
+        ];
+      // The time in which long leases are granted is over; and the time in which they live.
+      case "late":
+      case "over": {
+        if (!model.marker?.longUntilMs) return [null, null];
+        const agoMs = one.type === "late" ? 5_000 : 2 * TOLERANCE_MS + model.marker.longTtlMs;
+        const longUntilMs = Math.floor(nowUs / 1000) - agoMs;
+        await server.ask("SETRANGE", "holdfast:node", `${UNTIL_AT}`, `${longUntilMs}`);
+        model.marker = { ...model.marker, longUntilMs };
+        return [null, null];
+      }
       case "flush":
         await server.ask("FLUSHALL");
         model.marker = null;
@@ -347,7 +375,10 @@ class Pair {
   }
 }
 
-const TIMES = { remainingMs: 1, waitMs: 1, fromMs: 1, nowUs: 1_000, floor: 1_000, top: 1_000 };
+const TIMES = {
+  ...{ remainingMs: 1, waitMs: 1, fromMs: 1, longUntilMs: 1 },
+  ...{ nowUs: 1_000, floor: 1_000, top: 1_000 },
+};
 
 /** Equal, but for times, which may differ by what a round trip takes. */
 function expectNear(actual: unknown, expected: unknown, step: Step): void {
@@ -385,7 +416,7 @@ test("a node does what its rules say", { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
       const pair = await Pair.start();
-      await pair.run({ type: "mark", how: "now", maxTtlMs: 30_000, floor: 0, set: SET });
+      await pair.run({ type: "mark", how: "now", maxTtlMs: 30_000, restMs: 0, floor: 0, set: SET });
       for (const one of steps) await pair.run(one);
     }),
     { numRuns },

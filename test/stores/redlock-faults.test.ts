@@ -192,32 +192,51 @@ describe.concurrent("a node that forgets, under a holder on a bare majority", ()
     assert.equal(await lease.release(), true);
   });
 
-  it("a lease longer than any before is announced, so that who restarts waits for it", async () => {
+  it("a longer lease is announced, and who restarts waits for it while it may live", async () => {
     await using trial = await RedlockTrial.start(3);
     const { locks } = await trial.open();
-    const longest = async (at: number) =>
-      String(await trial.server(at).ask("GETRANGE", "holdfast:node", "16", "28"));
+    const read = async (at: number, from: number): Promise<number> =>
+      Number(await trial.server(at).ask("GETRANGE", "holdfast:node", `${from}`, `${from + 12}`));
+    const [MAX_AT, FROM_AT, LONG_AT, UNTIL_AT] = [16, 102, 115, 128];
     await locks.mutex("m").run(() => {});
-    await expect.poll(() => longest(0)).toBe("0000000030000");
+    await expect.poll(() => read(0, MAX_AT)).toBe(30_000);
+    expect(await read(0, LONG_AT)).toBe(0);
     const lease = await locks.mutex("m").acquire({ ttlMs: 90_000 });
-    await expect.poll(() => longest(0)).toBe("0000000090000");
+    await expect.poll(() => read(0, LONG_AT)).toBe(90_000);
     await lease.renew(120_000);
     expect(lease.remainingMs()).toBeGreaterThan(110_000);
-    await expect.poll(() => longest(0)).toBe("0000000120000");
+    await expect.poll(() => read(0, LONG_AT)).toBe(120_000);
     await lease.release();
-    await trial.server(0).restart({ keepData: false });
-    // Somebody who never heard of such leases, but for the nodes.
-    const other = await trial.open();
-    await waitUntil(
-      async () => {
+    expect(await read(0, MAX_AT), "that is no reason to wait for ever").toBe(30_000);
+
+    /** For how long the first node waits that lost its data. */
+    const waitsFor = async (): Promise<number> => {
+      await trial.server(0).restart({ keepData: false });
+      // Somebody who never heard of such leases, but for the nodes.
+      const other = await trial.open();
+      const isMarked = async (): Promise<boolean> => {
         await other.locks.mutex("m").run(() => {});
-        return (await longest(0)) !== "";
-      },
-      { what: "a marker" },
-    );
-    const [seconds] = (await trial.server(0).ask("TIME")) as string[];
-    const fromMs = Number(await trial.server(0).ask("GETRANGE", "holdfast:node", "102", "114"));
-    expect(fromMs / 1000 - Number(seconds)).toBeGreaterThan(100);
+        return (await read(0, FROM_AT)) > 0;
+      };
+      await waitUntil(isMarked, { what: "a marker" });
+      const [seconds] = (await trial.server(0).ask("TIME")) as string[];
+      return (await read(0, FROM_AT)) / 1000 - Number(seconds);
+    };
+    expect(await waitsFor(), "such leases may still be granted").toBeGreaterThan(3_600);
+    // As it is some time later.
+    const later = async (agoMs: number): Promise<void> => {
+      for (const at of [1, 2]) {
+        const [seconds] = (await trial.server(at).ask("TIME")) as string[];
+        const untilMs = Number(seconds) * 1000 - agoMs;
+        await trial.server(at).ask("SETRANGE", "holdfast:node", `${UNTIL_AT}`, `${untilMs}`);
+      }
+    };
+    await later(10_000);
+    const waitMs = await waitsFor();
+    expect(waitMs, "the last of them may live").toBeGreaterThan(60);
+    expect(waitMs).toBeLessThan(120);
+    await later(121_000);
+    expect(await waitsFor(), "none of them lives").toBeLessThan(31);
   });
 });
 

@@ -2,11 +2,12 @@ import { describe, expect, it } from "vitest";
 import { type AdmissionRules, admit, type Marker, type Survey } from "./admission.js";
 
 const NOW_US = 1_700_000_000_000_000;
-const rules: AdmissionRules = { set: "a,b,c", maxTtlMs: 30_000, bootstrap: "wait" };
+const rules: AdmissionRules = { set: "a,b,c", maxTtlMs: 30_000, restMs: 0, bootstrap: "wait" };
 const sure: AdmissionRules = { ...rules, bootstrap: "now" };
 
 function survey(run: string, marker: Partial<Marker> | null): Survey {
-  const known = { run, set: rules.set, fromMs: 0, maxTtlMs: 30_000, floor: 1, top: 5 };
+  const long = { longTtlMs: 0, longUntilMs: 0 };
+  const known = { run, set: rules.set, fromMs: 0, maxTtlMs: 30_000, ...long, floor: 1, top: 5 };
   return { run, nowUs: NOW_US, marker: marker && { ...known, ...marker } };
 }
 
@@ -30,7 +31,14 @@ describe("a node that forgot", () => {
   it("joins a majority that remembers, after the longest lease that it knows of", () => {
     const others = [voting("1", { maxTtlMs: 90_000 }), voting("2")];
     for (const node of [forgot("3"), restarted("3")]) {
-      const joins = { type: "mark", run: "3", how: "join", maxTtlMs: 90_000, floor: null };
+      const joins = {
+        type: "mark",
+        run: "3",
+        how: "join",
+        maxTtlMs: 90_000,
+        restMs: 0,
+        floor: null,
+      };
       expect(admitted([...others, node], rules)[2]).toEqual(joins);
       expect(admitted([...others, node], sure)[2], "whoever vouches").toEqual(joins);
     }
@@ -58,6 +66,23 @@ describe("a node that forgot", () => {
     expect(admit([...early, due], fewer, rules)[2]).toBe(null);
   });
 
+  it("waits for longer leases only while one of them may live", () => {
+    const day = 24 * 3_600_000;
+    const told = (untilMs: number): Survey =>
+      voting("1", { longTtlMs: day, longUntilMs: NOW_US / 1000 + untilMs });
+    const wait = (...others: Survey[]): unknown => {
+      const instruction = admitted([...others, forgot("3")], rules)[2];
+      return instruction?.type === "mark" && instruction.restMs;
+    };
+    expect(wait(told(3_600_000), voting("2")), "they may still be granted").toBe(day + 3_600_000);
+    expect(wait(told(0), voting("2")), "the last was granted now").toBe(day);
+    expect(wait(told(1 - day), voting("2"))).toBe(1);
+    expect(wait(told(-day), voting("2"))).toBe(0);
+    const all = [voting("1"), voting("2"), forgot("3")];
+    const [, , third] = admitted(all, { ...rules, restMs: 7 });
+    expect(third, "as this client knows").toMatchObject({ maxTtlMs: 30_000, restMs: 7 });
+  });
+
   it("waits while those who may remember are not heard", () => {
     expect(admitted([voting("1"), null, forgot("3")], rules)[2]).toBe(null);
     expect(admitted([voting("1"), null, forgot("3")], sure)[2]).toMatchObject({ how: "now" });
@@ -71,8 +96,8 @@ describe("where no majority remembers", () => {
     const all = [forgot("1"), restarted("2", { maxTtlMs: 60_000, top: 9 }), null];
     const [first, second, third] = admitted(all, rules);
     const boots = { type: "mark", how: "boot", floor: NOW_US };
-    expect(first).toEqual({ ...boots, run: "1", maxTtlMs: 30_000 });
-    expect(second).toEqual({ ...boots, run: "2", maxTtlMs: 60_000 });
+    expect(first).toEqual({ ...boots, run: "1", maxTtlMs: 30_000, restMs: 0 });
+    expect(second).toEqual({ ...boots, run: "2", maxTtlMs: 60_000, restMs: 0 });
     expect(third).toBe(null);
   });
 

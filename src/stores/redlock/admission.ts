@@ -22,8 +22,11 @@ export interface Marker {
   readonly run: string;
   readonly set: string;
   readonly fromMs: number;
-  /** No lease is longer than this. */
+  /** Leases of up to this length may be granted at any time. */
   readonly maxTtlMs: number;
+  /** Longer leases, of up to this length, may be granted until `longUntilMs`; 0 where none were. */
+  readonly longTtlMs: number;
+  readonly longUntilMs: number;
   /** Null until it has learned it. */
   readonly floor: number | null;
   /** No ballot that it voted for is above this. */
@@ -38,14 +41,18 @@ export type Instruction =
       /** Votes after the longest lease; after the longest lease since its process began; now. */
       readonly how: "join" | "boot" | "now";
       readonly maxTtlMs: number;
+      /** For so long a lease that is longer than that may live. */
+      readonly restMs: number;
       readonly floor: number | null;
     }
   | { readonly type: "admit"; readonly run: string; readonly floor: number };
 
 export interface AdmissionRules {
   readonly set: string;
-  /** The longest lease, as far as this client knows. */
+  /** Leases of up to this length may be granted at any time. */
   readonly maxTtlMs: number;
+  /** For so long a longer lease may live, as far as this client knows. */
+  readonly restMs: number;
   readonly bootstrap: "wait" | "now";
 }
 
@@ -70,7 +77,7 @@ function instruct(
   survey: Survey,
   others: readonly (Survey | null)[],
   majority: number,
-  { set, maxTtlMs, bootstrap }: AdmissionRules,
+  { set, bootstrap, ...known }: AdmissionRules,
 ): Instruction | null {
   const { run, nowUs, marker } = survey;
   const isMarked = marker?.run === run;
@@ -83,35 +90,46 @@ function instruct(
     return null;
   }
 
-  const informed: Marker[] = [];
+  const informed: Informed[] = [];
   let unheard = 0;
   for (const other of others) {
     if (other === null) unheard += 1;
-    else if (isInformed(other, set)) informed.push(other.marker);
+    else if (isInformed(other, set)) informed.push(other);
   }
-  const markers = marker ? [marker, ...informed] : informed;
-  const longestMs = Math.max(maxTtlMs, ...markers.map((one) => one.maxTtlMs));
-  const top = Math.max(0, ...informed.map((one) => one.top));
+  const telling = marker ? [{ nowUs, marker }, ...informed] : informed;
+  const maxTtlMs = Math.max(known.maxTtlMs, ...telling.map((one) => one.marker.maxTtlMs));
+  const restMs = Math.max(known.restMs, ...telling.map(longRestMs));
+  const top = Math.max(0, ...informed.map((one) => one.marker.top));
 
   if (informed.length >= majority) {
-    if (!isMarked) return { type: "mark", run, how: "join", maxTtlMs: longestMs, floor: null };
+    if (!isMarked) return { type: "mark", run, how: "join", maxTtlMs, restMs, floor: null };
     if (!isStrange && marker.fromMs * 1000 <= nowUs) return { type: "admit", run, floor: top };
     return null;
   }
   const floor = Math.max(top, nowUs);
-  if (bootstrap === "now") return { type: "mark", run, how: "now", maxTtlMs: longestMs, floor };
+  if (bootstrap === "now") return { type: "mark", run, how: "now", maxTtlMs, restMs, floor };
   // Those that are not heard may know: only they can tell that nothing is lost.
   if (informed.length + unheard >= majority) return null;
   if (isMarked) return marker.fromMs * 1000 <= nowUs ? { type: "admit", run, floor } : null;
-  return { type: "mark", run, how: "boot", maxTtlMs: longestMs, floor };
+  return { type: "mark", run, how: "boot", maxTtlMs, restMs, floor };
 }
 
 function isOfOthers({ marker, run }: Survey, set: string): boolean {
   return marker?.run === run && marker.set !== set;
 }
 
+/**
+ * For so long a lease that is longer than `maxTtlMs` may live: it was voted for at `longUntilMs`,
+ * at the latest. Later than that a marker says nothing of such leases.
+ */
+export function longRestMs({ nowUs, marker }: Pick<Informed, "nowUs" | "marker">): number {
+  return Math.max(0, marker.longUntilMs + marker.longTtlMs - Math.floor(nowUs / 1000));
+}
+
+type Informed = Survey & { readonly marker: Marker };
+
 /** It votes: it remembers what it voted for, or what it forgot is over. */
-function isInformed(survey: Survey, set: string): survey is Survey & { readonly marker: Marker } {
+function isInformed(survey: Survey, set: string): survey is Informed {
   const { marker, run, nowUs } = survey;
   if (marker?.run !== run || marker.set !== set) return false;
   return marker.floor !== null && marker.fromMs * 1000 <= nowUs;

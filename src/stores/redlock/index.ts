@@ -39,8 +39,8 @@ export interface RedlockStoreOptions {
   /** By which part of a lease the clocks of servers and clients may run apart. Default 0.01. */
   readonly driftFactor?: number;
   /**
-   * The longest lease ever used, for the case that all servers lose their data at once: so long
-   * they wait before they vote. Longer leases raise it by themselves. Default 30,000.
+   * The longest lease in daily use: for so long servers that restarted wait before they vote. Longer
+   * leases are announced by themselves, and waited for while one may live. Default 30,000.
    */
   readonly maxTtlMs?: number;
   /**

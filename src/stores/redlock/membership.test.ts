@@ -26,17 +26,17 @@ function scripted(name: string, surveys: readonly (readonly string[])[]) {
 /** As a node tells it: its process, its time; and of which process, set and so on it was told. */
 const votes = (run: string, top: number): string[] => [
   ...[run, "1000", `${nowUs}`],
-  ...[run, SET, "0", "30000", "1", `${top}`],
+  ...[run, SET, "0", "30000", "1", `${top}`, "0", "0"],
 ];
 
 it("a node learns its floor from answers that are younger than its own", async () => {
   const a = scripted("a", [votes("1", 50), votes("1", 50)]);
   // It answered, then voted, and only then the time of the third had come.
   const b = scripted("b", [votes("2", 60), votes("2", 90)]);
-  const due = ["3", "1000", `${nowUs}`, "3", SET, "1", "30000", "", "0"];
+  const due = ["3", "1000", `${nowUs}`, "3", SET, "1", "30000", "", "0", "0", "0"];
   const c = scripted("c", [due]);
   const nodes = [a, b, c].map(({ node }) => node);
-  const rules = { set: SET, maxTtlMs: 30_000, bootstrap: "wait" } as const;
+  const rules = { set: SET, maxTtlMs: 30_000, announceMs: 60_000, bootstrap: "wait" } as const;
   await new Membership(networkPort(), nodes, KEYS, rules, 1_000).readmit();
   expect(c.heard).toEqual([["admit", "3", "90"]]);
   expect([...a.heard, ...b.heard]).toEqual([]);

@@ -1,5 +1,6 @@
 /** Tells the nodes what they need to know before they vote; see admission.ts for the rules. */
 import { InvalidOptionError } from "../../errors.js";
+import { list, text, whole } from "../../foreign-data.js";
 import type { Port } from "../../time/port.js";
 import {
   type AdmissionRules,
@@ -11,29 +12,38 @@ import {
 import { majorityOf } from "./ballot.js";
 import { Poll } from "./poll.js";
 import type { RedlockNode } from "./redlock-node.js";
-import { listOf, wholeOf } from "./reply.js";
 import type { Failure } from "./vote.js";
 
 /** In the background, nodes that cannot be let in yet are looked at no more often. */
 const LEAST_INTERVAL_MS = 500;
 
+/** Clocks of nodes and of this client may run apart by a fifth: so much of a time is certain. */
+const TRUSTED_PART = 0.75;
+
+export interface MembershipRules extends Omit<AdmissionRules, "restMs"> {
+  /** For how long a node knows of longer leases, once it was told of them. */
+  readonly announceMs: number;
+}
+
 export class Membership {
   readonly #port: Port;
   readonly #nodes: readonly RedlockNode[];
   readonly #keys: readonly string[];
-  readonly #rules: AdmissionRules;
+  readonly #rules: MembershipRules;
   readonly #limitMs: number;
   #admitting: Promise<void> | null = null;
   #lastMs = Number.NEGATIVE_INFINITY;
-  #maxTtlMs: number;
-  #announcedMs = 0;
+  /** What a majority knows of: leases of this length, until then by this client's clock. */
+  #announced = { ttlMs: 0, untilMs: 0 };
+  /** When every lease that is longer than `maxTtlMs` and that this client announced is over. */
+  #overMs = 0;
   #bootstrap: AdmissionRules["bootstrap"];
 
   constructor(
     port: Port,
     nodes: readonly RedlockNode[],
     keys: readonly string[],
-    rules: AdmissionRules,
+    rules: MembershipRules,
     limitMs: number,
   ) {
     this.#port = port;
@@ -41,7 +51,6 @@ export class Membership {
     this.#keys = keys;
     this.#rules = rules;
     this.#limitMs = limitMs;
-    this.#maxTtlMs = rules.maxTtlMs;
     this.#bootstrap = rules.bootstrap;
   }
 
@@ -66,19 +75,23 @@ export class Membership {
     this.readmit().catch(() => {});
   }
 
-  /** Whether a majority is known to know of leases of this length. */
+  /** Whether a majority is known to know of leases of this length, if they are asked for now. */
   isAnnounced(ttlMs: number): boolean {
-    return Math.ceil(ttlMs) <= this.#announcedMs;
+    const { ttlMs: mostMs, untilMs } = this.#announced;
+    return Math.ceil(ttlMs) <= mostMs && this.#port.clock.nowMs() < untilMs;
   }
 
   /**
    * A lease of this length counts only when a majority knew of such before the first node voted for
-   * it: who restarts learns from the others for how long it may have forgotten something.
+   * it: who restarts learns from the others for how long it may have forgotten something. What they
+   * know holds for a time, counted from before they were told: see docs/stores/redlock.md.
    */
   async announce(ttlMs: number): Promise<boolean> {
     const ttl = Math.ceil(ttlMs);
-    const poll = this.#ask<boolean, boolean>(["raise", this.#rules.set, `${ttl}`], {
-      decode: (raw) => wholeOf(raw) === 1,
+    const { set, announceMs } = this.#rules;
+    const sentMs = this.#port.clock.nowMs();
+    const poll = this.#ask<boolean, boolean>(["raise", set, `${ttl}`, `${announceMs}`], {
+      decode: (raw) => whole(raw) === 1,
       judge: (answers) => {
         const majority = majorityOf(answers.length);
         if (answers.filter((answer) => answer === true).length >= majority) return true;
@@ -87,16 +100,19 @@ export class Membership {
     });
     const isKnown = await poll.judged;
     if (!isKnown) return false;
-    this.#maxTtlMs = Math.max(this.#maxTtlMs, ttl);
-    this.#announcedMs = Math.max(this.#announcedMs, ttl);
+    if (ttl > this.#rules.maxTtlMs)
+      this.#overMs = Math.max(this.#overMs, sentMs + announceMs + ttl);
+    if (!this.isAnnounced(ttl)) {
+      this.#announced = { ttlMs: ttl, untilMs: sentMs + announceMs * TRUSTED_PART };
+    }
     return true;
   }
 
   async #readmit(): Promise<void> {
     const surveys = await this.#survey();
     this.#demandDistinct(surveys);
-    const [bootstrap, maxTtlMs] = [this.#bootstrap, this.#maxTtlMs];
-    const rules = { ...this.#rules, bootstrap, maxTtlMs };
+    const restMs = Math.max(0, Math.ceil(this.#overMs - this.#port.clock.nowMs()));
+    const rules = { ...this.#rules, bootstrap: this.#bootstrap, restMs };
     const isAnybodyDue = admit(surveys, surveys, rules).some((instruction) => instruction !== null);
     if (!isAnybodyDue) return;
     const instructions = admit(surveys, await this.#survey(), rules);
@@ -135,6 +151,7 @@ export class Membership {
             this.#rules.set,
             instruction.how,
             `${Math.ceil(instruction.maxTtlMs)}`,
+            `${instruction.restMs}`,
             `${floor ?? ""}`,
           ];
     const poll = new Poll<boolean, true>(this.#port, {
@@ -142,7 +159,7 @@ export class Membership {
       keys: this.#keys,
       args,
       limitMs: this.#limitMs,
-      decode: (raw) => wholeOf(raw) === 1,
+      decode: (raw) => whole(raw) === 1,
       judge: () => true,
     });
     await poll.judged;
@@ -161,20 +178,22 @@ export class Membership {
 }
 
 export function decodeSurvey(raw: unknown): Survey {
-  const [run, uptime, nowUs, markedRun = "", set, from, max, floor, top] = listOf(raw);
+  const [run, uptime, nowUs, markedRun = "", set, from, max, floor, top, long, till] = list(raw);
   // A node that says what it holds instead of a marker counts as one that was not heard.
-  wholeOf(uptime);
+  whole(uptime);
   const marker = (): Marker => ({
-    run: String(markedRun),
-    set: String(set),
-    fromMs: wholeOf(from),
-    maxTtlMs: wholeOf(max),
-    floor: floor === "" ? null : wholeOf(floor),
-    top: wholeOf(top),
+    run: text(markedRun),
+    set: text(set),
+    fromMs: whole(from),
+    maxTtlMs: whole(max),
+    longTtlMs: whole(long),
+    longUntilMs: whole(till),
+    floor: floor === "" ? null : whole(floor),
+    top: whole(top),
   });
   return {
-    run: String(run),
-    nowUs: wholeOf(nowUs),
+    run: text(run),
+    nowUs: whole(nowUs),
     marker: markedRun === "" ? null : marker(),
   };
 }

@@ -4,7 +4,7 @@
  * differential test compares them with. Wake-ups are left out: they decide who asks next, never who
  * is granted.
  */
-import type { Instruction, Marker } from "./admission.js";
+import { type Instruction, longRestMs, type Marker } from "./admission.js";
 import type { Asleep, Foreign, NodeRelease, NodeRenewal, Vote } from "./vote.js";
 
 const DAY_US = 86_400_000_000;
@@ -96,7 +96,7 @@ export function renew(
   if (state.foreignLock || (lock && lock.owner !== owner)) return { type: "replaced" };
   if (lock) {
     if (node.foreign) return node.foreign;
-    const maxTtlMs = node.marker?.maxTtlMs ?? 0;
+    const maxTtlMs = node.marker ? longestMs(node.marker, nowUs) : 0;
     if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
     return prolong(state, lock, nowUs, request);
   }
@@ -202,30 +202,51 @@ export function instruct(
     node.marker = { ...marker, floor, top: floor };
     return true;
   }
-  const { how, maxTtlMs } = instruction;
+  const { how, maxTtlMs, restMs } = instruction;
+  const overMs = ms(nowUs) + restMs;
   if (isMarked && marker.set !== set && how !== "now") return false;
   const isAwake = marker !== null && marker.fromMs <= ms(nowUs) && marker.floor !== null;
   if (isMarked && marker.set === set && (how !== "now" || isAwake)) {
     const moreMs = Math.max(0, maxTtlMs - marker.maxTtlMs);
-    const fromMs = marker.fromMs > ms(nowUs) ? marker.fromMs + moreMs : marker.fromMs;
+    const laterMs = Math.max(marker.fromMs + moreMs, overMs);
+    const fromMs = marker.fromMs > ms(nowUs) ? laterMs : marker.fromMs;
     node.marker = { ...marker, maxTtlMs: marker.maxTtlMs + moreMs, fromMs };
     return true;
   }
-  const fromMs =
-    how === "join" ? ms(nowUs) + maxTtlMs : how === "boot" ? node.startedMs + maxTtlMs : 0;
+  const sinceMs = how === "join" ? ms(nowUs) : node.startedMs;
+  const fromMs = how === "now" ? 0 : Math.max(sinceMs + maxTtlMs, overMs);
   const least = marker?.floor ?? 0;
   const floor = instruction.floor === null ? null : Math.max(least, instruction.floor, nowUs);
   const top = Math.max(least, marker?.top ?? 0, floor ?? 0);
-  node.marker = { run, set, fromMs, maxTtlMs, floor, top };
+  const { longTtlMs = 0, longUntilMs = 0 } = marker ?? {};
+  node.marker = { run, set, fromMs, maxTtlMs, longTtlMs, longUntilMs, floor, top };
   return true;
 }
 
-/** Leases may be this long from now on: to be known to a majority before any of them votes. */
-export function raise(node: NodeState, set: string, ttlMs: number): boolean {
+/**
+ * Leases may be this long, for this time: to be known to a majority before any of them votes. When
+ * the last lease of that length is over, the node forgets that there were such leases.
+ */
+export function raise(
+  node: NodeState,
+  nowUs: number,
+  set: string,
+  { ttlMs, forMs }: { ttlMs: number; forMs: number },
+): boolean {
   const { marker } = node;
   if (marker?.run !== node.run || marker.set !== set) return false;
-  node.marker = { ...marker, maxTtlMs: Math.max(marker.maxTtlMs, ttlMs) };
+  if (ttlMs <= marker.maxTtlMs) return true;
+  const isOver = longRestMs({ nowUs, marker }) === 0;
+  const longTtlMs = isOver ? ttlMs : Math.max(marker.longTtlMs, ttlMs);
+  const longUntilMs = Math.max(isOver ? 0 : marker.longUntilMs, ms(nowUs) + forMs);
+  node.marker = { ...marker, longTtlMs, longUntilMs };
   return true;
+}
+
+/** How long a lease may be that is granted now. */
+function longestMs(marker: Marker, nowUs: number): number {
+  const { maxTtlMs, longTtlMs, longUntilMs } = marker;
+  return ms(nowUs) < longUntilMs ? Math.max(maxTtlMs, longTtlMs) : maxTtlMs;
 }
 
 /** A node that may have forgotten says nothing about what it had. */
@@ -246,7 +267,7 @@ function asleep(
   const waitMs = marker.fromMs - ms(nowUs);
   if (waitMs > 0) return { type: "asleep", why: "young", waitMs };
   if (marker.floor === null) return { type: "asleep", why: "unfloored" };
-  const { maxTtlMs } = marker;
+  const maxTtlMs = longestMs(marker, nowUs);
   if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
   // Once is enough: a clock that is set back does not take the vote away again.
   node.marker = { ...marker, fromMs: 0 };

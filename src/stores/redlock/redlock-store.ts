@@ -49,11 +49,16 @@ const RESERVE_TIMEOUTS = 4;
 /** A node that is slow once in its life is not left out for that. */
 const SURVEY_TIMEOUTS = 5;
 
+/** Leases that are longer than `maxTtlMs` are announced anew after this time. */
+const ANNOUNCE_MS = 3_600_000;
+
 export interface RedlockSettings {
   readonly namespace: string;
   readonly nodeTimeoutMs: number;
   readonly driftFactor: number;
   readonly maxTtlMs: number;
+  /** For how long nodes know of longer leases, once they were told of them. Default: an hour. */
+  readonly announceMs?: number;
   readonly bootstrap: "wait" | "now";
   /** Closes the clients, where they are ours. */
   readonly onClose?: () => Promise<unknown>;
@@ -87,6 +92,7 @@ export class RedlockStore implements Store {
     port: Port = networkPort(),
   ) {
     const { namespace, nodeTimeoutMs, driftFactor, maxTtlMs, bootstrap } = settings;
+    const { announceMs = ANNOUNCE_MS } = settings;
     this.port = port;
     this.#settings = settings;
     const set = nodes
@@ -94,7 +100,7 @@ export class RedlockStore implements Store {
       .sort()
       .join(",");
     this.#keys = new RedlockKeys(namespace);
-    const rules = { set, maxTtlMs, bootstrap };
+    const rules = { set, maxTtlMs, announceMs, bootstrap };
     const surveyMs = SURVEY_TIMEOUTS * nodeTimeoutMs;
     this.#membership = new Membership(port, nodes, this.#keys.ofNode(), rules, surveyMs);
     const reserveMs = Math.ceil(RESERVE_TIMEOUTS * nodeTimeoutMs);

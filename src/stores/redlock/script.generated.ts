@@ -5,8 +5,11 @@ local kept = verb == 'release' and call('MGET', lock, ballot) or call('MGET', lo
 local holder, raw, marker = kept[1], kept[2], kept[3]
 if verb == 'vote' then
   local terms, record = ARGV[2], ARGV[3]
+  local ttlMs = tonumber(sub(terms, 33))
   if not holder and marker and sub(marker, 30, 46) == sub(terms, 14, 30)
-    and (tonumber(sub(marker, 17, 29)) or 0) >= tonumber(sub(terms, 33)) then
+    and ((tonumber(sub(marker, 17, 29)) or 0) >= ttlMs
+      or (tonumber(sub(marker, 116, 128)) or 0) >= ttlMs
+        and (tonumber(sub(marker, 129, 141)) or 0) > call('TIME')[1] * 1000 + 999) then
     local token, top = sub(record, 1, 16), tonumber(sub(marker, 1, 16)) or 0
     local isAbove = top - token >= 0 and top - token < 60000000 and sub(record, 17, 17) == ' '
     if isAbove and raw then
@@ -61,8 +64,8 @@ local function told()
   local text = marker
   if not text then return nil, typed(node) end
   local floor = sub(text, 87, 102)
-  local digits = sub(text, 1, 29) .. sub(text, 103, 115) .. (floor == UNKNOWN and '' or floor)
-  if #text < 116 or match(digits, '%D') or not match(sub(text, 30, 86), '^[vn]%x+$') then
+  local digits = sub(text, 1, 29) .. sub(text, 103, 141) .. (floor == UNKNOWN and '' or floor)
+  if #text < 142 or match(digits, '%D') or not match(sub(text, 30, 86), '^[vn]%x+$') then
     return nil, { 'X', node, 'text' }
   end
   local top = tonumber(sub(text, 1, 16))
@@ -70,7 +73,8 @@ local function told()
   return {
     top = top, max = tonumber(sub(text, 17, 29)), id = sub(text, 31, 46),
     run = sub(text, 47, 86), floor = tonumber(floor), from = tonumber(sub(text, 103, 115)),
-    set = sub(text, 116),
+    long = tonumber(sub(text, 116, 128)), till = tonumber(sub(text, 129, 141)),
+    set = sub(text, 142),
   }
 end
 local function tell(known)
@@ -78,7 +82,11 @@ local function tell(known)
   local state = known.floor and known.from == 0 and 'v' or 'n'
   local id = sub(redis.sha1hex(known.set), 1, 16)
   call('SET', node, string.format('%016.0f%013.0f', known.top, known.max) .. state .. id
-    .. known.run .. floor .. string.format('%013.0f', known.from) .. known.set)
+    .. known.run .. floor
+    .. string.format('%013.0f%013.0f%013.0f', known.from, known.long, known.till) .. known.set)
+end
+local function longest(known)
+  return nowMs < known.till and max(known.max, known.long) or known.max
 end
 local function admission(id, ttlMs, channel)
   local known, foreign = told()
@@ -89,7 +97,7 @@ local function admission(id, ttlMs, channel)
   local waitMs = known.from - nowMs
   if waitMs > 0 then return { 'Q', whole(waitMs) } end
   if not known.floor then return { 'F' } end
-  if known.max < ttlMs then return { 'T', whole(known.max) } end
+  if longest(known) < ttlMs then return { 'T', whole(longest(known)) } end
   if known.from ~= 0 then
     known.from = 0
     tell(known)
@@ -261,7 +269,7 @@ if verb == 'renew' then
     local known
     known, foreign = told()
     if foreign then return foreign end
-    local maxMs = known and known.max or 0
+    local maxMs = known and longest(known) or 0
     if maxMs < ttlMs then return { 'T', whole(maxMs) } end
     return prolong(token, ttlMs)
   end
@@ -346,28 +354,28 @@ if verb == 'survey' then
   if not known then return answer end
   local floor = known.floor and whole(known.floor) or ''
   for _, one in ipairs({ known.run, known.set, whole(known.from), whole(known.max), floor,
-    whole(known.top) }) do
+    whole(known.top), whole(known.long), whole(known.till) }) do
     table.insert(answer, one)
   end
   return answer
 end
 if verb == 'mark' then
-  local run, set, how, maxMs, floor = unpack(ARGV, 2)
+  local run, set, how, maxMs, restMs, floor = unpack(ARGV, 2)
   if runId() ~= run then return 0 end
   maxMs = tonumber(maxMs)
+  local over = nowMs + tonumber(restMs)
   if known and known.run == run and known.set ~= set and how ~= 'now' then return 0 end
   local isAwake = known and known.from <= nowMs and known.floor
   if known and known.run == run and known.set == set and (how ~= 'now' or isAwake) then
     local more = max(0, maxMs - known.max)
-    if known.from > nowMs then known.from = known.from + more end
+    if known.from > nowMs then known.from = max(known.from + more, over) end
     known.max = known.max + more
     tell(known)
     return 1
   end
   local uptime = tonumber(match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
-  local from = 0
-  if how == 'join' then from = nowMs + maxMs end
-  if how == 'boot' then from = nowMs - uptime * 1000 + maxMs end
+  local since = how == 'join' and nowMs or nowMs - uptime * 1000
+  local from = how == 'now' and 0 or max(since + maxMs, over)
   local least = known and known.floor or 0
   local top = max(least, known and known.top or 0)
   floor = tonumber(floor)
@@ -375,7 +383,11 @@ if verb == 'mark' then
     floor = max(least, floor, nowUs)
     top = max(top, floor)
   end
-  tell({ run = run, set = set, from = from, max = maxMs, floor = floor, top = top })
+  local long, till = known and known.long or 0, known and known.till or 0
+  tell({
+    run = run, set = set, from = from, max = maxMs, long = long, till = till, floor = floor,
+    top = top,
+  })
   return 1
 end
 if verb == 'admit' then
@@ -388,9 +400,13 @@ if verb == 'admit' then
   return 1
 end
 if verb == 'raise' then
-  local set, ttlMs = unpack(ARGV, 2)
+  local set, ttlMs, forMs = unpack(ARGV, 2)
   if not known or known.run ~= runId() or known.set ~= set then return 0 end
-  known.max = max(known.max, tonumber(ttlMs))
+  ttlMs = tonumber(ttlMs)
+  if ttlMs <= known.max then return 1 end
+  if known.till + known.long <= nowMs then known.long, known.till = 0, 0 end
+  known.long = max(known.long, ttlMs)
+  known.till = max(known.till, nowMs + forMs)
   tell(known)
   return 1
 end`;

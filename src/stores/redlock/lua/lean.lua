@@ -20,9 +20,12 @@ local kept = verb == 'release' and call('MGET', lock, ballot) or call('MGET', lo
 local holder, raw, marker = kept[1], kept[2], kept[3]
 if verb == 'vote' then
   local terms, record = ARGV[2], ARGV[3]
-  -- It votes, for this set of nodes, and for leases of this length.
+  local ttlMs = tonumber(sub(terms, 33))
+  -- It votes, for this set of nodes, and for leases of this length, at least at present.
   if not holder and marker and sub(marker, 30, 46) == sub(terms, 14, 30)
-    and (tonumber(sub(marker, 17, 29)) or 0) >= tonumber(sub(terms, 33)) then
+    and ((tonumber(sub(marker, 17, 29)) or 0) >= ttlMs
+      or (tonumber(sub(marker, 116, 128)) or 0) >= ttlMs
+        and (tonumber(sub(marker, 129, 141)) or 0) > call('TIME')[1] * 1000 + 999) then
     local token, top = sub(record, 1, 16), tonumber(sub(marker, 1, 16)) or 0
     local isAbove = top - token >= 0 and top - token < 60000000 and sub(record, 17, 17) == ' '
     if isAbove and raw then

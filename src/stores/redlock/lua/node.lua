@@ -18,7 +18,7 @@
 --
 -- in:       call sub match node lock ballot marker holder raw
 -- out:      max nowUs nowMs whole runId told tell admission strange strangeLock load keep raiseTop
---           isNamed waiters hasLine isPlain stand say pick DAY YEAR
+--           longest isNamed waiters hasLine isPlain stand say pick DAY YEAR
 -- commands: INFO MGET PEXPIRE PUBLISH PUBSUB SET SETRANGE TIME TYPE ZADD ZRANGE ZRANK ZREM
 local max = math.max
 local DAY, YEAR = 86400000000, 31536000000000
@@ -58,8 +58,8 @@ local function told()
   local text = marker
   if not text then return nil, typed(node) end
   local floor = sub(text, 87, 102)
-  local digits = sub(text, 1, 29) .. sub(text, 103, 115) .. (floor == UNKNOWN and '' or floor)
-  if #text < 116 or match(digits, '%D') or not match(sub(text, 30, 86), '^[vn]%x+$') then
+  local digits = sub(text, 1, 29) .. sub(text, 103, 141) .. (floor == UNKNOWN and '' or floor)
+  if #text < 142 or match(digits, '%D') or not match(sub(text, 30, 86), '^[vn]%x+$') then
     return nil, { 'X', node, 'text' }
   end
   local top = tonumber(sub(text, 1, 16))
@@ -68,7 +68,8 @@ local function told()
   return {
     top = top, max = tonumber(sub(text, 17, 29)), id = sub(text, 31, 46),
     run = sub(text, 47, 86), floor = tonumber(floor), from = tonumber(sub(text, 103, 115)),
-    set = sub(text, 116),
+    long = tonumber(sub(text, 116, 128)), till = tonumber(sub(text, 129, 141)),
+    set = sub(text, 142),
   }
 end
 
@@ -78,7 +79,13 @@ local function tell(known)
   local state = known.floor and known.from == 0 and 'v' or 'n'
   local id = sub(redis.sha1hex(known.set), 1, 16)
   call('SET', node, string.format('%016.0f%013.0f', known.top, known.max) .. state .. id
-    .. known.run .. floor .. string.format('%013.0f', known.from) .. known.set)
+    .. known.run .. floor
+    .. string.format('%013.0f%013.0f%013.0f', known.from, known.long, known.till) .. known.set)
+end
+
+-- How long a lease may be that is granted now.
+local function longest(known)
+  return nowMs < known.till and max(known.max, known.long) or known.max
 end
 
 -- Why this node does not vote for such a lease, or nil; then what it was told. The channel is one
@@ -92,7 +99,7 @@ local function admission(id, ttlMs, channel)
   local waitMs = known.from - nowMs
   if waitMs > 0 then return { 'Q', whole(waitMs) } end
   if not known.floor then return { 'F' } end
-  if known.max < ttlMs then return { 'T', whole(known.max) } end
+  if longest(known) < ttlMs then return { 'T', whole(longest(known)) } end
   -- Once is enough: a clock that is set back does not take the vote away again.
   if known.from ~= 0 then
     known.from = 0

@@ -2,7 +2,7 @@
 -- and no function is made for one that is not asked for.
 --
 -- in:       call sub match max verb nowUs nowMs lock ballot isNamed waiters hasLine holder raw
---           whole runId told tell admission strange strangeLock load keep raiseTop isPlain stand
+--           whole runId told tell admission strange strangeLock load keep raiseTop longest isPlain stand
 --           say pick DAY YEAR
 -- commands: DEL INFO PEXPIRE PEXPIREAT PTTL PUBLISH SET ZRANGE ZREM
 local function inTheWay(stored, text, rank)
@@ -123,7 +123,7 @@ if verb == 'renew' then
     local known
     known, foreign = told()
     if foreign then return foreign end
-    local maxMs = known and known.max or 0
+    local maxMs = known and longest(known) or 0
     if maxMs < ttlMs then return { 'T', whole(maxMs) } end
     return prolong(token, ttlMs)
   end
@@ -223,31 +223,32 @@ if verb == 'survey' then
   if not known then return answer end
   local floor = known.floor and whole(known.floor) or ''
   for _, one in ipairs({ known.run, known.set, whole(known.from), whole(known.max), floor,
-    whole(known.top) }) do
+    whole(known.top), whole(known.long), whole(known.till) }) do
     table.insert(answer, one)
   end
   return answer
 end
 
--- run set how maxMs floor: how is "join" (votes after the longest lease), "boot" (after the longest
--- lease since this process began) or "now"; floor '' is yet to be learned
+-- run set how maxMs restMs floor: how is "join" (votes after the longest lease), "boot" (after the
+-- longest lease since this process began) or "now"; longer leases live for restMs at the most;
+-- floor '' is yet to be learned
 if verb == 'mark' then
-  local run, set, how, maxMs, floor = unpack(ARGV, 2)
+  local run, set, how, maxMs, restMs, floor = unpack(ARGV, 2)
   if runId() ~= run then return 0 end
   maxMs = tonumber(maxMs)
+  local over = nowMs + tonumber(restMs)
   if known and known.run == run and known.set ~= set and how ~= 'now' then return 0 end
   local isAwake = known and known.from <= nowMs and known.floor
   if known and known.run == run and known.set == set and (how ~= 'now' or isAwake) then
     local more = max(0, maxMs - known.max)
-    if known.from > nowMs then known.from = known.from + more end
+    if known.from > nowMs then known.from = max(known.from + more, over) end
     known.max = known.max + more
     tell(known)
     return 1
   end
   local uptime = tonumber(match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
-  local from = 0
-  if how == 'join' then from = nowMs + maxMs end
-  if how == 'boot' then from = nowMs - uptime * 1000 + maxMs end
+  local since = how == 'join' and nowMs or nowMs - uptime * 1000
+  local from = how == 'now' and 0 or max(since + maxMs, over)
   -- An older floor, of a snapshot, is as good as ever.
   local least = known and known.floor or 0
   local top = max(least, known and known.top or 0)
@@ -256,7 +257,11 @@ if verb == 'mark' then
     floor = max(least, floor, nowUs)
     top = max(top, floor)
   end
-  tell({ run = run, set = set, from = from, max = maxMs, floor = floor, top = top })
+  local long, till = known and known.long or 0, known and known.till or 0
+  tell({
+    run = run, set = set, from = from, max = maxMs, long = long, till = till, floor = floor,
+    top = top,
+  })
   return 1
 end
 
@@ -271,11 +276,16 @@ if verb == 'admit' then
   return 1
 end
 
--- set ttlMs: leases may be this long from now on
+-- set ttlMs forMs: leases may be this long, for this time
 if verb == 'raise' then
-  local set, ttlMs = unpack(ARGV, 2)
+  local set, ttlMs, forMs = unpack(ARGV, 2)
   if not known or known.run ~= runId() or known.set ~= set then return 0 end
-  known.max = max(known.max, tonumber(ttlMs))
+  ttlMs = tonumber(ttlMs)
+  if ttlMs <= known.max then return 1 end
+  -- All longer leases that were announced before are over.
+  if known.till + known.long <= nowMs then known.long, known.till = 0, 0 end
+  known.long = max(known.long, ttlMs)
+  known.till = max(known.till, nowMs + forMs)
   tell(known)
   return 1
 end
