@@ -109,24 +109,10 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: nodes forget long leases as soon as none is granted any more",
-    firstSeed: 1,
+    firstSeed: 2790,
     file: ADMISSION,
     find: "marker.longUntilMs + marker.longTtlMs - ",
     replace: "marker.longUntilMs - ",
-  },
-  {
-    title: "quorum: a client relies on what it announced for ever",
-    firstSeed: 1,
-    file: "stores/redlock/membership.js",
-    find: " && this.#port.clock.nowMs() < untilMs",
-    replace: "",
-    also: {
-      file: NODE,
-      find: `if (maxTtlMs < ttlMs)
-        return { type: "asleep", why: "short", maxTtlMs };
-    // Once`,
-      replace: "// Once",
-    },
   },
   {
     title: "quorum: long leases are not announced",

@@ -86,6 +86,7 @@ async function useAll(locks: Holdfast, name: string): Promise<void> {
 
 function expectOurs(error: unknown): void {
   expect(error).toBeInstanceOf(HoldfastError);
+  expect(String(error), "the script did not fail half-way").not.toContain("user_script");
 }
 
 function patience(): Promise<false> {

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import { networkPort } from "../../time/port.js";
 import type { Driver } from "../redis/driver.js";
 import { Membership } from "./membership.js";
@@ -40,4 +41,25 @@ it("a node learns its floor from answers that are younger than its own", async (
   await new Membership(networkPort(), nodes, KEYS, rules, 1_000).readmit();
   expect(c.heard).toEqual([["admit", "3", "90"]]);
   expect([...a.heard, ...b.heard]).toEqual([]);
+});
+
+it("relies on what it announced for as long as nodes that run fast remember it", async () => {
+  const port = new ManualPort();
+  const nodes = ["a", "b", "c"].map((name) => scripted(name, []));
+  const rules = { set: SET, maxTtlMs: 30_000, announceMs: 60_000, bootstrap: "wait" } as const;
+  const membership = new Membership(
+    port,
+    nodes.map(({ node }) => node),
+    KEYS,
+    rules,
+    1_000,
+  );
+  expect(membership.isAnnounced(90_000)).toBe(false);
+  expect(await membership.announce(90_000)).toBe(true);
+  expect(nodes[0]?.heard).toEqual([["raise", SET, "90000", "60000"]]);
+  expect(membership.isAnnounced(90_001), "that is longer").toBe(false);
+  await port.advance(44_999);
+  expect(membership.isAnnounced(90_000)).toBe(true);
+  await port.advance(1);
+  expect(membership.isAnnounced(90_000)).toBe(false);
 });
