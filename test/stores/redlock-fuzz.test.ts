@@ -1,7 +1,7 @@
 /**
- * Garbage in the keys of nodes, in their messages and in their replies: it ends the call that meets
- * it, or is passed over. Nothing hangs, nothing escapes into the host, and the locks work again when
- * it is gone. Every run prints its seed; HOLDFAST_SEED repeats one.
+ * Garbage in the keys of nodes, in their messages and in their replies ends the call that meets it,
+ * or is passed over. No call hangs, no error escapes into the host, and the locks work again when
+ * the garbage is gone. A failure prints its seed; HOLDFAST_SEED repeats it.
  */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

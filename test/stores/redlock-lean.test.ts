@@ -107,7 +107,7 @@ it("a release that could be short is not while somebody waits, whoever holds by 
   await waitUntil(areAll("W"), { what: "all nodes know that somebody waits" });
   await lease.release();
   const second = await Promise.race(others);
-  // A node may be kept for the one that did not win: the next holder has a majority, not always all.
+  // One node may be reserved for the waiter that did not win: the holder has a majority of them.
   const isKnown = async (): Promise<boolean> => {
     const [values, found] = [await trial.values("m"), await kinds()];
     const held = found.filter((_, at) => values[at] !== null);
