@@ -39,8 +39,8 @@ export interface RedlockStoreOptions {
   /** By which part of a lease the clocks of servers and clients may run apart. Default 0.01. */
   readonly driftFactor?: number;
   /**
-   * The longest lease in daily use: for so long servers that restarted wait before they vote. Longer
-   * leases are announced by themselves, and waited for while one may live. Default 30,000.
+   * The longest lease in daily use: a server that restarted waits for so long before it votes.
+   * Longer leases are announced by themselves, and waited for while one may live. Default 30,000.
    */
   readonly maxTtlMs?: number;
   /**

@@ -2,8 +2,8 @@
 -- and no function is made for one that is not asked for.
 --
 -- in:       call sub match max verb nowUs nowMs lock ballot isNamed waiters hasLine holder raw
---           whole runId told tell admission strange strangeLock load keep raiseTop longest isPlain stand
---           say pick DAY YEAR
+--           whole runId told tell admission strange strangeLock load keep raiseTop longest isPlain
+--           stand say pick DAY YEAR
 -- commands: DEL INFO PEXPIRE PEXPIREAT PTTL PUBLISH SET ZRANGE ZREM
 local function inTheWay(stored, text, rank)
   return { 'H', whole(stored), call('PTTL', lock), holder, text or '', rank }
