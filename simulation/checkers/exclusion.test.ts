@@ -81,6 +81,15 @@ describe("what the store ended early", () => {
     expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
   });
 
+  it("is excused when the store forgot it and gave an old token of the same owner again", () => {
+    const story = new Story();
+    story.at(0).grants("q/0 owner", 10n);
+    story.at(100).asks("p/0").holds("p/0", 20n, 1_000);
+    story.at(400).happens({ type: "forgot" });
+    story.at(500).asks("q/0").holds("q/0", 10n, 2_000);
+    expect(checkExclusionByBelief(story.entries)).toEqual([]);
+  });
+
   it("is excused for as long as the clock jumped ahead, and no longer", () => {
     const step = (byMs: number) => overlapping().at(400).happens({ type: "stepped", byMs });
     expect(checkExclusionByBelief(step(500).entries)).toEqual([]);

@@ -23,10 +23,15 @@ export class StoreAccount {
     for (const entry of entries) this.#read(entry);
   }
 
-  /** The grant that a lease was made from: a store that forgot may have given its token again. */
+  /**
+   * The grant that a lease was made from. A store that forgot may have given its token again, even
+   * to the same owner: then it is the latest.
+   */
   grantOf({ name, token, owner, atMs }: EntryOf<"held">): GrantAccount | undefined {
     const grants = this.#grants.get(name)?.get(token);
-    const own = grants?.find(({ granted }) => granted.owner === owner);
+    const own = grants?.findLast(
+      ({ granted }) => granted.owner === owner && granted.atMs <= atMs,
+    );
     return own ?? this.#latest(name, token, atMs);
   }
 
