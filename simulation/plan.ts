@@ -49,6 +49,8 @@ export interface Plan {
   readonly names: readonly string[];
   readonly ttlsMs: readonly number[];
   readonly claimMs: number | undefined;
+  /** How much piled-up work the store does in one batch: little, where little piles up. */
+  readonly slice: number;
   /** For how long programs renew of their own accord, in parts of the ttl. */
   readonly renewalParts: readonly number[];
   /** What locks are used as: how often an operation is of this kind. */
@@ -156,6 +158,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
     names: chance.isLucky(0.7) ? ["a"] : ["a", "b"],
     ttlsMs: chance.isLucky(0.6) ? [ttlMs] : [ttlMs, ttlMs * chance.pick([0.25, 0.5, 3])],
     claimMs: chance.isLucky(0.6) ? undefined : ttlMs * chance.pick([0.2, 0.5]),
+    slice: new Chance(seed, "slice").pick([0, 0, 1, 64]),
     renewalParts: profile === "crash" ? [0.1, 0.5] : [0.1, 0.5, 1, 2],
     kinds: {
       mutual: { mutex: 1, read: 0, semaphore: 0, once: 0.1 },

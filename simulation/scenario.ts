@@ -37,13 +37,13 @@ export class Scenario {
   constructor(plan: Plan) {
     this.#plan = plan;
     this.#chance = new Chance(plan.seed, "world");
-    const { leasesStep } = plan;
+    const { leasesStep, slice } = plan;
     const rate = this.#rate();
     if (plan.profile === "local") {
       // One process, one clock: the store's is that of the programs, also in the middle of a turn.
       const process = this.#newProcess("p");
       const clock = { leasesStep, rate: process.rate, nowMs: () => process.nowMs };
-      const server = new StoreServer(this.history, clock);
+      const server = new StoreServer(this.history, clock, slice);
       const link = (): Way => new LocalLink(process.port, server);
       this.#server = server;
       this.#newLink = link;
@@ -57,7 +57,7 @@ export class Scenario {
       this.#newLink = (id, process) => this.#newQuorumLink(id, process, fleet);
       return;
     }
-    const server = new StoreServer(this.history, { rate, leasesStep, nowMs });
+    const server = new StoreServer(this.history, { rate, leasesStep, nowMs }, slice);
     this.#server = server;
     this.#newLink = (id, process) => this.#newSimulatedLink(id, process, server);
   }

@@ -4,6 +4,7 @@
  * ledger.
  */
 import type { Command, Push, Reply } from "../src/rules/ledger-command.js";
+import { Upkeep } from "../src/rules/upkeep.js";
 import type { Execution } from "../src/stores/arbiter/arbiter.js";
 import { MemoryLedger } from "../src/stores/memory/memory-ledger.js";
 import { Account, nameOf } from "./account.js";
@@ -42,6 +43,7 @@ export class StoreServer implements StoreSide {
   readonly #account: Account;
   readonly #subscribers = new Map<string, Deliver>();
   readonly #ledger: MemoryLedger = new MemoryLedger((push) => this.#emit(push));
+  readonly #upkeep: Upkeep;
   readonly #onRestart = new Set<() => void>();
   #steppedMs = 0;
   #setBackMs = 0;
@@ -51,8 +53,9 @@ export class StoreServer implements StoreSide {
   /** Who touches just now: it hears of its grants by the answer. */
   #toucher: string | null = null;
 
-  constructor(history: History, clock: StoreClock) {
+  constructor(history: History, clock: StoreClock, slice: number) {
     this.#history = history;
+    this.#upkeep = new Upkeep(slice);
     this.#clock = clock;
     this.#account = new Account(history);
   }
@@ -72,10 +75,11 @@ export class StoreServer implements StoreSide {
 
   execute(commands: readonly Command[]): Execution {
     const at = this.#instant();
+    this.#upkeep.startBatch();
     const replies = commands.map((command) => {
       this.#account.before(this.#clock.nowMs(), at, command);
       this.#toucher = command.type === "touch" ? command.client : null;
-      const reply: Reply = this.#ledger.execute(command, at);
+      const reply: Reply = this.#ledger.execute(command, at, this.#upkeep);
       this.#account.after(this.#clock.nowMs(), at, command, reply);
       return reply;
     });

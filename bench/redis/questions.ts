@@ -2,6 +2,7 @@ import type { Question } from "../contest.js";
 import { calls } from "./calls.js";
 import { commands } from "./commands.js";
 import { crash } from "./crash.js";
+import { crowd } from "./crowd.js";
 import { heldFootprint, waitingFootprint } from "./footprint.js";
 import { names, processes } from "./growth.js";
 import { handoff } from "./handoff.js";
@@ -30,4 +31,5 @@ export const questions: readonly Question[] = [
   processes,
   replicated,
   replicatedNames,
+  crowd,
 ];

@@ -18,7 +18,7 @@ export const ledger: readonly Mutant[] = [
   },
   {
     title: "tombstones stay for ever",
-    file: "rules/ledger.js",
+    file: "rules/upkeep.js",
     find: "state.dropTombstones(at.us);",
     replace: "",
   },
@@ -32,7 +32,7 @@ export const ledger: readonly Mutant[] = [
     title: "a renewal re-creates",
     file: "rules/ledger.js",
     find: `if (!holder)
-        return gone(state, command.owner);`,
+        return gone(state, command.owner, at);`,
     replace: `if (!holder) {
         const { owner, ttlUs } = command;
         const all = { mode: "exclusive", weight: 1, limit: 1, span: 1, meta: "{}", client: "" };
@@ -49,9 +49,9 @@ export const ledger: readonly Mutant[] = [
   },
   {
     title: "a lapsed claim goes unnoticed",
-    file: "rules/ledger.js",
+    file: "rules/upkeep.js",
     find: `if (!holder.confirmed)
-            suspect(state, holder.client);`,
+        suspect(state, holder.client);`,
     replace: "",
   },
   {
@@ -62,7 +62,7 @@ export const ledger: readonly Mutant[] = [
   },
   {
     title: "silent clients keep their places",
-    file: "rules/ledger.js",
+    file: "rules/upkeep.js",
     find: "state.dropClient(client);",
     replace: "break;",
   },
@@ -83,12 +83,12 @@ export const ledger: readonly Mutant[] = [
     title: "a release serves nobody",
     file: "rules/ledger.js",
     find: `if (holder || waiter)
-        serve(state, at, emit);`,
+        serve(state, at, emit, upkeep);`,
     replace: "",
   },
   {
     title: "a handoff forgets its span",
-    file: "rules/ledger.js",
+    file: "rules/upkeep.js",
     find: `state.dropWaiter(waiter);
     state.setLastToken(token + span - 1);`,
     replace: `state.dropWaiter(waiter);
@@ -102,7 +102,7 @@ export const ledger: readonly Mutant[] = [
   },
   {
     title: "a grant to a dead client counts",
-    file: "rules/ledger.js",
+    file: "rules/upkeep.js",
     find: "return suspect(state, client);",
     replace: "suspect(state, client);",
   },
@@ -114,10 +114,9 @@ export const ledger: readonly Mutant[] = [
   },
   {
     title: "a mark does not end the waiting",
-    file: "rules/ledger.js",
-    find: `if (state.mark())
-        return endWaiters(state, emit);`,
-    replace: "",
+    file: "rules/upkeep.js",
+    find: "const mark = state.mark();",
+    replace: "const mark = undefined;",
   },
   {
     title: "the queue is a stack",

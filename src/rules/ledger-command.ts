@@ -89,7 +89,10 @@ export interface MarkEntry {
   readonly remainingUs: number;
 }
 
-/** The holder that expires first, if any, and the time until it does. */
+/**
+ * The holder that expires first, if any, and the time until it does: 0 or less for one that has
+ * expired, when the store was not able to drop all of them at once. Then asking again helps.
+ */
 interface Blockage {
   readonly holder: HolderEntry | null;
   readonly dueUs: number;
@@ -138,16 +141,20 @@ export type Gone = {
 };
 /**
  * `claimUs`: the time until a grant handed off to the next waiter lapses unless confirmed; 0: none.
+ * `more`: there are more waiters to serve: a touch goes on.
  */
 export type Released = {
   readonly type: "released";
   readonly held: boolean;
   readonly claimUs: number;
+  readonly more: boolean;
 };
+/** `more`: there are more grants to tell, or more waiters to serve: the next touch goes on. */
 export type Touched = {
   readonly type: "touched";
   readonly grants: readonly PushedGrant[];
   readonly waiting: number;
+  readonly more: boolean;
 } & Blockage;
 export type View = {
   readonly type: "view";

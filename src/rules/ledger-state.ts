@@ -50,7 +50,7 @@ export interface Tombstone {
 
 /**
  * The state of one name, as narrow as the ledger needs it. Every call costs at most O(log n) in the
- * number of waiters, but for `waiters`, which lists them.
+ * number of holders and waiters, but for `holders` and `waiters`, which list them, and `dropClient`.
  */
 export interface LedgerState {
   readonly key: string;
@@ -63,8 +63,10 @@ export interface LedgerState {
   holder(owner: string): Holder | undefined;
   /** In the order of their tokens. */
   holders(): Iterable<Holder>;
-  /** The holders of a client that are not confirmed. */
-  claims(client: string): Iterable<Holder>;
+  /** The holder whose span has this token. */
+  holderWith(token: number): Holder | undefined;
+  /** The holders of a client that are not confirmed: the first so many, by their tokens. */
+  claims(client: string, most: number): readonly Holder[];
   nextToExpire(): Holder | undefined;
   /** A holder whose expiry has come. */
   expired(nowUs: number): Holder | undefined;
@@ -95,8 +97,9 @@ export interface LedgerState {
   /** Drops the mark if its time has come. */
   dropMark(nowUs: number): void;
 
-  tombstone(owner: string): Tombstone | undefined;
+  /** The tombstone of an owner, unless its time has come. */
+  tombstone(owner: string, nowUs: number): Tombstone | undefined;
   putTombstone(tombstone: Tombstone): void;
-  /** Drops those whose time has come. */
+  /** Drops some of those whose time has come. */
   dropTombstones(nowUs: number): void;
 }

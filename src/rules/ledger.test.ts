@@ -105,7 +105,7 @@ describe("renew", () => {
 describe("release", () => {
   it("frees the name, says whether it was held, and touches nobody else when repeated", () => {
     trial.take("a");
-    expect(trial.release("a")).toEqual({ type: "released", held: true, claimUs: 0 });
+    expect(trial.release("a")).toEqual({ type: "released", held: true, claimUs: 0, more: false });
     trial.take("b");
     expect(trial.release("a")).toMatchObject({ held: false });
     expect(trial.inspect().holders[0]?.meta).toBe('{"by":"b"}');

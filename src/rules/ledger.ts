@@ -24,17 +24,28 @@ import type {
   Reply,
   Revoke,
 } from "./ledger-command.js";
-import type { Holder, LedgerState, Waiter } from "./ledger-state.js";
+import type { Holder, LedgerState } from "./ledger-state.js";
 import { isCredible, LAST_TOKEN, nextToken } from "./token.js";
+import { expire, holderOf, serve, Upkeep } from "./upkeep.js";
 
 /** A client that was silent for this many of its touch periods loses its places in the queue. */
 const SILENT_PERIODS = 3;
 
-/** Applies one command to the state of its name. Repeating a command changes nothing further. */
-export function apply(state: LedgerState, command: Command, at: Instant, emit: Emit): Reply {
-  expire(state, at);
+/**
+ * Applies one command to the state of its name. Repeating a command changes nothing further, but
+ * for piled-up work, of which it does another slice. The commands of one batch share an upkeep.
+ */
+export function apply(
+  state: LedgerState,
+  command: Command,
+  at: Instant,
+  emit: Emit,
+  upkeep: Upkeep = new Upkeep(),
+): Reply {
+  upkeep.startCommand();
+  expire(state, at, upkeep);
   if ("client" in command) alive(state, command.client, at);
-  serve(state, at, command.type === "touch" ? orByAnswer(emit, command.client) : emit);
+  serve(state, at, command.type === "touch" ? orByAnswer(emit, command.client) : emit, upkeep);
   switch (command.type) {
     case "acquire":
       return acquire(state, command, at);
@@ -43,13 +54,13 @@ export function apply(state: LedgerState, command: Command, at: Instant, emit: E
     case "renew":
       return renew(state, command, at);
     case "release":
-      return release(state, command, at, emit);
+      return release(state, command, at, emit, upkeep);
     case "touch":
-      return touch(state, command.client, at);
+      return touch(state, command.client, at, upkeep);
     case "inspect":
       return inspect(state, at);
     case "revoke":
-      return revoke(state, command, at, emit);
+      return revoke(state, command, at, emit, upkeep);
   }
 }
 
@@ -58,66 +69,14 @@ function orByAnswer(emit: Emit, client: string): Emit {
   return (push) => emit(push) || push.client === client;
 }
 
-function expire(state: LedgerState, at: Instant): void {
-  for (let holder = state.expired(at.us); holder; holder = state.expired(at.us)) {
-    state.dropHolder(holder);
-    // Nobody confirmed the grant: the client is dead or hung, and so are its other waiters.
-    if (!holder.confirmed) suspect(state, holder.client);
-  }
-  state.dropTombstones(at.us);
-  state.dropMark(at.us);
-  if (state.waiting() === 0) return;
-  for (let client = state.silent(at.us); client; client = state.silent(at.us)) {
-    state.dropClient(client);
-  }
-}
-
-/**
- * Serves the queue from its head for as long as the head fits: nobody overtakes, nobody starves.
- */
-function serve(state: LedgerState, at: Instant, emit: Emit): void {
-  if (state.waiting() === 0) return;
-  if (state.mark()) return endWaiters(state, emit);
-  for (let waiter = state.head(); waiter; waiter = state.head()) {
-    if (!fits(state.occupancy(), waiter)) return;
-    const token = nextToken(state.lastToken(), at.wallUs);
-    if (token > LAST_TOKEN) return;
-    handOff(state, waiter, token, at, emit);
-  }
-}
-
-/**
- * Gives the name to a waiter for the claim window; a waiter that cannot be reached is passed over.
- */
-function handOff(state: LedgerState, waiter: Waiter, token: number, at: Instant, emit: Emit): void {
-  const expiryUs = at.us + waiter.claimUs;
-  const { client, owner, span } = waiter;
-  const grant = { owner, token, span, grantedUs: at.us, expiryUs };
-  if (!emit({ type: "granted", client, key: state.key, grant })) return suspect(state, client);
-  state.dropWaiter(waiter);
-  state.setLastToken(token + span - 1);
-  state.putHolder({ ...waiter, token, expiryUs, grantedUs: at.us, confirmed: false });
-}
-
-/** What a mark says, every waiter may know: the work is done, there is nothing to wait for. */
-function endWaiters(state: LedgerState, emit: Emit): void {
-  const mark = state.mark();
-  if (!mark) return;
-  for (const waiter of [...state.waiters()]) {
-    state.dropWaiter(waiter);
-    const { client, owner } = waiter;
-    emit({ type: "marked", client, key: state.key, owner, token: mark.token, meta: mark.meta });
-  }
-}
-
 function acquire(state: LedgerState, command: Acquire, at: Instant): Reply {
   if (!hasFairTerms(command)) return refused("terms");
   if (at.us > command.notAfterUs) return { type: "stale", reason: "late" };
   const { owner } = command;
-  if (state.tombstone(owner)) return { type: "stale", reason: "ended" };
+  if (state.tombstone(owner, at.us)) return { type: "stale", reason: "ended" };
   // A token below one that the client was granted before is worse than none.
   if (!learn(state, command.seenToken, at)) return refused("seen");
-  const mine = state.holder(owner);
+  const mine = holderOf(state, owner, at);
   if (mine) {
     confirmHolder(state, mine, at);
     const { token, span } = mine;
@@ -179,8 +138,8 @@ function grant(state: LedgerState, command: Acquire, token: number, at: Instant)
 }
 
 function confirm(state: LedgerState, owner: string, at: Instant): Reply {
-  const holder = state.holder(owner);
-  if (!holder) return gone(state, owner);
+  const holder = holderOf(state, owner, at);
+  if (!holder) return gone(state, owner, at);
   confirmHolder(state, holder, at);
   return renewed(state, holder, at);
 }
@@ -198,8 +157,8 @@ function renew(state: LedgerState, command: Renew, at: Instant): Reply {
   if (at.us > command.notAfterUs) return { type: "stale", reason: "late" };
   // A renewal gives no token, so it need not fail for one that is not believed.
   learn(state, command.seenToken, at);
-  const holder = state.holder(command.owner);
-  if (!holder) return gone(state, command.owner);
+  const holder = holderOf(state, command.owner, at);
+  if (!holder) return gone(state, command.owner, at);
   holder.confirmed = true;
   holder.ttlUs = command.ttlUs;
   holder.expiryUs = Math.max(holder.expiryUs, at.us + command.ttlUs);
@@ -213,17 +172,23 @@ function renewed(state: LedgerState, holder: Holder, at: Instant): Reply {
   return { type: "renewed", remainingUs: holder.expiryUs - at.us, waiting, token, span };
 }
 
-function gone(state: LedgerState, owner: string): Reply {
-  const reason = state.tombstone(owner)?.reason ?? null;
+function gone(state: LedgerState, owner: string, at: Instant): Reply {
+  const reason = state.tombstone(owner, at.us)?.reason ?? null;
   if (reason !== null) return { type: "gone", reason: "revoked", detail: reason };
   return { type: "gone", reason: state.occupancy().exclusive ? "replaced" : "missing", detail: "" };
 }
 
-function release(state: LedgerState, command: Release, at: Instant, emit: Emit): Reply {
+function release(
+  state: LedgerState,
+  command: Release,
+  at: Instant,
+  emit: Emit,
+  upkeep: Upkeep,
+): Reply {
   const { owner, keep } = command;
   const tombstoneUs = Math.min(command.tombstoneUs, at.us + LONGEST_US);
-  if (tombstoneUs > at.us) bury(state, owner, tombstoneUs);
-  const holder = state.holder(owner);
+  if (tombstoneUs > at.us) bury(state, owner, tombstoneUs, at);
+  const holder = holderOf(state, owner, at);
   const waiter = holder ? undefined : state.waiter(owner);
   if (waiter) state.dropWaiter(waiter);
   if (holder) {
@@ -233,17 +198,28 @@ function release(state: LedgerState, command: Release, at: Instant, emit: Emit):
       state.putMark({ token: holder.token, untilUs, meta: keep.meta });
     }
   }
-  if (holder || waiter) serve(state, at, emit);
+  if (holder || waiter) serve(state, at, emit, upkeep);
   const next = state.nextToExpire();
-  const claimUs = next && !next.confirmed ? next.expiryUs - at.us : 0;
-  return { type: "released", held: holder !== undefined, claimUs };
+  const claimUs = next && !next.confirmed ? Math.max(0, next.expiryUs - at.us) : 0;
+  return { type: "released", held: holder !== undefined, claimUs, more: hasMore(state, upkeep) };
+}
+
+/** Whether work was left that somebody waits for. */
+function hasMore(state: LedgerState, upkeep: Upkeep): boolean {
+  return upkeep.isBehind && state.waiting() > 0;
 }
 
 /**
  * Nothing that is still under way for this owner may act until then. A revocation keeps its reason.
  */
-function bury(state: LedgerState, owner: string, untilUs: number, reason?: string): void {
-  const before = state.tombstone(owner);
+function bury(
+  state: LedgerState,
+  owner: string,
+  untilUs: number,
+  at: Instant,
+  reason?: string,
+): void {
+  const before = state.tombstone(owner, at.us);
   state.putTombstone({
     owner,
     untilUs: Math.max(untilUs, before?.untilUs ?? 0),
@@ -251,36 +227,44 @@ function bury(state: LedgerState, owner: string, untilUs: number, reason?: strin
   });
 }
 
-function touch(state: LedgerState, client: string, at: Instant): Reply {
+function touch(state: LedgerState, client: string, at: Instant, upkeep: Upkeep): Reply {
+  const claims = state.claims(client, upkeep.slice + 1);
   const grants = [];
-  for (const { owner, token, span, grantedUs, expiryUs } of state.claims(client)) {
-    grants.push({ owner, token, span, grantedUs, expiryUs });
+  for (const { owner, token, span, grantedUs, expiryUs } of claims.slice(0, upkeep.slice)) {
+    if (expiryUs > at.us) grants.push({ owner, token, span, grantedUs, expiryUs });
   }
   const waiting = state.client(client)?.waiting ?? 0;
-  return { type: "touched", grants, waiting, ...blockage(state, at) };
+  const more = claims.length > grants.length || hasMore(state, upkeep);
+  return { type: "touched", grants, waiting, more, ...blockage(state, at) };
 }
 
-function revoke(state: LedgerState, command: Revoke, at: Instant, emit: Emit): Reply {
+function revoke(
+  state: LedgerState,
+  command: Revoke,
+  at: Instant,
+  emit: Emit,
+  upkeep: Upkeep,
+): Reply {
   const mark = state.mark();
   if (mark?.token === command.token) {
     state.dropMark(Number.POSITIVE_INFINITY);
     return { type: "revoked", done: true };
   }
-  for (const holder of state.holders()) {
-    const { owner, client, token, span } = holder;
-    if (!(command.token >= token && command.token < token + span)) continue;
-    state.dropHolder(holder);
-    bury(state, owner, holder.expiryUs, command.reason);
-    emit({ type: "revoked", client, key: state.key, owner, token, reason: command.reason });
-    serve(state, at, emit);
-    return { type: "revoked", done: true };
-  }
-  return { type: "revoked", done: false };
+  const holder = state.holderWith(command.token);
+  if (!holder || holder.expiryUs <= at.us) return { type: "revoked", done: false };
+  const { owner, client, token } = holder;
+  state.dropHolder(holder);
+  bury(state, owner, holder.expiryUs, at, command.reason);
+  emit({ type: "revoked", client, key: state.key, owner, token, reason: command.reason });
+  serve(state, at, emit, upkeep);
+  return { type: "revoked", done: true };
 }
 
 function inspect(state: LedgerState, at: Instant): Reply {
   const holders = [];
-  for (const holder of state.holders()) holders.push(viewOf(holder, at));
+  for (const holder of state.holders()) {
+    if (holder.expiryUs > at.us) holders.push(viewOf(holder, at));
+  }
   const waiters = [];
   for (const { mode, weight, limit, meta, sinceUs } of state.waiters()) {
     waiters.push({ mode, weight, limit, meta, waitedUs: at.us - sinceUs });
@@ -300,13 +284,6 @@ function alive(state: LedgerState, id: string, at: Instant): void {
   if (!client) return;
   client.suspect = false;
   client.goneUs = at.us + SILENT_PERIODS * client.touchUs;
-  state.updateClient(client);
-}
-
-function suspect(state: LedgerState, id: string): void {
-  const client = state.client(id);
-  if (!client || client.suspect) return;
-  client.suspect = true;
   state.updateClient(client);
 }
 

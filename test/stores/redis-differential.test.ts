@@ -6,9 +6,11 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Request } from "../../src/rules/fits.js";
 import type { Acquire, Command, Push, Release, Reply } from "../../src/rules/ledger-command.js";
+import { Upkeep } from "../../src/rules/upkeep.js";
 import { MemoryLedger } from "../../src/stores/memory/memory-ledger.js";
-import { decode, decodePush, encode } from "../../src/stores/redis/codec.js";
+import { decodePush } from "../../src/stores/redis/codec.js";
 import { SCRIPT } from "../../src/stores/redis/script.generated.js";
+import { LedgerScript } from "../fixtures/ledger-script.js";
 import { withWildNumber } from "../fixtures/wild-numbers.js";
 import { makeClocks } from "../servers/clock-shift.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
@@ -36,9 +38,16 @@ function chance(seed: number): () => number {
 
 /**
  * What is drawn: numbers that no client should send; a clock that is set, back and ahead; anything;
- * or mostly mutexes with waiters, which have a path of their own.
+ * mostly mutexes with waiters, which have a path of their own; or crowds at one name, where work
+ * piles up and is done in the smallest slices.
  */
-const KINDS = ["wild numbers", "a clock that is set", "anything", "mutexes with waiters"] as const;
+const KINDS = [
+  "wild numbers",
+  "a clock that is set",
+  "anything",
+  "mutexes with waiters",
+  "crowds, in slices",
+] as const;
 type Kind = (typeof KINDS)[number];
 
 const clocks = makeClocks();
@@ -54,6 +63,7 @@ const ownerOf = (name: string, at: number): string => `owner-${name.length}-${at
 class Drawer {
   readonly #next: () => number;
   readonly #isCalm: boolean;
+  readonly #isCrowded: boolean;
   readonly #isWild: boolean;
   /** The latest grants: what is said about them matters most. */
   readonly grants: { key: string; owner: string; token: number }[] = [];
@@ -62,6 +72,7 @@ class Drawer {
   constructor(seed: number, kind: Kind) {
     this.#next = chance(seed);
     this.#isCalm = kind === "mutexes with waiters";
+    this.#isCrowded = kind === "crowds, in slices";
     this.#isWild = kind === "wild numbers";
   }
 
@@ -80,7 +91,7 @@ class Drawer {
   }
 
   #command(): Command {
-    const name = this.pick(NAMES);
+    const name = this.pick(this.#isCrowded ? NAMES.slice(0, 1) : NAMES);
     const anyone = { key: `l:${name}`, owner: ownerOf(name, this.below(OWNERS)), token: 0 };
     const grant = this.below(3) === 0 ? anyone : (this.grants.at(-1 - this.below(8)) ?? anyone);
     const { key, owner } = grant;
@@ -125,7 +136,7 @@ class Drawer {
   }
 
   #request(): Request {
-    const kind = this.below(this.#isCalm ? 5 : 10);
+    const kind = this.#isCrowded ? 4 + this.below(6) : this.below(this.#isCalm ? 5 : 10);
     const limit = Number.MAX_SAFE_INTEGER;
     if (kind < 5) return { mode: "exclusive", weight: 1, limit };
     if (kind < 7) return { mode: "shared", weight: 1, limit };
@@ -178,15 +189,23 @@ afterAll(async () => {
   clocks?.end();
 });
 
-async function execute(commands: readonly Command[]): Promise<{ nowUs: number; replies: Reply[] }> {
-  const names = commands.map(({ key }) => key);
-  const args = commands.map((command) => encode(command, CHANNELS));
-  const raw = (await client.eval(SCRIPT, 1, REGISTER, ...names, ...args)) as number | unknown[];
-  const answers =
-    typeof raw === "number" ? [raw, commands[0]?.type === "release" ? "R" : "G"] : raw;
-  const nowUs = Number(answers[0]);
-  const replies = commands.map((command, at) => decode(command, answers[at + 1], nowUs));
-  return { nowUs, replies };
+/** By script. */
+const ledgers = new Map<string, LedgerScript>();
+
+/** The script with another slice of work for each call. */
+function scriptWith(slice: number): string {
+  const sliced = SCRIPT.replace(/(?<=^local SLICE = )\d+$/m, `${slice}`);
+  expect(sliced).toContain(`local SLICE = ${slice}\n`);
+  return sliced;
+}
+
+async function execute(
+  commands: readonly Command[],
+  script: string = SCRIPT,
+): Promise<{ nowUs: number; replies: Reply[] }> {
+  const ledger = ledgers.get(script) ?? new LedgerScript(client, REGISTER, script);
+  ledgers.set(script, ledger);
+  return ledger.execute(commands);
 }
 
 /** Whatever was published before is heard before this resolves. */
@@ -240,6 +259,9 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
         return true;
       });
       const draw = new Drawer(SEED, kind);
+      const upkeep = kind === "crowds, in slices" ? new Upkeep(1) : new Upkeep();
+      const script = scriptWith(upkeep.slice);
+      let behind = 0;
       const remember = (key: string, owner: string, token: number): void => {
         draw.grants.push({ key, owner, token });
       };
@@ -249,10 +271,13 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
       for (let sent = 0, round = 0; sent < most; round += 1) {
         const size = draw.below(2) === 0 ? 1 : 1 + draw.below(8);
         const commands = Array.from({ length: size }, () => draw.command());
-        const { nowUs, replies } = await execute(commands);
-        const expected = commands.map((command) =>
-          ledger.execute(command, { us: nowUs, wallUs: nowUs }),
-        );
+        const { nowUs, replies } = await execute(commands, script);
+        upkeep.startBatch();
+        const expected = commands.map((command) => {
+          const reply = ledger.execute(command, { us: nowUs, wallUs: nowUs }, upkeep);
+          behind += Number(upkeep.isBehind);
+          return reply;
+        });
         expect({ commands, replies }).toEqual({ commands, replies: expected });
         for (const [at, reply] of replies.entries()) {
           const command = commands[at] as Command;
@@ -284,6 +309,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
       await settlePushes();
       expect(heard).toEqual(pushed);
       // A run that never met some case would prove nothing about it.
+      if (upkeep.slice === 1) expect(behind).toBeGreaterThan(100);
       expect([...seen].filter(([, times]) => times > 5).map(([type]) => type)).toEqual(
         expect.arrayContaining([
           "granted",

@@ -192,6 +192,11 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
     this.#settle(null)?.({ type: "busy", holder: null, mark: null });
   }
 
+  /** A holder that has expired is in the way only until the store has dropped it: soon, or never. */
+  get #hasTime(): boolean {
+    return this.#around.port.clock.nowMs() - this.#startMs < this.#claim.storeTimeoutMs;
+  }
+
   get #claimMs(): number {
     return this.#around.claimMs(this.#claim.ttlMs);
   }
@@ -244,6 +249,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
         this.#around.onQueued(this, reply.ahead, reply.dueUs / 1000);
         return;
       case "busy": {
+        if (reply.holder && reply.dueUs <= 0 && this.#hasTime) return this.#askLater(0);
         const holder = reply.holder && holderView(reply.holder);
         this.#settle(null)?.({ type: "busy", holder, mark: null });
         return;

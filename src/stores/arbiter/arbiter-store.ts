@@ -93,6 +93,7 @@ export class ArbiterStore implements Store {
       port: arbiter.port,
       channel: this.#channel,
       onHandedOff: (key, windowMs) => this.#waiting.checkLater(key, windowMs),
+      onMore: (key) => this.#waiting.goOn(key),
       onLeft: (owner) => this.#grants.onLeft(owner),
     };
     this.#cleanups = new Cleanups(this.#withdrawals);

@@ -82,7 +82,7 @@ it("that a touch cannot use is asked for again", async () => {
   const grant = (await held.acquire(claimOf("h", { ttlMs: 600_000 }), null)) as Grant;
   const asked = watch(store.acquire(claimOf("a", { storeTimeoutMs: 60_000 }), forever()));
   await port.advance(100);
-  spoil(() => ({ type: "touched", grants: [], waiting: 1, holder: spoilt, dueUs: 1 }));
+  spoil(() => ({ type: "touched", grants: [], waiting: 1, more: false, holder: spoilt, dueUs: 1 }));
   await port.advance(5_100);
   expect(arbiter.sentOf("touch").length).toBeGreaterThan(0);
   arbiter.impostor = null;

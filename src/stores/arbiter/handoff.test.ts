@@ -252,3 +252,35 @@ describe("a push that never came", () => {
     expect(dead.state).toBe("pending");
   });
 });
+
+describe("a store that works in slices", () => {
+  const shared = { mode: "shared", storeTimeoutMs: 60_000 } as const;
+  const readers = (count: number): Watched<Grant | Busy>[] =>
+    Array.from({ length: count }, (_, at) =>
+      watch(store.acquire(claimOf(`reader-${at}`, shared), forever())),
+    );
+
+  it("serves all who may share, though their client hears no push", async () => {
+    const asked = readers(300);
+    await settled();
+    arbiter.pushes = "kept";
+    await handOver();
+    // The client that released goes on, long before any waiter would look by itself.
+    await port.advance(100);
+    expect(server.view(KEY)).toMatchObject({ waiters: [] });
+    await port.advance(CLAIM_MS);
+    expect(asked.filter(({ value }) => value?.type === "granted")).toHaveLength(300);
+  });
+
+  it("is asked again where only holders that expired are in the way", async () => {
+    await handOver();
+    await settled();
+    for (let at = 0; at < 200; at += 1) {
+      await store.acquire(claimOf(`reader-${at}`, { ...shared, ttlMs: 1_000 }), null);
+    }
+    await port.advance(1_100);
+    const asked = watch(holder.acquire(claimOf("writer"), null));
+    await port.advance(10);
+    expect(asked.value).toMatchObject({ type: "granted" });
+  });
+});

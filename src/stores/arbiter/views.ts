@@ -22,7 +22,8 @@ export function holderView(entry: HolderEntry): HolderView {
     limit: limit === NO_LIMIT ? null : limit,
     meta: parseMeta(meta),
     heldMs: heldUs / 1000,
-    remainingMs: remainingUs / 1000,
+    // Of holders that have expired, a store may not have dropped all yet.
+    remainingMs: Math.max(0, remainingUs / 1000),
   };
 }
 

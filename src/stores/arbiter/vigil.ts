@@ -86,6 +86,7 @@ export class Vigil {
     const isSameSet = changes === this.#changes;
     this.#duties.onTouched(this.#key, answer);
     this.#hear(reply);
+    if (reply.more) return this.#wakeIn(0);
     // The store lost some of our places (restart, or we were silent for too long): ask for all
     // anew.
     if (isSameSet && reply.waiting + reply.grants.length < this.#waiting.size) {

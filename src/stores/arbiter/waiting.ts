@@ -22,6 +22,8 @@ export class Waiting {
   readonly #vigils = new Map<string, Vigil>();
   /** Names whose last handoff is to be checked once. */
   readonly #checks = new Map<string, Timer>();
+  /** Names where the store has more waiters to serve. */
+  readonly #goingOn = new Set<string>();
   #isOver = false;
 
   constructor(duties: WaitingDuties) {
@@ -70,21 +72,37 @@ export class Waiting {
    */
   checkLater(key: string, delayMs: number): void {
     if (this.#isOver || this.#checks.has(key)) return;
-    const timer = this.#duties.port.timers.after(delayMs + 1, async () => {
+    const timer = this.#duties.port.timers.after(delayMs + 1, () => {
       this.#checks.delete(key);
-      try {
-        this.#onTouched(key, await this.#duties.touch(key));
-      } catch {
-        // It was only a look: the waiters themselves ask again, too.
-      }
+      void this.#look(key);
     });
     this.#checks.set(key, timer);
+  }
+
+  /** The store serves in slices: the client that released touches until there is no more to do. */
+  goOn(key: string): void {
+    if (this.#isOver || this.#goingOn.has(key)) return;
+    this.#goingOn.add(key);
+    this.#duties.port.timers.after(0, () => {
+      this.#goingOn.delete(key);
+      void this.#look(key);
+    });
   }
 
   end(): void {
     this.#isOver = true;
     for (const acquisition of [...this.#byOwner.values()]) acquisition.giveUp();
     for (const timer of this.#checks.values()) timer.cancel();
+  }
+
+  async #look(key: string): Promise<void> {
+    try {
+      const answer = await this.#duties.touch(key);
+      this.#onTouched(key, answer);
+      if (answer.reply.more) this.goOn(key);
+    } catch {
+      // It was only a look: the waiters themselves ask again, too.
+    }
   }
 
   #onTouched(key: string, { reply, sentMs, nowUs }: Answer<Touch>): void {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { withWildNumber } from "../../../test/fixtures/wild-numbers.js";
 import type { Command, Instant, Push, Reply } from "../../rules/ledger-command.js";
+import { Upkeep } from "../../rules/upkeep.js";
 import { MemoryLedger } from "../memory/memory-ledger.js";
 import { FileLedger } from "./file-ledger.js";
 import { prepareSchema } from "./schema.js";
@@ -46,6 +47,8 @@ interface Shape {
   readonly limit: number;
   /** Numbers that no client should send, and a clock that goes back. */
   readonly isWild?: boolean;
+  /** How much piled-up work a batch does. */
+  readonly slice?: number;
 }
 
 function draw(
@@ -91,6 +94,8 @@ const SHAPES: readonly Shape[] = [
   { owners: 40, clients: 5, exclusiveOf10: 1, limit: 30 },
   { owners: 20, clients: 20, exclusiveOf10: 4, limit: 4 },
   { owners: 40, clients: 20, exclusiveOf10: 8, limit: 4, isWild: true },
+  { owners: 40, clients: 5, exclusiveOf10: 1, limit: 30, slice: 1 },
+  { owners: 20, clients: 20, exclusiveOf10: 4, limit: 9, slice: 1 },
 ];
 
 it.each(SHAPES.map((shape, index) => [index, shape] as const))(
@@ -109,11 +114,13 @@ it.each(SHAPES.map((shape, index) => [index, shape] as const))(
     const refusals = new Set<string>();
     const soleHolds = new SoleHolds();
     let atOnce = 0;
+    let behind = 0;
     const execute = (batch: readonly Command[], at: Instant): readonly Reply[] => {
-      const ledger = new FileLedger(database, "space", at, (push) => {
+      const emit = (push: Push): boolean => {
         pushes.file.push(push);
         return push.client !== unreachable;
-      });
+      };
+      const ledger = new FileLedger(database, "space", at, emit, new Upkeep(shape.slice));
       begin(database);
       const released = soleHolds.release(batch, at, database);
       if (released) atOnce += 1;
@@ -142,7 +149,12 @@ it.each(SHAPES.map((shape, index) => [index, shape] as const))(
       ).map((command) =>
         shape.isWild && next(12) === 0 ? withWildNumber(command, at.wallUs, next) : command,
       );
-      const expected: Reply[] = batch.map((command) => memory.execute(command, at));
+      const upkeep = new Upkeep(shape.slice);
+      const expected: Reply[] = batch.map((command) => {
+        const reply = memory.execute(command, at, upkeep);
+        behind += Number(upkeep.isBehind);
+        return reply;
+      });
 
       const replies = execute(batch, at);
       expect({ step, batch, replies }).toEqual({ step, batch, replies: expected });
@@ -161,6 +173,7 @@ it.each(SHAPES.map((shape, index) => [index, shape] as const))(
     }
 
     if (shape.isWild) expect(refusals).toEqual(new Set(["terms", "seen"]));
+    if (shape.slice) expect(behind).toBeGreaterThan(20);
     // In a crowd, hardly any.
     if (shape.owners <= 2) expect(atOnce).toBeGreaterThan(50);
 

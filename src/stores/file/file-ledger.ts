@@ -7,6 +7,7 @@ import type {
   Reply,
   View,
 } from "../../rules/ledger-command.js";
+import { Upkeep } from "../../rules/upkeep.js";
 import { FileState, type SpaceTime } from "./file-state.js";
 import { machineIdentity } from "./machine-identity.js";
 import type { SoleHold } from "./sole-holds.js";
@@ -34,20 +35,28 @@ export class FileLedger {
   readonly #namespace: string;
   readonly #at: Instant;
   readonly #emit: Emit;
+  readonly #upkeep: Upkeep;
   readonly #states = new Map<string, FileState>();
   #spaceId = 0;
   #tokenBefore = 0;
   #time: SpaceTime | undefined;
 
-  constructor(database: Sqlite, namespace: string, at: Instant, emit: Emit) {
+  constructor(
+    database: Sqlite,
+    namespace: string,
+    at: Instant,
+    emit: Emit,
+    upkeep: Upkeep = new Upkeep(),
+  ) {
     this.#database = database;
     this.#namespace = toText(namespace);
     this.#at = at;
     this.#emit = emit;
+    this.#upkeep = upkeep;
   }
 
   execute(command: Command): Reply {
-    return apply(this.#state(command.key), command, this.#at, this.#emit);
+    return apply(this.#state(command.key), command, this.#at, this.#emit, this.#upkeep);
   }
 
   /** The process of a client is gone for certain: its place and its claims go to the next. */

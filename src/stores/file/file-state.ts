@@ -92,8 +92,12 @@ export class FileState implements LedgerState {
     return this.#holders.all();
   }
 
-  claims(client: string): Iterable<Holder> {
-    return this.#holders.claims(client);
+  holderWith(token: number): Holder | undefined {
+    return this.#holders.with(token);
+  }
+
+  claims(client: string, most: number): readonly Holder[] {
+    return this.#holders.claims(client, most);
   }
 
   nextToExpire(): Holder | undefined {
@@ -180,8 +184,8 @@ export class FileState implements LedgerState {
     if (mark && mark.untilUs <= nowUs) this.#record.mark = undefined;
   }
 
-  tombstone(owner: string): Tombstone | undefined {
-    return this.#tombstones.get(owner);
+  tombstone(owner: string, nowUs: number): Tombstone | undefined {
+    return this.#tombstones.get(owner, nowUs);
   }
 
   putTombstone(tombstone: Tombstone): void {

@@ -9,7 +9,9 @@ export interface Holders {
   get(owner: string): Holder | undefined;
   /** In the order of their tokens. */
   all(): Holder[];
-  claims(client: string): Holder[];
+  /** The one whose span has this token. */
+  with(token: number): Holder | undefined;
+  claims(client: string, most: number): Holder[];
   nextToExpire(): Holder | undefined;
   add(holder: Holder): void;
   update(holder: Holder): void;
@@ -42,8 +44,13 @@ export class HolderList implements Holders {
     return this.#record.holders ?? [];
   }
 
-  claims(client: string): Holder[] {
-    return this.all().filter((holder) => holder.client === client && !holder.confirmed);
+  with(token: number): Holder | undefined {
+    return this.all().find((one) => token >= one.token && token < one.token + one.span);
+  }
+
+  claims(client: string, most: number): Holder[] {
+    const claims = this.all().filter((one) => one.client === client && !one.confirmed);
+    return claims.slice(0, most);
   }
 
   nextToExpire(): Holder | undefined {

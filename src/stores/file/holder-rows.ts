@@ -11,7 +11,9 @@ const COLUMNS = "token, owner, client, expiry, confirmed, body";
 const BY_OWNER = `SELECT ${COLUMNS} FROM holder WHERE ${HERE} AND owner = ?`;
 const ALL = `SELECT ${COLUMNS} FROM holder WHERE ${HERE} ORDER BY token`;
 const CLAIMS = `SELECT ${COLUMNS} FROM holder
-  WHERE ${HERE} AND client = ? AND confirmed = 0 ORDER BY token`;
+  WHERE ${HERE} AND client = ? AND confirmed = 0 ORDER BY token LIMIT ?`;
+const LAST_BEFORE = `SELECT ${COLUMNS} FROM holder
+  WHERE ${HERE} AND token <= ? ORDER BY token DESC LIMIT 1`;
 const NEXT = `SELECT ${COLUMNS} FROM holder WHERE ${HERE} ORDER BY expiry, token LIMIT 1`;
 const INSERT = "INSERT INTO holder VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
 const UPDATE = `UPDATE holder SET expiry = ?, confirmed = ?, body = ? WHERE ${HERE} AND token = ?`;
@@ -45,8 +47,14 @@ export class HolderRows implements Holders {
     return this.#several(ALL, []);
   }
 
-  claims(client: string): Holder[] {
-    return this.#several(CLAIMS, [client]);
+  /** Spans do not overlap: only the last that begins before the token can have it. */
+  with(token: number): Holder | undefined {
+    const holder = this.#one(LAST_BEFORE, [token]);
+    return holder && token < holder.token + holder.span ? holder : undefined;
+  }
+
+  claims(client: string, most: number): Holder[] {
+    return this.#several(CLAIMS, [client, most]);
   }
 
   nextToExpire(): Holder | undefined {

@@ -13,12 +13,12 @@ export function quarantineReply(command: Command, remainingUs: number): Reply | 
         ? { type: "queued", ahead: null, ...blockage }
         : { type: "busy", ...blockage };
     case "touch":
-      return { type: "touched", grants: [], waiting: 0, ...blockage };
+      return { type: "touched", grants: [], waiting: 0, more: false, ...blockage };
     case "confirm":
     case "renew":
       return { type: "gone", reason: "missing", detail: "the lock file is of another boot" };
     case "release":
-      return { type: "released", held: false, claimUs: 0 };
+      return { type: "released", held: false, claimUs: 0, more: false };
     case "inspect":
     case "revoke":
       return new StoreError(

@@ -50,10 +50,12 @@ const TABLES = `
     PRIMARY KEY (space, key, id)
   ) WITHOUT ROWID;
   CREATE INDEX client_place ON client (space, key, suspect, place);
+  CREATE INDEX client_gone ON client (space, key, gone);
   CREATE TABLE tombstone (
     space INTEGER, key TEXT, owner TEXT, until INTEGER NOT NULL, reason TEXT,
     PRIMARY KEY (space, key, owner)
   ) WITHOUT ROWID;
+  CREATE INDEX tombstone_end ON tombstone (space, key, until);
 `;
 
 /** As they stand in a file, each of them. */

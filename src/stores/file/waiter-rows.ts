@@ -22,7 +22,7 @@ const DELETE_LINE = `DELETE FROM waiter WHERE ${HERE} AND client = ?`;
 const FIRST_PLACE = `SELECT min(place) FROM waiter WHERE ${HERE} AND client = ?`;
 const CLIENT = `SELECT id, touch, gone, waiting, suspect FROM client WHERE ${HERE} AND id = ?`;
 const SILENT = `SELECT id, touch, gone, waiting, suspect FROM client
-  WHERE ${HERE} AND gone <= ? LIMIT 1`;
+  WHERE ${HERE} AND gone <= ? ORDER BY gone LIMIT 1`;
 const NEXT_SILENT = `SELECT min(gone) FROM client WHERE ${HERE}`;
 const JOIN_LINE = `INSERT INTO client VALUES (?, ?, ?, ?, ?, 1, 0, ?)
   ON CONFLICT DO UPDATE SET waiting = waiting + 1,

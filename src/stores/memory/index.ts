@@ -8,6 +8,7 @@
  * unless the wall clock was set back while no process ran.
  */
 import type { Command, Instant, Push, View } from "../../rules/ledger-command.js";
+import { Upkeep } from "../../rules/upkeep.js";
 import type { Store, Traits } from "../../store.js";
 import type { Clock } from "../../time/clock.js";
 import { localPort, type Port } from "../../time/port.js";
@@ -44,6 +45,7 @@ class Moment implements Instant {
 export class MemorySpace {
   readonly #listeners = new Map<string, (push: Push) => void>();
   readonly #ledger: MemoryLedger = new MemoryLedger((push) => this.#emit(push));
+  readonly #upkeep = new Upkeep();
   /** The clock its leases run by. */
   readonly port: Port;
   #pushes: Push[] = [];
@@ -67,7 +69,8 @@ export class MemorySpace {
 
   execute(commands: readonly Command[]): Execution {
     const at = this.#now();
-    const replies = commands.map((command) => this.#ledger.execute(command, at));
+    this.#upkeep.startBatch();
+    const replies = commands.map((command) => this.#ledger.execute(command, at, this.#upkeep));
     if (this.#pushes.length > 0) this.port.timers.soon(() => this.#deliver());
     return { nowUs: at.us, node: "", replies };
   }

@@ -1,6 +1,7 @@
 import { apply } from "../../rules/ledger.js";
 import type { Command, Emit, Instant, ReplyTo, View } from "../../rules/ledger-command.js";
 import { compareNames } from "../../rules/name.js";
+import type { Upkeep } from "../../rules/upkeep.js";
 import { MemoryState, type TokenCounter } from "./memory-state.js";
 
 const LEAST_SWEEP = 1_000;
@@ -21,10 +22,11 @@ export class MemoryLedger {
     return this.#states.size;
   }
 
-  execute<C extends Command>(command: C, at: Instant): ReplyTo<C> {
+  /** Commands of one batch share an upkeep; without one, each is a batch of its own. */
+  execute<C extends Command>(command: C, at: Instant, upkeep?: Upkeep): ReplyTo<C> {
     const known = this.#states.get(command.key);
     const state = known ?? new MemoryState(command.key, this.#tokens);
-    const reply = apply(state, command, at, this.#emit);
+    const reply = apply(state, command, at, this.#emit, upkeep);
     if (state.isEmpty) {
       if (known) this.#states.delete(command.key);
     } else if (!known) {

@@ -7,11 +7,17 @@ interface Entry {
   readonly order: number;
 }
 
+interface Patience extends HeapItem {
+  readonly line: Line;
+}
+
 /** The waiters of one client, first come first. */
 class Line implements Client, HeapItem {
   readonly id: string;
   touchUs: number;
   readonly entries = new Fifo<Entry>();
+  /** Its place among the lines by the end of their patience. */
+  readonly patience: Patience = { line: this, heapIndex: -1 };
   goneUs: number;
   suspect = false;
   heapIndex = -1;
@@ -40,9 +46,8 @@ export class MemoryQueue {
   readonly #places = new Map<string, Place<Entry>>();
   readonly #lines = new Map<string, Line>();
   readonly #ready = new Heap<Line>((a, b) => a.order < b.order);
+  readonly #patience = new Heap<Patience>((a, b) => a.line.goneUs < b.line.goneUs);
   #nextOrder = 0;
-  /** No client is silent before this. */
-  #nobodySilentBeforeUs = Number.POSITIVE_INFINITY;
 
   get size(): number {
     return this.#places.size;
@@ -70,10 +75,11 @@ export class MemoryQueue {
     if (!line) {
       line = new Line(waiter.client, liveness);
       this.#lines.set(line.id, line);
-      this.#nobodySilentBeforeUs = Math.min(this.#nobodySilentBeforeUs, line.goneUs);
+      this.#patience.push(line.patience);
     }
     line.touchUs = Math.max(line.touchUs, liveness.touchUs);
     line.goneUs = Math.max(line.goneUs, liveness.goneUs);
+    this.#patience.update(line.patience);
     this.#places.set(waiter.owner, line.entries.push({ waiter, order: this.#nextOrder++ }));
     if (line.heapIndex < 0 && !line.suspect) this.#ready.push(line);
   }
@@ -92,21 +98,14 @@ export class MemoryQueue {
   update(client: Client): void {
     const line = this.#lines.get(client.id);
     if (!line) return;
-    // A clock that was set back brings the end of a client's silence forward.
-    this.#nobodySilentBeforeUs = Math.min(this.#nobodySilentBeforeUs, line.goneUs);
+    this.#patience.update(line.patience);
     if (line.suspect) this.#ready.remove(line);
     else if (line.heapIndex < 0) this.#ready.push(line);
   }
 
   silent(nowUs: number): Client | undefined {
-    if (nowUs < this.#nobodySilentBeforeUs) return undefined;
-    let soonestUs = Number.POSITIVE_INFINITY;
-    for (const line of this.#lines.values()) {
-      if (line.goneUs <= nowUs) return line;
-      soonestUs = Math.min(soonestUs, line.goneUs);
-    }
-    this.#nobodySilentBeforeUs = soonestUs;
-    return undefined;
+    const line = this.#patience.peek()?.line;
+    return line && line.goneUs <= nowUs ? line : undefined;
   }
 
   drop(client: Client): void {
@@ -119,5 +118,6 @@ export class MemoryQueue {
   #close(line: Line): void {
     this.#lines.delete(line.id);
     this.#ready.remove(line);
+    this.#patience.remove(line.patience);
   }
 }

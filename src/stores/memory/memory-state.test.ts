@@ -7,29 +7,31 @@ import { check } from "../../../test/fixtures/property.js";
 import { apply } from "../../rules/ledger.js";
 import type { Command, Instant, Push, Reply } from "../../rules/ledger-command.js";
 import type { LedgerState } from "../../rules/ledger-state.js";
+import { Upkeep } from "../../rules/upkeep.js";
 import { MemoryState } from "./memory-state.js";
 
 /** Everything that a state lets its ledger say. */
-function witness(state: LedgerState) {
+function witness(state: LedgerState, slice: number) {
   return (command: Command, at: Instant, unreachable: string | null) => {
     const pushes: Push[] = [];
     const emit = (push: Push): boolean => {
       pushes.push(push);
       return push.client !== unreachable;
     };
-    const reply = apply(state, command, at, emit);
-    const view: Reply = apply(state, { type: "inspect", key: state.key }, at, emit);
+    const upkeep = new Upkeep(slice);
+    const reply = apply(state, command, at, emit, upkeep);
+    const view: Reply = apply(state, { type: "inspect", key: state.key }, at, emit, upkeep);
     return { reply, view, pushes };
   };
 }
 
 describe("MemoryState", { timeout: 30_000 }, () => {
-  it("answers every command as plain lists would", () => {
+  it.each([0, 1, 64])("answers every command as plain lists would, in slices of %i", (slice) => {
     check(
       fc.property(fc.array(ledgerStep, { minLength: 20, maxLength: 80 }), (steps) => {
         const key = "l:x";
-        const fast = witness(new MemoryState(key, { last: 0 }));
-        const plain = witness(new PlainState(key));
+        const fast = witness(new MemoryState(key, { last: 0 }), slice);
+        const plain = witness(new PlainState(key), slice);
         const tokens: number[] = [];
         const at = { us: 1_000, wallUs: 5_000_000 };
         for (const step of steps) {

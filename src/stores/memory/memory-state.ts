@@ -9,6 +9,7 @@ import type {
 } from "../../rules/ledger-state.js";
 import { MemoryQueue } from "./memory-queue.js";
 import { SharedHolders } from "./shared-holders.js";
+import { Tombstones } from "./tombstones.js";
 
 /** The last token of a namespace, shared by the states of all its names. */
 export interface TokenCounter {
@@ -26,7 +27,7 @@ export class MemoryState implements LedgerState {
   #shared: SharedHolders | undefined;
   #queue: MemoryQueue | undefined;
   #mark: Mark | undefined;
-  #tombstones: Map<string, Tombstone> | undefined;
+  #tombstones: Tombstones | undefined;
 
   constructor(key: string, tokens: TokenCounter) {
     this.key = key;
@@ -66,10 +67,18 @@ export class MemoryState implements LedgerState {
     if (this.#shared) yield* this.#shared.all();
   }
 
-  *claims(client: string): Iterable<Holder> {
-    for (const holder of this.holders()) {
-      if (holder.client === client && !holder.confirmed) yield holder;
-    }
+  holderWith(token: number): Holder | undefined {
+    const exclusive = this.#exclusive;
+    if (!exclusive) return this.#shared?.with(token);
+    return token >= exclusive.token && token < exclusive.token + exclusive.span
+      ? exclusive
+      : undefined;
+  }
+
+  claims(client: string, most: number): readonly Holder[] {
+    const exclusive = this.#exclusive;
+    if (!exclusive) return this.#shared?.claims(client, most) ?? [];
+    return exclusive.client === client && !exclusive.confirmed ? [exclusive] : [];
   }
 
   nextToExpire(): Holder | undefined {
@@ -151,19 +160,16 @@ export class MemoryState implements LedgerState {
     if (this.#mark && this.#mark.untilUs <= nowUs) this.#mark = undefined;
   }
 
-  tombstone(owner: string): Tombstone | undefined {
-    return this.#tombstones?.get(owner);
+  tombstone(owner: string, nowUs: number): Tombstone | undefined {
+    return this.#tombstones?.get(owner, nowUs);
   }
 
   putTombstone(tombstone: Tombstone): void {
-    this.#tombstones ??= new Map();
-    this.#tombstones.set(tombstone.owner, tombstone);
+    this.#tombstones ??= new Tombstones();
+    this.#tombstones.put(tombstone);
   }
 
   dropTombstones(nowUs: number): void {
-    if (!this.#tombstones?.size) return;
-    for (const { owner, untilUs } of this.#tombstones.values()) {
-      if (untilUs <= nowUs) this.#tombstones.delete(owner);
-    }
+    this.#tombstones?.drop(nowUs);
   }
 }

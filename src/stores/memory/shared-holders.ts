@@ -12,6 +12,10 @@ export class SharedHolders {
   readonly #byExpiry = new Heap<Entry>((a, b) => expiresBefore(a.holder, b.holder));
   /** How many holders came with each limit: only a deploy makes them differ. */
   readonly #limits = new Map<number, number>();
+  /** The holders of each client that are not confirmed. */
+  readonly #claims = new Map<string, Set<Holder>>();
+  /** In the order of their tokens, with some that have left. */
+  #byToken: Holder[] = [];
   #occupancy: Occupancy = VACANT;
 
   get occupancy(): Occupancy {
@@ -30,17 +34,46 @@ export class SharedHolders {
     return this.#byExpiry.peek()?.holder;
   }
 
+  with(token: number): Holder | undefined {
+    let [low, high] = [0, this.#byToken.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#byToken[middle] as Holder).token <= token) low = middle + 1;
+      else high = middle;
+    }
+    // Spans do not overlap: no other holder can have the token.
+    const holder = this.#byToken[low - 1];
+    if (!holder || token >= holder.token + holder.span) return undefined;
+    return this.get(holder.owner) === holder ? holder : undefined;
+  }
+
+  /** The first of the client's holders that are not confirmed. */
+  claims(client: string, most: number): Holder[] {
+    const found: Holder[] = [];
+    for (const holder of this.#claims.get(client) ?? []) {
+      if (found.length === most) break;
+      found.push(holder);
+    }
+    return found;
+  }
+
   add(holder: Holder): void {
     const entry = { holder, heapIndex: -1 };
     this.#entries.set(holder.owner, entry);
     this.#byExpiry.push(entry);
     this.#limits.set(holder.limit, (this.#limits.get(holder.limit) ?? 0) + 1);
     this.#occupancy = joined(this.#occupancy, holder);
+    this.#byToken.push(holder);
+    if (holder.confirmed) return;
+    const claims = this.#claims.get(holder.client);
+    if (claims) claims.add(holder);
+    else this.#claims.set(holder.client, new Set([holder]));
   }
 
   update(holder: Holder): void {
     const entry = this.#entries.get(holder.owner);
     if (entry) this.#byExpiry.update(entry);
+    if (holder.confirmed) this.#settle(holder);
   }
 
   remove(holder: Holder): void {
@@ -54,6 +87,17 @@ export class SharedHolders {
     const { count, weight } = this.#occupancy;
     const limit = Math.min(NO_LIMIT, ...this.#limits.keys());
     this.#occupancy = { count: count - 1, exclusive: false, weight: weight - holder.weight, limit };
+    this.#settle(holder);
+    // Half of them have left: one look at all of them for as many that left.
+    if (this.#byToken.length > 2 * count) {
+      this.#byToken = this.#byToken.filter((one) => this.get(one.owner) === one);
+    }
+  }
+
+  /** It is no claim any more. */
+  #settle(holder: Holder): void {
+    const claims = this.#claims.get(holder.client);
+    if (claims?.delete(holder) && claims.size === 0) this.#claims.delete(holder.client);
   }
 }
 

@@ -89,8 +89,8 @@ const LETTERS: Record<Exclude<Command["type"], "inspect">, string> = {
   acquire: "GgQBMLEU",
   confirm: "NO",
   renew: "NOLU",
-  release: "Rr",
-  touch: "T",
+  release: "RrSs",
+  touch: "Tt",
   revoke: "V",
 };
 
@@ -118,10 +118,13 @@ export function decode(command: Command, answered: unknown, nowUs: number): Repl
     }
     case "R":
     case "r":
+    case "S":
+    case "s":
       return {
         type: "released",
-        held: answered[0] === "R",
+        held: answered[0] === "R" || answered[0] === "S",
         claimUs: text === "" ? 0 : whole(text),
+        more: answered[0] === "S" || answered[0] === "s",
       };
     case "N": {
       const [remainingUs, waiting, token, span] = text.split(" ");
@@ -154,7 +157,8 @@ export function decode(command: Command, answered: unknown, nowUs: number): Repl
     case "O":
       return { type: "gone", reason: GONE[oneOf(GONE_LETTERS, text[0])], detail: text.slice(1) };
     case "T":
-      return touched(text, nowUs);
+    case "t":
+      return { ...touched(text, nowUs), more: answered[0] === "t" };
     case "V":
       return { type: "revoked", done: oneOf(["0", "1"], text) === "1" };
     default:
@@ -199,7 +203,7 @@ function pushedGrant([
   };
 }
 
-function touched(text: string, nowUs: number): Touched {
+function touched(text: string, nowUs: number): Omit<Touched, "more"> {
   const [[waiting = "", count = ""], afterCounts] = words(text, 2);
   const grants: PushedGrant[] = [];
   // The count may be anything, the text has an end.
@@ -239,6 +243,14 @@ function holder(text: string, nowUs: number): HolderEntry {
     heldUs: nowUs - grantedUs,
     remainingUs: (at === 49 ? whole(text.slice(33, 49)) : grantedUs + ttlUs) - nowUs,
   };
+}
+
+/** When the lone holder of a name expires, by its text in the register; NaN of anything else. */
+export function expiryUs(text: string): number {
+  const form = text[0];
+  if (form === "h") return Number(text.slice(33, 49));
+  if (form === "f") return Number(text.slice(1, 17)) + Number(text.slice(17, 33));
+  return form === "+" ? Number(text.slice(1, 17)) + Number(text.slice(33, 49)) : Number.NaN;
 }
 
 /** When it came, and what it asked for. */

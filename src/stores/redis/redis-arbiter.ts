@@ -8,10 +8,11 @@ import { networkPort, type Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import { checkVersion } from "./check-version.js";
-import { decode, decodePush, encode } from "./codec.js";
+import { decode, decodePush, encode, expiryUs } from "./codec.js";
 import type { Driver } from "./driver.js";
 import { isNoScript, storeError } from "./failure.js";
 import { Layout, patternOf } from "./layout.js";
+import { type Listed, listCalls } from "./list-calls.js";
 import { type Replicated, Replication } from "./replication.js";
 import { SCRIPT } from "./script.generated.js";
 import { Subscription } from "./subscription.js";
@@ -38,6 +39,8 @@ const BELIEVED: ReadonlySet<Command["type"]> = new Set(["acquire", "confirm", "r
 
 /** So many names at a time are read for a list. */
 const LIST_CHUNK = 100;
+/** So many entries of the register are looked at in one call. */
+const SCAN_COUNT = 500;
 /** How long each of its calls may take. */
 const LIST_CALL_MS = 5_000;
 
@@ -91,18 +94,14 @@ export class RedisArbiter implements Arbiter {
   }
 
   async *list(prefix: string): AsyncIterable<{ key: string; view: View }> {
-    const found = await Promise.all(
-      this.#layout.shards.map(async (shard) => {
-        const names = await this.#names(shard, prefix);
-        return names.map((key) => ({ shard, key }));
-      }),
-    );
+    const found = await Promise.all(this.#layout.shards.map((shard) => this.#names(shard, prefix)));
     const names = found.flat().sort((a, b) => compareNames(a.key, b.key));
     for (let start = 0; start < names.length; start += LIST_CHUNK) {
       const chunk = names.slice(start, start + LIST_CHUNK);
-      const views = await Promise.all(chunk.map(({ shard, key }) => this.#view(shard, key)));
-      for (const [at, view] of views.entries()) {
-        const { key = "" } = chunk[at] ?? {};
+      const views = new Map<string, View>();
+      await Promise.all(listCalls(chunk).map((call) => this.#look(call, views)));
+      for (const { key } of chunk) {
+        const view = views.get(key) as View;
         if (view.holders.length + view.waiters.length > 0 || view.mark) yield { key, view };
       }
     }
@@ -225,20 +224,25 @@ export class RedisArbiter implements Arbiter {
     return replication;
   }
 
-  async #names(shard: string, prefix: string): Promise<string[]> {
+  /** The names in use. Those whose holder is long over are left out: nobody released them. */
+  async #names(shard: string, prefix: string): Promise<Listed[]> {
     const register = this.#layout.registerOf(shard);
-    const names = new Set<string>();
+    const { nowUs } = await this.#within(this.execute(shard, []));
+    const names = new Map<string, Listed>();
     let cursor = "0";
     do {
-      const args = [register, cursor, "MATCH", patternOf(prefix), "COUNT", "500"];
+      const args = [register, cursor, "MATCH", patternOf(prefix), "COUNT", `${SCAN_COUNT}`];
       const answer = await this.#within(this.#driver.send(register, "hscan", args), register);
       const [next, fields] = answer as [unknown, readonly unknown[]];
-      for (let at = 0; at < fields.length; at += 2) names.add(String(fields[at]));
+      for (let at = 0; at < fields.length; at += 2) {
+        const [key, text] = [String(fields[at]), String(fields[at + 1])];
+        // What is under the empty name is the last token.
+        if (key === "" || expiryUs(text) <= nowUs) continue;
+        names.set(key, { shard, key, hasHash: text.startsWith("=") });
+      }
       cursor = String(next);
     } while (cursor !== "0");
-    // What is under the empty name is the last token.
-    names.delete("");
-    return [...names];
+    return [...names.values()];
   }
 
   /** A list does not travel by the channel, which minds the time of all else. */
@@ -248,15 +252,17 @@ export class RedisArbiter implements Arbiter {
     });
   }
 
-  async #view(shard: string, key: string): Promise<View> {
-    const { replies } = await this.#within(this.execute(shard, [{ type: "inspect", key }]));
-    const [reply] = replies;
-    if (isForeign(reply)) {
-      reportForeign(this.name, this.#where(key), reply);
-      return { type: "view", holders: [], waiters: [], mark: null };
+  async #look(names: readonly Listed[], views: Map<string, View>): Promise<void> {
+    const commands = names.map(({ key }) => ({ type: "inspect", key }) as const);
+    const { replies } = await this.#within(this.execute(names[0]?.shard ?? "", commands));
+    for (const [at, reply] of replies.entries()) {
+      const { key = "" } = names[at] ?? {};
+      if (isForeign(reply)) {
+        reportForeign(this.name, this.#where(key), reply);
+        views.set(key, { type: "view", holders: [], waiters: [], mark: null });
+      } else if (reply instanceof Error) throw reply;
+      else views.set(key, reply as View);
     }
-    if (reply instanceof Error) throw reply;
-    return reply as View;
   }
 }
 

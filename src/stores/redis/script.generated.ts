@@ -332,8 +332,11 @@ return function(name, failure)
     return (string.match(said, '%u%u%u+ .*') or said) .. ' (user_script)'
   end
   if not isWrong(try('HGET', key, 'k')) then
-    local isHolders = isWrong(try('ZRANGE', register .. 'e:' .. name, 0, 0))
-    key = register .. (isHolders and 'e:' or 'g:') .. name
+    local letter = 'g:'
+    for _, other in ipairs({ 'e:', 'u:' }) do
+      if isWrong(try('ZRANGE', register .. other .. name, 0, 0)) then letter = other end
+    end
+    key = register .. letter .. name
   end
   return 'FOREIGN ' .. key
 end
@@ -412,34 +415,38 @@ function hash.get(state, field)
   return value
 end
 function hash.set(state, field, value)
-  state.fields[field], state.dirty[#state.dirty + 1] = value, field
+  state.fields[field], state.dirty[field] = value, true
 end
 function hash.need(state, untilUs)
   if untilUs > state.needed then state.needed = untilUs end
 end
 function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
 local function clear(state)
-  local byExpiry, byPatience = hash.companion(state, 'e'), hash.companion(state, 'g')
-  if call('EXISTS', state.key, byExpiry, byPatience) == 0 then return end
+  local byExpiry, claims = hash.companion(state, 'e'), hash.companion(state, 'u')
+  local byPatience = hash.companion(state, 'g')
+  if call('EXISTS', state.key, byExpiry, claims, byPatience) == 0 then return end
   local remove = (function()
-return function(key, byExpiry, byPatience)
+return function(key, byExpiry, claims, byPatience)
   local sums = call('HGET', key, 'k')
   local isHash = sums and #sums == 113 and find(sums, '^[-*]%d+$')
   if not isHash and call('EXISTS', key) == 1 then refuse(key) end
-  local holder, client = call('ZRANGE', byExpiry, 0, 0)[1], call('ZRANGE', byPatience, 0, 0)[1]
+  local holder = call('ZRANGE', byExpiry, -1, -1)[1]
   if holder and find(sub(holder, 1, 16), '%D') then refuse(byExpiry) end
-  if client and not find(client, '{hf:', 1, true) then refuse(byPatience) end
-  call('DEL', key, byExpiry, byPatience)
+  for _, byClient in ipairs({ claims, byPatience }) do
+    local client = call('ZRANGE', byClient, 0, 0)[1]
+    if client and not find(client, '{hf:', 1, true) then refuse(byClient) end
+  end
+  call('UNLINK', key, byExpiry, claims, byPatience)
 end
   end)()
-  remove(state.key, byExpiry, byPatience)
+  remove(state.key, byExpiry, claims, byPatience)
 end
 function hash.load(name, owner, client)
   local text = texts[name]
   local state = {
     name = name, key = register .. ':' .. name, hasHash = false, fields = {}, dirty = {},
     clients = {}, count = 0, waiting = 0, entries = 0, order = 0, at = 1, bound = NO_LIMIT,
-    buried = 0, untilUs = 0, needed = 0,
+    buried = 0, untilUs = 0, needed = 0, skips = 0,
   }
   if not text or sub(text, 1, 1) ~= '=' then
     if text and not isOurs(text) then refuse('field ' .. name .. ' of ' .. register) end
@@ -483,7 +490,7 @@ function hash.load(name, owner, client)
 end
 function hash.saveFields(state)
   local writes, drops, last, drop = {}, {}, 0, 0
-  for _, field in ipairs(state.dirty) do
+  for field in pairs(state.dirty) do
     local value = state.fields[field]
     if value then
       writes[last + 1], writes[last + 2] = field, value
@@ -510,7 +517,8 @@ function hash.save(state)
   local isUsed = holder or state.count > 0 or state.waiting > 0 or state.mark or state.buried > now
   if isLean or not isUsed then
     if state.hasHash or state.isShared or state.isWatched then
-      call('DEL', state.key, hash.companion(state, 'e'), hash.companion(state, 'g'))
+      local e, u = hash.companion(state, 'e'), hash.companion(state, 'u')
+      call('UNLINK', state.key, e, u, hash.companion(state, 'g'))
     end
     if isLean and holder.isNew then put(state.name, entries.text(holder)) end
     if not isUsed and texts[state.name] then put(state.name, false) end
@@ -529,7 +537,7 @@ function hash.save(state)
       hash.set(state, 'c' .. id, times .. counts .. (client.suspect and 's' or 'a'))
     end
   end
-  if state.hasHash and not state.isChanged and not state.dirty[1] then return end
+  if state.hasHash and not state.isChanged and not next(state.dirty) then return end
   local untilUs, isMore = state.untilUs, state.count > 0 or state.mark
   if not (holder or isMore or state.waiting > 0) then
     untilUs = state.buried
@@ -546,6 +554,7 @@ function hash.save(state)
   if isMoved then call('PEXPIREAT', state.key, hash.endMs(untilUs)) end
   if state.isShared or isMoved and state.count > 0 then
     call('PEXPIREAT', hash.companion(state, 'e'), hash.endMs(untilUs))
+    call('PEXPIREAT', hash.companion(state, 'u'), hash.endMs(untilUs))
   end
   if state.isWatched or isMoved and state.bound < NO_LIMIT then
     call('PEXPIREAT', hash.companion(state, 'g'), hash.endMs(untilUs))
@@ -554,8 +563,10 @@ function hash.save(state)
     put(state.name, string.format('=%016.0f', state.at))
   end
 end
-local FAR = 10000
+local FAR = 1000000000
 local queue = {}
+local MOST_PASSED = 256
+local MOST_SILENT = 64
 local function digits(place) return string.format('%016.0f', place) end
 function queue.client(state, id)
   local client = state.clients[id]
@@ -616,6 +627,10 @@ end
 function queue.head(state)
   local place, entry, far = state.at, nil, nil
   while state.entries > 0 and place <= state.order do
+    if state.skips == MOST_PASSED then
+      state.isBehind = true
+      break
+    end
     entry = queue.entry(state, place)
     if entry then
       local client = queue.client(state, entry.client)
@@ -628,20 +643,20 @@ function queue.head(state)
       end
       entry = nil
     end
-    place = place + 1
-    if place - state.at > FAR then
+    place, state.skips = place + 1, state.skips + 1
+    if state.order - place > FAR then
       far = far or queue.placesFrom(state, place)
       while far[1] and far[1] < place do table.remove(far, 1) end
       place = far[1] or state.order + 1
     end
     if state.fields['w' .. digits(place)] == nil and state.hasHash then
-      queue.readAhead(state, place, math.min(place - state.at, 500))
+      queue.readAhead(state, place, math.min(place - state.at, MOST_PASSED))
     end
   end
   if place ~= state.at then
     state.at, state.isChanged = place, true
   end
-  return entry
+  return entry, not entry and state.entries > 0 and place <= state.order
 end
 function queue.readAhead(state, place, many)
   local fields = {}
@@ -705,7 +720,8 @@ function queue.lookBack(state, client)
 end
 function queue.dropSilent(state)
   local key = hash.companion(state, 'g')
-  for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', nowText)) do
+  state.isSwept = true
+  for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', nowText, 'LIMIT', 0, MOST_SILENT)) do
     local client = queue.client(state, id)
     if client and client.gone > now then
       write('ZADD', key, string.format('%.0f', client.gone), id)
@@ -726,7 +742,10 @@ local function shared()
   if not sharedPart then
     sharedPart = (function()
 local part = {}
-local function member(entry) return string.format('%016.0f', entry.token) .. entry.owner end
+local BELOW_ZERO = 9007199254740992
+local function digits(token) return string.format('%016.0f', token) end
+local function tokenScore(token) return string.format('%.0f', token - BELOW_ZERO) end
+local function claimOf(entry) return entry.client .. ' ' .. digits(entry.token) .. entry.owner end
 function part.sums(state)
   if not state.sums then
     local text = hash.get(state, 's') or '0 0 0'
@@ -753,10 +772,10 @@ local function count(state, entry, one)
   if not entry.confirmed then sums.claims = math.max(0, sums.claims + one) end
   saveSums(state)
 end
-local function store(state, entry)
-  local expiry = string.format('%.0f', entry.expiry)
+local function store(state, entry, ...)
+  local expiry, key = string.format('%.0f', entry.expiry), hash.companion(state, 'e')
   hash.set(state, 'h' .. entry.owner, entries.text(entry))
-  write('ZADD', hash.companion(state, 'e'), expiry, member(entry))
+  write('ZADD', key, expiry, digits(entry.token) .. entry.owner, ...)
   state.isShared = true
 end
 function part.of(state, owner)
@@ -766,40 +785,59 @@ function part.of(state, owner)
   if not entry or entry.owner ~= owner then refuse('a holder in ' .. state.key) end
   return entries.complete(entry)
 end
-local function holderOf(state, found)
-  if #found < 17 or find(sub(found, 1, 16), '%D') then refuse(hash.companion(state, 'e')) end
-  local entry = part.of(state, sub(found, 17))
-  if not entry then call('ZREM', hash.companion(state, 'e'), found) end
+local function holderOf(state, letter, member, start)
+  local entry = part.of(state, sub(member, start))
+  if not entry then call('ZREM', hash.companion(state, letter), member) end
   return entry
 end
 function part.each(state)
-  local members, found = call('ZRANGE', hash.companion(state, 'e'), 0, -1), {}
-  table.sort(members)
-  for _, member in ipairs(members) do found[#found + 1] = holderOf(state, member) end
+  local found, members = {}, call('ZRANGE', hash.companion(state, 'e'), '-inf', '(0', 'BYSCORE')
+  for _, member in ipairs(members) do found[#found + 1] = holderOf(state, 'e', member, 2) end
+  return found
+end
+function part.with(state, token)
+  local key, score = hash.companion(state, 'e'), tokenScore(token)
+  local found = call('ZRANGE', key, score, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+  local entry = found and holderOf(state, 'e', found, 2)
+  return entry and token < entry.token + entry.span and entry or nil
+end
+function part.claims(state, client, most)
+  if part.sums(state).claims == 0 then return {} end
+  local key, from, to = hash.companion(state, 'u'), '[' .. client .. ' ', '(' .. client .. '!'
+  local found, claims = {}, call('ZRANGE', key, from, to, 'BYLEX', 'LIMIT', 0, most)
+  for _, claim in ipairs(claims) do
+    local entry = holderOf(state, 'u', claim, #client + 18)
+    if entry and not entry.confirmed then found[#found + 1] = entry end
+  end
   return found
 end
 function part.next(state)
-  local found, entry
+  local key, found, entry = hash.companion(state, 'e'), nil, nil
   repeat
-    found = call('ZRANGE', hash.companion(state, 'e'), 0, 0)[1]
-    entry = found and holderOf(state, found)
+    found = call('ZRANGE', key, 0, '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
+    if found and (#found < 17 or find(sub(found, 1, 16), '%D')) then refuse(key) end
+    entry = found and holderOf(state, 'e', found, 17)
   until entry or not found
   return entry
 end
 function part.put(state, entry)
   count(state, entry, 1)
-  store(state, entry)
+  store(state, entry, tokenScore(entry.token), 't' .. entry.owner)
+  if not entry.confirmed then write('ZADD', hash.companion(state, 'u'), 0, claimOf(entry)) end
 end
 function part.update(state, entry, confirms)
   if confirms then
     part.sums(state).claims = math.max(0, part.sums(state).claims - 1)
     saveSums(state)
+    call('ZREM', hash.companion(state, 'u'), claimOf(entry))
   end
   store(state, entry)
 end
 function part.drop(state, entry)
   hash.set(state, 'h' .. entry.owner, false)
-  call('ZREM', hash.companion(state, 'e'), member(entry))
+  local member = digits(entry.token) .. entry.owner
+  call('ZREM', hash.companion(state, 'e'), member, 't' .. entry.owner)
+  if not entry.confirmed then call('ZREM', hash.companion(state, 'u'), claimOf(entry)) end
   count(state, entry, -1)
 end
 function part.fits(state, request)
@@ -838,7 +876,18 @@ function holders.drop(state, entry)
   state.exclusive, state.isVacated = nil, true
 end
 local SILENT_PERIODS = 3
-local endingPart, oversightPart, serve
+local SLICE = 64
+local spare, endingPart, oversightPart, serve = SLICE, nil, nil, nil
+local function allows(state, done)
+  if done == 0 then return true end
+  if spare == 0 then
+    state.isBehind = true
+    return false
+  end
+  spare = spare - 1
+  return true
+end
+local function hasMore(state) return state.isBehind and state.waiting > 0 end
 local function ending()
   if not endingPart then
     endingPart = (function()
@@ -912,42 +961,55 @@ end
 local function emitNews(state, client, kind, owner, token, detail)
   emit(client, kind .. cjson.encode({ state.name, owner, text(token), detail }))
 end
-function part.endWaiters(state)
-  for _, entry in ipairs(eachWaiter(state)) do
-    queue.drop(state, entry)
-    emitNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
+function part.endWait(state, entry)
+  queue.drop(state, entry)
+  emitNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
+end
+local function claims(state, client)
+  local exclusive = state.exclusive
+  if not exclusive then
+    return state.count > 0 and shared().claims(state, client, SLICE + 1) or {}
   end
+  if exclusive.confirmed or entries.complete(exclusive).client ~= client then return {} end
+  return { exclusive }
 end
 function part.touch(state, client)
-  local parts, waiting = {}, queue.client(state, client)
-  for _, entry in ipairs(eachHolder(state)) do
-    if entry.client == client and not entry.confirmed then
+  local parts, waiting, found = {}, queue.client(state, client), claims(state, client)
+  for place = 1, math.min(#found, SLICE) do
+    local entry = found[place]
+    if entry.expiry > now then
       local grant = { entry.owner, text(entry.token), text(entry.span), text(entry.granted) }
       parts[#parts + 1] = ' ' .. table.concat(grant, ' ') .. ' ' .. text(entry.expiry)
     end
   end
+  local letter = (#found > #parts or hasMore(state)) and 't' or 'T'
   local counts = (waiting and waiting.waiting or 0) .. ' ' .. #parts
-  return 'T' .. counts .. table.concat(parts) .. blockage(state)
+  return letter .. counts .. table.concat(parts) .. blockage(state)
+end
+local function holderWith(state, token)
+  local exclusive = state.exclusive and entries.complete(state.exclusive)
+  if not exclusive then return state.count > 0 and shared().with(state, token) end
+  local isIn = token >= exclusive.token and token < exclusive.token + exclusive.span
+  return isIn and exclusive
 end
 function part.revoke(state, token, reason)
   if state.mark and state.mark.token == token then
     ending().dropMark(state)
     return 'V1'
   end
-  for _, entry in ipairs(eachHolder(state)) do
-    if token >= entry.token and token < entry.token + entry.span then
-      holders.drop(state, entry)
-      ending().bury(state, entry.owner, entry.expiry, reason)
-      emitNews(state, entry.client, 'v', entry.owner, entry.token, reason)
-      serve(state)
-      return 'V1'
-    end
-  end
-  return 'V0'
+  local entry = holderWith(state, token)
+  if not entry or entry.expiry <= now then return 'V0' end
+  holders.drop(state, entry)
+  ending().bury(state, entry.owner, entry.expiry, reason)
+  emitNews(state, entry.client, 'v', entry.owner, entry.token, reason)
+  serve(state)
+  return 'V1'
 end
 function part.inspect(state)
   local mark, held, waiting = state.mark, {}, {}
-  for place, entry in ipairs(eachHolder(state)) do held[place] = entries.text(entry) end
+  for _, entry in ipairs(eachHolder(state)) do
+    if entry.expiry > now then held[#held + 1] = entries.text(entry) end
+  end
   for place, entry in ipairs(eachWaiter(state)) do waiting[place] = entry.since .. entry.request end
   local left = mark and text(mark.token) .. ' ' .. text(mark.untilUs - now) .. ' ' .. mark.meta
   return { left or '', held, waiting }
@@ -962,15 +1024,24 @@ local function fits(state, request)
   if state.count == 0 then return request.weight <= request.limit end
   return request.mode == 's' and shared().fits(state, request)
 end
+local function lapse(state, entry)
+  holders.drop(state, entry)
+  if not entry.confirmed then queue.setSuspect(state, entries.complete(entry).client) end
+end
 local function expire(state)
-  local next = holders.next(state)
-  while next and next.expiry <= now do
-    holders.drop(state, next)
-    if not next.confirmed then queue.setSuspect(state, entries.complete(next).client) end
-    next = holders.next(state)
+  local next, done = holders.next(state), 0
+  while next and next.expiry <= now and allows(state, done) do
+    lapse(state, next)
+    next, done = holders.next(state), done + 1
   end
   if state.mark and state.mark.untilUs <= now then ending().dropMark(state) end
-  if state.bound <= now then queue.dropSilent(state) end
+  if state.bound <= now and not state.isSwept then queue.dropSilent(state) end
+end
+local function holderOf(state, owner)
+  local entry = holders.of(state, owner)
+  if not entry or entry.expiry > now then return entry end
+  lapse(state, entry)
+  return nil
 end
 local function grant(state, entry, token, expiry, isConfirmed)
   raise(token + entry.span - 1)
@@ -990,11 +1061,15 @@ local function handOff(state, entry, token, toucher)
 end
 function serve(state, toucher)
   if state.waiting == 0 or state.exclusive then return end
-  if state.mark then return oversight().endWaiters(state) end
-  local first, token = queue.head(state), nextToken()
-  while first and token and state.waiting > 0 and fits(state, first) do
-    handOff(state, first, token, toucher)
-    first, token = not state.exclusive and queue.head(state), nextToken()
+  local mark, first, token, done = state.mark, queue.head(state), nextToken(), 0
+  while first and state.waiting > 0 and (mark or token and fits(state, first))
+    and allows(state, done) do
+    if mark then
+      oversight().endWait(state, first)
+    else
+      handOff(state, first, token, toucher)
+    end
+    first, token, done = not state.exclusive and queue.head(state), nextToken(), done + 1
   end
 end
 local function confirmHolder(state, entry)
@@ -1008,7 +1083,7 @@ local function acquire(state, request, notAfter, seen, mayWait)
   local owner = request.owner
   if state.buried > now and ending().tombstone(state, owner) then return 'E' end
   if not learn(seen) then return 'Us' end
-  local mine = holders.of(state, owner)
+  local mine = holderOf(state, owner)
   if mine then
     confirmHolder(state, entries.complete(mine))
     return string.format('g%.0f %.0f %.0f', mine.token, mine.span, mine.expiry - now)
@@ -1020,9 +1095,12 @@ local function acquire(state, request, notAfter, seen, mayWait)
   if queue.waiter(state, owner) then return 'Q-' .. blockage(state) end
   local token = nextToken()
   if not token then return 'Ul' end
-  if fits(state, request) and not queue.head(state) then
-    grant(state, request, token, now + request.ttl, true)
-    return string.format('G%.0f', token)
+  if fits(state, request) then
+    local head, isUnknown = queue.head(state)
+    if not head and not isUnknown then
+      grant(state, request, token, now + request.ttl, true)
+      return string.format('G%.0f', token)
+    end
   end
   if not mayWait then return 'B' .. blockage(state) end
   if LONGEST - request.claim < 0 or LONGEST - 4 * request.touch < 0 then return 'Ut' end
@@ -1031,7 +1109,7 @@ local function acquire(state, request, notAfter, seen, mayWait)
   return 'Q' .. ahead .. blockage(state)
 end
 local function renew(state, owner, ttl)
-  local entry = holders.of(state, owner)
+  local entry = holderOf(state, owner)
   if not entry then return ending().gone(state, owner) end
   entries.complete(entry)
   if ttl then
@@ -1047,7 +1125,7 @@ end
 local function release(state, owner, tombstoneUs, keepUs, keepMeta)
   tombstoneUs = math.min(tombstoneUs, now + LONGEST)
   if tombstoneUs > now then ending().bury(state, owner, tombstoneUs) end
-  local held = holders.of(state, owner)
+  local held = holderOf(state, owner)
   local queued = not held and queue.waiter(state, owner)
   if queued then queue.drop(state, queued) end
   if held then
@@ -1058,9 +1136,10 @@ local function release(state, owner, tombstoneUs, keepUs, keepMeta)
     end
   end
   if held or queued then serve(state) end
-  local next = holders.next(state)
-  local claim = next and not next.confirmed and string.format('%.0f', next.expiry - now) or ''
-  return (held and 'R' or 'r') .. claim
+  local next, reply = holders.next(state), hasMore(state) and 's' or 'r'
+  if held then reply = string.upper(reply) end
+  if not next or next.confirmed then return reply end
+  return reply .. string.format('%.0f', math.max(0, next.expiry - now))
 end
 local function apply(state, name, operation, command)
   if moving() then return '!TRYAGAIN ' .. moving(), state end
@@ -1081,6 +1160,7 @@ local function apply(state, name, operation, command)
     owner, client = request.owner, request.client
   end
   state = state or hash.load(name, owner, client)
+  state.isBehind = false
   expire(state)
   if client ~= '' then queue.setAlive(state, client, SILENT_PERIODS) end
   serve(state, operation == 't' and client)

@@ -16,8 +16,11 @@ return function(name, failure)
     return (string.match(said, '%u%u%u+ .*') or said) .. ' (user_script)'
   end
   if not isWrong(try('HGET', key, 'k')) then
-    local isHolders = isWrong(try('ZRANGE', register .. 'e:' .. name, 0, 0))
-    key = register .. (isHolders and 'e:' or 'g:') .. name
+    local letter = 'g:'
+    for _, other in ipairs({ 'e:', 'u:' }) do
+      if isWrong(try('ZRANGE', register .. other .. name, 0, 0)) then letter = other end
+    end
+    key = register .. letter .. name
   end
   return 'FOREIGN ' .. key
 end

@@ -1,6 +1,6 @@
 -- The rules of commands that are rare, and what they look at: all holders, all waiters.
 --
--- in:       now entries queue shared holders ending emit blockage serve
+-- in:       now entries queue shared holders SLICE ending emit blockage hasMore serve
 -- returns:  the functions
 local part = {}
 
@@ -26,24 +26,41 @@ local function emitNews(state, client, kind, owner, token, detail)
   emit(client, kind .. cjson.encode({ state.name, owner, text(token), detail }))
 end
 
--- What a mark says, every waiter may know: the work is done, there is nothing to wait for.
-function part.endWaiters(state)
-  for _, entry in ipairs(eachWaiter(state)) do
-    queue.drop(state, entry)
-    emitNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
+-- The work is done, and there is nothing to wait for.
+function part.endWait(state, entry)
+  queue.drop(state, entry)
+  emitNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
+end
+
+-- The first of a client's grants that are not confirmed: one more than fit into a reply.
+local function claims(state, client)
+  local exclusive = state.exclusive
+  if not exclusive then
+    return state.count > 0 and shared().claims(state, client, SLICE + 1) or {}
   end
+  if exclusive.confirmed or entries.complete(exclusive).client ~= client then return {} end
+  return { exclusive }
 end
 
 function part.touch(state, client)
-  local parts, waiting = {}, queue.client(state, client)
-  for _, entry in ipairs(eachHolder(state)) do
-    if entry.client == client and not entry.confirmed then
+  local parts, waiting, found = {}, queue.client(state, client), claims(state, client)
+  for place = 1, math.min(#found, SLICE) do
+    local entry = found[place]
+    if entry.expiry > now then
       local grant = { entry.owner, text(entry.token), text(entry.span), text(entry.granted) }
       parts[#parts + 1] = ' ' .. table.concat(grant, ' ') .. ' ' .. text(entry.expiry)
     end
   end
+  local letter = (#found > #parts or hasMore(state)) and 't' or 'T'
   local counts = (waiting and waiting.waiting or 0) .. ' ' .. #parts
-  return 'T' .. counts .. table.concat(parts) .. blockage(state)
+  return letter .. counts .. table.concat(parts) .. blockage(state)
+end
+
+local function holderWith(state, token)
+  local exclusive = state.exclusive and entries.complete(state.exclusive)
+  if not exclusive then return state.count > 0 and shared().with(state, token) end
+  local isIn = token >= exclusive.token and token < exclusive.token + exclusive.span
+  return isIn and exclusive
 end
 
 function part.revoke(state, token, reason)
@@ -51,21 +68,20 @@ function part.revoke(state, token, reason)
     ending().dropMark(state)
     return 'V1'
   end
-  for _, entry in ipairs(eachHolder(state)) do
-    if token >= entry.token and token < entry.token + entry.span then
-      holders.drop(state, entry)
-      ending().bury(state, entry.owner, entry.expiry, reason)
-      emitNews(state, entry.client, 'v', entry.owner, entry.token, reason)
-      serve(state)
-      return 'V1'
-    end
-  end
-  return 'V0'
+  local entry = holderWith(state, token)
+  if not entry or entry.expiry <= now then return 'V0' end
+  holders.drop(state, entry)
+  ending().bury(state, entry.owner, entry.expiry, reason)
+  emitNews(state, entry.client, 'v', entry.owner, entry.token, reason)
+  serve(state)
+  return 'V1'
 end
 
 function part.inspect(state)
   local mark, held, waiting = state.mark, {}, {}
-  for place, entry in ipairs(eachHolder(state)) do held[place] = entries.text(entry) end
+  for _, entry in ipairs(eachHolder(state)) do
+    if entry.expiry > now then held[#held + 1] = entries.text(entry) end
+  end
   for place, entry in ipairs(eachWaiter(state)) do waiting[place] = entry.since .. entry.request end
   local left = mark and text(mark.token) .. ' ' .. text(mark.untilUs - now) .. ' ' .. mark.meta
   return { left or '', held, waiting }

@@ -9,9 +9,15 @@
 -- in:       call sub find now nowText write NO_LIMIT entries hash
 -- out:      queue
 -- commands: HGETALL HMGET ZADD ZRANGE ZRANGEBYSCORE ZREM
--- So many places are looked at one by one; where the gap is longer, all fields are.
-local FAR = 10000
+-- No queue has so many places: then its sums are not ours, and all fields are looked at.
+local FAR = 1000000000
 local queue = {}
+
+-- So many places without a waiter to serve are passed in one call, and so many silent clients
+-- looked at: what is left is for the next call. Until then the head of the queue is not known:
+-- nothing is served, and nothing passes it.
+local MOST_PASSED = 256
+local MOST_SILENT = 64
 
 local function digits(place) return string.format('%016.0f', place) end
 
@@ -81,10 +87,14 @@ function queue.waiter(state, owner)
   return entry and entry.owner == owner and queue.isValid(state, entry) and entry or nil
 end
 
--- The first waiter whose client is not suspect.
+-- The first waiter whose client is not suspect; and whether the search for it was not finished.
 function queue.head(state)
   local place, entry, far = state.at, nil, nil
   while state.entries > 0 and place <= state.order do
+    if state.skips == MOST_PASSED then
+      state.isBehind = true
+      break
+    end
     entry = queue.entry(state, place)
     if entry then
       local client = queue.client(state, entry.client)
@@ -97,21 +107,21 @@ function queue.head(state)
       end
       entry = nil
     end
-    place = place + 1
-    if place - state.at > FAR then
+    place, state.skips = place + 1, state.skips + 1
+    if state.order - place > FAR then
       far = far or queue.placesFrom(state, place)
       while far[1] and far[1] < place do table.remove(far, 1) end
       place = far[1] or state.order + 1
     end
     -- The longer nothing is found, the more places are read at once.
     if state.fields['w' .. digits(place)] == nil and state.hasHash then
-      queue.readAhead(state, place, math.min(place - state.at, 500))
+      queue.readAhead(state, place, math.min(place - state.at, MOST_PASSED))
     end
   end
   if place ~= state.at then
     state.at, state.isChanged = place, true
   end
-  return entry
+  return entry, not entry and state.entries > 0 and place <= state.order
 end
 
 function queue.readAhead(state, place, many)
@@ -187,10 +197,12 @@ function queue.lookBack(state, client)
   client.passed = 0
 end
 
--- Drops the clients that were silent for too long. Their waiters go when somebody looks at them.
+-- Drops the clients that were silent for too long, once in a call. Their waiters go when somebody
+-- looks at them.
 function queue.dropSilent(state)
   local key = hash.companion(state, 'g')
-  for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', nowText)) do
+  state.isSwept = true
+  for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', nowText, 'LIMIT', 0, MOST_SILENT)) do
     local client = queue.client(state, id)
     if client and client.gone > now then
       write('ZADD', key, string.format('%.0f', client.gone), id)

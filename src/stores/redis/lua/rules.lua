@@ -3,12 +3,28 @@
 --
 -- in:       call sub now flags raise learn nextToken spanOf LONGEST refusal moving entries hash
 --           queue shared holders
--- out:      oversight ending emit blockage serve
+-- out:      SLICE oversight ending emit blockage hasMore serve
 -- commands: PUBLISH
 -- returns:  the function that applies a command to a name and gives the reply and the state, and
 --           the one that saves the state
 local SILENT_PERIODS = 3
-local endingPart, oversightPart, serve
+-- How much work that piled up one call does, beside one step for each command: rules/upkeep.ts.
+local SLICE = 64
+local spare, endingPart, oversightPart, serve = SLICE, nil, nil, nil
+
+-- Whether a loop that has done so many steps may do another.
+local function allows(state, done)
+  if done == 0 then return true end
+  if spare == 0 then
+    state.isBehind = true
+    return false
+  end
+  spare = spare - 1
+  return true
+end
+
+-- Whether work was left that somebody waits for.
+local function hasMore(state) return state.isBehind and state.waiting > 0 end
 
 local function ending()
   if not endingPart then
@@ -45,16 +61,28 @@ local function fits(state, request)
   return request.mode == 's' and shared().fits(state, request)
 end
 
+local function lapse(state, entry)
+  holders.drop(state, entry)
+  -- Nobody confirmed the grant: the client is dead or hung, and so are its other waiters.
+  if not entry.confirmed then queue.setSuspect(state, entries.complete(entry).client) end
+end
+
 local function expire(state)
-  local next = holders.next(state)
-  while next and next.expiry <= now do
-    holders.drop(state, next)
-    -- Nobody confirmed the grant: the client is dead or hung, and so are its other waiters.
-    if not next.confirmed then queue.setSuspect(state, entries.complete(next).client) end
-    next = holders.next(state)
+  local next, done = holders.next(state), 0
+  while next and next.expiry <= now and allows(state, done) do
+    lapse(state, next)
+    next, done = holders.next(state), done + 1
   end
   if state.mark and state.mark.untilUs <= now then ending().dropMark(state) end
-  if state.bound <= now then queue.dropSilent(state) end
+  if state.bound <= now and not state.isSwept then queue.dropSilent(state) end
+end
+
+-- One that has expired goes at once, however many are still to be dropped before it.
+local function holderOf(state, owner)
+  local entry = holders.of(state, owner)
+  if not entry or entry.expiry > now then return entry end
+  lapse(state, entry)
+  return nil
 end
 
 local function grant(state, entry, token, expiry, isConfirmed)
@@ -78,14 +106,19 @@ local function handOff(state, entry, token, toucher)
 end
 
 -- Serves the queue from its head for as long as the head fits: nobody overtakes, nobody starves.
+-- With a mark, every waiter is told instead that the work is done.
 function serve(state, toucher)
   if state.waiting == 0 or state.exclusive then return end
-  if state.mark then return oversight().endWaiters(state) end
-  local first, token = queue.head(state), nextToken()
+  local mark, first, token, done = state.mark, queue.head(state), nextToken(), 0
   -- Where the count is wrong, a client could not be passed over, and its waiter be met for ever.
-  while first and token and state.waiting > 0 and fits(state, first) do
-    handOff(state, first, token, toucher)
-    first, token = not state.exclusive and queue.head(state), nextToken()
+  while first and state.waiting > 0 and (mark or token and fits(state, first))
+    and allows(state, done) do
+    if mark then
+      oversight().endWait(state, first)
+    else
+      handOff(state, first, token, toucher)
+    end
+    first, token, done = not state.exclusive and queue.head(state), nextToken(), done + 1
   end
 end
 
@@ -102,7 +135,7 @@ local function acquire(state, request, notAfter, seen, mayWait)
   local owner = request.owner
   if state.buried > now and ending().tombstone(state, owner) then return 'E' end
   if not learn(seen) then return 'Us' end
-  local mine = holders.of(state, owner)
+  local mine = holderOf(state, owner)
   if mine then
     confirmHolder(state, entries.complete(mine))
     return string.format('g%.0f %.0f %.0f', mine.token, mine.span, mine.expiry - now)
@@ -114,9 +147,12 @@ local function acquire(state, request, notAfter, seen, mayWait)
   if queue.waiter(state, owner) then return 'Q-' .. blockage(state) end
   local token = nextToken()
   if not token then return 'Ul' end
-  if fits(state, request) and not queue.head(state) then
-    grant(state, request, token, now + request.ttl, true)
-    return string.format('G%.0f', token)
+  if fits(state, request) then
+    local head, isUnknown = queue.head(state)
+    if not head and not isUnknown then
+      grant(state, request, token, now + request.ttl, true)
+      return string.format('G%.0f', token)
+    end
   end
   if not mayWait then return 'B' .. blockage(state) end
   if LONGEST - request.claim < 0 or LONGEST - 4 * request.touch < 0 then return 'Ut' end
@@ -127,7 +163,7 @@ end
 
 -- A renewal says for how long, a confirm leaves that to the request.
 local function renew(state, owner, ttl)
-  local entry = holders.of(state, owner)
+  local entry = holderOf(state, owner)
   if not entry then return ending().gone(state, owner) end
   entries.complete(entry)
   if ttl then
@@ -144,7 +180,7 @@ end
 local function release(state, owner, tombstoneUs, keepUs, keepMeta)
   tombstoneUs = math.min(tombstoneUs, now + LONGEST)
   if tombstoneUs > now then ending().bury(state, owner, tombstoneUs) end
-  local held = holders.of(state, owner)
+  local held = holderOf(state, owner)
   local queued = not held and queue.waiter(state, owner)
   if queued then queue.drop(state, queued) end
   if held then
@@ -155,9 +191,10 @@ local function release(state, owner, tombstoneUs, keepUs, keepMeta)
     end
   end
   if held or queued then serve(state) end
-  local next = holders.next(state)
-  local claim = next and not next.confirmed and string.format('%.0f', next.expiry - now) or ''
-  return (held and 'R' or 'r') .. claim
+  local next, reply = holders.next(state), hasMore(state) and 's' or 'r'
+  if held then reply = string.upper(reply) end
+  if not next or next.confirmed then return reply end
+  return reply .. string.format('%.0f', math.max(0, next.expiry - now))
 end
 
 local function apply(state, name, operation, command)
@@ -179,6 +216,7 @@ local function apply(state, name, operation, command)
     owner, client = request.owner, request.client
   end
   state = state or hash.load(name, owner, client)
+  state.isBehind = false
   expire(state)
   if client ~= '' then queue.setAlive(state, client, SILENT_PERIODS) end
   serve(state, operation == 't' and client)

@@ -1,11 +1,18 @@
--- Shared holders: a field for each, their sums, and a sorted set by expiry.
+-- Shared holders: a field for each, their sums, and two sorted sets, so that none of them is looked
+-- for among all. `e` has each holder twice: by its expiry, and with a score below 0 by its token.
+-- `u` has those that are not confirmed, by client.
 --
 -- in:       call sub find write isOurs entries hash refuse
 -- commands: ZADD ZRANGE ZREM
 -- returns:  the functions
 local part = {}
+local BELOW_ZERO = 9007199254740992
 
-local function member(entry) return string.format('%016.0f', entry.token) .. entry.owner end
+local function digits(token) return string.format('%016.0f', token) end
+
+local function tokenScore(token) return string.format('%.0f', token - BELOW_ZERO) end
+
+local function claimOf(entry) return entry.client .. ' ' .. digits(entry.token) .. entry.owner end
 
 -- What they weigh, how many are not confirmed, and how many have each limit.
 function part.sums(state)
@@ -37,10 +44,10 @@ local function count(state, entry, one)
   saveSums(state)
 end
 
-local function store(state, entry)
-  local expiry = string.format('%.0f', entry.expiry)
+local function store(state, entry, ...)
+  local expiry, key = string.format('%.0f', entry.expiry), hash.companion(state, 'e')
   hash.set(state, 'h' .. entry.owner, entries.text(entry))
-  write('ZADD', hash.companion(state, 'e'), expiry, member(entry))
+  write('ZADD', key, expiry, digits(entry.token) .. entry.owner, ...)
   state.isShared = true
 end
 
@@ -52,48 +59,72 @@ function part.of(state, owner)
   return entries.complete(entry)
 end
 
--- The holder of a member. A member without one was left by a command that failed: it goes.
-local function holderOf(state, found)
-  if #found < 17 or find(sub(found, 1, 16), '%D') then refuse(hash.companion(state, 'e')) end
-  local entry = part.of(state, sub(found, 17))
-  if not entry then call('ZREM', hash.companion(state, 'e'), found) end
+-- The holder of a member, whose owner starts there. A member without one was left by a command that
+-- failed: it goes.
+local function holderOf(state, letter, member, start)
+  local entry = part.of(state, sub(member, start))
+  if not entry then call('ZREM', hash.companion(state, letter), member) end
   return entry
 end
 
 -- In the order of their tokens.
 function part.each(state)
-  local members, found = call('ZRANGE', hash.companion(state, 'e'), 0, -1), {}
-  table.sort(members)
-  for _, member in ipairs(members) do found[#found + 1] = holderOf(state, member) end
+  local found, members = {}, call('ZRANGE', hash.companion(state, 'e'), '-inf', '(0', 'BYSCORE')
+  for _, member in ipairs(members) do found[#found + 1] = holderOf(state, 'e', member, 2) end
+  return found
+end
+
+-- The one whose span has this token. Spans do not overlap: it is the last that begins before it.
+function part.with(state, token)
+  local key, score = hash.companion(state, 'e'), tokenScore(token)
+  local found = call('ZRANGE', key, score, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+  local entry = found and holderOf(state, 'e', found, 2)
+  return entry and token < entry.token + entry.span and entry or nil
+end
+
+-- The first of a client's holders that are not confirmed.
+function part.claims(state, client, most)
+  if part.sums(state).claims == 0 then return {} end
+  local key, from, to = hash.companion(state, 'u'), '[' .. client .. ' ', '(' .. client .. '!'
+  local found, claims = {}, call('ZRANGE', key, from, to, 'BYLEX', 'LIMIT', 0, most)
+  for _, claim in ipairs(claims) do
+    local entry = holderOf(state, 'u', claim, #client + 18)
+    if entry and not entry.confirmed then found[#found + 1] = entry end
+  end
   return found
 end
 
 -- Ties go to the older grant: members of one score are ordered by their token.
 function part.next(state)
-  local found, entry
+  local key, found, entry = hash.companion(state, 'e'), nil, nil
   repeat
-    found = call('ZRANGE', hash.companion(state, 'e'), 0, 0)[1]
-    entry = found and holderOf(state, found)
+    found = call('ZRANGE', key, 0, '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
+    if found and (#found < 17 or find(sub(found, 1, 16), '%D')) then refuse(key) end
+    entry = found and holderOf(state, 'e', found, 17)
   until entry or not found
   return entry
 end
 
 function part.put(state, entry)
   count(state, entry, 1)
-  store(state, entry)
+  store(state, entry, tokenScore(entry.token), 't' .. entry.owner)
+  if not entry.confirmed then write('ZADD', hash.companion(state, 'u'), 0, claimOf(entry)) end
 end
 
 function part.update(state, entry, confirms)
   if confirms then
     part.sums(state).claims = math.max(0, part.sums(state).claims - 1)
     saveSums(state)
+    call('ZREM', hash.companion(state, 'u'), claimOf(entry))
   end
   store(state, entry)
 end
 
 function part.drop(state, entry)
   hash.set(state, 'h' .. entry.owner, false)
-  call('ZREM', hash.companion(state, 'e'), member(entry))
+  local member = digits(entry.token) .. entry.owner
+  call('ZREM', hash.companion(state, 'e'), member, 't' .. entry.owner)
+  if not entry.confirmed then call('ZREM', hash.companion(state, 'u'), claimOf(entry)) end
   count(state, entry, -1)
 end
 

@@ -5,12 +5,12 @@
 -- time before which no client has been silent for too long, the time until which the hash is kept,
 -- how many wait, the last place, the place to look at next, how many places are taken, and the end
 -- of the last tombstone. Beside it, while needed:
--- e  shared holders by expiry (token and owner)   g  waiting clients by the end of patience
--- t<owner>  a tombstone.
+-- e  shared holders by expiry and by token   u  those not confirmed, by client (shared.lua)
+-- g  waiting clients by the end of patience   t<owner>  a tombstone.
 --
 -- in:       call sub find now register texts put write isOurs NO_LIMIT entries refuse
 -- out:      hash
--- commands: DEL EXISTS HDEL HGET HMGET HSET PEXPIREAT
+-- commands: EXISTS HDEL HGET HMGET HSET PEXPIREAT UNLINK
 -- Even, and well below what one call may take.
 local CHUNK = 2000
 local hash = {}
@@ -29,7 +29,7 @@ function hash.get(state, field)
 end
 
 function hash.set(state, field, value)
-  state.fields[field], state.dirty[#state.dirty + 1] = value, field
+  state.fields[field], state.dirty[field] = value, true
 end
 
 -- The hash matters until then.
@@ -43,12 +43,13 @@ function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
 
 -- Before a name gets a hash: what stands in its keys already goes, if it is ours.
 local function clear(state)
-  local byExpiry, byPatience = hash.companion(state, 'e'), hash.companion(state, 'g')
-  if call('EXISTS', state.key, byExpiry, byPatience) == 0 then return end
+  local byExpiry, claims = hash.companion(state, 'e'), hash.companion(state, 'u')
+  local byPatience = hash.companion(state, 'g')
+  if call('EXISTS', state.key, byExpiry, claims, byPatience) == 0 then return end
   local remove = (function()
     include('leftover')
   end)()
-  remove(state.key, byExpiry, byPatience)
+  remove(state.key, byExpiry, claims, byPatience)
 end
 
 -- The owner and the client that the command is about are read along, and the waiter that was next.
@@ -57,7 +58,7 @@ function hash.load(name, owner, client)
   local state = {
     name = name, key = register .. ':' .. name, hasHash = false, fields = {}, dirty = {},
     clients = {}, count = 0, waiting = 0, entries = 0, order = 0, at = 1, bound = NO_LIMIT,
-    buried = 0, untilUs = 0, needed = 0,
+    buried = 0, untilUs = 0, needed = 0, skips = 0,
   }
   if not text or sub(text, 1, 1) ~= '=' then
     if text and not isOurs(text) then refuse('field ' .. name .. ' of ' .. register) end
@@ -102,7 +103,7 @@ end
 
 function hash.saveFields(state)
   local writes, drops, last, drop = {}, {}, 0, 0
-  for _, field in ipairs(state.dirty) do
+  for field in pairs(state.dirty) do
     local value = state.fields[field]
     if value then
       writes[last + 1], writes[last + 2] = field, value
@@ -133,7 +134,9 @@ function hash.save(state)
   if isLean or not isUsed then
     -- What belongs to a hash may be there before it.
     if state.hasHash or state.isShared or state.isWatched then
-      call('DEL', state.key, hash.companion(state, 'e'), hash.companion(state, 'g'))
+      -- What waited there may be many fields still: they are freed in the background.
+      local e, u = hash.companion(state, 'e'), hash.companion(state, 'u')
+      call('UNLINK', state.key, e, u, hash.companion(state, 'g'))
     end
     if isLean and holder.isNew then put(state.name, entries.text(holder)) end
     if not isUsed and texts[state.name] then put(state.name, false) end
@@ -152,7 +155,7 @@ function hash.save(state)
       hash.set(state, 'c' .. id, times .. counts .. (client.suspect and 's' or 'a'))
     end
   end
-  if state.hasHash and not state.isChanged and not state.dirty[1] then return end
+  if state.hasHash and not state.isChanged and not next(state.dirty) then return end
   local untilUs, isMore = state.untilUs, state.count > 0 or state.mark
   if not (holder or isMore or state.waiting > 0) then
     -- With nothing left but tombstones, it goes with the last of them.
@@ -171,6 +174,7 @@ function hash.save(state)
   if isMoved then call('PEXPIREAT', state.key, hash.endMs(untilUs)) end
   if state.isShared or isMoved and state.count > 0 then
     call('PEXPIREAT', hash.companion(state, 'e'), hash.endMs(untilUs))
+    call('PEXPIREAT', hash.companion(state, 'u'), hash.endMs(untilUs))
   end
   if state.isWatched or isMoved and state.bound < NO_LIMIT then
     call('PEXPIREAT', hash.companion(state, 'g'), hash.endMs(untilUs))
