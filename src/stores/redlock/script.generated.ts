@@ -42,6 +42,7 @@ local max = math.max
 local DAY, YEAR = 86400000000, 31536000000000
 local STRIDE = 10000000
 local SILENCE = 1000
+local MOST_DROPPED = 64
 local UNKNOWN = '----------------'
 local SLACK = 60000000
 local time = call('TIME')
@@ -163,7 +164,7 @@ local function pick(kind, rest, reserveMs)
     say('e', isSilent and channel .. '/' or last)
     call('ZREM', waiters, last)
   end
-  while true do
+  for _ = 1, MOST_DROPPED do
     local line = call('ZRANGE', waiters, 0, 1)
     local waiter, second = line[1], line[2]
     if not waiter then return '' end
@@ -173,6 +174,7 @@ local function pick(kind, rest, reserveMs)
     end
     call('ZREM', waiters, waiter)
   end
+  return ' W'
 end
 local function inTheWay(stored, text, rank)
   return { 'H', whole(stored), call('PTTL', lock), holder, text or '', rank }
@@ -314,7 +316,7 @@ if verb == 'release' then
     local record = { value, whole(token), '01', whole(nowMs), '-', meta }
     text = ' D ' .. table.concat(record, ' ')
     if waiters then
-      for _, other in ipairs(call('ZRANGE', waiters, 0, -1)) do say('w', other) end
+      for _, other in ipairs(call('ZRANGE', waiters, 0, 255)) do say('w', other) end
       call('DEL', waiters)
     end
   elseif isHeld then

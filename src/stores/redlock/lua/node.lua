@@ -26,6 +26,9 @@ local DAY, YEAR = 86400000000, 31536000000000
 local STRIDE = 10000000
 -- Who was woken and did not come for so many ms is stopped, or gone.
 local SILENCE = 1000
+-- So many waiters that cannot be reached are dropped in one call: the next release, or the waiters
+-- themselves, who also look by their own clocks, go on.
+local MOST_DROPPED = 64
 -- In the place of a floor that is yet to be learned.
 local UNKNOWN = '----------------'
 -- A ballot outlives the time from which its absence says as much.
@@ -186,7 +189,7 @@ local function pick(kind, rest, reserveMs)
     say('e', isSilent and channel .. '/' or last)
     call('ZREM', waiters, last)
   end
-  while true do
+  for _ = 1, MOST_DROPPED do
     local line = call('ZRANGE', waiters, 0, 1)
     local waiter, second = line[1], line[2]
     if not waiter then return '' end
@@ -197,4 +200,5 @@ local function pick(kind, rest, reserveMs)
     end
     call('ZREM', waiters, waiter)
   end
+  return ' W'
 end

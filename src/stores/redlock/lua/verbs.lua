@@ -175,7 +175,8 @@ if verb == 'release' then
     local record = { value, whole(token), '01', whole(nowMs), '-', meta }
     text = ' D ' .. table.concat(record, ' ')
     if waiters then
-      for _, other in ipairs(call('ZRANGE', waiters, 0, -1)) do say('w', other) end
+      -- Those further back see the mark when they look by their own clocks.
+      for _, other in ipairs(call('ZRANGE', waiters, 0, 255)) do say('w', other) end
       call('DEL', waiters)
     end
   elseif isHeld then
