@@ -7,8 +7,9 @@ import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
 const KEY = "l:crowd";
-/** So many commands of each kind in a round. */
+/** So many commands of each kind one after the other, and so many times in a round. */
 const TURNS = 10;
+const CYCLES = 20;
 const KINDS = ["acquire", "touch", "release", "confirm", "renew", "revoke"] as const;
 const BOUNDED = ["touch", "renew", "release"] as const;
 const MOST_RATIO = 2;
@@ -52,16 +53,16 @@ class Crowd implements Contestant {
   readonly #ledger: LedgerScript;
   readonly #limit: number;
   #asked = 0;
-  /** Who is granted next, in the order of asking. */
+  /** How many were granted, in the order of asking. */
   #served = 0;
-  /** Who holds longest. */
-  #left = 0;
+  /** The owners that hold, the oldest first. */
+  readonly #holders: string[] = [];
 
   static async gather(port: number, count: number): Promise<Crowd> {
     const one = new Crowd(port, count);
     await one.#listener.psubscribe(`${one.#ledger.channels}*`);
     await one.#ledger.crowd(2 * count, () => one.#request());
-    one.#served = count;
+    for (let number = 0; number < count; number += 1) one.#serve();
     return one;
   }
 
@@ -76,23 +77,8 @@ class Crowd implements Contestant {
 
   async round(): Promise<Sample> {
     const more: Record<string, number> = {};
-    const took = async (kind: (typeof KINDS)[number], command: () => Command): Promise<void> => {
-      more[kind] = await this.#serverUs(command);
-    };
-    await took("acquire", () => this.#request());
-    await took("touch", () => ({ type: "touch", key: KEY, client: `waiter-${this.#asked - 1}` }));
-    await took("release", () => this.#release());
-    const first = this.#served - TURNS;
-    let confirmed = first;
-    await took("confirm", () => this.#confirm(confirmed++));
-    let renewed = first;
-    await took("renew", () => this.#renew(renewed++));
-    const tokens = await this.#oldestTokens();
-    await took("revoke", () => this.#revoke(tokens.shift() ?? 0));
-    for (let number = this.#served - TURNS; number < this.#served; number += 1) {
-      await this.#ledger.do(this.#confirm(number));
-    }
-    await this.#serverUs(() => this.#request());
+    for (let cycle = 0; cycle < CYCLES; cycle += 1) await this.#cycle(more);
+    for (const kind of KINDS) more[kind] = (more[kind] ?? 0) / CYCLES;
     const sum = Object.values(more).reduce((all, us) => all + us, 0);
     return { value: sum / KINDS.length, more };
   }
@@ -102,49 +88,61 @@ class Crowd implements Contestant {
     this.#listener.disconnect();
   }
 
-  /** The time of the script, for each of so many commands that come one by one. */
-  async #serverUs(command: () => Command): Promise<number> {
-    const before = await scriptUs();
-    for (let turn = 0; turn < TURNS; turn += 1) await this.#ledger.do(command());
-    return ((await scriptUs()) - before) / TURNS;
+  /** As many are granted as leave, and as many come to wait as are granted. */
+  async #cycle(sums: Record<string, number>): Promise<void> {
+    const tokens: number[] = [];
+    const took = async (kind: (typeof KINDS)[number], command: () => Command): Promise<void> => {
+      const before = await scriptUs();
+      for (let turn = 0; turn < TURNS; turn += 1) {
+        const reply = await this.#ledger.do(command());
+        if (kind === "renew" && reply.type === "renewed") tokens.push(reply.token);
+      }
+      sums[kind] = (sums[kind] ?? 0) + ((await scriptUs()) - before) / TURNS;
+    };
+    await took("acquire", () => this.#request());
+    await took("touch", () => ({ type: "touch", key: KEY, client: `waiter-${this.#asked - 1}` }));
+    await took("release", () => this.#release());
+    const granted = this.#holders.slice(-TURNS);
+    const [toConfirm, toRenew] = [[...granted], [...granted]];
+    await took("confirm", () => confirmOf(toConfirm.shift() ?? ""));
+    await took("renew", () => renewOf(toRenew.shift() ?? ""));
+    this.#holders.splice(-TURNS);
+    await took("revoke", () => this.#revoke(tokens.shift() ?? 0));
+    for (const owner of this.#holders.slice(-TURNS)) await this.#ledger.do(confirmOf(owner));
+    for (let turn = 0; turn < TURNS; turn += 1) await this.#ledger.do(this.#request());
   }
 
   #request(): Acquire {
-    const owner = `waiter-${this.#asked++}`;
-    return requestOf(KEY, owner, { limit: this.#limit });
+    return requestOf(KEY, `waiter-${this.#asked++}`, { limit: this.#limit });
   }
 
   #release(): Command {
-    this.#served += 1;
-    return { type: "release", key: KEY, owner: this.#leaving(), tombstoneUs: 0, keep: null };
+    const owner = this.#holders.shift() ?? "";
+    this.#serve();
+    return { type: "release", key: KEY, owner, tombstoneUs: 0, keep: null };
   }
 
   #revoke(token: number): Command {
-    this.#served += 1;
-    this.#leaving();
+    this.#serve();
     return { type: "revoke", key: KEY, token, reason: "crowded" };
   }
 
-  #leaving(): string {
-    return `waiter-${this.#left++}`;
-  }
-
-  #confirm(number: number): Command {
-    return { type: "confirm", key: KEY, owner: `waiter-${number}` };
-  }
-
-  #renew(number: number): Command {
-    const times = { ttlUs: 700_000_000, notAfterUs: 9e15, seenToken: 0 };
-    return { type: "renew", key: KEY, owner: `waiter-${number}`, ...times };
-  }
-
-  async #oldestTokens(): Promise<number[]> {
-    const { holders } = await this.#ledger.do({ type: "inspect", key: KEY });
-    return holders.slice(0, TURNS).map(({ token }) => token);
+  /** The next in line holds from now on. */
+  #serve(): void {
+    this.#holders.push(`waiter-${this.#served++}`);
   }
 }
 
 async function scriptUs(): Promise<number> {
   const { cmdstat_evalsha: stats = "" } = await redis.server.info("commandstats");
   return Number(/usec=(\d+)/.exec(stats)?.[1] ?? 0);
+}
+
+function confirmOf(owner: string): Command {
+  return { type: "confirm", key: KEY, owner };
+}
+
+function renewOf(owner: string): Command {
+  const times = { ttlUs: 700_000_000, notAfterUs: 9e15, seenToken: 0 };
+  return { type: "renew", key: KEY, owner, ...times };
 }

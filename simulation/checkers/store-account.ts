@@ -29,9 +29,7 @@ export class StoreAccount {
    */
   grantOf({ name, token, owner, atMs }: EntryOf<"held">): GrantAccount | undefined {
     const grants = this.#grants.get(name)?.get(token);
-    const own = grants?.findLast(
-      ({ granted }) => granted.owner === owner && granted.atMs <= atMs,
-    );
+    const own = grants?.findLast(({ granted }) => granted.owner === owner && granted.atMs <= atMs);
     return own ?? this.#latest(name, token, atMs);
   }
 
