@@ -50,7 +50,8 @@ export interface Tombstone {
 
 /**
  * The state of one name, as narrow as the ledger needs it. Every call costs at most O(log n) in the
- * number of holders and waiters, but for `holders` and `waiters`, which list them, and `dropClient`.
+ * number of holders and waiters, but for `holders` and `waiters`, which list them, and
+ * `dropClient`.
  */
 export interface LedgerState {
   readonly key: string;

@@ -1,6 +1,6 @@
 /**
- * Upkeep: what every command of the ledger does before it acts. It drops what has expired and serves
- * the queue, in slices.
+ * Upkeep: what every command of the ledger does before it acts. It drops what has expired and
+ * serves the queue, in slices.
  *
  * Redis runs one script at a time for all its users, a process has one event loop, and a file has
  * one writer: a batch must not take as long as the work that piled up before it. So a command does

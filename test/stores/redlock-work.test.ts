@@ -24,7 +24,7 @@ async function published(): Promise<number> {
   return Number(/calls=(\d+)/.exec(stats.cmdstat_publish ?? "")?.[1] ?? 0);
 }
 
-test("a release that finds nobody drops some of them, and those who live get the lock", async () => {
+test("a release that finds nobody drops some, and those who live get the lock", async () => {
   const [{ locks: one }, { locks: two }] = [await trial.open(), await trial.open()];
   const lease = await one.mutex("left").acquire();
   const waiting = two.mutex("left").acquire();

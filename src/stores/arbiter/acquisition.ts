@@ -192,7 +192,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
     this.#settle(null)?.({ type: "busy", holder: null, mark: null });
   }
 
-  /** A holder that has expired is in the way only until the store has dropped it: soon, or never. */
+  /** A holder that has expired is in the way only until the store has dropped it. */
   get #hasTime(): boolean {
     return this.#around.port.clock.nowMs() - this.#startMs < this.#claim.storeTimeoutMs;
   }
