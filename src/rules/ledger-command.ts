@@ -39,6 +39,8 @@ export interface Confirm extends Addressed {
 export interface Renew extends Addressed {
   readonly type: "renew";
   readonly owner: string;
+  /** The client that is told of a revocation from now on: it resumed the lease of another. */
+  readonly heir?: string;
   readonly ttlUs: number;
   readonly notAfterUs: number;
   readonly seenToken: number;

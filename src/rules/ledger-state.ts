@@ -3,7 +3,8 @@ import type { Occupancy, Request } from "./fits.js";
 /** One grant. Mutable fields are written back with `updateHolder`. */
 export interface Holder extends Request {
   readonly owner: string;
-  readonly client: string;
+  /** Is told what becomes of it. */
+  client: string;
   readonly token: number;
   readonly span: number;
   readonly meta: string;

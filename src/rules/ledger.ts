@@ -163,6 +163,11 @@ function renew(state: LedgerState, command: Renew, at: Instant): Reply {
   holder.ttlUs = command.ttlUs;
   holder.expiryUs = Math.max(holder.expiryUs, at.us + command.ttlUs);
   state.updateHolder(holder);
+  // After the update: a holder that was not confirmed stands among those of its old client.
+  if (command.heir !== undefined) {
+    holder.client = command.heir;
+    state.updateHolder(holder);
+  }
   return renewed(state, holder, at);
 }
 

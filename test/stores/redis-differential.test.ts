@@ -108,6 +108,7 @@ class Drawer {
         ttlUs,
         notAfterUs: this.#limit(),
         seenToken: this.#seen(),
+        ...(this.below(4) === 0 && { heir: client }),
       };
     }
     if (roll < 80) return this.#release(key, owner);

@@ -1,20 +1,21 @@
 import assert from "node:assert/strict";
 import type { Behaviour } from "../behaviour.js";
 import { needTransfer } from "../needs.js";
-import { until } from "../patience.js";
+import { PROMPT_MS, until } from "../patience.js";
 
 export const transferRevoked: Behaviour = {
-  title: "who resumed a lease is told of its revocation, by the next renewal at the latest",
+  title: "who resumed a lease is told of its revocation at once",
   needs: needTransfer,
   async run(context) {
     const [a, b] = [await context.open(), await context.open()];
-    const { renewedMs } = context.ttl;
-    const lease = await a.mutex("m").acquire({ transferable: true, ttlMs: renewedMs });
+    // Long before the first renewal.
+    const ttlMs = 10 * PROMPT_MS;
+    const lease = await a.mutex("m").acquire({ transferable: true, ttlMs });
     const resumed = await b.resume(lease.detach());
     assert.ok(resumed);
     const { signal, token } = resumed;
     assert.equal(await a.revoke("m", { token, reason: "test" }), true);
-    await until("the loss is told", () => signal.aborted, renewedMs);
+    await until("the loss is told", () => signal.aborted, PROMPT_MS);
     assert.throws(() => resumed.assertHeld(), { code: "HF_LEASE_LOST" });
     assert.equal(await resumed.release(), false);
   },

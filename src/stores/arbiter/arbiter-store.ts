@@ -83,7 +83,7 @@ export class ArbiterStore implements Store {
     this.#limits = new Limits(arbiter.port);
     this.#channel = new Channel(arbiter, this.#limits);
     this.#client = arbiter.port.random.id();
-    this.#renewals = new Renewals(arbiter.port, this.#channel, this.#grants);
+    this.#renewals = new Renewals(arbiter.port, this.#channel, this.#grants, this.#client);
     this.#waiting = new Waiting({
       port: arbiter.port,
       touch: (key) => this.#channel.send({ type: "touch", key, client: this.#client }),
@@ -143,6 +143,7 @@ export class ArbiterStore implements Store {
   }
 
   resume(claim: Claim, token: bigint): Promise<Grant | null> {
+    this.#listen();
     return this.#renewals.resume(claim, token);
   }
 

@@ -13,8 +13,10 @@ export class Renewals {
   readonly #port: Port;
   readonly #channel: Channel;
   readonly #grants: Grants;
+  readonly #client: string;
 
-  constructor(port: Port, channel: Channel, grants: Grants) {
+  constructor(port: Port, channel: Channel, grants: Grants, client: string) {
+    this.#client = client;
     this.#port = port;
     this.#channel = channel;
     this.#grants = grants;
@@ -26,7 +28,12 @@ export class Renewals {
       return { type: "gone", reason: "expired", detail: "" };
     }
     try {
-      const answer = await this.#send(grant.key, grant.claim.owner, ttlMs, grant.deadlineMs);
+      const answer = await this.#send(
+        grant.key,
+        { owner: grant.claim.owner },
+        ttlMs,
+        grant.deadlineMs,
+      );
       return this.#onAnswer(grant, ttlMs, answer);
     } catch (error) {
       return { type: "unknown", error };
@@ -54,7 +61,8 @@ export class Renewals {
     // An answer later than this is of no use: the lease would be over, or nobody listens any more.
     const windowMs = Math.min(claim.ttlMs, claim.storeTimeoutMs);
     const untilMs = this.#port.clock.nowMs() + windowMs;
-    const { reply, sentMs } = await this.#send(key, claim.owner, claim.ttlMs, untilMs);
+    const resume = { owner: claim.owner, heir: this.#client };
+    const { reply, sentMs } = await this.#send(key, resume, claim.ttlMs, untilMs);
     if (reply.type !== "renewed" || BigInt(reply.token) !== token) return null;
     const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, claim.ttlMs);
     if (this.#port.clock.exactMs() >= deadlineMs) return null;
@@ -63,6 +71,8 @@ export class Renewals {
     const tombstoneUs = this.#channel.time(key).storeUs(sentMs + windowMs) + 1;
     const grant = new ArbiterGrant(claim, key, reply, deadlineMs, tombstoneUs);
     this.#grants.adopt(grant);
+    // A revocation right after the answer may have been told before the grant was known here.
+    void this.lookAfter(grant);
     return grant;
   }
 
@@ -76,18 +86,23 @@ export class Renewals {
       if (reply.type !== "gone") return;
       this.#grants.lose(grant, reply.reason, reply.detail);
       // A store that lost the grant may have lost its token: a renewal, in vain, carries it there.
-      if (reply.reason !== "revoked") await this.#send(key, claim.owner, 0, deadlineMs);
+      if (reply.reason !== "revoked") await this.#send(key, { owner: claim.owner }, 0, deadlineMs);
     } catch {
       // It was only a look: renewals ask again, too.
     }
   }
 
-  async #send(key: string, owner: string, ttlMs: number, untilMs: number): Promise<Answer<Renew>> {
+  async #send(
+    key: string,
+    who: Pick<Renew, "owner" | "heir">,
+    ttlMs: number,
+    untilMs: number,
+  ): Promise<Answer<Renew>> {
     await this.#channel.greet(key);
     return this.#channel.send({
       type: "renew",
       key,
-      owner,
+      ...who,
       ttlUs: Math.ceil(ttlMs * 1000),
       notAfterUs: this.#channel.time(key).storeUs(untilMs),
       seenToken: this.#grants.seenToken,

@@ -16,7 +16,8 @@ const LAST_BEFORE = `SELECT ${COLUMNS} FROM holder
   WHERE ${HERE} AND token <= ? ORDER BY token DESC LIMIT 1`;
 const NEXT = `SELECT ${COLUMNS} FROM holder WHERE ${HERE} ORDER BY expiry, token LIMIT 1`;
 const INSERT = "INSERT INTO holder VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
-const UPDATE = `UPDATE holder SET expiry = ?, confirmed = ?, body = ? WHERE ${HERE} AND token = ?`;
+const UPDATE = `UPDATE holder SET client = ?, expiry = ?, confirmed = ?, body = ?
+  WHERE ${HERE} AND token = ?`;
 const DELETE = `DELETE FROM holder WHERE ${HERE} AND token = ?`;
 const SAME_LIMIT = `SELECT 1 FROM holder
   WHERE ${HERE} AND json_extract(body, '$.limit') = ? LIMIT 1`;
@@ -69,8 +70,8 @@ export class HolderRows implements Holders {
   }
 
   update(holder: Holder): void {
-    const { token, expiryUs, confirmed } = holder;
-    const values = [expiryUs, Number(confirmed), bodyOf(holder), ...this.#here, token];
+    const { token, client, expiryUs, confirmed } = holder;
+    const values = [client, expiryUs, Number(confirmed), bodyOf(holder), ...this.#here, token];
     this.#database.run(UPDATE, values);
   }
 

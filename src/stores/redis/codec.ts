@@ -30,8 +30,9 @@ export function encode(command: Command, channelPrefix: string): string {
     case "confirm":
       return `c${command.owner} `;
     case "renew": {
-      const { owner, ttlUs, notAfterUs, seenToken } = command;
-      return `n${fromZero(notAfterUs)}${fromZero(seenToken)}${digits(ttlUs)}${owner} `;
+      const { owner, ttlUs, notAfterUs, seenToken, heir } = command;
+      const terms = `${fromZero(notAfterUs)}${fromZero(seenToken)}${digits(ttlUs)}${owner} `;
+      return heir === undefined ? `n${terms}` : `m${terms}${channelPrefix}${heir}`;
     }
     case "release": {
       const { owner, tombstoneUs, keep } = command;

@@ -379,6 +379,11 @@ function entries.read(entry, request)
   if not weight or #claim > 16 or #touch > 16 then return nil end
   return math.max(weight, limit, span) <= NO_LIMIT and entry or nil
 end
+function entries.inherit(entry, heir)
+  local _, stop = find(entry.request, '^%S+ %S+', 18)
+  local head = sub(entry.request, 1, 17) .. entry.owner .. ' '
+  entry.client, entry.request = heir, head .. heir .. sub(entry.request, stop + 1)
+end
 function entries.holder(text)
   local form = sub(text, 1, 1)
   local start, expiry = form == 'f' and 18 or form == '+' and 34 or 50, expiryOf(text)
@@ -1108,7 +1113,7 @@ local function acquire(state, request, notAfter, seen, mayWait)
   queue.add(state, request, now + SILENT_PERIODS * request.touch)
   return 'Q' .. ahead .. blockage(state)
 end
-local function renew(state, owner, ttl)
+local function renew(state, owner, ttl, heir)
   local entry = holderOf(state, owner)
   if not entry then return ending().gone(state, owner) end
   entries.complete(entry)
@@ -1118,6 +1123,10 @@ local function renew(state, owner, ttl)
     holders.update(state, entry, confirms)
   else
     confirmHolder(state, entry)
+  end
+  if heir then
+    entries.inherit(entry, heir)
+    holders.update(state, entry, false)
   end
   local waiting, remaining = state.waiting > 0 and 1 or 0, entry.expiry - now
   return string.format('N%.0f %d %.0f %.0f', remaining, waiting, entry.token, entry.span)
@@ -1143,11 +1152,13 @@ local function release(state, owner, tombstoneUs, keepUs, keepMeta)
 end
 local function apply(state, name, operation, command)
   if moving() then return '!TRYAGAIN ' .. moving(), state end
-  local request, owner, client, words = nil, '', '', nil
+  local request, owner, client, words, heir = nil, '', '', nil, nil
   if operation == 'c' or operation == 'r' then
     owner = sub(command, 2, -2)
   elseif operation == 'n' then
     owner = sub(command, 50, -2)
+  elseif operation == 'm' then
+    owner, heir = string.match(command, '^(%S+) (%S+)$', 50)
   elseif operation == 'd' then
     words = { string.match(command, '^d(%d+) (%d*) (%S+) (.*)$') }
     owner = words[3]
@@ -1185,7 +1196,7 @@ local function apply(state, name, operation, command)
   if sub(command, 34, 49) > LONGEST then return 'Ut', state end
   if now > notAfter then return 'L', state end
   learn(seen)
-  return renew(state, owner, tonumber(sub(command, 34, 49))), state
+  return renew(state, owner, tonumber(sub(command, 34, 49)), heir), state
 end
 return apply, hash.save
       end)()

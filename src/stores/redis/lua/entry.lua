@@ -27,6 +27,13 @@ function entries.read(entry, request)
   return math.max(weight, limit, span) <= NO_LIMIT and entry or nil
 end
 
+-- Another client is told of it from now on.
+function entries.inherit(entry, heir)
+  local _, stop = find(entry.request, '^%S+ %S+', 18)
+  local head = sub(entry.request, 1, 17) .. entry.owner .. ' '
+  entry.client, entry.request = heir, head .. heir .. sub(entry.request, stop + 1)
+end
+
 -- A holder in one of the forms of the register, or `u`: as `h`, but not confirmed yet.
 function entries.holder(text)
   local form = sub(text, 1, 1)

@@ -161,8 +161,8 @@ local function acquire(state, request, notAfter, seen, mayWait)
   return 'Q' .. ahead .. blockage(state)
 end
 
--- A renewal says for how long, a confirm leaves that to the request.
-local function renew(state, owner, ttl)
+-- A renewal says for how long, a confirm leaves that to the request. An heir resumed the lease.
+local function renew(state, owner, ttl, heir)
   local entry = holderOf(state, owner)
   if not entry then return ending().gone(state, owner) end
   entries.complete(entry)
@@ -172,6 +172,11 @@ local function renew(state, owner, ttl)
     holders.update(state, entry, confirms)
   else
     confirmHolder(state, entry)
+  end
+  -- After the update: a holder that was not confirmed stands among those of its old client.
+  if heir then
+    entries.inherit(entry, heir)
+    holders.update(state, entry, false)
   end
   local waiting, remaining = state.waiting > 0 and 1 or 0, entry.expiry - now
   return string.format('N%.0f %d %.0f %.0f', remaining, waiting, entry.token, entry.span)
@@ -199,11 +204,13 @@ end
 
 local function apply(state, name, operation, command)
   if moving() then return '!TRYAGAIN ' .. moving(), state end
-  local request, owner, client, words = nil, '', '', nil
+  local request, owner, client, words, heir = nil, '', '', nil, nil
   if operation == 'c' or operation == 'r' then
     owner = sub(command, 2, -2)
   elseif operation == 'n' then
     owner = sub(command, 50, -2)
+  elseif operation == 'm' then
+    owner, heir = string.match(command, '^(%S+) (%S+)$', 50)
   elseif operation == 'd' then
     words = { string.match(command, '^d(%d+) (%d*) (%S+) (.*)$') }
     owner = words[3]
@@ -241,7 +248,7 @@ local function apply(state, name, operation, command)
   if sub(command, 34, 49) > LONGEST then return 'Ut', state end
   if now > notAfter then return 'L', state end
   learn(seen)
-  return renew(state, owner, tonumber(sub(command, 34, 49))), state
+  return renew(state, owner, tonumber(sub(command, 34, 49)), heir), state
 end
 
 return apply, hash.save
