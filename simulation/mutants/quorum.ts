@@ -53,14 +53,14 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a renewal counts from its answers",
-    firstSeed: 930,
+    firstSeed: 1040,
     file: "stores/redlock/renewals.js",
     find: "deadlineOf(poll.answers, poll.sentMs, ",
     replace: "deadlineOf(poll.answers, this.#around.port.clock.nowMs(), ",
   },
   {
     title: "quorum: a deadline is that of the node that keeps it longest",
-    firstSeed: 240,
+    firstSeed: 2750,
     file: BALLOT,
     find: "return ends[majorityOf(votes.length) - 1] ??",
     replace: "return ends[0] ??",
@@ -93,7 +93,7 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: the marker of an earlier process counts",
-    firstSeed: 1740,
+    firstSeed: 2530,
     file: NODE,
     find: `if (marker?.run !== run)
         return { type: "asleep", why: "unmarked" };`,
@@ -108,11 +108,11 @@ export const quorum: readonly Mutant[] = [
     replace: "const restMs = 0;",
   },
   {
-    title: "quorum: nodes forget long leases as soon as none is granted any more",
-    firstSeed: 2790,
+    title: "quorum: nodes forget long leases while one of them lives",
+    firstSeed: 800,
     file: ADMISSION,
     find: "marker.longUntilMs + marker.longTtlMs - ",
-    replace: "marker.longUntilMs - ",
+    replace: "marker.longUntilMs - marker.longTtlMs - ",
   },
   {
     title: "quorum: long leases are not announced",
