@@ -32,6 +32,17 @@ describe("a wait", () => {
     expect(wait.endedBy).toBe("time");
   });
 
+  it("that ends with a report is informed, though the process stopped meanwhile", async () => {
+    const wait = new WaitTime(port, 2_000, undefined);
+    wait.endsWithReport = true;
+    wait.onEnd(() => {});
+    expect(wait.isInformed).toBe(false);
+    wait.report(null);
+    port.block(3_000);
+    await port.advance(0);
+    expect([wait.endedBy, wait.isInformed]).toEqual(["time", true]);
+  });
+
   it("believes the clock, not the timer", () => {
     const tasks: (() => void)[] = [];
     const after = (_: number, task: () => void): Timer => {

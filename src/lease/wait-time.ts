@@ -50,6 +50,8 @@ export class WaitTime implements Wait, AbortListener {
 
   /** Whether the store answered of late, so that the lock is known to be held. */
   get isInformed(): boolean {
+    // It ends with the report, however long this process was stopped in between.
+    if (this.endsWithReport) return Number.isFinite(this.#reportedMs);
     return this.#port.clock.nowMs() - this.#reportedMs <= FRESH_MS;
   }
 
