@@ -1,4 +1,4 @@
-import { jsonOf } from "./json.js";
+import { jsonOf, withJson } from "./json.js";
 
 /** Why a lease ended before it was released. */
 export type LossReason =
@@ -69,6 +69,12 @@ export class InvalidOptionError extends HoldfastError {
     this.value = value;
     this.rule = rule;
   }
+
+  /** The value may be anything, a circle too: it is shown as in the message. */
+  override toJSON(): Record<string, unknown> {
+    const { name, message, code, option, value, rule } = this;
+    return { name, message, code, option, value: show(value), rule };
+  }
 }
 
 /** Who held the lock when the wait was over. */
@@ -94,7 +100,7 @@ export class AcquireTimeoutError extends HoldfastError {
       context,
     );
     this.waitMs = waitMs;
-    this.holder = holder;
+    this.holder = holder && withJson({ ...holder });
   }
 }
 

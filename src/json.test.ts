@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../test/fixtures/lock-trial.js";
 import { watch } from "../test/fixtures/outcome.js";
-import { LeaseLostError } from "./errors.js";
+import { InvalidOptionError, LeaseLostError } from "./errors.js";
 
 let trial: LockTrial;
 
@@ -46,6 +46,14 @@ describe("JSON.stringify", () => {
       message: expect.stringContaining("was not acquired"),
       lockName: "x",
       holder: { token: `${held.token}` },
+    });
+    const { holder } = asked.error as { holder?: unknown };
+    expect(parsed(holder)).toMatchObject({ token: `${held.token}` });
+    const circle: Record<string, unknown> = {};
+    circle.self = circle;
+    expect(parsed(new InvalidOptionError("a", circle, "is no circle"))).toMatchObject({
+      code: "HF_INVALID_OPTION",
+      option: "a",
     });
     const lost = new LeaseLostError("expired", { token: 7n, cause: new Error("why") });
     expect(parsed(lost)).toMatchObject({ token: "7", reason: "expired", cause: "Error: why" });

@@ -39,6 +39,7 @@ describe("findDeadlocks", () => {
       ["a", "b"],
       ["b", "a"],
     ]);
+    expect(JSON.parse(JSON.stringify(found))).toMatchObject({ steps: [{}, {}] });
     const [held] = (await trial.locks.inspect("a")).holders;
     expect(found?.steps.find(({ name }) => name === "a")).toMatchObject({
       token: held?.token,

@@ -3,6 +3,7 @@
  * that lock and its token in its meta. So the views of all locks show which lease waits for which:
  * a lease waits for the holders of every lock that is asked for inside its `run`.
  */
+import { withJson } from "../json.js";
 import type { Enclosing } from "../lease/cohort.js";
 import type { HolderView, LockView, Meta } from "../store.js";
 
@@ -96,7 +97,8 @@ function circleFrom(
 }
 
 function stepOf({ name, holder }: Holding, next: Holding | undefined): DeadlockStep {
-  return { name, token: holder.token, meta: holder.meta, waitsFor: next?.name ?? name };
+  const { token, meta } = holder;
+  return withJson({ name, token, meta, waitsFor: next?.name ?? name });
 }
 
 /** Turns of one process share a grant and count its tokens up: the grant is the last one below. */

@@ -39,6 +39,7 @@ describe("a once that is begun and finished apart", () => {
       state: "running",
     });
     await run.finish();
+    await run.finish();
     await run.abandon();
     const late = await trial.others.beginOnce("o", { keepMs: 1_000 });
     expect(late).toMatchObject({ began: false, state: "done", token: run.token });

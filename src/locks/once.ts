@@ -118,6 +118,7 @@ class BegunOnce implements OnceRun, Releasable {
   }
 
   async finish(): Promise<void> {
+    if (this.isDone) return;
     this.lease.assertHeld();
     this.isDone = true;
     await this.end();

@@ -3,7 +3,9 @@
  * every store. No error shows a value of the URL other than the name of a parameter and the path of
  * a file: the rest may be a password.
  */
+
 import { readFile } from "node:fs/promises";
+import { createSecureContext } from "node:tls";
 import { InvalidOptionError } from "../errors.js";
 
 export interface Address {
@@ -93,9 +95,17 @@ export class StoreUrl {
     if (given.includes("cert") !== given.includes("key")) {
       throw new InvalidOptionError("url", given, "must have cert and key, or neither");
     }
-    return Object.fromEntries(
+    const files: TlsFiles = Object.fromEntries(
       await Promise.all(given.map(async (name) => [name, await this.#file(name)])),
     );
+    try {
+      // Clients throw errors of their own for files that they cannot use, some of them uncaught.
+      createSecureContext(files);
+    } catch (error) {
+      const rule = `must name PEM files that fit (${(error as Error).message})`;
+      throw new InvalidOptionError("url", given, rule);
+    }
+    return files;
   }
 
   async #file(name: (typeof FILES)[number]): Promise<Buffer> {

@@ -93,10 +93,12 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
 
   /**
    * How often to touch the name while this waits: within what the store was promised, and so often
-   * that a store which lost one touch or its answer is not yet taken to be silent.
+   * that a store which lost one touch or its answer is not yet taken to be silent. An acquisition
+   * that does not wait asks again itself.
    */
   get touchMs(): number {
-    return Math.min(this.#claimMs, this.#claim.storeTimeoutMs / 3);
+    const periodMs = Math.min(this.#claimMs, this.#claim.storeTimeoutMs / 3);
+    return this.#wait ? periodMs : Math.min(periodMs, LONGEST_RETRY_MS);
   }
 
   start(): void {

@@ -72,7 +72,7 @@ export class FileLedger {
   /** Names in use from this one on, in the order of their bytes. */
   keysFrom(first: string, limit: number): string[] {
     const rows = this.#database.all(FIRST_KEYS, [this.#namespace, toText(first), limit]);
-    return rows.map(([key]) => fromText(key as string));
+    return rows.flatMap(([key]) => (typeof key === "string" ? [fromText(key)] : []));
   }
 
   /** Looks at a name, which lets go of what is over there; null where nothing is left. */
