@@ -30,8 +30,8 @@ export function checkRevocation(entries: readonly Entry[], withinMs: number): Vi
 const SLACK_MS = 10;
 /** Timers stop while the machine sleeps: so soon after it somebody looks at the clock. */
 const SLEEP_SLACK_MS = 1_050;
-/** Whoever overslept gives the store another chance to answer. */
-const TRY_SLACK_MS = 5_000;
+/** A process that was stopped asks again, and the silence of the store counts from the answer. */
+const TRY_SLACK_MS = 11_000;
 const LONGEST_RELEASE_MS = 5_000;
 /** At the end of a wait the store is asked once more, and may be silent for so long. */
 const LAST_TRY_MS = 2_000;
