@@ -63,7 +63,11 @@ describe.each(Object.entries(libraries))("%s", (_library, open) => {
       }
     };
     // A replica on a busy machine may miss its time: nothing is stopped yet.
-    await waitUntil(async () => (await take("first"), believed.length > 0), { what: "the first" });
+    const hasFirst = async (): Promise<boolean> => {
+      await take("first");
+      return believed.length > 0;
+    };
+    await waitUntil(hasFirst, { what: "the first grant" });
     refused = 0;
     const taking: Promise<void>[] = [];
     for (let at = 0; at < NAMES; at += 1) {

@@ -1,4 +1,4 @@
-import { InvalidOptionError, UnsupportedError } from "../../errors.js";
+import { UnsupportedError } from "../../errors.js";
 import type { Store } from "../../store.js";
 import { type Address, StoreUrl, type TlsFiles } from "../store-url.js";
 import type { EtcdClient } from "./etcd-client.js";
