@@ -94,7 +94,9 @@ describe("the work of a command does not grow with the holders and waiters", () 
     }
     const [few, many] = works as [number, number];
     expect(few).toBeGreaterThan(3);
-    expect(many).toBe(few);
+    // A call more or less depends on the moment; what grows with the crowd is 16 times as much.
+    expect(many).toBeLessThan(1.25 * few);
+    expect(few).toBeLessThan(1.25 * many);
   });
 });
 
