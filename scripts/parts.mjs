@@ -15,7 +15,7 @@ const isFull = Boolean(process.env.HOLDFAST_FULL);
 const onRedis = isFull
   ? ["test/servers/", "test/stores/redis", "test/stores/redlock", "test/stores/docs"]
   : [
-      "redis.test",
+      "stores/redis.test",
       "redis-replication",
       "redis-failover",
       "redis-differential",

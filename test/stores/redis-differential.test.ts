@@ -250,6 +250,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
     async (kind, { skip }) => {
       const isSet = kind === "a clock that is set";
       if (isSet && !clock) skip("there is no C compiler to shift a server's clock with");
+      if (isSet && process.env.HOLDFAST_SERVERS) skip("newer servers expire keys by another clock");
       await client.flushall();
       heard.length = 0;
       const pushed: Push[] = [];
