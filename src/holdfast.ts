@@ -83,10 +83,11 @@ export class Holdfast implements AsyncDisposable {
     return new AllLock(this.#client, members, defaults, this.#defaults);
   }
 
-  /** One leader among all who campaign. */
+  /** One leader among all who campaign. A candidate waits for ever unless told otherwise here. */
   election(name: string, defaults?: AcquireOptions): Election {
     const seat = this.#lock("election", name, "exclusive", NO_LIMIT, {
       ...defaults,
+      waitMs: defaults?.waitMs ?? Number.POSITIVE_INFINITY,
       fairness: "strict",
     });
     return new Election(this.#client, seat);

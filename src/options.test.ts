@@ -32,7 +32,7 @@ describe("options", () => {
       renew: true,
       maxHoldMs: NONE,
       graceMs: 0,
-      waitMs: NONE,
+      waitMs: 60_000,
       storeTimeoutMs: 10_000,
       signal: undefined,
       weight: 1,

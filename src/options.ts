@@ -23,7 +23,10 @@ export interface AcquireOptions {
    * holds. Default 0; below half of `ttlMs`.
    */
   readonly graceMs?: number | undefined;
-  /** How long `acquire` and `run` wait. Default `Infinity`. Over: `AcquireTimeoutError`. */
+  /**
+   * How long `acquire` and `run` wait. Default 60 000; an election waits for ever. When the time is
+   * over: `AcquireTimeoutError`.
+   */
   readonly waitMs?: number | undefined;
   /**
    * The longest silence of the store that an acquire endures before `StoreError`. Default 10 000.
@@ -85,7 +88,7 @@ const DEFAULTS: Options = Object.freeze({
   renew: true,
   maxHoldMs: Number.POSITIVE_INFINITY,
   graceMs: 0,
-  waitMs: Number.POSITIVE_INFINITY,
+  waitMs: 60_000,
   storeTimeoutMs: 10_000,
   signal: undefined,
   weight: 1,

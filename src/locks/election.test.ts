@@ -34,6 +34,16 @@ describe("campaign", () => {
     expect(order).toEqual(["second", "third", "fourth"]);
   });
 
+  it("waits for ever by default, whatever the Holdfast says, or as told", async () => {
+    const brief = new LockTrial({ waitMs: 1_000 });
+    await brief.others.election("e").campaign();
+    const patient = watch(brief.locks.election("e").campaign());
+    const told = watch(brief.locks.election("e", { waitMs: 2_000 }).campaign());
+    await brief.port.advance(3_600_000);
+    expect(patient.state).toBe("pending");
+    expect(told.error).toMatchObject({ waitMs: 2_000 });
+  });
+
   it("has a key space of its own, apart from locks of the same name", async () => {
     await trial.locks.mutex("e").acquire();
     expect((await trial.others.election("e").campaign({ waitMs: 0 })).state).toBe("held");

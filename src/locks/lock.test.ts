@@ -59,9 +59,18 @@ describe("tryRun", () => {
 });
 
 describe("acquire", () => {
-  it("waits for ever by default, and is served when the lock is free", async () => {
-    const held = await trial.others.mutex("x").acquire();
+  it("waits for a minute by default: longer than the lease of a crashed holder", async () => {
+    await trial.others.mutex("x").acquire();
     const asked = watch(trial.locks.mutex("x").acquire());
+    await trial.port.advance(59_999);
+    expect(asked.state).toBe("pending");
+    await trial.port.advance(1);
+    expect(asked.error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT", waitMs: 60_000 });
+  });
+
+  it("waits for ever when told so, and is served when the lock is free", async () => {
+    const held = await trial.others.mutex("x").acquire();
+    const asked = watch(trial.locks.mutex("x").acquire({ waitMs: Number.POSITIVE_INFINITY }));
     await trial.port.advance(3_600_000);
     expect(asked.state).toBe("pending");
     await held.release();
