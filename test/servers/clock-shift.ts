@@ -3,12 +3,21 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { RedisServer } from "./redis.js";
+import { waitUntil } from "./wait-until.js";
+
+/** Less than between any two shifts, and much more than a server keeps a time that it has read. */
+const NEAR_MS = 10;
 
 /** The wall clock of a server, to be set while it runs. */
 export interface ShiftedClock {
   /** For the environment of the server. */
   readonly env: Readonly<Record<string, string>>;
-  shift(byMs: number): void;
+  /**
+   * Resolves when the server tells the shifted time. Valkey 9.1 reads the wall clock once in a
+   * millisecond and counts on by its monotonic clock: for so long it tells the time from before.
+   */
+  shift(byMs: number, server: RedisServer): Promise<void>;
 }
 
 /** Clocks that can be shifted; null where there is no C compiler, or no way to preload. */
@@ -28,11 +37,17 @@ export function makeClocks(): { clock(name: string): ShiftedClock; end(): void }
   return {
     clock(name) {
       const file = join(folder, name);
-      const shift = (byMs: number): void => {
+      const shift = async (byMs: number, server: RedisServer): Promise<void> => {
         const bytes = Buffer.alloc(8);
         bytes.writeBigInt64LE(BigInt(byMs) * 1000n);
         // In place: the server has the file mapped.
         writeFileSync(file, bytes, { flag: "r+" });
+        const isTold = async (): Promise<boolean> => {
+          const [seconds, micros] = (await server.ask("TIME")) as string[];
+          const toldMs = Number(seconds) * 1_000 + Number(micros) / 1_000;
+          return Math.abs(toldMs - Date.now() - byMs) < NEAR_MS;
+        };
+        await waitUntil(isTold, { what: `a clock that is shifted by ${byMs} ms` });
       };
       writeFileSync(file, Buffer.alloc(8));
       return { env: { LD_PRELOAD: library, CLOCK_SHIFT_FILE: file }, shift };

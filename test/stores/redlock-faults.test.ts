@@ -335,9 +335,7 @@ describe("clocks", () => {
       const lease = await a.locks.mutex("m").acquire({ ttlMs: 30_000 });
       assert.ok(lease.token > last, `${lease.token} after ${last}`);
       last = lease.token;
-      for (const clock of shifted) clock.shift(byMs);
-      const [seconds] = (await trial.server(0).ask("TIME")) as string[];
-      expect(Math.abs(Number(seconds) * 1000 - Date.now() - byMs)).toBeLessThan(5_000);
+      for (const [at, clock] of shifted.entries()) await clock.shift(byMs, trial.server(at));
       assert.equal(await b.locks.mutex("m").tryAcquire(), null);
       lease.assertHeld();
       await lease.renew();
