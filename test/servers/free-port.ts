@@ -9,7 +9,7 @@ const highest = 32_767;
 const handedOut = new Set<number>();
 
 /** A port of 127.0.0.1 that nobody listens on, and that this process gives out only once. */
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   for (;;) {
     const port = lowest + Math.floor(Math.random() * (highest - lowest + 1));
     if (!handedOut.has(port) && (await isFree(port))) {
@@ -19,7 +19,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-export async function freePorts(count: number): Promise<readonly number[]> {
+async function freePorts(count: number): Promise<readonly number[]> {
   const ports: number[] = [];
   while (ports.length < count) ports.push(await freePort());
   return ports;

@@ -6,11 +6,11 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { connect } from "../../src/connect.js";
 import { InvalidOptionError, QuorumError, StoreError } from "../../src/errors.js";
 import { Authority } from "../servers/certificates.js";
-import { freePort } from "../servers/free-port.js";
+import { onFreePorts } from "../servers/free-port.js";
 import type { Launch } from "../servers/guarded-process.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
+import { startRedisCluster } from "../servers/redis-cluster.js";
 import { closeAll, ServerProcess } from "../servers/server-process.js";
-import { waitUntil } from "../servers/wait-until.js";
 
 interface Certificate {
   readonly cert: string;
@@ -24,10 +24,11 @@ interface TlsServer {
 
 const FAST_MS = 3_000;
 
-async function startTls(ca: string, own: Certificate, more: readonly string[]): Promise<TlsServer> {
-  const port = await freePort();
-  const args = ["--tls-port", `${port}`, ...filesOf(ca, own), ...more];
-  return { server: await startRedis({ args }), port };
+function startTls(ca: string, own: Certificate, clients: "yes" | "no"): Promise<TlsServer> {
+  return onFreePorts(1, async ([port = 0]) => {
+    const args = ["--tls-port", `${port}`, "--tls-auth-clients", clients, ...filesOf(ca, own)];
+    return { server: await startRedis({ args }), port };
+  });
 }
 
 function filesOf(ca: string, { cert, key }: Certificate): string[] {
@@ -61,6 +62,20 @@ class TlsSentinel extends ServerProcess {
   }
 }
 
+function startTlsSentinel(masterPort: number, files: readonly string[]): Promise<TlsSentinel> {
+  return onFreePorts(1, async ([port = 0]) => {
+    const sentinel = new TlsSentinel(port);
+    try {
+      await sentinel.configure(masterPort, files);
+      await sentinel.start();
+      return sentinel;
+    } catch (error) {
+      await sentinel.close();
+      throw error;
+    }
+  });
+}
+
 async function failureOf(url: string): Promise<{ error: unknown; tookMs: number }> {
   const startMs = performance.now();
   const error = await connect(url).then(
@@ -84,7 +99,7 @@ export function tryTls(): void {
     client = await authority.sign("client");
     const own = await authority.sign("server");
     const start = async (certificate: Certificate, clients: "yes" | "no"): Promise<TlsServer> => {
-      const started = await startTls(authority.ca, certificate, ["--tls-auth-clients", clients]);
+      const started = await startTls(authority.ca, certificate, clients);
       servers.push(started.server);
       return started;
     };
@@ -172,23 +187,14 @@ export function tryTls(): void {
   });
 
   it("Cluster: with tls=true its nodes are asked over TLS", async () => {
-    const own = await authority.sign("cluster");
-    const more = [
-      "--tls-auth-clients",
-      "no",
-      "--cluster-enabled",
-      "yes",
-      "--tls-cluster",
-      "yes",
-      "--cluster-announce-ip",
-      "127.0.0.1",
-    ];
-    const { server, port } = await startTls(authority.ca, own, more);
-    servers.push(server);
-    await server.ask("CLUSTER", "ADDSLOTSRANGE", 0, 16_383);
-    const isUp = async (): Promise<boolean> =>
-      String(await server.ask("CLUSTER", "INFO")).includes("cluster_state:ok");
-    await waitUntil(isUp, { what: "the Cluster is up" });
+    const files = filesOf(authority.ca, await authority.sign("cluster"));
+    const more = ["--tls-auth-clients", "no", "--tls-cluster", "yes"];
+    more.push("--cluster-announce-ip", "127.0.0.1", ...files);
+    let port = 0;
+    await using _cluster = await onFreePorts(1, ([free = 0]) => {
+      port = free;
+      return startRedisCluster({ masters: 1, args: ["--tls-port", `${port}`, ...more] });
+    });
     const url = `redis+cluster://127.0.0.1:${port}?tls=true`;
     await using locks = await connect(`${url}&${query({ ca: authority.ca })}`);
     assert.equal(await (await locks.mutex("m").acquire()).release(), true);
@@ -198,9 +204,7 @@ export function tryTls(): void {
   });
 
   it("Sentinel: with tls=true both sentinels and servers are asked over TLS", async () => {
-    await using sentinel = new TlsSentinel(await freePort());
-    await sentinel.configure(good.port, filesOf(authority.ca, client));
-    await sentinel.start();
+    await using sentinel = await startTlsSentinel(good.port, filesOf(authority.ca, client));
     const url = `redis+sentinel://127.0.0.1:${sentinel.port}/holdfast`;
     await using locks = await connect(`${url}?${query({ tls: "true", ca: authority.ca })}`);
     assert.equal(await (await locks.mutex("m").acquire()).release(), true);
