@@ -93,7 +93,7 @@ export class QuorumNode {
       case "renew": {
         const [set, owner] = [this.#setOf(first), second];
         const [ballot, span, ttlMs] = [Number(third), Number(fourth), Number(fifth)];
-        const request = { set, owner, ballot, span, ttlMs };
+        const request = { set, owner, ballot, span, ttlMs, channel: sixth };
         const renewal = renew(node, name, nowUs, request);
         if (renewal.type === "granted") {
           return ["G", renewal.remainingMs, renewal.isRetaken ? 1 : 0];
@@ -184,8 +184,9 @@ export class QuorumNode {
     const { lock, ballot } = this.#state.names.get(name) ?? { lock: null, ballot: null };
     const leftMs = (lock?.untilMs ?? 0) - Math.floor(nowUs / 1000);
     if (!lock || leftMs <= 0) return ["", -2, `${ballot?.stored ?? 0}`, []];
-    const { owner, token, span, untilMs } = lock;
-    const text = `${ballot?.stored ?? 0} H ${owner} ${token} ${span} ${untilMs} - {}`;
+    const { owner, token, span, untilMs, channel } = lock;
+    const record = `${owner} ${token} ${span} ${untilMs} ${channel ?? "-"} {}`;
+    const text = `${ballot?.stored ?? 0} H ${record}`;
     return [owner, leftMs, text, []];
   }
 

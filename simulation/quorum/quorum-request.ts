@@ -5,6 +5,7 @@ export interface VoteArgs {
   readonly span: number;
   readonly ttlMs: number;
   readonly setId: string;
+  readonly channel: string;
   /** "" from who does not wait. */
   readonly waiter: string;
 }
@@ -12,13 +13,14 @@ export interface VoteArgs {
 /** Behind the verb. The first digits of the terms say for how long to keep the ballot. */
 export function readVote(args: readonly string[]): VoteArgs {
   const [terms = "", record = "", id] = args;
-  const [ballot, , owner = "", , span, , channel] = record.split(" ");
+  const [ballot, , owner = "", , span, , channel = ""] = record.split(" ");
   return {
     owner,
     ballot: Number(ballot),
     span: Number(span),
     ttlMs: Number(terms.slice(32)),
     setId: terms.slice(14, 30),
+    channel,
     waiter: id === undefined ? "" : `${channel}/${id}`,
   };
 }

@@ -38,13 +38,15 @@ const YEAR_US = 31_536_000_000_000;
 /** A ballot that no node accepts. */
 const AHEAD = "8999999999999999";
 /** A lock that is none of ours. */
-const STRANGER = { token: 0, span: 0, untilMs: Number.POSITIVE_INFINITY, isRetaken: false };
+const STRANGER = {
+  ...{ token: 0, span: 0, untilMs: Number.POSITIVE_INFINITY, isRetaken: false },
+  channel: null,
+};
 /** More than a round trip takes, less than any two times that the commands tell apart. */
 const TOLERANCE_MS = 4_000;
 const names = ["x", "y"] as const;
 /** Of a client that hears this very process: its votes need not ask which one it is. */
 const HEARD = `holdfast@${"h".repeat(36)}`;
-const around = { setId: setIdOf(SET), wakeUps: { channel: "-" } };
 const UNHEARD = `holdfast@${"u".repeat(36)}`;
 
 let server: RedisServer;
@@ -76,8 +78,16 @@ type Step =
       ttlMs: number;
       isHeard: boolean;
     }
-  | { type: "renew"; name: string; owner: string; ballot: number; span: number; ttlMs: number }
-  | { type: "resume"; name: string; owner: string; ballot: number; ttlMs: number }
+  | {
+      type: "renew";
+      name: string;
+      owner: string;
+      ballot: number;
+      span: number;
+      ttlMs: number;
+      isHeard: boolean;
+    }
+  | { type: "resume"; name: string; owner: string; ballot: number; ttlMs: number; isHeard: boolean }
   | { type: "release"; name: string; owner: string; ballot: number; keepMs: number }
   | { type: "revoke"; name: string; ballot: number }
   | {
@@ -109,6 +119,7 @@ const name = fc.constantFrom(...names);
 const owner = fc.constantFrom("o1", "o2", "o3");
 const span = fc.constantFrom(1, 3, 64);
 const ttlMs = fc.constantFrom(20_000, 40_000, 60_000);
+const isHeard = fc.boolean();
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 8,
@@ -119,14 +130,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       ballot,
       span,
       ttlMs,
-      isHeard: fc.boolean(),
+      isHeard,
     }),
   },
   {
     weight: 4,
-    arbitrary: fc.record({ type: fc.constant("renew"), name, owner, ballot, span, ttlMs }),
+    arbitrary: fc.record({ type: fc.constant("renew"), name, owner, ballot, span, ttlMs, isHeard }),
   },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant("resume"), name, owner, ballot, ttlMs }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constant("resume"), name, owner, ballot, ttlMs, isHeard }),
+  },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -209,12 +223,23 @@ class Pair {
     expectNear(actual, expected, one);
     const { marker } = await this.#survey();
     expectNear(marker, this.#model.marker, one);
+    for (const name of names) await this.#expectSameChannel(name, one);
     // The differences of time must not add up.
     this.#model.marker = marker;
     for (const [key, dump] of this.#planted) {
       expect(await client.dumpBuffer(key), `${key} after ${JSON.stringify(one)}`).toEqual(dump);
       expect(await server.ask("PTTL", key)).toBe(-1);
     }
+  }
+
+  /** The same client is told when the lease is revoked. */
+  async #expectSameChannel(name: string, one: Step): Promise<void> {
+    const { lock } = this.#state(name);
+    if (!lock?.channel) return;
+    const [, , ballot = ""] = this.#keys.of("lock", name);
+    const record = String(await server.ask("GET", ballot));
+    const [, owner, channel] = /^\d+ [HW] (\S+) \d+ \d+ \d+ (\S+) /.exec(record) ?? [];
+    expect([owner, channel], JSON.stringify(one)).toEqual([lock.owner, lock.channel]);
   }
 
   /** What another program has put in the place of a key of ours. */
@@ -247,8 +272,8 @@ class Pair {
     if (at === "lock") Object.assign(this.#state(name), { lock: null, foreignLock: null });
     if (at !== "ballot") return;
     const state = this.#state(name);
-    // The token of a lock is kept beside its ballot.
-    const lock = state.lock && { ...state.lock, token: 0, span: 0 };
+    // The token and the channel of a lock are kept beside its ballot.
+    const lock = state.lock && { ...state.lock, token: 0, span: 0, channel: null };
     Object.assign(state, { ballot: null, foreignBallot: null, lock });
   }
 
@@ -264,8 +289,8 @@ class Pair {
     switch (one.type) {
       case "vote": {
         const { name, owner, span, ttlMs } = one;
-        const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs };
         const channel = one.isHeard ? HEARD : UNHEARD;
+        const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs, channel };
         const args = voteArgs(request, request.ballot, channel, "{}", setIdOf(SET), null);
         const raw = await this.#ask(name, args);
         // What is told of the holder is not the node's decision.
@@ -275,13 +300,17 @@ class Pair {
       }
       case "renew": {
         const { name, owner, span, ttlMs } = one;
-        const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs };
+        const channel = one.isHeard ? HEARD : UNHEARD;
+        const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs, channel };
+        const around = { setId: setIdOf(SET), wakeUps: { channel } };
         const args = renewArgs({ claim: request, token: BigInt(request.ballot) }, ttlMs, around);
         return [renew(model, name, nowUs, request), decodeRenewal(await this.#ask(name, args))];
       }
       case "resume": {
         const { name, owner, ttlMs } = one;
-        const request = { set: SET, owner, ballot: at(one.ballot), ttlMs };
+        const channel = one.isHeard ? HEARD : UNHEARD;
+        const request = { set: SET, owner, ballot: at(one.ballot), ttlMs, channel };
+        const around = { setId: setIdOf(SET), wakeUps: { channel } };
         const args = resumeArgs({ claim: request, token: BigInt(request.ballot) }, around);
         return [resume(model, name, nowUs, request), decodeRenewal(await this.#ask(name, args))];
       }
@@ -411,6 +440,14 @@ function apart(value: unknown): { rest: unknown; times: (number | null)[] } {
   };
 }
 
+/** A lease that another client resumes, and that a third renews. */
+const transfer: Step[] = [
+  { type: "vote", name: "x", owner: "o1", ballot: 7, span: 1, ttlMs: 20_000, isHeard: true },
+  { type: "resume", name: "x", owner: "o1", ballot: 7, ttlMs: 20_000, isHeard: false },
+  { type: "renew", name: "x", owner: "o1", ballot: 7, span: 1, ttlMs: 20_000, isHeard: true },
+  { type: "revoke", name: "x", ballot: 7 },
+];
+
 test("a node does what its rules say", { timeout: 120_000 }, async () => {
   const numRuns = process.env.HOLDFAST_FULL ? 400 : 40;
   await fc.assert(
@@ -419,6 +456,6 @@ test("a node does what its rules say", { timeout: 120_000 }, async () => {
       await pair.run({ type: "mark", how: "now", maxTtlMs: 30_000, restMs: 0, floor: 0, set: SET });
       for (const one of steps) await pair.run(one);
     }),
-    { numRuns },
+    { numRuns, examples: [[transfer]] },
   );
 });

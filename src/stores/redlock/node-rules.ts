@@ -42,6 +42,8 @@ interface Lock {
   readonly untilMs: number;
   /** It was not there for a while, and is the owner's again. */
   readonly isRetaken: boolean;
+  /** Hears of a revocation; null where the node keeps no record of the lease. */
+  readonly channel: string | null;
 }
 
 interface Revoked {
@@ -55,6 +57,8 @@ export interface VoteRequest {
   readonly ballot: number;
   readonly span: number;
   readonly ttlMs: number;
+  /** Of the client that asks. */
+  readonly channel: string;
 }
 
 /** Votes for a ballot above the stored one, if the name is free or the owner's own. */
@@ -137,10 +141,11 @@ function prolong(
   state: NameState,
   lock: Lock,
   nowUs: number,
-  { ballot, ttlMs }: Pick<VoteRequest, "ballot" | "ttlMs">,
+  { ballot, ttlMs, channel }: Pick<VoteRequest, "ballot" | "ttlMs" | "channel">,
 ): NodeRenewal {
   const untilMs = Math.max(lock.untilMs, ms(nowUs) + ttlMs);
-  state.lock = { ...lock, untilMs };
+  // After a resume, another client keeps the lease.
+  state.lock = { ...lock, untilMs, channel: lock.channel === null ? null : channel };
   if (state.ballot) {
     state.ballot = { ...state.ballot, untilUs: Math.max(nowUs, ballot) + 2 * DAY_US };
   }
@@ -160,7 +165,7 @@ export function release(
   if (isHeld) {
     const untilMs = ms(nowUs) + keepMs;
     const mark = { owner: `done:${owner}`, token: ballot, span: 1, untilMs, isRetaken: false };
-    state.lock = keepMs > 0 ? mark : null;
+    state.lock = keepMs > 0 ? { ...mark, channel: null } : null;
   }
   const closed = ballot > nowUs + YEAR_US ? 0 : ballot + 1;
   const stored = Math.max(storedBallot(node, state, nowUs), closed);
@@ -301,11 +306,11 @@ function take(
   node: NodeState,
   state: NameState,
   nowUs: number,
-  { owner, ballot, span, ttlMs }: VoteRequest,
+  { owner, ballot, span, ttlMs, channel }: VoteRequest,
   stored: number,
   isRetaken = false,
 ): void {
-  state.lock = { owner, token: ballot, span, untilMs: ms(nowUs) + ttlMs, isRetaken };
+  state.lock = { owner, token: ballot, span, untilMs: ms(nowUs) + ttlMs, isRetaken, channel };
   state.ballot = keptBallot(stored, nowUs);
   const { marker } = node;
   if (marker && ballot > marker.top) node.marker = { ...marker, top: ballot + STRIDE_US };

@@ -187,7 +187,10 @@ export class RedlockStore implements Store {
     const keys = this.#keys.of(claim.space, claim.name);
     this.#wakeUps.listen();
     const grant = await this.#renewals.resume(claim, keys, token);
-    if (grant) this.#grants.add(grant);
+    if (!grant) return null;
+    this.#grants.add(grant);
+    // A revocation between the nodes' answers and the line above was told to no grant.
+    this.#grants.lookAfter(grant);
     return grant;
   }
 

@@ -187,7 +187,12 @@ local function absence()
   return known and known.run == runId() and known.from <= nowMs and 0 or -1
 end
 local function recordKind() return hasLine and ' W' or ' H' end
-local function prolong(token, ttlMs)
+local function prolong(owner, token, ttlMs, channel)
+  local head, voted, heard, tail =
+    match(raw or '', '^(%d+ [HW] (%S+) %d+ %d+ %d+ )(%S+)(.*)$')
+  if voted == owner and heard ~= channel then
+    call('SET', ballot, head .. channel .. tail, 'KEEPTTL')
+  end
   local leftMs = call('PTTL', lock)
   if leftMs < ttlMs then
     call('PEXPIRE', lock, ttlMs)
@@ -273,7 +278,7 @@ if verb == 'renew' then
     if foreign then return foreign end
     local maxMs = known and longest(known) or 0
     if maxMs < ttlMs then return { 'T', whole(maxMs) } end
-    return prolong(token, ttlMs)
+    return prolong(owner, token, ttlMs, channel)
   end
   local stored, kind, rest, text = load()
   local revoked = revocation(kind, rest, owner)
@@ -298,7 +303,7 @@ if verb == 'resume' then
   if refusal then return refusal end
   local voted, first = match(rest, '^(%S+) (%d+) %d+ %d+ %S+ .')
   if not holder or voted ~= owner or first ~= token then return { 'N' } end
-  return prolong(tonumber(token), ttlMs)
+  return prolong(owner, tonumber(token), ttlMs, channel)
 end
 if verb == 'release' then
   local owner, start, _, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)

@@ -22,7 +22,14 @@ end
 
 local function recordKind() return hasLine and ' W' or ' H' end
 
-local function prolong(token, ttlMs)
+-- The record names the channel that hears of a revocation. After a resume that is the channel of
+-- another client; a node that missed the resume learns it from the next renewal.
+local function prolong(owner, token, ttlMs, channel)
+  local head, voted, heard, tail =
+    match(raw or '', '^(%d+ [HW] (%S+) %d+ %d+ %d+ )(%S+)(.*)$')
+  if voted == owner and heard ~= channel then
+    call('SET', ballot, head .. channel .. tail, 'KEEPTTL')
+  end
   local leftMs = call('PTTL', lock)
   if leftMs < ttlMs then
     call('PEXPIRE', lock, ttlMs)
@@ -125,7 +132,7 @@ if verb == 'renew' then
     if foreign then return foreign end
     local maxMs = known and longest(known) or 0
     if maxMs < ttlMs then return { 'T', whole(maxMs) } end
-    return prolong(token, ttlMs)
+    return prolong(owner, token, ttlMs, channel)
   end
   local stored, kind, rest, text = load()
   local revoked = revocation(kind, rest, owner)
@@ -154,7 +161,7 @@ if verb == 'resume' then
   if refusal then return refusal end
   local voted, first = match(rest, '^(%S+) (%d+) %d+ %d+ %S+ .')
   if not holder or voted ~= owner or first ~= token then return { 'N' } end
-  return prolong(tonumber(token), ttlMs)
+  return prolong(owner, tonumber(token), ttlMs, channel)
 end
 
 -- owner ballot..' H ' closed reserveMs keepMs meta waiter since: closed is ballot + 1; keepMs

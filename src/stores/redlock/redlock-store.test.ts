@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import type { Claim, GoneEvent } from "../../store.js";
+import type { Driver } from "../redis/driver.js";
+import { RedlockNode } from "./redlock-node.js";
+import { RedlockStore } from "./redlock-store.js";
+
+const claim: Claim = {
+  ...{ space: "lock", name: "m", owner: "o1", mode: "exclusive", weight: 1, limit: 1 },
+  ...{ ttlMs: 10_000, meta: {}, span: 1, transferable: true, alone: true, storeTimeoutMs: 5_000 },
+};
+const times = { nodeTimeoutMs: 50, driftFactor: 0.01, maxTtlMs: 30_000 };
+const settings = { namespace: "", bootstrap: "wait", ...times } as const;
+
+/** A node that resumes the lease, and ends it before its answer to the resume has arrived. */
+function revoking(name: string): RedlockNode {
+  const answers: Record<string, unknown> = {
+    raise: 1,
+    resume: ["G", claim.ttlMs],
+    look: ["", -2, "65 V o1 by hand", []],
+  };
+  const driver: Partial<Driver> = {
+    send: async (_key, _command, args) => answers[args[5] ?? ""],
+    open: () => new Promise(() => {}),
+  };
+  return new RedlockNode(name, driver as Driver);
+}
+
+it("a lease that is revoked while it is resumed is told of it", async () => {
+  const store = new RedlockStore(["a", "b", "c"].map(revoking), settings, new ManualPort());
+  const gone = new Promise<GoneEvent>((resolve) => store.onEvent(resolve));
+  const grant = await store.resume(claim, 64n);
+  expect(await gone).toEqual({ type: "gone", grant, reason: "revoked", detail: "by hand" });
+});
