@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -188,6 +189,15 @@ describe("a lock file", () => {
     return row?.[0];
   };
 
+  const schemaOf = (): unknown[] => {
+    const database = openSqlite(path);
+    const rows = database.all("SELECT name FROM sqlite_master ORDER BY name", []);
+    database.close();
+    return rows.flat();
+  };
+  /** Makes a lock file into one of a version that had fewer indexes. */
+  const EARLIER = "DROP INDEX client_gone; DROP INDEX tombstone_end;";
+
   it("is made of an empty file", async () => {
     writeFileSync(path, "");
     await useOnce();
@@ -221,7 +231,22 @@ describe("a lock file", () => {
     expect(readdirSync(join(folder, "links"))).toEqual(["other-name.db"]);
   });
 
-  it("is made by one of many processes that come at the same time", async () => {
+  it("of before some indexes gets them", async () => {
+    const token = await useOnce();
+    const made = schemaOf();
+    for (const mark of ["", "PRAGMA application_id = 0"]) {
+      makeForeign(`${EARLIER} ${mark}`);
+      expect(schemaOf()).not.toEqual(made);
+      expect(await useOnce()).toBeGreaterThan(token);
+      expect(schemaOf()).toEqual(made);
+    }
+  });
+
+  it.each([
+    ["made", () => {}],
+    ["given its indexes", () => useOnce().then(() => makeForeign(EARLIER))],
+  ])("is %s by one of many processes that come at the same time", async (_, prepare) => {
+    await prepare();
     const script = `
       import { Holdfast } from ${JSON.stringify(DIST)};
       import { fileStore } from ${JSON.stringify(FILE)};
@@ -243,6 +268,7 @@ describe("a lock file", () => {
     const tokens = (await Promise.all(contenders.map((one) => one.receive()))) as string[][];
     expect(new Set(tokens.flat()).size).toBe(120);
     await Promise.all(contenders.map((one) => one[Symbol.asyncDispose]()));
+    expect(schemaOf()).toContain("client_gone");
   });
 });
 
@@ -254,6 +280,76 @@ describe("beside the lock file", () => {
     expect(left).toHaveLength(1);
     const text = readFileSync(join(folder, left[0] ?? ""), "utf8");
     expect(text).toBe("what another program wrote");
+  });
+
+  /** The journal of a database in the middle of a transaction. */
+  function journalOf(sql: string, at: string): Buffer {
+    const database = openSqlite(at);
+    database.exec(`PRAGMA synchronous = OFF; ${sql}`);
+    const journal = readFileSync(`${at}-journal`);
+    database.exec("ROLLBACK");
+    database.close();
+    rmSync(at);
+    return journal;
+  }
+
+  const foreign = (): Buffer =>
+    journalOf(`${TABLE} BEGIN; UPDATE orders SET id = 2`, join(folder, "other.db"));
+
+  it.each([
+    ["a journal without a file", "-journal", undefined, foreign],
+    ["a journal of an empty file", "-journal", "", foreign],
+    ["a text beside a missing file", "-journal", undefined, () => "a text"],
+    ["a text beside an empty file", "-journal", "", () => "a text"],
+    ["a WAL of an empty file", "-wal", "", () => "a text"],
+    ["the shared memory of an empty file", "-shm", "", () => "a text"],
+  ])("%s is refused, and nothing is changed", async (_, end, text, make) => {
+    writeFileSync(path + end, make());
+    if (text !== undefined) writeFileSync(path, text);
+    const before = contents();
+    await expectRefused(new RegExp(`locks\\.db${end} belongs to no lock file`));
+    expect(contents()).toEqual(before);
+  });
+
+  it("a journal of another program is refused beside a lock file, too", async () => {
+    await useOnce();
+    writeFileSync(`${path}-journal`, foreign());
+    const before = [readFileSync(path), readFileSync(`${path}-journal`)];
+    await expectRefused(/locks\.db-journal belongs to no lock file/);
+    expect([readFileSync(path), readFileSync(`${path}-journal`)]).toEqual(before);
+  });
+
+  it.each([undefined, ""])("a journal without a page is used (file: %j)", async (text) => {
+    const journal = journalOf("BEGIN IMMEDIATE", join(folder, "other.db"));
+    expect(journal).toHaveLength(512);
+    writeFileSync(`${path}-journal`, journal);
+    if (text !== undefined) writeFileSync(path, text);
+    await useOnce();
+    expect(readdirSync(folder)).not.toContain("locks.db-journal");
+  });
+
+  it("a journal that a killed process left of a lock file is used", async () => {
+    const token = await useOnce();
+    const copy = join(folder, "copy.db");
+    makeForeign(`VACUUM INTO '${copy}'`);
+    const file = readFileSync(copy);
+    const journal = journalOf("BEGIN; PRAGMA user_version = 7", copy);
+    writeFileSync(copy, file);
+    writeFileSync(`${copy}-journal`, journal);
+    expect(journal.length).toBeGreaterThan(4_096);
+    expect(await useOnce(copy)).toBeGreaterThan(token);
+    expect(readdirSync(folder)).not.toContain("copy.db-journal");
+  });
+
+  it("nothing is put beside a file that is refused, also later", async () => {
+    makeForeign(TABLE);
+    await expectRefused(/SQLite database of another program/);
+    // The socket of a later client stands: that of an earlier one would, too.
+    const later = join(folder, "later.db");
+    await open(later).mutex("x").acquire();
+    await waitUntil(() => existsSync(`${later}-wake`), { what: "the socket of the later client" });
+    const beside = readdirSync(folder).filter((name) => name.startsWith("locks.db"));
+    expect(beside).toEqual(["locks.db"]);
   });
 
   it("a folder in the way of the one that is made for a moment is kept", async () => {

@@ -17,16 +17,17 @@ export function isBusy(error: unknown): boolean {
   return error instanceof BeingMadeError || resultCode(error) === BUSY;
 }
 
+/** The path cannot be used for locks; nothing was done, and trying again does not help. */
+export function refusal(message: string, cause?: unknown): StoreError {
+  const details = { outcome: "not_applied", retryable: false, store: "file" } as const;
+  return new StoreError(message, { ...details, cause });
+}
+
 /** What a failure of SQLite means to the caller. Every transaction is rolled back before. */
 export function storeError(error: unknown, path: string): StoreError {
   if (error instanceof StoreError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  return new StoreError(explain(resultCode(error), message, path), {
-    outcome: "not_applied",
-    retryable: false,
-    store: "file",
-    cause: error,
-  });
+  return refusal(explain(resultCode(error), message, path), error);
 }
 
 function explain(code: number | undefined, message: string, path: string): string {

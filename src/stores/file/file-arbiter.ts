@@ -59,6 +59,7 @@ export class FileArbiter implements Arbiter {
   #onReset: () => void = () => {};
   readonly #stepBack = new StepBack();
   readonly #soleHolds = new SoleHolds();
+  #isSocketDue = false;
   #sweepMs = Number.NaN;
   #sweepKey = "";
   readonly #onReplaced = (): void => this.#onReset();
@@ -93,16 +94,23 @@ export class FileArbiter implements Arbiter {
   listen(client: string, onPush: (push: Push) => void, onReset: () => void): void {
     this.#client = client;
     this.#onReset = onReset;
-    const { post } = this.#file();
-    post.listen(client, onPush);
+    const file = this.#file();
+    file.post.listen(client, onPush);
     this.port.timers.after(LISTEN_MS, () => {
-      try {
-        // What was pushed before did not arrive.
-        if (post.open(client)) this.#onReset();
-      } catch {
-        // Without a socket we are slower, not wrong; whoever has to wait is told why.
-      }
+      this.#isSocketDue = true;
+      if (file.isOpen) this.#openSocket();
     });
+  }
+
+  /** Nothing is put beside a file before it is known as a lock file. */
+  #openSocket(): void {
+    this.#isSocketDue = false;
+    try {
+      // What was pushed before did not arrive.
+      if (this.#client !== undefined && this.#opened?.post.open(this.#client)) this.#onReset();
+    } catch {
+      // Without a socket we are slower, not wrong; whoever has to wait is told why.
+    }
   }
 
   async close(): Promise<void> {
@@ -167,6 +175,7 @@ export class FileArbiter implements Arbiter {
   #finish(commands: readonly Command[], outcome: Outcome<readonly Reply[]>): Execution {
     const { nowUs, result, pushes, ledger } = outcome;
     this.#tell(pushes);
+    if (this.#isSocketDue) this.#openSocket();
     if (!(nowUs / 1000 < this.#sweepMs)) this.#sweepLater(nowUs / 1000);
     const key = commands[0]?.key ?? "";
     // Where more is done at a time, others are waiting.

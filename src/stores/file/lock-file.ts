@@ -80,6 +80,11 @@ export class LockFile {
     await this.post.close();
   }
 
+  /** Whether the file at the path was found to be a lock file. */
+  get isOpen(): boolean {
+    return this.#opened !== undefined;
+  }
+
   /**
    * Calls back when another file has taken the place of the one in use: all in that one is lost.
    */
@@ -192,7 +197,7 @@ export class LockFile {
   #open(): Opened {
     prepareFile(this.path);
     const before = statSync(this.path);
-    if (!isHeldFile(before)) demandLockFile(this.path, before);
+    if (!isHeldFile(before)) demandLockFile(this.path);
     const database = openSqlite(this.path);
     try {
       prepareSchema(database, this.path);
@@ -237,6 +242,7 @@ export class LockFile {
     }
     try {
       const isGone = statSync(this.path, { throwIfNoEntry: false }) === undefined;
+      if (isGone) demandLockFile(this.path);
       for (const path of this.#besides()) {
         const found = statSync(path, { throwIfNoEntry: false });
         const isOurs = found && this.#replaced?.beside.some((file) => isSame(file, found));

@@ -9,8 +9,8 @@ import {
 } from "node:fs";
 import { userInfo } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
-import { StoreError } from "../../errors.js";
-import { BeingMadeError } from "./failure.js";
+import type { StoreError } from "../../errors.js";
+import { BeingMadeError, refusal } from "./failure.js";
 
 /**
  * The default file. It comes from the password entry and never from HOME or XDG_*: cron, a service
@@ -129,13 +129,4 @@ function unusable(path: string, cause: unknown): StoreError {
   const { code, message } = cause as NodeJS.ErrnoException;
   if (code === "ENOSPC") return refusal(`The disk of ${path} is full: free some space.`, cause);
   return refusal(`${path} cannot be used for locks: ${message}. Choose another path.`, cause);
-}
-
-function refusal(message: string, cause?: unknown): StoreError {
-  return new StoreError(message, {
-    outcome: "not_applied",
-    retryable: false,
-    store: "file",
-    cause,
-  });
 }

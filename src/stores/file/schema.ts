@@ -1,4 +1,5 @@
-import { StoreError } from "../../errors.js";
+import type { StoreError } from "../../errors.js";
+import { refusal } from "./failure.js";
 import { machineIdentity } from "./machine-identity.js";
 import { inTransaction, type Sqlite } from "./sqlite.js";
 
@@ -19,10 +20,12 @@ const SETTINGS = `
 
 /** "HFLK", where SQLite keeps a number for the program that a database belongs to. */
 export const APPLICATION_ID = 0x48464c4b;
+/** Where it stands in the first page. */
+export const APPLICATION_ID_AT = 68;
 
 /**
  * A name has a row in `name` while anything of it is there (see NameRecord); its holders and
- * waiters have rows of their own only where they are many.
+ * waiters have rows of their own only where they are many. The first version made these.
  */
 const TABLES = `
   CREATE TABLE machine (identity TEXT NOT NULL, watch TEXT);
@@ -50,16 +53,22 @@ const TABLES = `
     PRIMARY KEY (space, key, id)
   ) WITHOUT ROWID;
   CREATE INDEX client_place ON client (space, key, suspect, place);
-  CREATE INDEX client_gone ON client (space, key, gone);
   CREATE TABLE tombstone (
     space INTEGER, key TEXT, owner TEXT, until INTEGER NOT NULL, reason TEXT,
     PRIMARY KEY (space, key, owner)
   ) WITHOUT ROWID;
-  CREATE INDEX tombstone_end ON tombstone (space, key, until);
 `;
 
-/** As they stand in a file, each of them. */
-export const STATEMENTS: readonly string[] = TABLES.split(";")
+/** Made when they are missing: files of earlier versions lack them. */
+const INDEXES = `
+  CREATE INDEX IF NOT EXISTS client_gone ON client (space, key, gone);
+  CREATE INDEX IF NOT EXISTS tombstone_end ON tombstone (space, key, until);
+`;
+const INDEX_COUNT =
+  "SELECT count(*) FROM sqlite_master WHERE name IN ('client_gone', 'tombstone_end')";
+
+/** As they stand in every lock file, each of them. */
+export const FIRST_STATEMENTS: readonly string[] = TABLES.split(";")
   .map((statement) => statement.trim())
   .filter((statement) => statement !== "");
 
@@ -77,14 +86,15 @@ export function prepareSchema(database: Sqlite, path: string): void {
   const [mode] = database.get("PRAGMA journal_mode = WAL", []) ?? [];
   if (mode !== "wal") throw unsuitable(path, `SQLite keeps its journal as "${mode}" there`);
   // The first look after that makes the -wal and the -shm: who opened the file has to know them.
-  numberOf(database, "user_version");
+  if (database.get(INDEX_COUNT, [])?.[0] === 2) return;
+  // Another process may make them at the same time: it is busy, or was first.
+  inTransaction(database, () => database.exec(INDEXES));
 }
 
 function unsuitable(path: string, why: string): StoreError {
-  return new StoreError(
+  return refusal(
     `The lock file ${path} cannot be used: ${why}. Use one version of holdfast for all programs ` +
       "that share a file, on a local file system.",
-    { outcome: "not_applied", retryable: false, store: "file" },
   );
 }
 
@@ -95,7 +105,7 @@ function mark(database: Sqlite, path: string): void {
     if (numberOf(database, "application_id") === APPLICATION_ID) return;
     const found = new Set(database.all("SELECT sql FROM sqlite_master", []).map(([sql]) => sql));
     const isNew = found.size === 0 && numberOf(database, "user_version") === 0;
-    if (!isNew && !STATEMENTS.every((statement) => found.has(statement))) {
+    if (!isNew && !FIRST_STATEMENTS.every((statement) => found.has(statement))) {
       throw unsuitable(path, "it is a database of another program");
     }
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
