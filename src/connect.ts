@@ -1,6 +1,8 @@
 import { InvalidOptionError } from "./errors.js";
 import { Holdfast } from "./holdfast.js";
+import { unknownWord } from "./known-options.js";
 import type { AcquireOptions } from "./options.js";
+import { nearestWord } from "./rules/nearest-word.js";
 import type { Store } from "./store.js";
 import { parseStoreUrl } from "./stores/store-url.js";
 
@@ -34,20 +36,26 @@ export async function connect(url: string, defaults?: AcquireOptions): Promise<H
 }
 
 function openStore(url: string): Promise<Store> {
-  const known = Object.keys(openers).join(", ");
+  const schemes = Object.keys(openers);
+  const rule = `must be a URL that begins with one of ${schemes.join(", ")}`;
+  if (url === undefined || url === "") {
+    const given = url === "" ? "empty" : "undefined";
+    const advice = "Is the environment variable set that should hold it?";
+    const message = `The URL of the store is ${given}. ${advice}`;
+    throw new InvalidOptionError("url", "(hidden)", rule, message);
+  }
   let parsed: URL;
   try {
     parsed = parseStoreUrl(url);
   } catch {
-    throw new InvalidOptionError(
-      "url",
-      "(hidden)",
-      `must be a URL that begins with one of ${known}`,
-    );
+    throw new InvalidOptionError("url", "(hidden)", rule);
   }
-  const open = openers[parsed.protocol];
+  const { protocol } = parsed;
+  const open = openers[protocol];
   // Only the scheme is shown: the rest may hold a password.
-  if (!open)
-    throw new InvalidOptionError("url", parsed.protocol, `must begin with one of ${known}`);
+  if (!open) {
+    if (nearestWord(protocol, schemes)) throw unknownWord("scheme", "url", protocol, schemes);
+    throw new InvalidOptionError("url", protocol, `must begin with one of ${schemes.join(", ")}`);
+  }
   return open(parsed);
 }

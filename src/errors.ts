@@ -63,8 +63,13 @@ export class InvalidOptionError extends HoldfastError {
   readonly value: unknown;
   readonly rule: string;
 
-  constructor(option: string, value: unknown, rule: string) {
-    super(`Invalid ${option}: ${show(value)}. It ${rule}.`);
+  constructor(
+    option: string,
+    value: unknown,
+    rule: string,
+    message = `Invalid ${option}: ${show(value)}. It ${rule}.`,
+  ) {
+    super(message);
     this.option = option;
     this.value = value;
     this.rule = rule;

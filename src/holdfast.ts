@@ -1,5 +1,6 @@
 import { InvalidOptionError, UnsupportedError } from "./errors.js";
 import { withJson } from "./json.js";
+import { knownOptions, unknownWord } from "./known-options.js";
 import { Client } from "./lease/client.js";
 import type { Lease } from "./lease/lease.js";
 import { AllLock, type LeaseSet } from "./locks/all.js";
@@ -13,10 +14,16 @@ import {
   type OnceResult,
   once,
 } from "./locks/once.js";
-import { type AcquireOptions, checkCount, type Options, resolveOptions } from "./options.js";
+import {
+  type AcquireOptions,
+  checkCount,
+  OPTION_NAMES,
+  type Options,
+  resolveOptions,
+} from "./options.js";
 import { events } from "./publish.js";
 import { type Mode, NO_LIMIT } from "./rules/fits.js";
-import { nameProblem, type Space } from "./rules/name.js";
+import { nameProblem, SPACES, type Space } from "./rules/name.js";
 import { reasonProblem } from "./rules/reason.js";
 import type { LockView, Store } from "./store.js";
 
@@ -34,7 +41,17 @@ export interface RevokeOptions {
   readonly reason: string;
 }
 
+/** Which names to list. */
+export interface ListOptions {
+  /** What the names begin with. Default: all names. */
+  readonly prefix?: string | undefined;
+  /** Default `"lock"`. */
+  readonly space?: Space | undefined;
+}
+
 const SHARED = "shared locks";
+const LIST_EXAMPLE = 'must be an object: { prefix: "invoice:" }';
+const REVOKE_EXAMPLE = "must be an object: { token, reason }";
 
 /** Binds a store to defaults, and gives out locks. A store belongs to one Holdfast. */
 export class Holdfast implements AsyncDisposable {
@@ -43,7 +60,8 @@ export class Holdfast implements AsyncDisposable {
 
   constructor(store: Store, defaults: AcquireOptions = {}) {
     if (typeof store?.acquire !== "function" || !store.traits) {
-      const rule = "must be a store, such as redisStore({ client }) makes";
+      const rule =
+        "must be a store, such as redisStore({ client }) makes; connect(url) takes a URL";
       throw new InvalidOptionError("store", typeof store, rule);
     }
     this.#defaults = resolveOptions(defaults, store.traits);
@@ -85,9 +103,10 @@ export class Holdfast implements AsyncDisposable {
 
   /** One leader among all who campaign. A candidate waits for ever unless told otherwise here. */
   election(name: string, defaults?: AcquireOptions): Election {
+    const given = knownOptions(defaults, OPTION_NAMES);
     const seat = this.#lock("election", name, "exclusive", NO_LIMIT, {
-      ...defaults,
-      waitMs: defaults?.waitMs ?? Number.POSITIVE_INFINITY,
+      ...given,
+      waitMs: given.waitMs ?? Number.POSITIVE_INFINITY,
       fairness: "strict",
     });
     return new Election(this.#client, seat);
@@ -122,17 +141,18 @@ export class Holdfast implements AsyncDisposable {
   /** Who holds a lock and who waits for it, as the store sees it now. */
   async inspect(name: string, space: Space = "lock"): Promise<LockView> {
     checkName(name);
+    checkSpace(space);
     return viewWithJson(await this.#client.look(() => this.#client.store.inspect(space, name)));
   }
 
   /** All locks in use whose names begin with `prefix`. */
-  async *list({
-    prefix = "",
-    space = "lock",
-  }: {
-    prefix?: string;
-    space?: Space;
-  } = {}): AsyncGenerator<LockView, void> {
+  async *list(options?: ListOptions): AsyncGenerator<LockView, void> {
+    const { prefix, space = "lock" } = knownOptions(options, ["prefix", "space"], LIST_EXAMPLE);
+    checkSpace(space);
+    yield* this.#list(space, checkPrefix(prefix));
+  }
+
+  async *#list(space: Space, prefix: string): AsyncGenerator<LockView, void> {
     this.#client.assertOpen();
     for await (const view of this.#client.store.list(space, prefix)) yield viewWithJson(view);
   }
@@ -143,17 +163,19 @@ export class Holdfast implements AsyncDisposable {
    * wait in a store that knows no waiters (redlock); of several calls of another process that take
    * turns, only the first is.
    */
-  async findDeadlocks({ prefix = "" }: { prefix?: string } = {}): Promise<Deadlock[]> {
+  async findDeadlocks(options?: Pick<ListOptions, "prefix">): Promise<Deadlock[]> {
+    const { prefix } = knownOptions(options, ["prefix"], LIST_EXAMPLE);
     const views: LockView[] = [];
-    for await (const view of this.list({ prefix })) views.push(view);
+    for await (const view of this.#list("lock", checkPrefix(prefix))) views.push(view);
     return deadlocksOf(views, this.#client.localWaits());
   }
 
   /** Ends somebody's lease if it is still the one with this token; false when it is not. */
   async revoke(name: string, options: RevokeOptions, space: Space = "lock"): Promise<boolean> {
     checkName(name);
+    checkSpace(space);
     this.#client.assertOpen();
-    const { token, reason } = options ?? {};
+    const { token, reason } = knownOptions(options, ["token", "reason"], REVOKE_EXAMPLE);
     if (typeof token !== "bigint") {
       throw new InvalidOptionError(
         "token",
@@ -226,4 +248,14 @@ function viewWithJson({ holders, mark, ...view }: LockView): LockView {
 function checkName(name: unknown): void {
   const problem = nameProblem(name);
   if (problem) throw new InvalidOptionError("name", name, problem);
+}
+
+function checkSpace(space: unknown): void {
+  if (SPACES.includes(space as Space)) return;
+  throw unknownWord("space", "space", String(space), SPACES);
+}
+
+function checkPrefix(prefix: unknown = ""): string {
+  if (typeof prefix === "string") return prefix;
+  throw new InvalidOptionError("prefix", prefix, "must be a string");
 }

@@ -23,7 +23,7 @@ export type {
   RevokedEvent,
 } from "./events.js";
 export { channels } from "./events.js";
-export type { ReadWriteLock, RevokeOptions } from "./holdfast.js";
+export type { ListOptions, ReadWriteLock, RevokeOptions } from "./holdfast.js";
 export { Holdfast } from "./holdfast.js";
 export type { Lease } from "./lease/lease.js";
 export type { LeaseSet } from "./locks/all.js";

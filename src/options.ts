@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
 import { InvalidOptionError, UnsupportedError } from "./errors.js";
+import { knownOptions } from "./known-options.js";
 import { LONGEST_US, MOST_TURNS } from "./rules/bounds.js";
 import type { Meta, Traits } from "./store.js";
 
@@ -99,6 +100,9 @@ const DEFAULTS: Options = Object.freeze({
   transferable: false,
 });
 
+/** All options of an acquisition. */
+export const OPTION_NAMES = Object.keys(DEFAULTS) as (keyof AcquireOptions)[];
+
 /** Lays `given` over `base` and checks the whole; without `given` there is nothing to do. */
 export function resolveOptions(
   given: AcquireOptions | undefined,
@@ -106,18 +110,8 @@ export function resolveOptions(
   base: Options = DEFAULTS,
 ): Options {
   if (given === undefined && base !== DEFAULTS) return base;
-  if (given !== undefined && (typeof given !== "object" || given === null)) {
-    throw new InvalidOptionError("options", given, "must be an object");
-  }
   const options = { ...base };
-  for (const [option, value] of Object.entries(given ?? {})) {
-    if (!Object.hasOwn(DEFAULTS, option)) {
-      throw new InvalidOptionError(
-        option,
-        value,
-        `is no option (${Object.keys(DEFAULTS).join(", ")})`,
-      );
-    }
+  for (const [option, value] of Object.entries(knownOptions(given, OPTION_NAMES))) {
     if (value !== undefined) Object.assign(options, { [option]: value });
   }
   if (options.meta !== base.meta) options.meta = checkedMeta(options.meta);

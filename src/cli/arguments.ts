@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { nearestWord } from "../rules/nearest-word.js";
 import { parseDuration } from "./duration.js";
 
 /** One option, as it is parsed, explained and completed. */
@@ -50,7 +51,7 @@ export class Arguments {
       this.#values = parsed.values;
       this.positionals = parsed.positionals;
     } catch (error) {
-      throw new UsageError(complaint(error as Error));
+      throw new UsageError(complaint(error as Error, args, Object.keys(specs)));
     }
   }
 
@@ -116,13 +117,21 @@ function unexpected(argument: string, after: string): UsageError {
 }
 
 /** The parser's own words are for programmers; keep what names the argument. */
-function complaint({ message }: Error): string {
-  const unknown = /^Unknown option '([^']+)'/.exec(message);
-  if (unknown) {
-    return `There is no option ${unknown[1]} here. What belongs to a command goes behind --.`;
+function complaint({ message }: Error, args: readonly string[], known: readonly string[]): string {
+  const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? [];
+  if (unknown !== undefined) {
+    const nearest = nearestWord(unknown.replace(/^--?/, ""), known);
+    return nearest === null
+      ? `There is no option ${unknown} here. What belongs to a command goes behind --.`
+      : `There is no option ${unknown}: did you mean --${nearest}?`;
   }
   const lacking = /^Option '([^']+)' argument missing/.exec(message);
   if (lacking) return `The option ${lacking[1]} needs a value.`;
+  const [, option = ""] = /^Option '(.+?)' argument is ambiguous/.exec(message) ?? [];
+  const at = args.findIndex((arg) => option.split(/,? /).includes(arg));
+  if (option !== "" && at >= 0) {
+    return `The option ${args[at]} needs a value, and ${args[at + 1]} begins like an option.`;
+  }
   const surplus = /^Option '([^']+)' does not take an argument/.exec(message);
   if (surplus) return `The option ${surplus[1]} takes no value.`;
   return message.split("\n")[0] ?? message;

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { nearestWord } from "../rules/nearest-word.js";
 import { Arguments, type OptionSpecs, UsageError } from "./arguments.js";
 import type { Ending } from "./command.js";
 import { ExitCode, Interrupted } from "./exit-code.js";
@@ -29,7 +30,7 @@ async function dispatch([verb, ...rest]: readonly string[]): Promise<Ending> {
   try {
     if (verb === "--help" || verb === "-h" || verb === "help") return await help(rest[0]);
     if (verb === "--version" || verb === "-V") return await version();
-    if (!found) throw new UsageError(`There is no command ${JSON.stringify(verb)}.`);
+    if (!found) throw new UsageError(noCommand(verb));
     const command = await found.load();
     const args = new Arguments(rest, { ...command.options, ...HELP });
     if (args.has("help")) return await help(verb);
@@ -51,6 +52,12 @@ async function dispatch([verb, ...rest]: readonly string[]): Promise<Ending> {
     if (text !== "") report.error(text, trace);
     return exitCode;
   }
+}
+
+function noCommand(verb: string): string {
+  const nearest = nearestWord(verb, Object.keys(VERBS));
+  const text = `There is no command ${JSON.stringify(verb)}`;
+  return nearest === null ? `${text}.` : `${text}: did you mean ${nearest}?`;
 }
 
 async function help(verb: string | undefined): Promise<number> {

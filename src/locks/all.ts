@@ -9,9 +9,10 @@ import {
   type LeaseLostError,
 } from "../errors.js";
 import { withJson } from "../json.js";
+import { knownOptions } from "../known-options.js";
 import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
-import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
+import { type AcquireOptions, OPTION_NAMES, type Options, resolveOptions } from "../options.js";
 import { compareNames } from "../rules/name.js";
 import { checkBody, type Lock, StoreLock, type TryResult } from "./lock.js";
 import { runInScopes } from "./run-scopes.js";
@@ -113,7 +114,7 @@ export class AllLock implements Lock<LeaseSet> {
     base: Options,
   ) {
     this.#client = client;
-    this.#defaults = defaults;
+    this.#defaults = knownOptions(defaults, OPTION_NAMES);
     this.#base = base;
     if (!Array.isArray(locks) || locks.length === 0) {
       throw new InvalidOptionError("locks", locks, "must be a list of at least one lock");
@@ -177,8 +178,9 @@ export class AllLock implements Lock<LeaseSet> {
 
   /** Waits only for `waitMs` of the call. */
   async #try(given: AcquireOptions): Promise<HeldSet | { readonly holder: BlockedBy | null }> {
+    const { waitMs = 0, ...options } = knownOptions(given, OPTION_NAMES);
     try {
-      return await this.#acquire({ ...given, waitMs: given?.waitMs ?? 0 });
+      return await this.#acquire({ ...options, waitMs });
     } catch (error) {
       if (error instanceof AcquireTimeoutError) return error;
       throw error;
@@ -199,7 +201,9 @@ export class AllLock implements Lock<LeaseSet> {
 
   /** An option that is given as undefined is not given. */
   #over(given: AcquireOptions): AcquireOptions {
-    const entries = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+    const entries = Object.entries(knownOptions(given, OPTION_NAMES)).filter(
+      ([, value]) => value !== undefined,
+    );
     return { ...this.#defaults, ...Object.fromEntries(entries) };
   }
 

@@ -1,10 +1,11 @@
 import { StoreError } from "../errors.js";
 import { withJson } from "../json.js";
+import { knownOptions } from "../known-options.js";
 import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
 import { type AcquireOptions, checkDuration } from "../options.js";
 import type { Meta } from "../store.js";
-import type { Lock } from "./lock.js";
+import { checkBody, type Lock } from "./lock.js";
 
 const RETRY_MS = 1_000;
 
@@ -44,6 +45,7 @@ export class Election {
    * calls never overlap, and campaigns again.
    */
   async lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
+    checkBody(body);
     for (let isFirst = true; ; isFirst = false) {
       const lease = await (isFirst ? this.#seat.acquire(options) : this.#standAgain(options));
       try {
@@ -82,8 +84,8 @@ export class Election {
   }
 
   /** Yields the leader, or null, whenever that changes; never a leader with a lower token. */
-  async *observe(options: ObserveOptions = {}): AsyncGenerator<Leader | null, void> {
-    const { signal, everyMs = 1_000 } = options;
+  async *observe(options?: ObserveOptions): AsyncGenerator<Leader | null, void> {
+    const { signal, everyMs = 1_000 } = knownOptions(options, ["signal", "everyMs"]);
     checkDuration("everyMs", everyMs, 1);
     let highest = -1n;
     let told: bigint | null | undefined;

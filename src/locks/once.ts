@@ -1,9 +1,16 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { LeaseLostError } from "../errors.js";
 import { withJson } from "../json.js";
+import { knownOptions } from "../known-options.js";
 import type { Client } from "../lease/client.js";
 import type { HeldLease, Keep, Lease } from "../lease/lease.js";
-import { type AcquireOptions, checkDuration, type Options, resolveOptions } from "../options.js";
+import {
+  type AcquireOptions,
+  checkDuration,
+  OPTION_NAMES,
+  type Options,
+  resolveOptions,
+} from "../options.js";
 import { NO_LIMIT } from "../rules/fits.js";
 import type { Busy, Meta } from "../store.js";
 import { checkBody } from "./lock.js";
@@ -88,7 +95,7 @@ async function begin(
   onceOptions: OnceOptions,
   defaults: Options,
 ): Promise<BegunOnce | Exclude<OnceBeginning, OnceRun>> {
-  const { keepMs, ...given } = onceOptions ?? {};
+  const { keepMs, ...given } = knownOptions(onceOptions, ["keepMs", ...OPTION_NAMES]);
   checkDuration("keepMs", keepMs, 1);
   const patience = { ...given, waitMs: given.waitMs ?? 0 };
   const options = resolveOptions(patience, client.store.traits, defaults);

@@ -1,5 +1,6 @@
 /** Key spaces that never meet: a lock, an election and a once of the same name are three things. */
-export type Space = "lock" | "election" | "once";
+export type Space = (typeof SPACES)[number];
+export const SPACES = ["lock", "election", "once"] as const;
 
 export const MAX_NAME_BYTES = 512;
 
@@ -9,7 +10,6 @@ const PREFIX: Record<Space, string> = { lock: "l:", election: "e:", once: "o:" }
 export function nameProblem(name: unknown): string | null {
   if (typeof name !== "string") return "must be a string";
   if (name === "") return "must not be empty";
-  // Lone surrogates all encode to the same bytes, so two such names would be one.
   if (!isWellFormed(name)) return "must be well-formed unicode";
   if (Buffer.byteLength(name) > MAX_NAME_BYTES) return `must have at most ${MAX_NAME_BYTES} bytes`;
   return null;
@@ -30,6 +30,7 @@ export function compareNames(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-function isWellFormed(name: string): boolean {
-  return !/\p{Surrogate}/u.test(name);
+/** Lone surrogates all encode to the same bytes: two texts with them may become one. */
+export function isWellFormed(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
 }

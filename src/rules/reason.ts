@@ -1,9 +1,11 @@
+import { isWellFormed } from "./name.js";
+
 export const MAX_REASON_BYTES = 1_024;
 
 /** Says which rule the reason of a revocation breaks, or null when it is fine. */
 export function reasonProblem(reason: unknown): string | null {
   if (typeof reason !== "string" || reason === "") return "must say why: the holder reads it";
-  if (/\p{Surrogate}/u.test(reason)) return "must be well-formed unicode";
+  if (!isWellFormed(reason)) return "must be well-formed unicode";
   if (Buffer.byteLength(reason) <= MAX_REASON_BYTES) return null;
   return `must have at most ${MAX_REASON_BYTES} bytes`;
 }

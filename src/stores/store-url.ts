@@ -7,6 +7,7 @@
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import { InvalidOptionError } from "../errors.js";
+import { unknownWord } from "../known-options.js";
 
 export interface Address {
   readonly host: string;
@@ -42,6 +43,16 @@ export function parseStoreUrl(text: string): URL {
   return parsed;
 }
 
+/** A parameter that is not known, or given twice, would lock elsewhere. */
+export function checkParameters(url: URL, known: readonly string[]): void {
+  const given = [...url.searchParams.keys()];
+  for (const [at, name] of given.entries()) {
+    if (!known.includes(name)) throw unknownWord("parameter", "url", name, known);
+    if (HOSTS.includes(name) || given.indexOf(name) === at) continue;
+    throw new InvalidOptionError("url", name, "must be given once");
+  }
+}
+
 export class StoreUrl {
   readonly protocol: string;
   readonly username: string | undefined;
@@ -57,9 +68,11 @@ export class StoreUrl {
     this.#parameters = url.searchParams;
     this.#isSecure = isSecure;
     const known = isSecure === null ? parameters : [...parameters, ...HOSTS, ...FILES];
-    for (const name of url.searchParams.keys()) {
-      if (known.includes(name)) continue;
-      throw new InvalidOptionError("url", name, `has only the parameters ${known.join(", ")}`);
+    checkParameters(url, known);
+    // `new URL` takes what follows "redis:" for a path.
+    if (isSecure !== null && !/^(\/|$)/.test(url.pathname)) {
+      const rule = `must have its host behind //, as in ${url.protocol}//host:${port}`;
+      throw new InvalidOptionError("url", url.protocol, rule);
     }
     this.username = decode(url.username, "user name") || undefined;
     this.password = decode(url.password, "password") || undefined;

@@ -1,6 +1,8 @@
 import { InvalidOptionError } from "../../errors.js";
+import { knownOptions } from "../../known-options.js";
 import type { Store } from "../../store.js";
 import { networkPort } from "../../time/port.js";
+import { checkNamespace } from "../namespace.js";
 import { SequencerStore } from "../sequencer/sequencer-store.js";
 import type { EtcdClient } from "./etcd-client.js";
 import { EtcdSequencer } from "./etcd-sequencer.js";
@@ -15,6 +17,8 @@ export interface EtcdStoreOptions {
   readonly namespace?: string;
 }
 
+const EXAMPLE = "must be an object with the client in it: etcdStore({ client })";
+
 /**
  * Locks in etcd 3.4 or later.
  *
@@ -22,19 +26,27 @@ export interface EtcdStoreOptions {
  * const locks = new Holdfast(etcdStore({ client: new Etcd3({ hosts: ["http://127.0.0.1:2379"] })
  * }));
  */
-export function etcdStore({ client, namespace = "" }: EtcdStoreOptions): Store {
+export function etcdStore(options: EtcdStoreOptions): Store {
+  if (isClient(options)) throw new InvalidOptionError("options", "a client", EXAMPLE);
+  const { client, namespace } = knownOptions(options, ["client", "namespace"], EXAMPLE);
   return makeEtcdStore(client, namespace, () => {});
 }
 
 export function makeEtcdStore(
   client: EtcdClient,
-  namespace: string,
+  namespace: string | undefined,
   closeClient: () => void,
   hosts = "",
 ): Store {
-  if (typeof namespace !== "string" || /\p{Surrogate}/u.test(namespace)) {
-    throw new InvalidOptionError("namespace", namespace, "must be a well-formed string");
+  if (!isClient(client)) {
+    const given = client === undefined ? client : `a value of type ${typeof client}`;
+    throw new InvalidOptionError("client", given, "must be an Etcd3 of the package etcd3");
   }
-  const options = { namespace, hosts, closeClient };
+  const options = { namespace: checkNamespace(namespace), hosts, closeClient };
   return new SequencerStore(new EtcdSequencer(client, options, networkPort()));
+}
+
+function isClient(value: unknown): value is EtcdClient {
+  const { kv, leaseClient, watchClient } = (value ?? {}) as Partial<EtcdClient>;
+  return [kv, leaseClient, watchClient].every((part) => typeof part === "object");
 }

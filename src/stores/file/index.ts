@@ -14,8 +14,10 @@
  */
 import { fileURLToPath } from "node:url";
 import { InvalidOptionError } from "../../errors.js";
+import { knownOptions } from "../../known-options.js";
 import type { Store } from "../../store.js";
 import { ArbiterStore } from "../arbiter/arbiter-store.js";
+import { checkNamespace } from "../namespace.js";
 import { StoreUrl } from "../store-url.js";
 import { FileArbiter } from "./file-arbiter.js";
 import { defaultPath } from "./lock-folder.js";
@@ -33,15 +35,22 @@ export interface FileStoreOptions {
   readonly claimMs?: number;
 }
 
+const EXAMPLE = "must be an object: fileStore({ path })";
+
 /** Locks for many processes of one machine, with nothing to run. */
-export function fileStore({ path, namespace = "", claimMs }: FileStoreOptions = {}): Store {
+export function fileStore(options?: FileStoreOptions): Store {
+  const { path, namespace, claimMs } = knownOptions(
+    options,
+    ["path", "namespace", "claimMs"],
+    EXAMPLE,
+  );
   if (path !== undefined && (typeof path !== "string" || path === "")) {
     throw new InvalidOptionError("path", path, "must be the path of a file");
   }
-  if (typeof namespace !== "string") {
-    throw new InvalidOptionError("namespace", namespace, "must be a string");
+  if (path?.startsWith("file:")) {
+    throw new InvalidOptionError("path", path, "must be a path; a URL is for connect(url)");
   }
-  const arbiter = new FileArbiter(path ?? defaultPath(), namespace);
+  const arbiter = new FileArbiter(path ?? defaultPath(), checkNamespace(namespace));
   return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
 }
 

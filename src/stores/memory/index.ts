@@ -7,6 +7,8 @@
  * microseconds and the last token given, so they rise within the process and across restarts,
  * unless the wall clock was set back while no process ran.
  */
+import { InvalidOptionError } from "../../errors.js";
+import { knownOptions } from "../../known-options.js";
 import type { Command, Instant, Push, View } from "../../rules/ledger-command.js";
 import { Upkeep } from "../../rules/upkeep.js";
 import type { Store, Traits } from "../../store.js";
@@ -14,6 +16,7 @@ import type { Clock } from "../../time/clock.js";
 import { localPort, type Port } from "../../time/port.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import { ArbiterStore } from "../arbiter/arbiter-store.js";
+import { checkParameters } from "../store-url.js";
 import { MemoryLedger } from "./memory-ledger.js";
 
 const TRAITS: Traits = {
@@ -141,11 +144,18 @@ export interface MemoryStoreOptions {
   readonly claimMs?: number;
 }
 
+const EXAMPLE = "must be an object: memoryStore({ space })";
+
 /** Locks of one process: for tests, tools and programs that run once. */
-export function memoryStore({
-  space = new MemorySpace(),
-  claimMs,
-}: MemoryStoreOptions = {}): Store {
+export function memoryStore(options?: MemoryStoreOptions): Store {
+  const { space = new MemorySpace(), claimMs } = knownOptions(
+    options,
+    ["space", "claimMs"],
+    EXAMPLE,
+  );
+  if (!(space instanceof MemorySpace)) {
+    throw new InvalidOptionError("space", space, "must be a MemorySpace");
+  }
   const arbiter = new MemoryArbiter(space);
   return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
 }
@@ -156,8 +166,9 @@ const named = new Map<string, MemorySpace>();
  * `memory:` is a space of its own; `memory:name` is shared by all of this process who say that
  * name, with slashes before it or without.
  */
-export function openMemoryStore({ host, pathname }: URL): Store {
-  const name = host + pathname;
+export function openMemoryStore(url: URL): Store {
+  checkParameters(url, []);
+  const name = url.host + url.pathname;
   if (name === "") return memoryStore();
   const space = named.get(name) ?? new MemorySpace();
   named.set(name, space);

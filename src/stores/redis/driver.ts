@@ -1,6 +1,6 @@
 import { InvalidOptionError } from "../../errors.js";
-import { ioredisDriver, isIoredis } from "./ioredis.js";
-import { isNodeRedis, nodeRedisDriver } from "./node-redis.js";
+import { type Ioredis, ioredisDriver, isIoredis } from "./ioredis.js";
+import { isNodeRedis, type NodeRedis, nodeRedisDriver } from "./node-redis.js";
 
 /** A connection of our own to one server. It never reconnects: who needs it opens another. */
 export interface OwnConnection {
@@ -28,13 +28,17 @@ export interface Driver {
   open(key: string | null): Promise<OwnConnection>;
 }
 
+export function isClient(value: unknown): value is Ioredis | NodeRedis {
+  return isIoredis(value) || isNodeRedis(value);
+}
+
 /** Tells the supported clients apart by what they can do; nothing of them is imported. */
 export function driverOf(client: unknown): Driver {
   if (isIoredis(client)) return ioredisDriver(client);
   if (isNodeRedis(client)) return nodeRedisDriver(client);
   throw new InvalidOptionError(
     "client",
-    typeof client,
+    client === undefined ? client : `a value of type ${typeof client}`,
     "must be a client, Sentinel client or Cluster of ioredis 5 or 6 or redis (node-redis) 5 or 6",
   );
 }

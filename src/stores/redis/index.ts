@@ -11,9 +11,11 @@
  * it: a failover to one of them keeps it.
  */
 import { InvalidOptionError } from "../../errors.js";
+import { knownOptions } from "../../known-options.js";
 import type { Store } from "../../store.js";
 import { ArbiterStore } from "../arbiter/arbiter-store.js";
-import { driverOf } from "./driver.js";
+import { checkNamespace } from "../namespace.js";
+import { driverOf, isClient } from "./driver.js";
 import type { Ioredis } from "./ioredis.js";
 import type { NodeRedis } from "./node-redis.js";
 import { openConnectedClient } from "./open-client.js";
@@ -37,6 +39,8 @@ export interface RedisStoreOptions {
 }
 
 const MOST_REPLICA_TIMEOUT_MS = 4_000;
+const NUMBERS = ["replicas", "replicaTimeoutMs", "claimMs"] as const;
+const EXAMPLE = "must be an object with the client in it: redisStore({ client })";
 
 /** Locks in Redis by a client of yours. Throws `InvalidOptionError` where it does not know it. */
 export function redisStore(options: RedisStoreOptions): Store {
@@ -44,10 +48,15 @@ export function redisStore(options: RedisStoreOptions): Store {
 }
 
 function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store {
-  const { client, namespace = "", replicas = 0, replicaTimeoutMs = 1_000, claimMs } = options;
-  if (typeof namespace !== "string" || /\p{Surrogate}/u.test(namespace)) {
-    throw new InvalidOptionError("namespace", namespace, "must be a well-formed string");
-  }
+  if (isClient(options)) throw new InvalidOptionError("options", "a client", EXAMPLE);
+  const known = ["client", "namespace", ...NUMBERS] as const;
+  const {
+    client,
+    namespace,
+    replicas = 0,
+    replicaTimeoutMs = 1_000,
+    claimMs,
+  } = knownOptions(options, known, EXAMPLE);
   if (!Number.isInteger(replicas) || replicas < 0) {
     throw new InvalidOptionError("replicas", replicas, "must be a whole number from 0");
   }
@@ -55,12 +64,14 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
     const rule = `must be from 1 to ${MOST_REPLICA_TIMEOUT_MS}`;
     throw new InvalidOptionError("replicaTimeoutMs", replicaTimeoutMs, rule);
   }
-  const settings = { namespace, replicas, replicaTimeoutMs: Math.round(replicaTimeoutMs) };
+  const settings = {
+    namespace: checkNamespace(namespace),
+    replicas,
+    replicaTimeoutMs: Math.round(replicaTimeoutMs),
+  };
   const arbiter = new RedisArbiter(driverOf(client), onClose ? { ...settings, onClose } : settings);
   return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
 }
-
-const NUMBERS = ["replicas", "replicaTimeoutMs", "claimMs"] as const;
 
 /**
  * Opens `redis://user:password@host:6379/5`, `rediss:` (TLS), `redis+cluster://host:7000` or

@@ -12,7 +12,9 @@
  * below a ballot that a majority of the others knows of.
  */
 import { InvalidOptionError } from "../../errors.js";
+import { knownOptions } from "../../known-options.js";
 import type { Store } from "../../store.js";
+import { checkNamespace } from "../namespace.js";
 import { type Driver, driverOf } from "../redis/driver.js";
 import type { Ioredis } from "../redis/ioredis.js";
 import type { NodeRedis } from "../redis/node-redis.js";
@@ -52,6 +54,8 @@ export interface RedlockStoreOptions {
 
 const LEAST_NODES = 2;
 const MOST_DRIFT = 0.2;
+const NUMBERS = ["nodeTimeoutMs", "driftFactor", "maxTtlMs"] as const;
+const EXAMPLE = "must be an object with the clients in it: redlockStore({ clients })";
 
 /** Locks on a majority of servers. Throws `InvalidOptionError` where the options cannot work. */
 export function redlockStore(options: RedlockStoreOptions): Store {
@@ -59,19 +63,21 @@ export function redlockStore(options: RedlockStoreOptions): Store {
 }
 
 function open(options: RedlockStoreOptions, onClose?: () => Promise<unknown>): Store {
-  const { clients, namespace = "", nodeTimeoutMs = 50, driftFactor = 0.01 } = options;
-  const { maxTtlMs = 30_000, bootstrap = "wait" } = options;
+  const known = ["clients", "nodeNames", "namespace", "bootstrap", ...NUMBERS] as const;
+  const given = Array.isArray(options) ? "a list of clients" : options;
+  const {
+    clients,
+    nodeTimeoutMs = 50,
+    driftFactor = 0.01,
+    ...more
+  } = knownOptions(given as RedlockStoreOptions, known, EXAMPLE);
+  const { maxTtlMs = 30_000, bootstrap = "wait", nodeNames } = more;
+  const namespace = checkNamespace(more.namespace);
   demand(
     Array.isArray(clients) && clients.length >= LEAST_NODES,
     "clients",
     clients?.length,
     "must be one client for each server, 3 or more (2 at least); redisStore is for one server",
-  );
-  demand(
-    typeof namespace === "string" && !/\p{Surrogate}/u.test(namespace),
-    "namespace",
-    namespace,
-    "must be a well-formed string",
   );
   demand(nodeTimeoutMs >= 1, "nodeTimeoutMs", nodeTimeoutMs, "must be at least 1");
   demand(
@@ -83,7 +89,7 @@ function open(options: RedlockStoreOptions, onClose?: () => Promise<unknown>): S
   demand(maxTtlMs >= 1 && Number.isFinite(maxTtlMs), "maxTtlMs", maxTtlMs, "must be at least 1");
   const isKnown = bootstrap === "wait" || bootstrap === "now";
   demand(isKnown, "bootstrap", bootstrap, 'must be "wait" or "now"');
-  const nodes = nodesOf(clients.map(driverOf), options.nodeNames);
+  const nodes = nodesOf(clients.map(driverOf), nodeNames);
   const settings = { namespace, nodeTimeoutMs, driftFactor, maxTtlMs, bootstrap };
   return new RedlockStore(nodes, onClose ? { ...settings, onClose } : settings);
 }
@@ -113,8 +119,6 @@ function nodesOf(drivers: readonly Driver[], names?: readonly string[]): Redlock
 function demand(isMet: boolean, option: string, value: unknown, rule: string): asserts isMet {
   if (!isMet) throw new InvalidOptionError(option, value, rule);
 }
-
-const NUMBERS = ["nodeTimeoutMs", "driftFactor", "maxTtlMs"] as const;
 
 /**
  * Opens `redlock://user:password@h1:6379,h2:6379,h3:6379/5` (`redlocks:` with TLS, and its files as
