@@ -126,6 +126,19 @@ test("a keep-alive without a time does not move the deadline", async () => {
   expect(lease.signal.reason).toMatchObject({ reason: "expired" });
 });
 
+test("a lock of a Go program whose lease id is negative is read, and can be revoked", async () => {
+  const lease = "-9223372036854775808";
+  await etcd.leaseClient.leaseGrant({ TTL: 60, ID: lease });
+  await etcd.kv.put({ key: Buffer.from(`${keyOf("m")}/-8000000000000000`), lease });
+  const locks = open();
+  const { holders } = await locks.inspect("m");
+  expect(holders).toHaveLength(1);
+  expect(holders[0]?.remainingMs).toBeGreaterThan(TTL_MS);
+  expect(await locks.mutex("m").tryAcquire()).toBe(null);
+  expect(await locks.revoke("m", { token: holders[0]?.token ?? 0n, reason: "test" })).toBe(true);
+  await (await locks.mutex("m").acquire()).release();
+});
+
 test("a reply that lacks a part is unknown, not a no", async () => {
   let cuts = 0;
   const locks = open(({ kv, leaseClient, watchClient }) => ({

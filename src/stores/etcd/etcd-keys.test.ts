@@ -27,6 +27,7 @@ describe("keys", () => {
     expect(raw.entry({ space: "lock", name: "a/b" }, id).toString()).toBe(`a/b/${id}`);
     expect(raw.line({ space: "lock", name: "a" }).range_end.toString()).toBe("a0");
     expect(leaseNumber("ff")).toBe("255");
+    expect(leaseNumber("-8000000000000000")).toBe("-9223372036854775808");
   });
 
   it("never meet, whatever the names, spaces and namespaces", () => {
@@ -102,6 +103,8 @@ describe("a key found by its token", () => {
   it("is a lock entry only where it is bound to the lease that it names", () => {
     expect(kindOf("ff.x.1.-.0-0", "255")).toBe("lock");
     expect(kindOf("ff", "255")).toBe("lock");
+    expect(kindOf("-ff", "-255")).toBe("lock");
+    expect(kindOf("ff", "-255")).toBe("foreign");
     expect(kindOf("ff.x.1.-.0-0", "254")).toBe("moved");
     expect(kindOf("ff", "254")).toBe("foreign");
     expect(kindOf("ff.x.1.-.0-0", "0")).toBe("foreign");

@@ -18,8 +18,8 @@ const RESERVED = "holdfast:";
 const MOVED = `${RESERVED}lock/`;
 const MARK_ID = "done";
 const ENTRY_ID = /^([0-9a-f]+)\.([xs])\.([1-9]\d*)\.([1-9]\d*|-)\.[\w-]+$/;
-/** What a program on Go's concurrency package writes. */
-const GO_ID = /^([0-9a-f]+)$/;
+/** What a program on Go's concurrency package writes; it may choose a negative lease id. */
+const GO_ID = /^(-?[0-9a-f]+)$/;
 const NO_LEASE = "0";
 
 /**
@@ -152,9 +152,10 @@ export function isOwnId(id: string): boolean {
   return ENTRY_ID.test(id);
 }
 
-/** Lease ids are numbers to etcd, and hexadecimal in keys. */
+/** Lease ids are signed numbers to etcd, and hexadecimal in keys. */
 export function leaseNumber(leaseId: string): string {
-  return BigInt(`0x${leaseId}`).toString();
+  const [, sign = "", digits = ""] = /^(-?)(.*)$/.exec(leaseId) ?? [];
+  return sign + BigInt(`0x${digits}`);
 }
 
 /** What does not parse is of another program, and holds alone. */
