@@ -4,6 +4,9 @@ import type { Behaviour } from "../behaviour.js";
 import { needFaults } from "../needs.js";
 import { PROMPT_MS, within } from "../patience.js";
 
+/** Longer than a store on a busy machine takes to answer, so that only the cut is a silence. */
+const SILENCE_MS = 2_000;
+
 export const unreachableWaiting: Behaviour = {
   title: "a waiter endures the silence of the store for storeTimeoutMs, and leaves no place behind",
   needs: needFaults("cut", "heal"),
@@ -11,11 +14,12 @@ export const unreachableWaiting: Behaviour = {
     const { locks, faults } = await context.openFaulty();
     const other = await context.open();
     const held = await other.mutex("m").acquire();
-    const waiting = locks.mutex("m").acquire({ storeTimeoutMs: 600 });
+    const waiting = locks.mutex("m").acquire({ storeTimeoutMs: SILENCE_MS });
+    // Awaited only later: until then a wait that ends must not be an unhandled rejection.
+    const ended = waiting.catch((reason) => reason);
     await context.untilWaiting(other, "m", 1);
     await faults.cut();
-    const ended = waiting.catch((reason) => reason);
-    const error = await within(600 + PROMPT_MS, "the wait ends", ended);
+    const error = await within(SILENCE_MS + PROMPT_MS, "the wait ends", ended);
     assert.ok(error instanceof StoreError, String(error));
     await faults.heal();
     await held.release();
