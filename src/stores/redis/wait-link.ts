@@ -6,9 +6,9 @@ import type { OwnConnection } from "./driver.js";
 const SILENCE_MS = 1_000;
 /**
  * A replica that is counted right after a write shows that WAIT ran on another connection. With
- * Redis 7.0 such a connection is one command late: it showed in 13 to 15 of the 16 probes of each of
- * 100 links, and in no probe of 16 links to the server itself, with idle and with busy processors.
- * A few are allowed, for a replica can answer at the wrong moment.
+ * Redis 7.0 such a connection is one command late: it showed in 13 to 15 of the 16 probes of each
+ * of 100 links. On the connection itself it showed in 1 of the 576 probes of 36 links, on a busy
+ * machine: a replica can answer at the wrong moment.
  */
 const PROBES = 16;
 const MOST_EARLY = 3;
