@@ -41,6 +41,19 @@ export class HoldfastError extends Error {
     this.name = new.target.brand;
   }
 
+  /** The same with the lock that it is about, which the code that threw did not know. */
+  about(lockName: string, store: string): this {
+    if (this.lockName !== undefined) return this;
+    // A new error with this one's nature: one failure may be told to many, each about its own lock.
+    const cause = "cause" in this ? { cause: this.cause } : undefined;
+    const copy = new Error(`Lock "${lockName}": ${this.message}`, cause);
+    Object.defineProperty(copy, BRAND, { value: (this as { [BRAND]?: unknown })[BRAND] });
+    return Object.assign(Object.setPrototypeOf(copy, Object.getPrototypeOf(this)), this, {
+      lockName,
+      store,
+    });
+  }
+
   /** What a log needs of it: `JSON.stringify` shows no error by itself, and takes no `bigint`. */
   toJSON(): Record<string, unknown> {
     const { name, message, cause } = this;
@@ -77,8 +90,8 @@ export class InvalidOptionError extends HoldfastError {
 
   /** The value may be anything, a circle too: it is shown as in the message. */
   override toJSON(): Record<string, unknown> {
-    const { name, message, code, option, value, rule } = this;
-    return { name, message, code, option, value: show(value), rule };
+    const { name, message, code, lockName, store, option, value, rule } = this;
+    return { name, message, code, lockName, store, option, value: show(value), rule };
   }
 }
 
@@ -130,16 +143,21 @@ export class LeaseLostError extends HoldfastError {
   value: unknown = undefined;
 
   constructor(reason: LossReason, context: ErrorContext & LossContext) {
-    const { token = null, detail = "", why = LOSS[reason] } = context;
-    super(
-      `The lease of lock "${context.lockName}" is lost: ${why}${detail && ` (${detail})`}. ` +
-        "Stop the work it guards, and check its token wherever it writes.",
-      context,
-    );
+    const { token = null, detail = "", why = LOSS[reason], text } = context;
+    const lost = `The lease of lock "${context.lockName}" is lost`;
+    const advice = "Stop the work it guards, and check its token wherever it writes.";
+    super(text ?? `${lost}: ${why}${detail && ` (${detail})`}. ${advice}`, context);
     this.reason = reason;
     this.token = token;
     this.detail = detail;
   }
+}
+
+/** The error for a use of a lease after its release: nobody took it away. */
+export function releasedBefore(context: ErrorContext & LossContext): LeaseLostError {
+  const advice = "release it after the last use, or acquire the lock again";
+  const text = `The lease of lock "${context.lockName}" was released before this call: ${advice}.`;
+  return new LeaseLostError("missing", { ...context, text });
 }
 
 export interface LossContext {
@@ -147,6 +165,8 @@ export interface LossContext {
   readonly detail?: string;
   /** Says it better than the reason alone. */
   readonly why?: string;
+  /** The whole text, where no work has to stop. */
+  readonly text?: string;
 }
 
 /** The store failed or stayed silent. */
@@ -169,18 +189,6 @@ export class StoreError extends HoldfastError {
     super(message, context);
     this.outcome = outcome;
     this.retryable = retryable;
-  }
-
-  /** The same with the lock it was about: who failed below did not know. */
-  about(lockName: string, store: string): this {
-    if (this.lockName !== undefined) return this;
-    // A new error with this one's nature: one failure may be told to many, each about its own lock.
-    const copy = new Error(`Lock "${lockName}": ${this.message}`, { cause: this.cause ?? this });
-    Object.defineProperty(copy, BRAND, { value: (this as { [BRAND]?: unknown })[BRAND] });
-    return Object.assign(Object.setPrototypeOf(copy, Object.getPrototypeOf(this)), this, {
-      lockName,
-      store,
-    });
   }
 }
 
@@ -228,6 +236,8 @@ export class QuorumError extends StoreError {
   static override readonly brand: string = "QuorumError";
   override readonly code = "HF_STORE_QUORUM";
   readonly votes: readonly NodeVote[];
+  /** What to do about it. */
+  readonly advice: string;
 
   constructor(
     votes: readonly NodeVote[],
@@ -235,8 +245,11 @@ export class QuorumError extends StoreError {
     context: ErrorContext & { outcome: Outcome; retryable?: boolean },
   ) {
     const said = votes.map(({ node, detail }) => `${node}: ${detail.replace(/\.$/, "")}`);
-    super(`No majority of the ${votes.length} nodes (${said.join("; ")}). ${advice}`, context);
+    const lock = context.lockName === undefined ? "" : `Lock "${context.lockName}": `;
+    const text = `No majority of the ${votes.length} nodes (${said.join("; ")}). ${advice}`;
+    super(lock + text, context);
     this.votes = votes;
+    this.advice = advice;
   }
 }
 
@@ -271,10 +284,20 @@ export class ClosedError extends HoldfastError {
   }
 }
 
+/** What `check` returns; its errors name the lock. */
+export function aboutLock<T>(lockName: string, store: string, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw error instanceof HoldfastError ? error.about(lockName, store) : error;
+  }
+}
+
 function describe({ meta, heldMs, token }: BlockedBy): string {
-  const { host, pid, label } = meta;
+  const { host, pid, label, inside: _, ...more } = meta;
   const who = [label, host && pid ? `${host} (pid ${pid})` : host, `token ${token}`];
-  return `${who.filter(Boolean).join(", ")} for ${Math.round(heldMs)} ms`;
+  const about = Object.keys(more).length > 0 ? `, ${show(more)}` : "";
+  return `${who.filter(Boolean).join(", ")} for ${Math.round(heldMs)} ms${about}`;
 }
 
 function show(value: unknown): string {

@@ -102,7 +102,12 @@ describe("the life of a lease", () => {
     const about = { name: "x", space: "lock", store: "ledger", token };
     expect(heardOn("holdfast:renew").slice(0, 2)).toEqual([
       { ...about, outcome: "renewed", remainingMs: expect.any(Number) },
-      { ...about, outcome: "failed", remainingMs: expect.any(Number) },
+      {
+        ...about,
+        outcome: "failed",
+        remainingMs: expect.any(Number),
+        error: expect.objectContaining({ message: "The store failed: connection reset" }),
+      },
     ]);
     expect(heardOn("holdfast:release")).toMatchObject([
       { ...about, outcome: "released", heldMs: 20_000 },

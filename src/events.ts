@@ -24,6 +24,8 @@ export interface RenewEvent extends LeaseEvent {
   /** `failed`: no answer yet; it is tried again until the deadline. */
   readonly outcome: "renewed" | "failed";
   readonly remainingMs: number;
+  /** Why it failed. */
+  readonly error?: unknown;
 }
 
 export interface ReleaseEvent extends LeaseEvent {

@@ -1,4 +1,4 @@
-import { InvalidOptionError, UnsupportedError } from "./errors.js";
+import { aboutLock, InvalidOptionError, UnsupportedError } from "./errors.js";
 import { withJson } from "./json.js";
 import { knownOptions, unknownWord } from "./known-options.js";
 import { Client } from "./lease/client.js";
@@ -84,7 +84,9 @@ export class Holdfast implements AsyncDisposable {
 
   /** At most `limit` permits at a time. */
   semaphore(name: string, limit: number, defaults?: AcquireOptions): Lock {
-    return this.#lock("lock", name, "shared", checkCount("limit", limit), defaults);
+    const store = this.#client.store.name;
+    const checked = aboutLock(name, store, () => checkCount("limit", limit));
+    return this.#lock("lock", name, "shared", checked, defaults);
   }
 
   /**
@@ -103,7 +105,8 @@ export class Holdfast implements AsyncDisposable {
 
   /** One leader among all who campaign. A candidate waits for ever unless told otherwise here. */
   election(name: string, defaults?: AcquireOptions): Election {
-    const given = knownOptions(defaults, OPTION_NAMES);
+    const store = this.#client.store.name;
+    const given = aboutLock(name, store, () => knownOptions(defaults, OPTION_NAMES));
     const seat = this.#lock("election", name, "exclusive", NO_LIMIT, {
       ...given,
       waitMs: given.waitMs ?? Number.POSITIVE_INFINITY,
@@ -154,7 +157,11 @@ export class Holdfast implements AsyncDisposable {
 
   async *#list(space: Space, prefix: string): AsyncGenerator<LockView, void> {
     this.#client.assertOpen();
-    for await (const view of this.#client.store.list(space, prefix)) yield viewWithJson(view);
+    try {
+      for await (const view of this.#client.store.list(space, prefix)) yield viewWithJson(view);
+    } catch (error) {
+      throw await this.#client.explained(error);
+    }
   }
 
   /**
@@ -223,9 +230,9 @@ export class Holdfast implements AsyncDisposable {
     defaults: AcquireOptions | undefined,
   ): StoreLock {
     checkName(name);
-    const { traits } = this.#client.store;
+    const { traits, name: store } = this.#client.store;
     this.#demandTrait(traits.modes.includes(mode), mode === "shared" ? SHARED : `${mode} locks`);
-    const options = resolveOptions(defaults, traits, this.#defaults);
+    const options = aboutLock(name, store, () => resolveOptions(defaults, traits, this.#defaults));
     return new StoreLock(this.#client, { space, name, mode, weight: 1, limit }, options);
   }
 

@@ -1,4 +1,4 @@
-import type { LossReason } from "./errors.js";
+import type { LossReason, StoreError } from "./errors.js";
 import type { Mode } from "./rules/fits.js";
 import type { Space } from "./rules/name.js";
 import type { Port } from "./time/port.js";
@@ -173,6 +173,11 @@ export interface Store {
   list(space: Space, prefix: string): AsyncIterable<LockView>;
   /** Ends the grant that holds this token; false when none does. */
   revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean>;
+  /**
+   * The error of a call that may succeed later, with the reason why the store did not answer, where
+   * the store can find it out. Called when the error is about to be thrown; it has a second.
+   */
+  explain?(error: StoreError): Promise<StoreError>;
   /** Ends all waits and frees what the store opened itself. */
   close(): Promise<void>;
 }

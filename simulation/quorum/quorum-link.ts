@@ -93,6 +93,7 @@ class SimulatedDriver implements Driver {
   readonly database = 0;
   readonly address = null;
   readonly keyPrefix = "";
+  readonly servers = (): never[] => [];
   readonly #at: number;
   readonly #process: SimulatedProcess;
   readonly #around: Surroundings;

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { CohortTrial } from "../../test/fixtures/cohort-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
+import { StoreError } from "../errors.js";
 
 let trial: CohortTrial;
 
@@ -43,6 +44,47 @@ describe("release", () => {
     const { lease } = await trial.holdWith(10n);
     expect(await lease.release()).toBe(false);
     expect(lease.state).toBe("lost");
+  });
+});
+
+describe("the failure of a store", () => {
+  const failure = new StoreError("It was silent.", { outcome: "unknown" });
+
+  async function failed(): Promise<{ error?: unknown }> {
+    const asked = watch(trial.locks.readWrite("x").read.acquire());
+    await settled();
+    trial.store.asked.at(-1)?.fail(failure);
+    await settled();
+    return asked;
+  }
+
+  it("is told with the reason that the store finds", async () => {
+    const cause = new Error("connect ECONNREFUSED");
+    trial.store.explain = async ({ message, outcome }) =>
+      new StoreError(`${message} No server.`, { outcome, cause });
+    const { error } = await failed();
+    expect(error).toMatchObject({ message: 'Lock "x": It was silent. No server.', cause });
+  });
+
+  it("is told without one where the look fails, or takes too long", async () => {
+    trial.store.explain = () => Promise.reject(new Error("no look"));
+    expect((await failed()).error).toMatchObject({ message: 'Lock "x": It was silent.' });
+    trial.store.explain = () => new Promise(() => {});
+    const asked = await failed();
+    expect(asked.error).toBeUndefined();
+    await trial.port.advance(1_000);
+    expect(asked.error).toMatchObject({ message: 'Lock "x": It was silent.' });
+  });
+
+  it("that will not pass is told at once", async () => {
+    trial.store.explain = () => new Promise(() => {});
+    const asked = watch(trial.locks.readWrite("x").read.acquire());
+    await settled();
+    trial.store.asked
+      .at(-1)
+      ?.fail(new StoreError("Refused.", { outcome: "not_applied", retryable: false }));
+    await settled();
+    expect(asked.error).toMatchObject({ message: 'Lock "x": Refused.' });
   });
 });
 

@@ -9,6 +9,7 @@ import { events } from "../publish.js";
 import type { Request } from "../rules/fits.js";
 import { keyOf, type Space } from "../rules/name.js";
 import type { Busy, Claim, Grant, Store } from "../store.js";
+import { within } from "../time/timers.js";
 import { unlessAborted } from "./abort-listeners.js";
 import { type CallOptions, Cohort, type CohortDuties, type Enclosing } from "./cohort.js";
 import { decodeHandle } from "./handle.js";
@@ -26,6 +27,9 @@ export interface Target extends Request {
 
 /** How long a release may take beyond which nobody waits for it. */
 const RELEASE_MS = 5_000;
+
+/** How long a store may look for the reason of a failure. */
+const EXPLAIN_MS = 1_000;
 
 /** How long the last try at the end of a wait may take, and the store be silent. */
 const LAST_TRY_MS = 2_000;
@@ -88,8 +92,16 @@ export class Client {
       return await ask();
     } catch (error) {
       this.assertOpen();
-      throw error;
+      throw await this.explained(error);
     }
+  }
+
+  /** The failure of a store that did not answer, with the reason where the store finds one. */
+  async explained(error: unknown): Promise<unknown> {
+    const { store } = this;
+    if (!(error instanceof StoreError) || !error.retryable || this.#closing) return error;
+    if (!store.explain) return error;
+    return within(store.port.timers, EXPLAIN_MS, store.explain(error)).catch(() => error);
   }
 
   /** Asks for a lock, and tells about it. Throws when the caller's signal or the client ends. */
@@ -114,7 +126,8 @@ export class Client {
     const { claim, token, session } = decodeHandle(handle);
     const { storeTimeoutMs } = options;
     const resumed = resolveOptions({ ttlMs: claim.ttlMs }, this.store.traits, options);
-    const grant = await this.store.resume({ ...claim, storeTimeoutMs }, token, session);
+    const asked = { ...claim, storeTimeoutMs };
+    const grant = await this.look(() => this.store.resume(asked, token, session));
     if (!grant) return null;
     const lease = this.#keep(grant, resumed);
     if (!this.#closing) return lease;
@@ -180,7 +193,8 @@ export class Client {
       if (isLease) return { type: "granted", lease: outcome };
       options.signal?.throwIfAborted();
       return { ...outcome, holder: outcome.holder ?? wait?.holder ?? null };
-    } catch (error) {
+    } catch (failure) {
+      const error = await this.explained(failure);
       throw error instanceof StoreError ? error.about(name, this.store.name) : error;
     } finally {
       if (wait) this.#endWait(wait);

@@ -161,7 +161,8 @@ export class Keeper {
     if (events.renew.hasSubscribers) {
       const outcome = isRenewed ? "renewed" : "failed";
       const remainingMs = hold.deadlineMs - clock.nowMs();
-      events.renew.publish({ ...this.#describe(hold), outcome, remainingMs });
+      const error = isRenewed ? {} : { error: renewal.error };
+      events.renew.publish({ ...this.#describe(hold), outcome, remainingMs, ...error });
     }
   }
 

@@ -31,6 +31,27 @@ describe("a store that cannot be used: exit code 69, and what to do", () => {
     expect(code).toBe(69);
   });
 
+  // No server of the tests listens on a port this low.
+  it.concurrent.each([
+    "redis://127.0.0.1:7",
+    "redlock://127.0.0.1:7,127.0.0.1:9",
+    "etcd://127.0.0.1:7",
+  ])(
+    "a server that is not there: %s",
+    async (url) => {
+      await using shop = new Workshop();
+      const env = { HOLDFAST_STORE: url };
+      const { code, stderr } = await shop.run(["run", "-n", "x", "--", "touch", "ran"], { env });
+      expect(stderr).toContain("connect ECONNREFUSED 127.0.0.1:7");
+      expect(code).toBe(69);
+      expect(shop.read("ran")).toBe("");
+      const list = await shop.run(["list"], { env });
+      expect(list.stderr).toContain("connect ECONNREFUSED 127.0.0.1:7");
+      expect(list.code).toBe(69);
+    },
+    40_000,
+  );
+
   it("a path that is a folder", async () => {
     await using shop = new Workshop();
     mkdirSync(shop.path("locks.db"));

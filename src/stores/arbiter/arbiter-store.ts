@@ -200,6 +200,10 @@ export class ArbiterStore implements Store {
     return reply.done;
   }
 
+  async explain(error: StoreError): Promise<StoreError> {
+    return (await this.#arbiter.explain?.(error)) ?? error;
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

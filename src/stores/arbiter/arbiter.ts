@@ -39,5 +39,7 @@ export interface Arbiter {
    * once, before the first command.
    */
   listen(client: string, onPush: (push: Push) => void, onReset: () => void): void;
+  /** As `Store.explain`. */
+  explain?(error: StoreError): Promise<StoreError>;
   close(): Promise<void>;
 }

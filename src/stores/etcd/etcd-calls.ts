@@ -23,7 +23,7 @@ import type {
   TxnReply,
   TxnRequest,
 } from "./etcd-client.js";
-import { etcdError, isLeaseThere } from "./etcd-failure.js";
+import { etcdError, isLeaseThere, isNotTried } from "./etcd-failure.js";
 import { type Sendings, TimedCall } from "./timed-call.js";
 
 export class EtcdCalls {
@@ -31,6 +31,7 @@ export class EtcdCalls {
   readonly #port: Port;
   readonly #limits: Limits;
   readonly #hosts: string;
+  #lastTrouble: unknown;
 
   /** `hosts`: where etcd is, for messages; "" where nobody knows. */
   constructor(client: EtcdClient, port: Port, hosts: string) {
@@ -114,6 +115,9 @@ export class EtcdCalls {
   }
 
   #error(cause: unknown): StoreError {
+    // A client that fails by itself, without a try, does not tell why the tries before failed.
+    if (isNotTried(cause)) return etcdError(this.#lastTrouble ?? cause, this.#hosts);
+    this.#lastTrouble = cause;
     return etcdError(cause, this.#hosts);
   }
 

@@ -54,6 +54,11 @@ export function isOutOfSpace(error: unknown): boolean {
   return causeText(error).includes("database space exceeded");
 }
 
+/** The client refuses to send, because calls before this one failed. */
+export function isNotTried(error: unknown): boolean {
+  return causeText(error).includes("circuit breaker is open");
+}
+
 /** The id of a lease is taken. */
 export function isLeaseThere(error: unknown): boolean {
   return causeText(error).includes("lease already exists");

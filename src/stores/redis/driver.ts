@@ -1,4 +1,5 @@
 import { InvalidOptionError } from "../../errors.js";
+import type { Address } from "../store-url.js";
 import { type Ioredis, ioredisDriver, isIoredis } from "./ioredis.js";
 import { isNodeRedis, type NodeRedis, nodeRedisDriver } from "./node-redis.js";
 
@@ -18,6 +19,8 @@ export interface Driver {
   readonly database: number;
   /** Where its server is, as the client was told; null where it finds that out by itself. */
   readonly address: string | null;
+  /** Where the client looks for its servers or sentinels, as far as it tells. */
+  servers(): readonly Address[];
   /** What the client puts before every key by itself. */
   readonly keyPrefix: string;
   /** How often the client's connection has changed: a call may have been sent twice over it. */

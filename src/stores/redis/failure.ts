@@ -105,6 +105,18 @@ export function storeError(cause: unknown, register?: string): StoreError {
   return new StoreError(text, { outcome, retryable, cause: discreet(cause), store: "redis" });
 }
 
+/** The same for a client of one server, which cannot follow where a Cluster sends it. */
+export function plainError(cause: unknown, register?: string): StoreError {
+  if (!(cause instanceof Error) || !/^(MOVED|ASK) /.test(cause.message)) {
+    return storeError(cause, register);
+  }
+  const text =
+    `This server is part of a Cluster (${cause.message}), and the client is for one server: ` +
+    "use a Cluster client (new Cluster of ioredis, createCluster of redis, redis+cluster: in a URL).";
+  const context = { outcome: "not_applied", retryable: false, store: "redis" } as const;
+  return new StoreError(text, { ...context, cause: discreet(cause) });
+}
+
 /** ioredis adds the command with its arguments: they name owners, and errors end up in logs. */
 function discreet(cause: unknown): unknown {
   if (cause instanceof Error) Reflect.deleteProperty(cause, "command");

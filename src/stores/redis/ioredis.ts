@@ -1,4 +1,5 @@
 import { StoreError } from "../../errors.js";
+import type { Address } from "../store-url.js";
 import { slotOf } from "./cluster-slot.js";
 import { countChanges, type Emitter } from "./connection-changes.js";
 import type { Driver, OwnConnection } from "./driver.js";
@@ -39,7 +40,8 @@ interface Cluster extends Emitter {
   readonly options: { readonly keyPrefix?: unknown; readonly redisOptions?: object };
   readonly slots: readonly (readonly string[] | undefined)[];
   call(command: string, args: readonly string[]): Promise<unknown>;
-  nodes(role: "master"): readonly Plain[];
+  readonly startupNodes?: readonly unknown[];
+  nodes(role: "master" | "all"): readonly Plain[];
 }
 
 export function isIoredis(client: unknown): client is Ioredis {
@@ -63,6 +65,7 @@ function plainDriver(client: Plain): Driver {
     hasOneConnection: true,
     database: Number(db ?? 0),
     address: sentinels ? null : String(path ?? `${host}:${port}`),
+    servers: () => (sentinels ? addressesOf(sentinels) : path ? [] : addressesOf([{ host, port }])),
     keyPrefix: String(keyPrefix ?? ""),
     changes: countChanges(client, (onChange) => client.on("close", onChange)),
     send: (_key, command, args) => call(client, command, args),
@@ -79,6 +82,10 @@ function clusterDriver(client: Cluster): Driver {
     hasOneConnection: false,
     database: 0,
     address: null,
+    servers() {
+      const known = client.nodes("all").map(({ options: { host, port } }) => ({ host, port }));
+      return addressesOf([...known, ...(client.startupNodes ?? [])]);
+    },
     keyPrefix: prefix,
     changes: countChanges(client, (onChange) => {
       const watch = (node: unknown): void => void (node as Emitter).on("close", onChange);
@@ -100,6 +107,14 @@ function clusterDriver(client: Cluster): Driver {
       });
     },
   };
+}
+
+/** What the client was told: addresses in one of several forms, or something else. */
+function addressesOf(given: unknown): Address[] {
+  return (Array.isArray(given) ? given : []).flatMap((one) => {
+    const { host = "127.0.0.1", port = 6379 } = typeof one === "object" ? (one ?? {}) : {};
+    return typeof host === "string" ? [{ host, port: Number(port) }] : [];
+  });
 }
 
 /** What was closed, or gave up to reconnect, answers nothing any more: no use in asking again. */

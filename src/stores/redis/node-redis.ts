@@ -28,6 +28,8 @@ interface Plain extends Emitter {
 
 interface Master {
   readonly address: string;
+  readonly host?: string;
+  readonly port?: number;
 }
 
 interface Cluster extends Emitter {
@@ -104,6 +106,7 @@ function plainDriver(client: Plain): Driver {
     hasOneConnection: true,
     database: Number(client.options?.database ?? 0),
     address: path ?? `${host}:${port}`,
+    servers: () => (path ? [] : [{ host, port }]),
     keyPrefix: prefix,
     changes: changesOf(client),
     send: (key, command, args) =>
@@ -121,6 +124,8 @@ function clusterDriver(client: Cluster): Driver {
     hasOneConnection: false,
     database: 0,
     address: null,
+    servers: () =>
+      client.masters.flatMap(({ host, port }) => (host && port ? [{ host, port }] : [])),
     keyPrefix: prefix,
     changes: changesOf(client),
     send,
@@ -147,6 +152,7 @@ function sentinelDriver(client: Sentinel): Driver {
     hasOneConnection: false,
     database: 0,
     address: null,
+    servers: () => [],
     keyPrefix: prefix,
     changes: changesOf(client),
     send: (key, command, args) =>

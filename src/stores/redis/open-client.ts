@@ -6,6 +6,7 @@ import { DISCONNECT_TIMEOUT_MS, type Ioredis, isIoredis } from "./ioredis.js";
 import type { NodeRedis } from "./node-redis.js";
 import type { RedisTarget } from "./redis-target.js";
 import { tlsTrouble } from "./tls-trouble.js";
+import { unreachable } from "./unreachable.js";
 
 export interface OpenedClient {
   readonly client: Ioredis | NodeRedis;
@@ -42,7 +43,8 @@ export async function openConnectedClient(target: RedisTarget): Promise<OpenedCl
   } catch (error) {
     await close().catch(() => {});
     if (!(error instanceof TimeLimitError)) throw error;
-    throw unreachable(target, connecting.trouble);
+    // The servers or sentinels themselves say more than a client that tells "all failed".
+    throw notConnected(target, (await unreachable(target.nodes)) ?? connecting.trouble);
   }
 }
 
@@ -127,7 +129,7 @@ function socketOf(tls: TlsFiles | null): object {
   return tls ? { tls: true, ...tls } : {};
 }
 
-function unreachable({ nodes, tls }: RedisTarget, cause: unknown): StoreError {
+function notConnected({ nodes, tls }: RedisTarget, cause: unknown): StoreError {
   const places = nodes.map(({ host: name, port }) => `${name}:${port}`).join(", ");
   const said = cause instanceof Error ? cause.message : tls ? "is TLS spoken there?" : "";
   const why = said && ` (${said})`;

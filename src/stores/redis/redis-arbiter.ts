@@ -10,12 +10,13 @@ import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import { checkVersion } from "./check-version.js";
 import { decode, decodePush, encode, expiryUs } from "./codec.js";
 import type { Driver } from "./driver.js";
-import { isNoScript, storeError } from "./failure.js";
+import { isNoScript, plainError, storeError } from "./failure.js";
 import { Layout, patternOf } from "./layout.js";
 import { type Listed, listCalls } from "./list-calls.js";
 import { type Replicated, Replication } from "./replication.js";
 import { SCRIPT } from "./script.generated.js";
 import { Subscription } from "./subscription.js";
+import { unreachable, withReason } from "./unreachable.js";
 
 const SHA = createHash("sha1").update(SCRIPT).digest("hex");
 
@@ -68,6 +69,7 @@ export class RedisArbiter implements Arbiter {
   readonly #replications = new Map<string, Replication>();
   readonly #used = new Set<string>();
   #subscription: Subscription | null = null;
+  #looking: Promise<Error | null> | null = null;
 
   constructor(driver: Driver, options: RedisArbiterOptions) {
     const { isCluster, hasOneConnection, keyPrefix, database } = driver;
@@ -133,6 +135,16 @@ export class RedisArbiter implements Arbiter {
     this.port.timers.after(0, onReset);
   }
 
+  /** Calls that fail together share one look at the servers. */
+  async explain(error: StoreError): Promise<StoreError> {
+    const servers = this.#driver.servers();
+    this.#looking ??= unreachable(servers).finally(() => {
+      this.#looking = null;
+    });
+    const why = await this.#looking;
+    return why ? withReason(error, servers, why) : error;
+  }
+
   async close(): Promise<void> {
     this.#subscription?.close();
     for (const replication of this.#replications.values()) replication.close();
@@ -152,14 +164,18 @@ export class RedisArbiter implements Arbiter {
     for (const command of commands) args.push(encode(command, this.#layout.channelPrefix));
     if (flags > 0) args.push(`${flags}`);
     return send("evalsha", args).then(read, (refusal: unknown) => {
-      if (!isNoScript(refusal)) throw storeError(refusal, register);
+      if (!isNoScript(refusal)) throw this.#error(refusal, register);
       args[0] = SCRIPT;
       return checkVersion(this.#driver, register)
         .then(() => send("eval", args))
         .then(read, (cause: unknown) => {
-          throw storeError(cause, register);
+          throw this.#error(cause, register);
         });
     });
+  }
+
+  #error(cause: unknown, register?: string): StoreError {
+    return this.#driver.isCluster ? storeError(cause, register) : plainError(cause, register);
   }
 
   #read(commands: readonly Command[], raw: unknown, changesBefore: number): Execution {
@@ -248,7 +264,7 @@ export class RedisArbiter implements Arbiter {
   /** A list does not travel by the channel, which minds the time of all else. */
   #within<T>(answer: Promise<T>, register?: string): Promise<T> {
     return within(this.port.timers, LIST_CALL_MS, answer).catch((error: unknown) => {
-      throw storeError(error, register);
+      throw this.#error(error, register);
     });
   }
 

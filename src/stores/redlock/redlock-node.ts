@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
 import { checkVersion } from "../redis/check-version.js";
 import type { Driver } from "../redis/driver.js";
-import { isNoScript, storeError } from "../redis/failure.js";
+import { isNoScript, plainError, storeError } from "../redis/failure.js";
 import { SCRIPT } from "./script.generated.js";
 
 const SHA = createHash("sha1").update(SCRIPT).digest("hex");
@@ -53,10 +53,10 @@ export class RedlockNode {
       },
       (error: unknown) => {
         this.#unanswered -= 1;
-        if (!isNoScript(error)) return onError(storeError(error));
+        if (!isNoScript(error)) return onError(plainError(error));
         checkVersion(driver, key)
           .then(() => driver.send(key, "eval", [SCRIPT, ...request.slice(1)]))
-          .then(onAnswer, (cause: unknown) => onError(storeError(cause)));
+          .then(onAnswer, (cause: unknown) => onError(plainError(cause)));
       },
     );
   }

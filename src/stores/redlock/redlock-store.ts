@@ -1,5 +1,5 @@
 /** A store over independent nodes: asks all of them, and believes what a majority says. */
-import { ClosedError } from "../../errors.js";
+import { ClosedError, type StoreError } from "../../errors.js";
 import { keyOf, type Space } from "../../rules/name.js";
 import type {
   Busy,
@@ -15,6 +15,7 @@ import type {
 } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
 import { Acquisition } from "./acquisition.js";
+import { explainVotes } from "./explain-votes.js";
 import { Inspection } from "./inspection.js";
 import { KeptGrants } from "./kept-grants.js";
 import { Membership } from "./membership.js";
@@ -212,6 +213,10 @@ export class RedlockStore implements Store {
 
   revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
     return this.#inspection.revoke(space, name, token, reason);
+  }
+
+  explain(error: StoreError): Promise<StoreError> {
+    return explainVotes(error, this.#around.nodes);
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,183 @@
+/** With no server there, errors and events name its address and the reason, by every client. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { Etcd3 } from "etcd3";
+import { Cluster, Redis } from "ioredis";
+import { createClient, createSentinel } from "redis";
+import { expect, test } from "vitest";
+import { connect } from "../../src/connect.js";
+import { StoreError } from "../../src/errors.js";
+import { channels } from "../../src/events.js";
+import { Holdfast } from "../../src/holdfast.js";
+import type { Store } from "../../src/store.js";
+import { etcdStore } from "../../src/stores/etcd/index.js";
+import { redisStore } from "../../src/stores/redis/index.js";
+import { redlockStore } from "../../src/stores/redlock/index.js";
+import { onFreePorts } from "../servers/free-port.js";
+import { startRedisCluster } from "../servers/redis-cluster.js";
+
+/** Nothing listens there. */
+const PORT = await onFreePorts(1, async ([port = 0]) => port);
+const node = { host: "127.0.0.1", port: PORT };
+const REASON = `connect ECONNREFUSED 127.0.0.1:${PORT}`;
+
+interface Opened {
+  readonly store: Store;
+  close(): unknown;
+}
+
+function ioredis(client: Redis | Cluster): Opened {
+  client.on("error", () => {});
+  return { store: redisStore({ client }), close: () => client.disconnect() };
+}
+
+function nodeRedis(options: object = {}): ReturnType<typeof createClient> {
+  const client = createClient({ socket: node, ...options });
+  client.on("error", () => {});
+  client.connect().catch(() => {});
+  return client as ReturnType<typeof createClient>;
+}
+
+const stores: Readonly<Record<string, () => Opened>> = {
+  ioredis: () => ioredis(new Redis(node)),
+  "ioredis without a queue": () => ioredis(new Redis({ ...node, enableOfflineQueue: false })),
+  "ioredis that gives up": () => ioredis(new Redis({ ...node, maxRetriesPerRequest: 1 })),
+  "ioredis Cluster": () => ioredis(new Cluster([node])),
+  "ioredis Sentinel": () => ioredis(new Redis({ sentinels: [node], name: "main" })),
+  "node-redis": () => {
+    const client = nodeRedis();
+    return { store: redisStore({ client }), close: () => client.destroy() };
+  },
+  "node-redis without a queue": () => {
+    const client = nodeRedis({ disableOfflineQueue: true });
+    return { store: redisStore({ client }), close: () => client.destroy() };
+  },
+  redlock: () => {
+    const clients = [1, 2, 3].map(() => nodeRedis());
+    const store = redlockStore({ clients, nodeNames: ["a", "b", "c"] });
+    return { store, close: () => clients.map((client) => client.destroy()) };
+  },
+  etcd: () => {
+    const client = new Etcd3({ hosts: `http://127.0.0.1:${PORT}` });
+    return { store: etcdStore({ client }), close: () => client.close() };
+  },
+};
+
+test.concurrent.each(Object.keys(stores))(
+  "%s: an acquire says why, and so does its event",
+  async (name) => {
+    const opened = stores[name]?.() as Opened;
+    const locks = new Holdfast(opened.store, { storeTimeoutMs: 1_500 });
+    const heard: unknown[] = [];
+    const hear = (message: unknown): void => {
+      const event = message as { readonly name: string; readonly error?: unknown };
+      if (event.name === name) heard.push(event.error);
+    };
+    subscribe(`tracing:${channels.acquire}:error`, hear);
+    try {
+      const error = await locks
+        .mutex(name)
+        .tryAcquire()
+        .then(String, (reason) => reason);
+      expect(error).toBeInstanceOf(StoreError);
+      expect(error.message).toContain(`Lock "${name}": `);
+      expect(error.message).toContain(REASON);
+      expect(causes(error)).toContain(REASON);
+      expect(heard).toEqual([error]);
+    } finally {
+      unsubscribe(`tracing:${channels.acquire}:error`, hear);
+      await locks.close();
+      await opened.close();
+    }
+  },
+  20_000,
+);
+
+test.concurrent.each(["ioredis", "node-redis", "redlock", "etcd"])(
+  "%s: looks say why",
+  async (name) => {
+    const opened = stores[name]?.() as Opened;
+    const locks = new Holdfast(opened.store);
+    try {
+      const looks = [locks.inspect("x"), locks.findDeadlocks(), locks.mutex("x").isHeld()];
+      for (const look of await Promise.allSettled(looks)) {
+        expect(look).toMatchObject({ status: "rejected" });
+        const { reason } = look as PromiseRejectedResult;
+        expect(reason).toBeInstanceOf(StoreError);
+        expect(reason.message).toContain(REASON);
+      }
+    } finally {
+      await locks.close();
+      await opened.close();
+    }
+  },
+  20_000,
+);
+
+test("a Sentinel client of node-redis, which tells no address, fails in time", async () => {
+  const client = createSentinel({ name: "main", sentinelRootNodes: [node] });
+  client.on("error", () => {});
+  client.connect().catch(() => {});
+  const locks = new Holdfast(redisStore({ client }), { storeTimeoutMs: 1_500 });
+  await expect(locks.mutex("x").tryAcquire()).rejects.toThrow(/silent for 1500 ms/);
+  await locks.close();
+  await client.destroy();
+}, 20_000);
+
+test.concurrent.each([
+  `redis://127.0.0.1:${PORT}`,
+  `redis+cluster://127.0.0.1:${PORT}`,
+  `redis+sentinel://127.0.0.1:${PORT}/main`,
+])(
+  "%s: connect says why",
+  async (url) => {
+    const error = await connect(url).then(String, (reason) => reason);
+    expect(error).toBeInstanceOf(StoreError);
+    expect(error.message).toContain(REASON);
+  },
+  20_000,
+);
+
+test("a plain client of a Cluster hears that it needs a Cluster client, at once", async () => {
+  await using cluster = await startRedisCluster();
+  const answers = await Promise.all(
+    cluster.urls.flatMap((url) => [
+      messageByIoredis(new Redis(url)),
+      messageByNodeRedis(createClient({ url }) as ReturnType<typeof createClient>),
+    ]),
+  );
+  // The node that has the slot of this namespace answers; all others send the client elsewhere.
+  const refused = answers.filter((answer) => answer !== "taken");
+  expect(refused.length).toBe(answers.length - 2);
+  for (const message of refused) {
+    expect(message).toMatch(/This server is part of a Cluster \(MOVED .*use a Cluster client/);
+  }
+}, 60_000);
+
+async function messageByIoredis(client: Redis): Promise<string> {
+  const message = await messageBy(redisStore({ client }));
+  client.disconnect();
+  return message;
+}
+
+async function messageByNodeRedis(client: ReturnType<typeof createClient>): Promise<string> {
+  await client.connect();
+  const message = await messageBy(redisStore({ client }));
+  client.destroy();
+  return message;
+}
+
+async function messageBy(store: Store): Promise<string> {
+  await using locks = new Holdfast(store);
+  try {
+    await locks.mutex("x").run(() => {});
+    return "taken";
+  } catch (error) {
+    expect(error).toMatchObject({ retryable: false, outcome: "not_applied" });
+    return (error as Error).message;
+  }
+}
+
+/** The texts of all causes. */
+function causes(error: Error): string {
+  return error.cause instanceof Error ? `${error.cause.message} ${causes(error.cause)}` : "";
+}
