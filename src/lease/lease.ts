@@ -1,5 +1,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { LeaseLostError, type LossReason, StoreError, UnsupportedError } from "../errors.js";
+import {
+  LeaseLostError,
+  type LossReason,
+  releasedBefore,
+  StoreError,
+  UnsupportedError,
+} from "../errors.js";
 import type { LeaseEvent, LostEvent, ReleaseEvent } from "../events.js";
 import { events } from "../publish.js";
 import type { Meta } from "../store.js";
@@ -117,7 +123,9 @@ export class HeldLease implements Lease {
 
   assertHeld(): void {
     if (this.#isHeld()) return;
-    throw this.#loss ?? this.#closed ?? this.#lossBy("missing", { why: "it was released before" });
+    if (this.#loss ?? this.#closed) throw this.#loss ?? this.#closed;
+    const { name, token } = this;
+    throw releasedBefore({ lockName: name, store: this.#keeper.storeName, token });
   }
 
   async renew(ttlMs: number = this.#hold.ttlMs): Promise<void> {

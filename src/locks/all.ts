@@ -4,6 +4,7 @@
  */
 import {
   AcquireTimeoutError,
+  aboutLock,
   type BlockedBy,
   InvalidOptionError,
   type LeaseLostError,
@@ -114,7 +115,6 @@ export class AllLock implements Lock<LeaseSet> {
     base: Options,
   ) {
     this.#client = client;
-    this.#defaults = knownOptions(defaults, OPTION_NAMES);
     this.#base = base;
     if (!Array.isArray(locks) || locks.length === 0) {
       throw new InvalidOptionError("locks", locks, "must be a list of at least one lock");
@@ -133,10 +133,19 @@ export class AllLock implements Lock<LeaseSet> {
     }
     this.members = (members as StoreLock[]).sort((a, b) => compareNames(a.name, b.name));
     this.name = this.members.map((member) => member.name).join(" + ");
+    this.#defaults = this.#known(defaults);
     this.members.forEach((member, index) => {
       if (member.name !== this.members[index + 1]?.name) return;
       throw new InvalidOptionError("locks", member.name, "must not name the same lock twice");
     });
+  }
+
+  #known(given: AcquireOptions): AcquireOptions {
+    return this.#aboutIt(() => knownOptions(given, OPTION_NAMES));
+  }
+
+  #aboutIt<T>(check: () => T): T {
+    return aboutLock(this.name, this.#client.store.name, check);
   }
 
   /** Its members as they are within this set: with its defaults over their own. */
@@ -157,7 +166,7 @@ export class AllLock implements Lock<LeaseSet> {
     body: (leases: LeaseSet) => T | Promise<T>,
     options: AcquireOptions = {},
   ): Promise<T> {
-    checkBody(body);
+    this.#aboutIt(() => checkBody(body));
     return this.#runUnder(await this.#acquire(options), options, body);
   }
 
@@ -165,7 +174,7 @@ export class AllLock implements Lock<LeaseSet> {
     body: (leases: LeaseSet) => T | Promise<T>,
     options: AcquireOptions = {},
   ): Promise<TryResult<T>> {
-    checkBody(body);
+    this.#aboutIt(() => checkBody(body));
     const taken = await this.#try(options);
     if (!(taken instanceof HeldSet)) return withJson({ ran: false, holder: taken.holder });
     return { ran: true, value: await this.#runUnder(taken, options, body) };
@@ -178,7 +187,7 @@ export class AllLock implements Lock<LeaseSet> {
 
   /** Waits only for `waitMs` of the call. */
   async #try(given: AcquireOptions): Promise<HeldSet | { readonly holder: BlockedBy | null }> {
-    const { waitMs = 0, ...options } = knownOptions(given, OPTION_NAMES);
+    const { waitMs = 0, ...options } = this.#known(given);
     try {
       return await this.#acquire({ ...options, waitMs });
     } catch (error) {
@@ -201,9 +210,7 @@ export class AllLock implements Lock<LeaseSet> {
 
   /** An option that is given as undefined is not given. */
   #over(given: AcquireOptions): AcquireOptions {
-    const entries = Object.entries(knownOptions(given, OPTION_NAMES)).filter(
-      ([, value]) => value !== undefined,
-    );
+    const entries = Object.entries(this.#known(given)).filter(([, value]) => value !== undefined);
     return { ...this.#defaults, ...Object.fromEntries(entries) };
   }
 
@@ -212,7 +219,7 @@ export class AllLock implements Lock<LeaseSet> {
     const { clock } = port;
     const options = this.#over(given);
     const { waitMs = this.#base.waitMs } = options;
-    resolveOptions({ waitMs }, traits, this.#base);
+    this.#aboutIt(() => resolveOptions({ waitMs }, traits, this.#base));
     const untilMs = clock.nowMs() + waitMs;
     for (;;) {
       const set = await this.#gather((member) =>

@@ -1,4 +1,4 @@
-import { StoreError } from "../errors.js";
+import { aboutLock, StoreError } from "../errors.js";
 import { withJson } from "../json.js";
 import { knownOptions } from "../known-options.js";
 import type { Client } from "../lease/client.js";
@@ -45,7 +45,7 @@ export class Election {
    * calls never overlap, and campaigns again.
    */
   async lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
-    checkBody(body);
+    aboutLock(this.name, this.#client.store.name, () => checkBody(body));
     for (let isFirst = true; ; isFirst = false) {
       const lease = await (isFirst ? this.#seat.acquire(options) : this.#standAgain(options));
       try {

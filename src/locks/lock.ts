@@ -1,4 +1,4 @@
-import { AcquireTimeoutError, type BlockedBy, InvalidOptionError } from "../errors.js";
+import { AcquireTimeoutError, aboutLock, type BlockedBy, InvalidOptionError } from "../errors.js";
 import { withJson } from "../json.js";
 import type { Client, Outcome, Target } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
@@ -90,8 +90,7 @@ export class StoreLock implements Lock {
   }
 
   async run<T>(body: (lease: Lease) => T | Promise<T>, given?: AcquireOptions): Promise<T> {
-    checkBody(body);
-    const options = this.#resolve(given);
+    const options = this.#resolveRun(body, given);
     const taken = this.#orThrow(options, await this.#take(options, options.waitMs > 0));
     return this.#runUnder(taken, options, body);
   }
@@ -100,8 +99,7 @@ export class StoreLock implements Lock {
     body: (lease: Lease) => T | Promise<T>,
     given?: AcquireOptions,
   ): Promise<TryResult<T>> {
-    checkBody(body);
-    const options = this.#resolve(given);
+    const options = this.#resolveRun(body, given);
     const taken = await this.#try(options, given);
     if (taken.type === "busy") return withJson({ ran: false, holder: taken.holder });
     return { ran: true, value: await this.#runUnder(taken, options, body) };
@@ -115,7 +113,14 @@ export class StoreLock implements Lock {
   }
 
   #resolve(given: AcquireOptions | undefined): Options {
-    return resolveOptions(given, this.#client.store.traits, this.#options);
+    const { name, traits } = this.#client.store;
+    return aboutLock(this.name, name, () => resolveOptions(given, traits, this.#options));
+  }
+
+  /** Checks what a call was given, before anything is sent. */
+  #resolveRun(body: unknown, given: AcquireOptions | undefined): Options {
+    aboutLock(this.name, this.#client.store.name, () => checkBody(body));
+    return this.#resolve(given);
   }
 
   /** A default of `waitMs` is for those who wait. */
@@ -152,19 +157,19 @@ export class StoreLock implements Lock {
   #targetFor({ weight }: Options): Target {
     const target = this.#target;
     if (weight === target.weight) return target;
-    if (target.mode === "exclusive") {
-      throw new InvalidOptionError("weight", weight, "must be 1 for a lock that one holds alone");
-    }
-    if (weight > target.limit) {
-      const rule = `must be at most the limit of the semaphore (${target.limit})`;
-      throw new InvalidOptionError("weight", weight, rule);
-    }
-    return { ...target, weight };
+    if (target.mode === "shared" && weight <= target.limit) return { ...target, weight };
+    const rule =
+      target.mode === "exclusive"
+        ? "must be 1 for a lock that one holds alone"
+        : `must be at most the limit of the semaphore (${target.limit})`;
+    throw new InvalidOptionError("weight", weight, rule).about(this.name, this.#client.store.name);
   }
 }
 
 /** Checked before anything is acquired. */
 export function checkBody(body: unknown): void {
   if (typeof body === "function") return;
-  throw new InvalidOptionError("body", typeof body, "must be a function: the work to run");
+  const given = body === undefined ? body : `a value of type ${typeof body}`;
+  const rule = "must be a function, the work, as in run(async (lease) => { … }, options)";
+  throw new InvalidOptionError("body", given, rule);
 }

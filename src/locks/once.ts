@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { LeaseLostError } from "../errors.js";
+import { aboutLock, type LeaseLostError } from "../errors.js";
 import { withJson } from "../json.js";
 import { knownOptions } from "../known-options.js";
 import type { Client } from "../lease/client.js";
@@ -64,7 +64,7 @@ export async function once<T>(
   onceOptions: OnceOptions,
   defaults: Options,
 ): Promise<OnceResult<T>> {
-  checkBody(work);
+  aboutLock(name, client.store.name, () => checkBody(work));
   const begun = await begin(client, name, onceOptions, defaults);
   if (!begun.began) {
     const { state, by, token } = begun;
@@ -95,10 +95,12 @@ async function begin(
   onceOptions: OnceOptions,
   defaults: Options,
 ): Promise<BegunOnce | Exclude<OnceBeginning, OnceRun>> {
-  const { keepMs, ...given } = knownOptions(onceOptions, ["keepMs", ...OPTION_NAMES]);
-  checkDuration("keepMs", keepMs, 1);
-  const patience = { ...given, waitMs: given.waitMs ?? 0 };
-  const options = resolveOptions(patience, client.store.traits, defaults);
+  const { keepMs, options } = aboutLock(name, client.store.name, () => {
+    const { keepMs, ...given } = knownOptions(onceOptions, ["keepMs", ...OPTION_NAMES]);
+    checkDuration("keepMs", keepMs, 1);
+    const patience = { ...given, waitMs: given.waitMs ?? 0 };
+    return { keepMs, options: resolveOptions(patience, client.store.traits, defaults) };
+  });
   const target = { space: "once", name, mode: "exclusive", weight: 1, limit: NO_LIMIT } as const;
   const outcome = await client.request(target, options, options.waitMs > 0);
   if (outcome.type === "busy") return outdone(outcome);

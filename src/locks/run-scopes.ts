@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { DeadlockError, LeaseLostError, UnsupportedError } from "../errors.js";
+import { DeadlockError, type LeaseLostError, releasedBefore, UnsupportedError } from "../errors.js";
 import type { Client, Target } from "../lease/client.js";
 import type { Enclosing } from "../lease/cohort.js";
 import type { Lease } from "../lease/lease.js";
@@ -105,7 +105,7 @@ export class JoinedLease implements Lease {
     this.#lease.assertHeld();
     if (!this.#released) return;
     const { name, token } = this.#lease;
-    throw new LeaseLostError("missing", { lockName: name, token, why: "it was released before" });
+    throw releasedBefore({ lockName: name, token });
   }
 
   async renew(ttlMs?: number): Promise<void> {

@@ -112,7 +112,7 @@ export function plainError(cause: unknown, register?: string): StoreError {
   }
   const text =
     `This server is part of a Cluster (${cause.message}), and the client is for one server: ` +
-    "use a Cluster client (new Cluster of ioredis, createCluster of redis, redis+cluster: in a URL).";
+    "use a Cluster client (new Cluster of ioredis, createCluster of redis, or redis+cluster:).";
   const context = { outcome: "not_applied", retryable: false, store: "redis" } as const;
   return new StoreError(text, { ...context, cause: discreet(cause) });
 }
