@@ -23,7 +23,7 @@ import type {
   TxnReply,
   TxnRequest,
 } from "./etcd-client.js";
-import { etcdError, isLeaseThere, isNotTried } from "./etcd-failure.js";
+import { etcdError, isLeaseThere, isNotConnected, isNotTried } from "./etcd-failure.js";
 import { type Sendings, TimedCall } from "./timed-call.js";
 
 export class EtcdCalls {
@@ -117,7 +117,7 @@ export class EtcdCalls {
   #error(cause: unknown): StoreError {
     // A client that fails by itself, without a try, does not tell why the tries before failed.
     if (isNotTried(cause)) return etcdError(this.#lastTrouble ?? cause, this.#hosts);
-    this.#lastTrouble = cause;
+    if (isNotConnected(cause)) this.#lastTrouble = cause;
     return etcdError(cause, this.#hosts);
   }
 

@@ -54,6 +54,10 @@ export function isOutOfSpace(error: unknown): boolean {
   return causeText(error).includes("database space exceeded");
 }
 
+export function isNotConnected(error: unknown): boolean {
+  return NO_CONNECTION.test(causeText(error));
+}
+
 /** The client refuses to send, because calls before this one failed. */
 export function isNotTried(error: unknown): boolean {
   return causeText(error).includes("circuit breaker is open");

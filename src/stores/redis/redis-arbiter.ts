@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { StoreError } from "../../errors.js";
+import { StoreError } from "../../errors.js";
 import { foreignData, guarded, isForeign, reportForeign, whole } from "../../foreign-data.js";
 import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
 import { compareNames } from "../../rules/name.js";
@@ -16,7 +16,7 @@ import { type Listed, listCalls } from "./list-calls.js";
 import { type Replicated, Replication } from "./replication.js";
 import { SCRIPT } from "./script.generated.js";
 import { Subscription } from "./subscription.js";
-import { unreachable, withReason } from "./unreachable.js";
+import { whyUnreachable } from "./unreachable.js";
 
 const SHA = createHash("sha1").update(SCRIPT).digest("hex");
 
@@ -69,7 +69,6 @@ export class RedisArbiter implements Arbiter {
   readonly #replications = new Map<string, Replication>();
   readonly #used = new Set<string>();
   #subscription: Subscription | null = null;
-  #looking: Promise<Error | null> | null = null;
 
   constructor(driver: Driver, options: RedisArbiterOptions) {
     const { isCluster, hasOneConnection, keyPrefix, database } = driver;
@@ -135,14 +134,13 @@ export class RedisArbiter implements Arbiter {
     this.port.timers.after(0, onReset);
   }
 
-  /** Calls that fail together share one look at the servers. */
   async explain(error: StoreError): Promise<StoreError> {
-    const servers = this.#driver.servers();
-    this.#looking ??= unreachable(servers).finally(() => {
-      this.#looking = null;
-    });
-    const why = await this.#looking;
-    return why ? withReason(error, servers, why) : error;
+    const cause = await whyUnreachable(this.#driver);
+    if (!cause) return error;
+    const { outcome, retryable, lockName, store } = error;
+    const servers = this.#driver.servers().map(({ host, port }) => `${host}:${port}`);
+    const text = `${error.message} No Redis answers at ${servers.join(", ")} (${cause.message}).`;
+    return new StoreError(text, { outcome, retryable, lockName, store, cause });
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
-import { StoreError } from "../../errors.js";
 import type { Address } from "../store-url.js";
+import type { Driver } from "./driver.js";
 
 /** A host that swallows what is sent to it shows no error by itself. */
 const LIMIT_MS = 500;
@@ -38,10 +38,13 @@ function withText(error: Error, host: string, port: number): Error {
   return new Error(`connect ${code} ${host}:${port}`, { cause: error });
 }
 
-/** The error of a call that got no answer, with the reason why there was none. */
-export function withReason(error: StoreError, servers: readonly Address[], why: Error): StoreError {
-  const { outcome, retryable, lockName, store } = error;
-  const places = servers.map(({ host, port }) => `${host}:${port}`).join(", ");
-  const text = `${error.message} No Redis answers at ${places} (${why.message}).`;
-  return new StoreError(text, { outcome, retryable, lockName, store, cause: why });
+const looks = new WeakMap<Driver, Promise<Error | null>>();
+
+/** The same for the servers of a client; calls that fail together share one look at them. */
+export function whyUnreachable(driver: Driver): Promise<Error | null> {
+  const under = looks.get(driver);
+  if (under) return under;
+  const look = unreachable(driver.servers()).finally(() => looks.delete(driver));
+  looks.set(driver, look);
+  return look;
 }

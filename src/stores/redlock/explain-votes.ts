@@ -1,5 +1,5 @@
 import { type NodeVote, QuorumError, type StoreError } from "../../errors.js";
-import { unreachable } from "../redis/unreachable.js";
+import { whyUnreachable } from "../redis/unreachable.js";
 import type { RedlockNode } from "./redlock-node.js";
 
 /** The same error with the reason for each node that gave no answer, where one is found. */
@@ -11,8 +11,9 @@ export async function explainVotes(
   let cause = error.cause;
   const votes = await Promise.all(
     error.votes.map(async (vote, at): Promise<NodeVote> => {
-      if (vote.vote !== "time_out" && vote.vote !== "error") return vote;
-      const why = await unreachable(nodes[at]?.driver.servers() ?? []);
+      const isSilent = vote.vote === "time_out" || vote.vote === "error";
+      const node = isSilent ? nodes[at] : undefined;
+      const why = node ? await whyUnreachable(node.driver) : null;
       if (!why) return vote;
       cause = why;
       return { ...vote, detail: `no answer (${why.message})` };
