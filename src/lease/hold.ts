@@ -1,5 +1,5 @@
 import type { LossReason } from "../errors.js";
-import { renewAfterMs } from "../rules/renewal-pace.js";
+import { renewAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { Grant } from "../store.js";
 import type { HeapItem } from "../time/heap.js";
 
@@ -49,7 +49,7 @@ export class Hold implements HeapItem {
     this.graceMs = options.graceMs;
     this.renews = options.renew;
     this.ttlMs = options.ttlMs;
-    this.renewMs = nowMs + renewAfterMs(options.ttlMs);
+    this.renewMs = this.renewalDueMs(nowMs);
     this.plan();
   }
 
@@ -59,6 +59,16 @@ export class Hold implements HeapItem {
 
   get warningMs(): number {
     return this.deadlineMs - this.graceMs;
+  }
+
+  /**
+   * When a renewal is due after one that was sent at `sentMs`. A grant may begin with less than its
+   * ttl, and an answer may be to a shorter renewal: then the next one is due sooner.
+   */
+  renewalDueMs(sentMs: number): number {
+    const restMs = this.grant.deadlineMs - this.graceMs - sentMs;
+    const halfMs = Math.max(restMs / 2, retryAfterMs(this.ttlMs));
+    return sentMs + Math.min(renewAfterMs(this.ttlMs), halfMs);
   }
 
   /** Why it is over when nobody took it away. */

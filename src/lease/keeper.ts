@@ -11,7 +11,7 @@ import type { LossReason } from "../errors.js";
 import { checkDuration } from "../options.js";
 import { events } from "../publish.js";
 import { cutReason } from "../rules/reason.js";
-import { renewAfterMs, repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
+import { repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { GoneEvent, Grant, Renewal, Store } from "../store.js";
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
@@ -151,11 +151,7 @@ export class Keeper {
     const { clock } = this.#store.port;
     const isRenewed = renewal.type === "renewed";
     hold.isUnanswered = false;
-    // The answer may be to a shorter renewal than is asked for by now: the next one is due sooner.
-    const restMs = hold.grant.deadlineMs - sentMs;
-    hold.renewMs = isRenewed
-      ? sentMs + Math.min(renewAfterMs(hold.ttlMs), restMs / 2)
-      : clock.nowMs() + retryAfterMs(hold.ttlMs);
+    hold.renewMs = isRenewed ? hold.renewalDueMs(sentMs) : clock.nowMs() + retryAfterMs(hold.ttlMs);
     this.#replan(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
     if (events.renew.hasSubscribers) {

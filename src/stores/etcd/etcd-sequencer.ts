@@ -35,6 +35,8 @@ export interface EtcdSequencerOptions {
   /** Where etcd is, for messages; "" where nobody knows. */
   readonly hosts: string;
   readonly closeClient: () => void;
+  /** See `EtcdWatches`. Default: what Node says of this process. */
+  readonly isIdle?: () => boolean;
 }
 
 export class EtcdSequencer implements Sequencer {
@@ -48,12 +50,12 @@ export class EtcdSequencer implements Sequencer {
   readonly #closeClient: () => void;
 
   constructor(client: EtcdClient, options: EtcdSequencerOptions, port: Port) {
-    const { namespace, hosts, closeClient } = options;
+    const { namespace, hosts, closeClient, isIdle = isProcessIdle } = options;
     this.port = port;
     this.#calls = new EtcdCalls(client, port, hosts);
     this.#keys = new EtcdKeys(namespace);
     this.#tools = { calls: this.#calls, keys: this.#keys, port };
-    this.#watches = new EtcdWatches(client, port);
+    this.#watches = new EtcdWatches(client, port, isIdle);
     this.#closeClient = closeClient;
   }
 
@@ -184,6 +186,13 @@ export class EtcdSequencer implements Sequencer {
     this.#calls.close();
     this.#closeClient();
   }
+}
+
+/** What may be open in a process that is about to end: connections, and its own output. */
+const IDLE: readonly string[] = ["TCPSocketWrap", "TLSWrap", "PipeWrap", "TTYWrap"];
+
+function isProcessIdle(): boolean {
+  return process.getActiveResourcesInfo().every((type) => IDLE.includes(type));
 }
 
 function changeOf(events: readonly WatchEvent[], ids: ReadonlyMap<string, bigint>): Change | null {

@@ -164,9 +164,7 @@ export class EtcdSession implements SessionLink {
     const { calls, keys } = this.#tools;
     const { place, key } = entry as EtcdEntry;
     const guard = entry.isDoubtful ? [put(this.#key, "", this.#lease)] : [];
-    const success: RequestOp[] = [{ request_delete_range: { key } }];
-    if (look) success.push({ request_range: keys.line(place, look) });
-    success.push(...guard);
+    const success: RequestOp[] = [{ request_delete_range: { key } }, ...guard];
     const compare: Compare[] = [];
     const markLease = mark ? await this.#grantMark(mark.ttlMs, limitMs) : null;
     if (mark && markLease) {
@@ -174,6 +172,8 @@ export class EtcdSession implements SessionLink {
       const text = JSON.stringify({ meta: mark.meta, token: String(entry.order) });
       success.push(put(keys.mark(place), text, markLease));
     }
+    // Last: waiters of this process see the mark in it.
+    if (look) success.push({ request_range: keys.line(place, look) });
     let reply: TxnReply;
     const sendings = { count: 0 };
     try {
@@ -193,13 +193,16 @@ export class EtcdSession implements SessionLink {
       return this.leave(entry, { look }, limitMs);
     }
     if (entry.isDoubtful) this.#learn(reply.header.revision);
+    // Absent after several sendings: an earlier one removed it and left the mark.
+    const wasRepeated = sendings.count > 1;
     if (!reply.succeeded) {
-      if (markLease) calls.revokeLease(markLease, limitMs).catch(() => {});
-      return { wasThere: false, listing: null };
+      if (markLease && !wasRepeated) calls.revokeLease(markLease, limitMs).catch(() => {});
+      return { wasThere: wasRepeated, listing: null };
     }
-    const [left, line] = reply.responses;
+    const left = reply.responses[0];
+    const line = reply.responses.at(-1);
     return {
-      wasThere: left?.response_delete_range?.deleted !== "0",
+      wasThere: wasRepeated || left?.response_delete_range?.deleted !== "0",
       listing: look ? keys.listing(place, reply.header, line?.response_range?.kvs ?? []) : null,
     };
   }

@@ -57,14 +57,13 @@ const LINGER_MS = 1_000;
 const REST_MS = 1_000;
 const LONGEST_REST_MS = 10_000;
 const GAP_MS = 50;
-/** What may be open in a process that is about to end: connections, and its own output. */
-const IDLE: readonly string[] = ["TCPSocketWrap", "TLSWrap", "PipeWrap", "TTYWrap"];
 const PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
 export class EtcdWatches {
   readonly #client: EtcdClient;
   readonly #port: Port;
+  readonly #isIdle: () => boolean;
   readonly #active = new Map<number, ActiveWatch>();
   #stream: EtcdStream<WatchRequest, WatchReply> | null = null;
   #isOpening = false;
@@ -76,9 +75,11 @@ export class EtcdWatches {
   #failures = 0;
   #isClosed = false;
 
-  constructor(client: EtcdClient, port: Port) {
+  /** `isIdle`: whether nothing but connections and its output keeps the process alive. */
+  constructor(client: EtcdClient, port: Port, isIdle: () => boolean) {
     this.#client = client;
     this.#port = port;
+    this.#isIdle = isIdle;
   }
 
   open(target: WatchTarget, isQuiet: boolean, listener: WatchListener): Watch {
@@ -216,8 +217,7 @@ export class EtcdWatches {
   #rest(): void {
     if (this.#active.size === 0) return;
     const isQuiet = [...this.#active.values()].every((watch) => watch.isQuiet);
-    const isAlone = process.getActiveResourcesInfo().every((type) => IDLE.includes(type));
-    if (!this.#stream || !isQuiet || !isAlone) return this.#restLater();
+    if (!this.#stream || !isQuiet || !this.#isIdle()) return this.#restLater();
     this.#restMs = Math.min(2 * this.#restMs, LONGEST_REST_MS);
     this.#hangUp();
     this.#tellBroken(GAP_MS);

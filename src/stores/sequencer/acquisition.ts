@@ -15,7 +15,7 @@ import type { Line, Waiter } from "./line.js";
 import type { Leaving, Listing, Mark, OwnEntry, Place } from "./sequencer.js";
 import { SequencerGrant } from "./sequencer-grant.js";
 import type { Session } from "./session.js";
-import { holderCount, mustTell } from "./standing.js";
+import { hasLimits, holderCount, mustTell } from "./standing.js";
 import { holderView, markView } from "./views.js";
 
 /** `again`: its session ended, its entry was taken away, or the answer came too late. */
@@ -52,6 +52,8 @@ export class Acquisition implements Waiter, SilenceListener {
   #line: Line | null = null;
   /** Runs while a question to the store has no answer. */
   #silence: SilenceLimit | null = null;
+  /** Whether weights could stop an entry when this one came. */
+  #hadLimits = false;
   #lastError: unknown;
   #isSettled = false;
   #resolve: (outcome: Outcome) => void = () => {};
@@ -193,6 +195,7 @@ export class Acquisition implements Waiter, SilenceListener {
     if (index < holderCount(listing.entries)) void this.#take(listing, index, false);
     else if (this.#wait) {
       this.#tell(listing, index);
+      this.#hadLimits = hasLimits(listing.entries);
       this.#line = this.#around.line(entry.place);
       this.#line.add(this, listing);
     } else void this.#withdraw(true, (left) => this.#busy(left?.listing ?? null));
@@ -219,7 +222,7 @@ export class Acquisition implements Waiter, SilenceListener {
     const grant = new SequencerGrant(entry, session);
     this.#around.onSettled(this, grant);
     this.#resolve(grant);
-    if (hasWaited && mustTell(listing.entries, index)) {
+    if (hasWaited && mustTell(listing.entries, index, this.#hadLimits)) {
       // Should this fail, whoever waits for it looks by itself before long.
       session.link.markHeld(entry, CALL_MS).catch(() => {});
     }

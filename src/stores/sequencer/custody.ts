@@ -8,6 +8,7 @@ import type { LossReason } from "../../errors.js";
 import { keyOf } from "../../rules/name.js";
 import type { GoneEvent } from "../../store.js";
 import type { Timer } from "../../time/timers.js";
+import type { Line } from "./line.js";
 import type { Change, OwnEntry, Place, Sequencer } from "./sequencer.js";
 import type { SequencerGrant } from "./sequencer-grant.js";
 import type { Session } from "./session.js";
@@ -19,6 +20,7 @@ const CALL_MS = 1_500;
 
 export class Custody {
   readonly #sequencer: Sequencer;
+  readonly #lineOf: (place: Place) => Line | undefined;
   readonly #grants = new Map<OwnEntry, SequencerGrant>();
   readonly #heldIds = new Set<string>();
   /** Those to be watched when the time comes, and those for the time after. */
@@ -27,8 +29,10 @@ export class Custody {
   #settling: Timer | undefined;
   onGone: (event: GoneEvent) => void = () => {};
 
-  constructor(sequencer: Sequencer) {
+  /** `lineOf`: the line of those who wait for the same name here, if there are any. */
+  constructor(sequencer: Sequencer, lineOf: (place: Place) => Line | undefined) {
     this.#sequencer = sequencer;
+    this.#lineOf = lineOf;
   }
 
   /** Whether the entry belongs to a lease of this process. */
@@ -41,6 +45,12 @@ export class Custody {
     const { id, place } = grant.entry;
     this.#heldIds.add(`${id}/${keyOf(place.space, place.name)}`);
     this.#settleLater(grant);
+  }
+
+  /** Nobody here will tell when its entry leaves: those who wait have to watch it themselves. */
+  giveUp(grant: SequencerGrant): void {
+    this.drop(grant);
+    this.#lineOf(grant.entry.place)?.look();
   }
 
   /** Its end is its owner's doing. */
@@ -123,7 +133,7 @@ export class Custody {
 
   #lose(grant: SequencerGrant, reason: LossReason, detail: string): void {
     if (!this.#isLive(grant)) return;
-    this.drop(grant);
+    this.giveUp(grant);
     this.onGone({ type: "gone", grant, reason, detail });
   }
 }

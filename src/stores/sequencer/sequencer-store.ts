@@ -66,10 +66,11 @@ export class SequencerStore implements Store {
     this.port = sequencer.port;
     this.#sequencer = sequencer;
     this.#limits = new Limits(this.port);
-    this.#custody = new Custody(sequencer);
-    this.#withdrawals = new Withdrawals(this.port, ({ space, name }) =>
-      this.#lines.get(keyOf(space, name)),
-    );
+    const lineOf = ({ space, name }: Place): Line | undefined => {
+      return this.#lines.get(keyOf(space, name));
+    };
+    this.#custody = new Custody(sequencer, lineOf);
+    this.#withdrawals = new Withdrawals(this.port, lineOf);
     this.#sessions = new Sessions(sequencer, (session, reason) => {
       this.#onSessionEnd(session, reason);
     });
@@ -121,14 +122,18 @@ export class SequencerStore implements Store {
     keep?: { readonly ttlMs: number; readonly meta: Meta },
   ): Promise<boolean> {
     const grant = given as SequencerGrant;
-    this.#custody.drop(grant);
     const { entry, home, nextHome } = grant;
-    nextHome?.remove(entry);
     if (home.isOver) {
+      this.#custody.giveUp(grant);
+      nextHome?.remove(entry);
       if (home.isAlone) void home.endInStore();
       return false;
     }
-    const released = this.#withdrawals.release(entry, home, withinMs, keep);
+    this.#custody.drop(grant);
+    // The entry may be in the next session already, and would end with it.
+    const released = this.#withdrawals
+      .release(entry, home, withinMs, keep)
+      .finally(() => nextHome?.remove(entry));
     // Without a mark it asks one thing at a time, and each within what is left.
     return keep ? within(this.port.timers, withinMs, released) : released;
   }

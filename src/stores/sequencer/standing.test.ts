@@ -55,10 +55,15 @@ describe("obstacleOf", () => {
 
 describe("mustTell", () => {
   it("only where somebody behind may wait for it", () => {
-    expect(mustTell(line("2/5", "1/5"), 0)).toBe(true);
-    expect(mustTell(line("s", "1/5"), 0)).toBe(true);
-    expect(mustTell(line("2/5", "1/5"), 1)).toBe(false);
-    expect(mustTell(line("s", "s", "x"), 0)).toBe(false);
-    expect(mustTell(line("x", "1/5"), 0)).toBe(false);
+    expect(mustTell(line("2/5", "1/5"), 0, false)).toBe(true);
+    expect(mustTell(line("s", "1/5"), 0, false)).toBe(true);
+    expect(mustTell(line("2/5", "1/5"), 1, false)).toBe(false);
+    expect(mustTell(line("s", "s", "x"), 0, false)).toBe(false);
+    expect(mustTell(line("x", "1/5"), 0, false)).toBe(false);
+  });
+
+  it("also where the limits that were in the way have left", () => {
+    expect(mustTell(line("s", "s"), 0, true)).toBe(true);
+    expect(mustTell(line("s", "s"), 1, true)).toBe(false);
   });
 });

@@ -34,11 +34,16 @@ export function obstacleOf(
 }
 
 /**
- * Whether a waiter that holds now has to say so: somebody behind it may wait for just that. Whoever
- * comes later sees from the line alone that it holds, and without limits weights stop nobody.
+ * Whether a waiter that holds now has to say so: an entry behind it may wait for just that. An
+ * entry that comes later sees from the line alone that it holds. Without limits weights stop no
+ * entry; `hadLimits` tells whether there were any when the waiter came, for they may have left.
  */
-export function mustTell(entries: readonly Entry[], index: number): boolean {
+export function mustTell(entries: readonly Entry[], index: number, hadLimits: boolean): boolean {
   const isLast = index === entries.length - 1;
   if (isLast || entries[index]?.mode === "exclusive") return false;
+  return hadLimits || hasLimits(entries);
+}
+
+export function hasLimits(entries: readonly Entry[]): boolean {
   return entries.some(({ mode, limit }) => mode === "shared" && limit !== NO_LIMIT);
 }
