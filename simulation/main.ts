@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { sliceOf, type Violation } from "./checkers/violation.js";
 import { hunt } from "./mutants/hunt.js";
 import { mutants } from "./mutants/list.js";
-import type { PlanOptions } from "./plan.js";
+import type { Family, PlanOptions } from "./plan.js";
 import { judge, type Verdict } from "./verdict.js";
 
 const USAGE = `npm run simulate -- [options]
@@ -12,6 +12,7 @@ const USAGE = `npm run simulate -- [options]
   --clients N     how many programs contend (default: 2 to 4, as the seed says)
   --minutes N     how long they do, in simulated time (default: as the seed says)
   --quorum        several nodes decide by majority, not one store
+  --sequencer     clients stand in line with entries of their own, as in etcd
   --hash          print the hash of every history
   --history       print every history
   --mutants       plant every known bug and show which seed finds it; or only those
@@ -29,7 +30,7 @@ async function runSeeds(): Promise<number> {
   const clients = wholeOf("clients", 1);
   const minutes = numberOf("minutes", 0.01);
   const options: PlanOptions = {
-    family: values.quorum ? "quorum" : "arbiter",
+    family: familyOf(),
     ...(clients === undefined ? {} : { clients }),
     ...(minutes === undefined ? {} : { minutes }),
   };
@@ -56,7 +57,7 @@ function report(verdict: Verdict, violation: Violation, planned: PlanOptions): v
   const { family, clients, minutes } = planned;
   const { plan, history, violations } = verdict;
   const options = [
-    family === "quorum" ? "--quorum " : "",
+    family === "arbiter" ? "" : `--${family} `,
     `--seed ${plan.seed}`,
     clients === undefined ? "" : ` --clients ${clients}`,
     minutes === undefined ? "" : ` --minutes ${minutes}`,
@@ -87,6 +88,7 @@ function parse() {
         clients: { type: "string" },
         minutes: { type: "string" },
         quorum: { type: "boolean", default: false },
+        sequencer: { type: "boolean", default: false },
         hash: { type: "boolean", default: false },
         history: { type: "boolean", default: false },
         mutants: { type: "boolean", default: false },
@@ -96,6 +98,11 @@ function parse() {
   } catch (error) {
     return refuse((error as Error).message);
   }
+}
+
+function familyOf(): Family {
+  if (values.sequencer) return "sequencer";
+  return values.quorum ? "quorum" : "arbiter";
 }
 
 function wholeOf(option: "seed" | "count" | "clients", least: number): number | undefined {

@@ -2,6 +2,7 @@
 import { Chance } from "./chance.js";
 import type { Kind } from "./operation.js";
 import { quorumPlan } from "./quorum/quorum-plan.js";
+import { sequencerPlan } from "./sequencer/sequencer-plan.js";
 import { FAIR, type Weather } from "./weather.js";
 
 /**
@@ -38,10 +39,14 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
+/** How a store decides: alone, by a majority of nodes, or by entries that stand in line. */
+export type Family = "arbiter" | "quorum" | "sequencer";
+
 export interface Plan {
   readonly seed: number;
+  readonly family: Family;
   readonly profile: Profile;
-  /** How many nodes decide by majority; 0: one store decides alone. */
+  /** How many nodes decide by majority, where they do. */
   readonly nodes: number;
   readonly programs: number;
   /** How many things a program does at the same time. */
@@ -76,8 +81,7 @@ export interface Plan {
 }
 
 export interface PlanOptions {
-  /** "quorum": several nodes decide by majority. */
-  readonly family?: "arbiter" | "quorum";
+  readonly family?: Family;
   readonly clients?: number;
   readonly minutes?: number;
 }
@@ -139,7 +143,8 @@ const BLOCKS: Partial<Record<Profile, number>> = {
 
 export function planOf(seed: number, options: PlanOptions = {}): Plan {
   const plan = arbiterPlan(seed, options);
-  return options.family === "quorum" ? quorumPlan(plan) : plan;
+  if (options.family === "quorum") return quorumPlan(plan);
+  return options.family === "sequencer" ? sequencerPlan(plan) : plan;
 }
 
 function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
@@ -151,6 +156,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
   const isRough = profile === "clocks" && chance.isLucky(0.5);
   return {
     seed,
+    family: "arbiter",
     profile,
     nodes: 0,
     programs: clients ?? chance.whole(2, 4),

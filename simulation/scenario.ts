@@ -8,6 +8,8 @@ import { SimulatedProcess } from "./process.js";
 import { Program } from "./program.js";
 import { NodeFleet } from "./quorum/node-fleet.js";
 import { QuorumLink } from "./quorum/quorum-link.js";
+import { EtcdLink } from "./sequencer/etcd-link.js";
+import { EtcdServer } from "./sequencer/etcd-server.js";
 import { StoreServer, type StoreSide } from "./store-server.js";
 import { SimulatedLink } from "./transport.js";
 import { FAIR, longestDelayMs } from "./weather.js";
@@ -51,7 +53,13 @@ export class Scenario {
       return;
     }
     const nowMs = (): number => this.world.nowMs;
-    if (plan.nodes > 0) {
+    if (plan.family === "sequencer") {
+      const etcd = new EtcdServer(this.world, rate, this.history, new Chance(plan.seed, "etcd"));
+      this.#server = etcd;
+      this.#newLink = (id, process) => this.#newEtcdLink(id, process, etcd);
+      return;
+    }
+    if (plan.family === "quorum") {
       const fleet = this.#newFleet(nowMs);
       this.#server = fleet;
       this.#newLink = (id, process) => this.#newQuorumLink(id, process, fleet);
@@ -156,6 +164,15 @@ export class Scenario {
       chance: new Chance(seed, `network ${id}`),
       maxTtlMs: Math.min(...ttlsMs),
       announceMs: new Chance(seed, "announcements").pick([2, 40]) * Math.min(...ttlsMs),
+      weather: () => this.#weather,
+    });
+  }
+
+  #newEtcdLink(id: string, process: SimulatedProcess, server: EtcdServer): Way {
+    return new EtcdLink(process, {
+      world: this.world,
+      server,
+      chance: new Chance(this.#plan.seed, `network ${id}`),
       weather: () => this.#weather,
     });
   }

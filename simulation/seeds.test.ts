@@ -13,19 +13,18 @@ describe("all seeds", () => {
   });
 });
 
-describe("all seeds of a quorum", () => {
-  it.concurrent.each([0, QUORUM_SEEDS / 2])(
-    "pass, from %d on",
-    { timeout: PATIENCE_MS },
-    async (seed) => {
-      const count = `${QUORUM_SEEDS / 2}`;
-      const { code, output } = await simulate("--quorum", "--seed", `${seed}`, "--count", count);
-      expect(code, output).toBe(0);
-    },
-  );
+describe.each([
+  ["quorum", QUORUM_SEEDS],
+  ["sequencer", SEEDS],
+])("all seeds of a %s", (family, seeds) => {
+  it.concurrent.each([0, seeds / 2])("pass, from %d on", { timeout: PATIENCE_MS }, async (seed) => {
+    const args = [`--${family}`, "--seed", `${seed}`, "--count", `${seeds / 2}`];
+    const { code, output } = await simulate(...args);
+    expect(code, output).toBe(0);
+  });
 });
 
-describe.each([[[]], [["--quorum"]]])("a history %j", (plans) => {
+describe.each([[[]], [["--quorum"]], [["--sequencer"]]])("a history %j", (plans) => {
   it("is the same for the same seed, and another for another", async () => {
     const run = (): Promise<{ output: string }> =>
       simulate("--seed", "7", "--count", "30", "--hash", ...plans);

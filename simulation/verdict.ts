@@ -48,7 +48,8 @@ export async function judge(seed: number, options: PlanOptions = {}): Promise<Ve
 
 function check(plan: Plan, history: History): Violation[] {
   const entries = history.entries();
-  return plan.nodes > 0 ? checkQuorum(entries) : checkArbiter(plan, entries);
+  if (plan.family === "quorum") return checkQuorum(entries);
+  return plan.family === "sequencer" ? checkSequencer(plan, entries) : checkArbiter(plan, entries);
 }
 
 /** No order among those who wait is promised, nor when a node is let in again. */
@@ -63,6 +64,29 @@ function checkQuorum(entries: readonly Entry[]): Violation[] {
     // try at its end are given up like this.
     ...checkToldInTime(entries, 80 * NODE_TIMEOUT_MS),
     ...checkLeftovers(entries),
+  ];
+}
+
+/** The end of a wait is held up for so long by the removal of its entry, twice with a last try. */
+const LEAVE_MS = 2_500;
+/** A watch on a new lease begins within a tenth of a second, and may begin in the past. */
+const WATCH_MS = 300;
+
+function checkSequencer(plan: Plan, entries: readonly Entry[]): Violation[] {
+  const delayMs = longestDelayMs(plan.weather);
+  return [
+    ...checkExclusionByBelief(entries),
+    ...checkExclusionByProbes(entries),
+    ...checkTokenOrder(entries),
+    ...checkFifo(entries),
+    ...checkBoundedOvertaking(entries),
+    ...checkLostWakeUps(entries, lineBound(plan)),
+    ...checkToldInTime(entries, LEAVE_MS),
+    ...checkNeedlessLoss(entries, { isHealthy: isHealthy(plan), hasStrays: false }),
+    ...checkLeftovers(entries),
+    ...(isSteady(plan) ? checkDoneOnce(entries) : []),
+    ...(isHealthy(plan) ? checkRevocation(entries, delayMs + WATCH_MS) : []),
+    ...checkGhosts(entries),
   ];
 }
 
@@ -90,6 +114,23 @@ function checkArbiter(plan: Plan, entries: readonly Entry[]): Violation[] {
 const SLACK_MS = 250;
 const CALL_TIMEOUT_MS = 5_000;
 const LONGEST_BACK_OFF_MS = 1_000;
+
+const BACKSTOP_MS = 3_750;
+/** etcd looks for expired leases twice a second. */
+const EXPIRY_MS = 500;
+
+/** How long a free line may stay free: an entry stays for as long as the session of its process. */
+function lineBound(plan: Plan): WakeUpBound {
+  const ttlMs = Math.max(...plan.ttlsMs);
+  const leaseMs = ttlMs * Math.max(1, ...plan.renewalParts) * (1 + 2 * plan.drift);
+  const endMs = leaseMs * 0.01 + 6 * longestDelayMs(plan.weather) + EXPIRY_MS + SLACK_MS;
+  const blockMs = plan.blocks > 0 ? plan.programs * ttlMs * plan.freezeParts[1] : 0;
+  const silentMs = leaseMs + EXPIRY_MS + SLACK_MS;
+  const waste = { claimMs: silentMs, leaseMs: silentMs, silentMs };
+  if (isSteady(plan)) return { boundMs: endMs + blockMs, ...waste };
+  const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_BACK_OFF_MS) + BACKSTOP_MS;
+  return { boundMs: endMs + blockMs + 2 * leaseMs + unheardMs, ...waste };
+}
 
 /** How long a free lock may stay free while somebody waits for it, once all is calm. */
 function wakeUpBound(plan: Plan): WakeUpBound {

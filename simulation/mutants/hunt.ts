@@ -68,12 +68,12 @@ export function plant({ title, also, ...edit }: Mutant, build: string): string |
 
 function runSeeds(
   folder: string,
-  { planned, firstSeed = 0 }: Mutant,
+  { family = "arbiter", firstSeed = 0 }: Mutant,
 ): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
     const main = join(folder, "simulation/main.js");
     const seeds = ["--seed", String(firstSeed), "--count", String(SEEDS)];
-    const args = [main, ...seeds, ...(planned === "quorum" ? ["--quorum"] : [])];
+    const args = [main, ...seeds, ...(family === "arbiter" ? [] : [`--${family}`])];
     const child = spawn(process.execPath, args, {
       stdio: ["ignore", "pipe", "pipe"],
       timeout: PATIENCE_MS,

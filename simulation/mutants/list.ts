@@ -3,6 +3,7 @@
  * by the seeds that every test run goes through. `find` has to match exactly once in the compiled
  * file.
  */
+import type { Family } from "../plan.js";
 import { cohort } from "./cohort.js";
 import { family } from "./family.js";
 import { lease } from "./lease.js";
@@ -10,8 +11,11 @@ import { ledger } from "./ledger.js";
 import type { Mutant } from "./mutant.js";
 import { quorum } from "./quorum.js";
 import { rules } from "./rules.js";
+import { sequencer } from "./sequencer.js";
 
-const quorumMutants = quorum.map((mutant) => ({ ...mutant, planned: "quorum" as const }));
+function of(family: Family, list: readonly Mutant[]): Mutant[] {
+  return list.map((mutant) => ({ ...mutant, family }));
+}
 
 export const mutants: readonly Mutant[] = [
   ...rules,
@@ -19,5 +23,6 @@ export const mutants: readonly Mutant[] = [
   ...family,
   ...lease,
   ...cohort,
-  ...quorumMutants,
+  ...of("quorum", quorum),
+  ...of("sequencer", sequencer),
 ];

@@ -1,3 +1,5 @@
+import type { Family } from "../plan.js";
+
 export interface Edit {
   /** Below the compiled `src`. */
   readonly file: string;
@@ -7,8 +9,8 @@ export interface Edit {
 
 export interface Mutant extends Edit {
   readonly title: string;
-  /** Which seeds find it, where not those of one store that decides alone. */
-  readonly planned?: "quorum";
+  /** Which seeds find it. Default: those of one store that decides alone. */
+  readonly family?: Family;
   /** Where the hunt begins, when the first seed that finds it is far from the first of all. */
   readonly firstSeed?: number;
   /** What has to go with it, where one thing is guarded twice. */

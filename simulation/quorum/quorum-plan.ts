@@ -33,6 +33,7 @@ export function quorumPlan(plan: Plan): Plan {
     ...plan,
     ...(isCrowded ? style : {}),
     renewalParts: isFarApart ? [3] : plan.renewalParts,
+    family: "quorum",
     profile,
     nodes: chance.pick([3, 3, 4, 5]),
     names: ["a"],

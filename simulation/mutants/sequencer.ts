@@ -1,0 +1,134 @@
+import type { Mutant } from "./mutant.js";
+
+const SESSION = "stores/etcd/etcd-session.js";
+const LINE = "stores/sequencer/line.js";
+const ACQUISITION = "stores/sequencer/acquisition.js";
+const KEPT = "stores/sequencer/session.js";
+const STORE = "stores/sequencer/sequencer-store.js";
+
+/** In the sequencer family: what an entry, a session or a watch would do wrong. */
+export const sequencer: readonly Mutant[] = [
+  {
+    title: "sequencer: a keep-alive counts without a proof of its term",
+    file: SESSION,
+    find: "if (header.raft_term !== kept.header.raft_term || ttlMs <= 0) {",
+    replace: "if (ttlMs <= 0) {",
+  },
+  {
+    title: "sequencer: a deadline counts from the proof",
+    file: KEPT,
+    find: "Math.max(this.#deadlineMs, sentMs + ttlMs - marginMs(ttlMs));",
+    replace: "Math.max(this.#deadlineMs, this.#port.clock.nowMs() + ttlMs - marginMs(ttlMs));",
+  },
+  {
+    title: "sequencer: a session that is over is renewed",
+    file: KEPT,
+    find: `if (nowMs >= this.#deadlineMs) {
+            this.#end("expired");
+            return { type: "gone" };
+        }`,
+    replace: "",
+    also: {
+      file: STORE,
+      find: "if (this.port.clock.exactMs() >= grant.deadlineMs) {",
+      replace: "if (false) {",
+    },
+  },
+  {
+    title: "sequencer: a late grant is kept",
+    file: ACQUISITION,
+    find: "if (this.#around.port.clock.exactMs() >= session.deadlineMs)",
+    replace: "if (false)",
+  },
+  {
+    title: "sequencer: an event is taken for a turn",
+    file: LINE,
+    find: "this.look(change.at);",
+    replace: "this.#waiters[0]?.onTurn(this.#listing, 0);",
+  },
+  {
+    title: "sequencer: an old look counts",
+    file: LINE,
+    find: `if (at < this.#seenAt)
+            return this.look(at);`,
+    replace: "",
+  },
+  {
+    title: "sequencer: another entry of the same name is taken for the own",
+    file: LINE,
+    find: "const isOther = index !== undefined && entries[index]?.order !== waiter.entry.order;",
+    replace: "const isOther = false;",
+  },
+  {
+    title: "sequencer: an entry that holds does not say so",
+    file: ACQUISITION,
+    find: "session.link.markHeld(entry, CALL_MS).catch(() => { });",
+    replace: "",
+  },
+  {
+    title: "sequencer: limits that have left are forgotten",
+    file: ACQUISITION,
+    find: "this.#hadLimits = hasLimits(listing.entries);",
+    replace: "",
+  },
+  {
+    title: "sequencer: the end of a lease here goes unnoticed",
+    file: "stores/sequencer/custody.js",
+    find: "this.#lineOf(grant.entry.place)?.look();",
+    replace: "",
+  },
+  {
+    title: "sequencer: a waiter never looks by itself",
+    file: LINE,
+    find: "this.#timer = this.#duties.port.timers.after(delayMs, () => this.look(), true);",
+    replace: "",
+  },
+  {
+    title: "sequencer: an entry that is not wanted stays",
+    file: ACQUISITION,
+    find: "left = await this.#around.withdraw(entry, session, isAsked);",
+    replace: "session.remove(entry);",
+  },
+  {
+    title: "sequencer: a late copy makes a withdrawn entry again",
+    file: SESSION,
+    find: 'const guard = entry.isDoubtful ? [put(this.#key, "", this.#lease)] : [];',
+    replace: "const guard = [];",
+  },
+  {
+    title: "sequencer: names are used again while a copy may come",
+    file: SESSION,
+    find: "this.#numbers.giveBack(number, !mayEcho && !entry.isDoubtful);",
+    replace: "this.#numbers.giveBack(number, true);",
+  },
+  {
+    title: "sequencer: a repeated release tells of a loss",
+    file: SESSION,
+    find: "const wasRepeated = sendings.count > 1;",
+    replace: "const wasRepeated = false;",
+  },
+  {
+    title: "sequencer: waiters of the same process do not see the mark",
+    file: SESSION,
+    find: "listing: look ? keys.listing(place, reply.header, line?.response_range?.kvs ?? []) : null,",
+    replace:
+      "listing: look ? { ...keys.listing(place, reply.header, line?.response_range?.kvs ?? []), mark: null } : null,",
+  },
+  {
+    title: "sequencer: a release ends the session that its entry moves to",
+    file: STORE,
+    find: ".finally(() => nextHome?.remove(entry));",
+    replace: ";",
+    also: {
+      file: STORE,
+      find: "this.#custody.drop(grant);\n        // The entry",
+      replace: "this.#custody.drop(grant);\n        nextHome?.remove(entry);\n        // The entry",
+    },
+  },
+  {
+    title: "sequencer: a renewal does not mind how little is left",
+    file: "lease/hold.js",
+    find: "return sentMs + Math.min(renewAfterMs(this.ttlMs), halfMs);",
+    replace: "return sentMs + renewAfterMs(this.ttlMs);",
+  },
+];

@@ -1,0 +1,366 @@
+/**
+ * A simulated etcd: keys with revisions, transactions, leases that run out, and watches. What a
+ * cluster does to its clients is here too: leaders change, a deposed one answers keep-alives for a
+ * while, reads of other members lag behind, and the history is compacted.
+ */
+import type {
+  Compare,
+  DeleteReply,
+  Header,
+  KeepAliveReply,
+  KeyValue,
+  RangeReply,
+  RangeRequest,
+  RequestOp,
+  ResponseOp,
+  TxnReply,
+  TxnRequest,
+  WatchEvent,
+} from "../../src/stores/etcd/etcd-client.js";
+import type { Chance } from "../chance.js";
+import type { History } from "../history.js";
+import type { StoreSide } from "../store-server.js";
+import type { World } from "../world.js";
+import { LineAccount } from "./line-account.js";
+import { isIn, WatchHub } from "./watch-hub.js";
+
+interface ServerLease {
+  readonly ttlMs: number;
+  /** World time at which it runs out. */
+  untilMs: number;
+  readonly keys: Set<string>;
+}
+
+interface Change {
+  readonly key: string;
+  readonly kv: KeyValue | null;
+  readonly before: KeyValue | null;
+}
+
+/** Expired leases are looked for this often, and watches that begin in the past. */
+const EXPIRY_EVERY_MS = 500;
+const CATCH_UP_MS = 100;
+/** How many revisions another member may be behind. */
+const MOST_LAG = 4;
+const NO_LEASE = "0";
+
+export class EtcdServer implements StoreSide {
+  readonly setBackMs = 0;
+  readonly watches: WatchHub;
+  readonly #world: World;
+  readonly #chance: Chance;
+  /** How fast its clock runs. */
+  readonly #rate: number;
+  readonly #account: LineAccount;
+  readonly #kvs = new Map<string, KeyValue>();
+  readonly #leases = new Map<string, ServerLease>();
+  /** One list for each revision from `#firstKept` on. */
+  readonly #log: Change[][] = [];
+  readonly #onRestart = new Set<() => void>();
+  #changes: Change[] = [];
+  #revision = 1n;
+  #compacted = 1n;
+  #term = 2n;
+  #deposed = { term: 0n, revision: 0n, untilMs: 0, leases: new Map<string, number>() };
+  #downUntilMs = 0;
+  #busyUntilMs = 0;
+
+  constructor(world: World, rate: number, history: History, chance: Chance) {
+    this.#world = world;
+    this.#rate = rate;
+    this.#chance = chance;
+    this.#account = new LineAccount(history);
+    const revision = (): bigint => this.#revision;
+    const term = (): bigint => this.#term;
+    const compacted = (): bigint => this.#compacted;
+    this.watches = new WatchHub({
+      get revision() {
+        return revision();
+      },
+      get term() {
+        return term();
+      },
+      get compacted() {
+        return compacted();
+      },
+      eventsFrom: (from) => this.#eventsFrom(from),
+      soon: (task) => world.schedule(world.nowMs + chance.between(0, CATCH_UP_MS), null, task),
+    });
+  }
+
+  get size(): number {
+    return this.#kvs.size + this.#leases.size;
+  }
+
+  get isDown(): boolean {
+    return this.#world.nowMs < this.#downUntilMs;
+  }
+
+  /** World time before which it answers nobody. */
+  get busyUntilMs(): number {
+    return this.#busyUntilMs;
+  }
+
+  onRestart(listener: () => void): void {
+    this.#onRestart.add(listener);
+  }
+
+  census(): { holders: number; waiters: number } {
+    return this.#account.census();
+  }
+
+  /** Its leases run by a clock that nobody sets. */
+  step(): void {}
+
+  stall(forMs: number): void {
+    this.#busyUntilMs = this.#world.nowMs + forMs;
+  }
+
+  /** Another leader: each lease gets its full ttl, and the old leader does not know for a while. */
+  restart(downMs: number): void {
+    const { nowMs } = this.#world;
+    const longestMs = Math.max(0, ...[...this.#leases.values()].map(({ ttlMs }) => ttlMs));
+    this.#deposed = {
+      term: this.#term,
+      revision: this.#revision,
+      untilMs: nowMs + downMs + this.#chance.between(0, 2 * longestMs),
+      leases: new Map([...this.#leases].map(([id, { ttlMs }]) => [id, ttlMs])),
+    };
+    this.#downUntilMs = nowMs + downMs;
+    this.#term += 1n;
+    for (const id of this.#leases.keys()) this.#extend(id, this.#downUntilMs);
+    this.watches.closeAll();
+    for (const listener of [...this.#onRestart]) listener();
+  }
+
+  /** The history is compacted. */
+  save(): void {
+    const kept = this.#chance.whole(0, 3);
+    while (this.#log.length > kept) {
+      this.#log.shift();
+      this.#compacted += 1n;
+    }
+  }
+
+  txn(request: TxnRequest): TxnReply {
+    this.#demandLeases(request);
+    const { succeeded, responses } = this.#run(request, new Map());
+    if (succeeded && isRevocation(request)) {
+      for (const { key } of this.#changes) this.#account.revoked(this.#world.nowMs, key);
+    }
+    this.#commit();
+    return { header: this.#header(), succeeded, responses };
+  }
+
+  range(request: RangeRequest): RangeReply {
+    if (!request.serializable) return { header: this.#header(), kvs: this.#read(request) };
+    const lag = Math.min(this.#chance.whole(0, MOST_LAG), this.#log.length);
+    const past = new Map(this.#kvs);
+    for (const changes of this.#log.slice(this.#log.length - lag).reverse()) {
+      for (const { key, before } of [...changes].reverse()) {
+        if (before) past.set(key, before);
+        else past.delete(key);
+      }
+    }
+    const revision = this.#revision - BigInt(lag);
+    return { header: this.#header(revision), kvs: this.#read(request, past) };
+  }
+
+  deleteRange(key: string): DeleteReply {
+    const deleted = this.#delete(key);
+    this.#commit();
+    return { header: this.#header(), deleted };
+  }
+
+  grantLease(id: string, seconds: number): unknown {
+    if (this.#leases.has(id)) throw new Error("etcdserver: lease already exists");
+    this.#leases.set(id, { ttlMs: seconds * 1000, untilMs: 0, keys: new Set() });
+    this.#extend(id, this.#world.nowMs);
+    return {};
+  }
+
+  revokeLease(id: string): unknown {
+    const lease = this.#leases.get(id);
+    if (!lease) throw new Error("etcdserver: requested lease not found");
+    this.#end(id, lease);
+    return {};
+  }
+
+  timeToLive(id: string): { TTL: string } {
+    const lease = this.#leases.get(id);
+    if (!lease) return { TTL: "-1" };
+    return { TTL: String(Math.ceil((lease.untilMs - this.#world.nowMs) / 1000)) };
+  }
+
+  keepAlive(id: string): KeepAliveReply {
+    const { term, revision, untilMs, leases } = this.#deposed;
+    if (this.#world.nowMs < untilMs && this.#chance.isLucky(0.5)) {
+      const ttlMs = leases.get(id) ?? 0;
+      const header = { revision: String(revision), raft_term: String(term) };
+      return { header, TTL: String(ttlMs / 1000) };
+    }
+    const lease = this.#leases.get(id);
+    if (lease) this.#extend(id, this.#world.nowMs);
+    return { header: this.#header(), TTL: String((lease?.ttlMs ?? 0) / 1000) };
+  }
+
+  #header(revision: bigint = this.#revision): Header {
+    return { revision: String(revision), raft_term: String(this.#term) };
+  }
+
+  #extend(id: string, fromMs: number): void {
+    const lease = this.#leases.get(id) as ServerLease;
+    lease.untilMs = fromMs + lease.ttlMs / this.#rate;
+    this.#account.extended(this.#world.nowMs, new Set([BigInt(id).toString(16)]));
+    this.#expireLater(id, lease);
+  }
+
+  #expireLater(id: string, lease: ServerLease): void {
+    const dueMs = lease.untilMs + this.#chance.between(0, EXPIRY_EVERY_MS);
+    this.#world.schedule(Math.max(dueMs, this.#busyUntilMs), null, () => {
+      if (this.#leases.get(id) !== lease || lease.untilMs > this.#world.nowMs) return;
+      if (this.#busyUntilMs > this.#world.nowMs) this.#expireLater(id, lease);
+      else this.#end(id, lease);
+    });
+  }
+
+  #end(id: string, { keys }: ServerLease): void {
+    this.#leases.delete(id);
+    for (const key of [...keys]) this.#delete(key);
+    this.#commit();
+  }
+
+  #demandLeases({ success = [], failure = [] }: TxnRequest): void {
+    for (const operation of [...success, ...failure]) {
+      if ("request_txn" in operation) this.#demandLeases(operation.request_txn);
+      if (!("request_put" in operation)) continue;
+      const { lease } = operation.request_put;
+      if (lease !== undefined && !this.#leases.has(lease)) {
+        throw new Error("etcdserver: requested lease not found");
+      }
+    }
+  }
+
+  /** All conditions, also those of transactions inside, are looked at before anything is done. */
+  #run(request: TxnRequest, known: Map<TxnRequest, boolean>): Omit<TxnReply, "header"> {
+    this.#decide(request, known);
+    const succeeded = known.get(request) === true;
+    const operations = (succeeded ? request.success : request.failure) ?? [];
+    return { succeeded, responses: operations.map((one) => this.#operate(one, known)) };
+  }
+
+  #decide(request: TxnRequest, known: Map<TxnRequest, boolean>): void {
+    if (known.has(request)) return;
+    const isMet = (request.compare ?? []).every((compare) => this.#isMet(compare));
+    known.set(request, isMet);
+    for (const operation of (isMet ? request.success : request.failure) ?? []) {
+      if ("request_txn" in operation) this.#decide(operation.request_txn, known);
+    }
+  }
+
+  #isMet(compare: Compare): boolean {
+    const found = this.#read({ key: compare.key, ...rangeEndOf(compare) });
+    if (compare.target === "Create") {
+      if (found.length === 0) return compare.create_revision === "0";
+      return found.every(({ create_revision }) => create_revision === compare.create_revision);
+    }
+    if (found.length === 0) return compare.mod_revision === "0";
+    return found.every(({ mod_revision }) => mod_revision === compare.mod_revision);
+  }
+
+  #operate(operation: RequestOp, known: Map<TxnRequest, boolean>): ResponseOp {
+    if ("request_range" in operation) {
+      const kvs = this.#read(operation.request_range);
+      return { response_range: { header: this.#header(), kvs } };
+    }
+    if ("request_delete_range" in operation) {
+      const deleted = this.#delete(operation.request_delete_range.key.toString());
+      return { response_delete_range: { header: this.#header(), deleted } };
+    }
+    if ("request_txn" in operation) {
+      const inner = this.#run(operation.request_txn, known);
+      return { response_txn: { header: this.#header(), ...inner } };
+    }
+    this.#put(operation.request_put);
+    return {};
+  }
+
+  #put(request: Extract<RequestOp, { readonly request_put: unknown }>["request_put"]): void {
+    const key = request.key.toString();
+    const before = this.#kvs.get(key) ?? null;
+    const revision = String(this.#revision + 1n);
+    const lease = request.ignore_lease ? (before?.lease ?? NO_LEASE) : (request.lease ?? NO_LEASE);
+    const value = request.ignore_value ? before?.value : request.value;
+    this.#leases.get(before?.lease ?? NO_LEASE)?.keys.delete(key);
+    this.#leases.get(lease)?.keys.add(key);
+    const kv = {
+      key: request.key,
+      value: value ?? Buffer.alloc(0),
+      create_revision: before?.create_revision ?? revision,
+      mod_revision: revision,
+      lease,
+    };
+    this.#kvs.set(key, kv);
+    this.#changes.push({ key, kv, before });
+  }
+
+  #delete(key: string): string {
+    const before = this.#kvs.get(key);
+    if (!before) return "0";
+    this.#kvs.delete(key);
+    this.#leases.get(before.lease)?.keys.delete(key);
+    this.#changes.push({ key, kv: null, before });
+    return "1";
+  }
+
+  /** What was changed gets one revision, and is told. */
+  #commit(): void {
+    const changes = this.#changes;
+    if (changes.length === 0) return;
+    this.#changes = [];
+    this.#revision += 1n;
+    this.#log.push(changes);
+    const { nowMs } = this.#world;
+    for (const { key, kv } of changes) this.#account.changed(nowMs, key, kv);
+    this.#account.settle(nowMs);
+    this.watches.publish(this.#eventsOf(changes, this.#revision));
+  }
+
+  #eventsFrom(from: bigint): readonly (readonly WatchEvent[])[] {
+    const first = this.#revision - BigInt(this.#log.length) + 1n;
+    return this.#log.flatMap((changes, index) => {
+      const revision = first + BigInt(index);
+      return revision >= from ? [this.#eventsOf(changes, revision)] : [];
+    });
+  }
+
+  #eventsOf(changes: readonly Change[], revision: bigint): WatchEvent[] {
+    return changes.map(({ key, kv, before }) => {
+      if (kv) return { type: "Put", kv, prev_kv: before };
+      const gone = { value: Buffer.alloc(0), create_revision: "0", lease: NO_LEASE };
+      const deleted = { ...gone, key: Buffer.from(key), mod_revision: String(revision) };
+      return { type: "Delete", kv: deleted, prev_kv: before };
+    });
+  }
+
+  #read(request: RangeRequest, kvs: ReadonlyMap<string, KeyValue> = this.#kvs): KeyValue[] {
+    const from = request.key.toString();
+    const end = request.range_end?.toString();
+    const found = [...kvs.entries()].filter(([key]) => isIn(key, from, end));
+    return found.map(([, kv]) => (request.keys_only ? { ...kv, value: Buffer.alloc(0) } : kv));
+  }
+}
+
+/** An owner deletes its entry without a condition, or leaves a mark: others do neither. */
+function isRevocation({ compare = [], success = [] }: TxnRequest): boolean {
+  const [operation] = success;
+  return compare.length > 0 && success.length === 1 && !!operation && isDeletion(operation);
+}
+
+function isDeletion(operation: RequestOp): boolean {
+  return "request_delete_range" in operation;
+}
+
+function rangeEndOf({ range_end }: Compare): Pick<RangeRequest, "range_end"> {
+  return range_end ? { range_end } : {};
+}

@@ -1,0 +1,35 @@
+import { Chance } from "../chance.js";
+import type { Fault, Plan, Profile } from "../plan.js";
+
+/** What befalls a cluster: `restart` is another leader, `save` a compaction of the history. */
+const CLUSTER_FAULTS: Partial<Record<Profile, Partial<Record<Fault, number>>>> = {
+  lossy: { save: 1 },
+  slow: { save: 1 },
+  crash: { save: 0.5 },
+  restart: { forget: 0, restart: 3, reset: 1, step: 0, save: 1 },
+  storm: { forget: 0, restart: 2, step: 0, save: 1 },
+};
+
+/** What a seed means where clients stand in line with entries of their own. */
+export function sequencerPlan(plan: Plan): Plan {
+  const chance = new Chance(plan.seed, "sequencer plan");
+  const profile = plan.profile === "local" ? "restart" : plan.profile;
+  const ttlMs = chance.pick([2_000, 3_000, 12_000]);
+  const part = ttlMs / (plan.ttlsMs[0] as number);
+  const { weather } = plan;
+  return {
+    ...plan,
+    family: "sequencer",
+    profile,
+    claimMs: undefined,
+    ttlsMs: chance.isLucky(0.5) ? [ttlMs] : [ttlMs, ttlMs * 3],
+    // A session lasts for whole seconds: a renewal for less is not offered. A process that dies while
+    // its entry moves to a longer session leaves it there, and no checker can know.
+    renewalParts: profile === "crash" ? [1] : [1, 2],
+    // A client knows of each time that its request is sent.
+    weather: { ...weather, copies: 0, loss: profile === "restart" ? 0.02 : weather.loss },
+    faults: { ...plan.faults, ...CLUSTER_FAULTS[profile] },
+    faultEveryMs: plan.faultEveryMs * part,
+    chaosMs: plan.chaosMs * part,
+  };
+}
