@@ -110,9 +110,8 @@ export const sequencer: readonly Mutant[] = [
   {
     title: "sequencer: waiters of the same process do not see the mark",
     file: SESSION,
-    find: "listing: look ? keys.listing(place, reply.header, line?.response_range?.kvs ?? []) : null,",
-    replace:
-      "listing: look ? { ...keys.listing(place, reply.header, line?.response_range?.kvs ?? []), mark: null } : null,",
+    find: "line?.response_range?.kvs ?? []",
+    replace: 'line?.response_range?.kvs.filter((kv) => !kv.key.toString().endsWith("/done")) ?? []',
   },
   {
     title: "sequencer: a release ends the session that its entry moves to",

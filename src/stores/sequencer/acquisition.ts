@@ -11,6 +11,7 @@ import type { Busy, Claim, HolderView, Wait } from "../../store.js";
 import type { Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
 import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js";
+import type { Timer } from "../../time/timers.js";
 import type { Line, Waiter } from "./line.js";
 import type { Leaving, Listing, Mark, OwnEntry, Place } from "./sequencer.js";
 import { SequencerGrant } from "./sequencer-grant.js";
@@ -54,6 +55,7 @@ export class Acquisition implements Waiter, SilenceListener {
   #silence: SilenceLimit | null = null;
   /** Whether weights could stop an entry when this one came. */
   #hadLimits = false;
+  #retry: Timer | undefined;
   #lastError: unknown;
   #isSettled = false;
   #resolve: (outcome: Outcome) => void = () => {};
@@ -144,9 +146,12 @@ export class Acquisition implements Waiter, SilenceListener {
       } catch (error) {
         failures += 1;
         this.#lastError = error;
+        if (this.#isSettled) return;
         if (isFinal(error)) return this.#fail(error);
         const pauseMs = Math.min(RETRY_MS * failures, LONGEST_RETRY_MS);
-        await new Promise<void>((go) => timers.after(pauseMs, go, true));
+        await new Promise<void>((go) => {
+          this.#retry = timers.after(pauseMs, go, true);
+        });
       }
     }
   }
@@ -271,6 +276,7 @@ export class Acquisition implements Waiter, SilenceListener {
 
   #settle(): void {
     this.#isSettled = true;
+    this.#retry?.cancel();
     this.onAnswered();
     this.#line?.remove(this);
     this.#around.onSettled(this, null);
