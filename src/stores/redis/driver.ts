@@ -2,6 +2,7 @@ import { InvalidOptionError } from "../../errors.js";
 import type { Address } from "../store-url.js";
 import { type Ioredis, ioredisDriver, isIoredis } from "./ioredis.js";
 import { isNodeRedis, type NodeRedis, nodeRedisDriver } from "./node-redis.js";
+import { describeClient, SUPPORTED_CLIENTS } from "./supported-clients.js";
 
 /** A connection of our own to one server. It never reconnects: who needs it opens another. */
 export interface OwnConnection {
@@ -41,7 +42,7 @@ export function driverOf(client: unknown): Driver {
   if (isNodeRedis(client)) return nodeRedisDriver(client);
   throw new InvalidOptionError(
     "client",
-    client === undefined ? client : `a value of type ${typeof client}`,
-    "must be a client, Sentinel client or Cluster of ioredis 5 or 6 or redis (node-redis) 5 or 6",
+    describeClient(client),
+    `must be a client, Sentinel client or Cluster of ${SUPPORTED_CLIENTS}`,
   );
 }

@@ -42,7 +42,16 @@ const MOST_REPLICA_TIMEOUT_MS = 4_000;
 const NUMBERS = ["replicas", "replicaTimeoutMs", "claimMs"] as const;
 const EXAMPLE = "must be an object with the client in it: redisStore({ client })";
 
-/** Locks in Redis by a client of yours. Throws `InvalidOptionError` where it does not know it. */
+/**
+ * Locks in Redis by a client of yours. Throws `InvalidOptionError` where it does not know it.
+ *
+ * @example
+ * import { Holdfast } from "holdfast";
+ * import { redisStore } from "holdfast/redis";
+ * import { Redis } from "ioredis";
+ *
+ * const locks = new Holdfast(redisStore({ client: new Redis() }));
+ */
 export function redisStore(options: RedisStoreOptions): Store {
   return open(options);
 }

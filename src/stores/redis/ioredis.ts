@@ -3,6 +3,7 @@ import type { Address } from "../store-url.js";
 import { slotOf } from "./cluster-slot.js";
 import { countChanges, type Emitter } from "./connection-changes.js";
 import type { Driver, OwnConnection } from "./driver.js";
+import { isIoredis4 } from "./supported-clients.js";
 
 /**
  * How long a connection of ours waits for the other end to hang up. Meanwhile a timer of ioredis
@@ -48,7 +49,8 @@ export function isIoredis(client: unknown): client is Ioredis {
   if (typeof client !== "object" || client === null) return false;
   const { status, options, call, duplicate } = client as Partial<Ioredis>;
   const hasCalls = typeof call === "function" && typeof duplicate === "function";
-  return hasCalls && typeof status === "string" && typeof options === "object";
+  const isClient = hasCalls && typeof status === "string" && typeof options === "object";
+  return isClient && !isIoredis4(client);
 }
 
 export function ioredisDriver(client: Ioredis): Driver {

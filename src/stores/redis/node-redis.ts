@@ -9,6 +9,8 @@ export interface NodeRedis extends Emitter {
   readonly isOpen: boolean;
   sendCommand(...args: never[]): Promise<unknown>;
   connect(): Promise<unknown>;
+  /** Since version 5. */
+  destroy(): unknown;
 }
 
 /** What we use of node-redis 5 and 6. */
@@ -54,8 +56,8 @@ interface Sentinel extends Emitter {
 
 export function isNodeRedis(client: unknown): client is NodeRedis {
   if (typeof client !== "object" || client === null) return false;
-  const { sendCommand, connect } = client as Partial<NodeRedis>;
-  const hasCalls = typeof sendCommand === "function" && typeof connect === "function";
+  const { sendCommand, connect, destroy } = client as Partial<NodeRedis>;
+  const hasCalls = [sendCommand, connect, destroy].every((call) => typeof call === "function");
   // A pool spreads commands over connections: their order, which locks rely on, would be lost.
   return hasCalls && !("totalClients" in client);
 }

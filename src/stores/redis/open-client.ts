@@ -5,6 +5,7 @@ import { Connecting } from "./connecting.js";
 import { DISCONNECT_TIMEOUT_MS, type Ioredis, isIoredis } from "./ioredis.js";
 import type { NodeRedis } from "./node-redis.js";
 import type { RedisTarget } from "./redis-target.js";
+import { SUPPORTED_CLIENTS } from "./supported-clients.js";
 import { tlsTrouble } from "./tls-trouble.js";
 import { unreachable } from "./unreachable.js";
 
@@ -27,10 +28,25 @@ type Constructor = new (...args: unknown[]) => unknown;
 export async function openClient(target: RedisTarget): Promise<OpenedClient> {
   // Bundlers accept a missing module only where its failure is handled right here.
   const ioredis = (await import("ioredis" as string).catch(() => null)) as IoredisModule | null;
-  if (ioredis) return openIoredis(ioredis, target);
+  if (ioredis && isSupportedIoredis(ioredis)) return openIoredis(ioredis, target);
   const redis = (await import("redis" as string).catch(() => null)) as RedisModule | null;
-  if (redis) return openNodeRedis(redis, target);
-  throw new InvalidOptionError("url", "redis", "needs the package ioredis or redis installed");
+  if (redis && isSupportedNodeRedis(redis)) return openNodeRedis(redis, target);
+  throw unusable([...(ioredis ? ["ioredis"] : []), ...(redis ? ["redis"] : [])]);
+}
+
+function unusable(installed: readonly string[]): InvalidOptionError {
+  const found = installed.length > 0 && `; the installed ${installed.join(" and ")} cannot be used`;
+  const rule = `needs ${SUPPORTED_CLIENTS}: npm install ioredis@6${found || ""}`;
+  return new InvalidOptionError("url", "redis", rule);
+}
+
+/** A project may have an old version for another purpose. */
+function isSupportedIoredis({ default: fallback, Redis = fallback }: IoredisModule): boolean {
+  return "createScanStream" in Redis.prototype;
+}
+
+function isSupportedNodeRedis(module: RedisModule): boolean {
+  return typeof module.createSentinel === "function";
 }
 
 /** The same, but connected: otherwise the client is closed, and the error says why. */
@@ -48,23 +64,28 @@ export async function openConnectedClient(target: RedisTarget): Promise<OpenedCl
   }
 }
 
+/** Early ones of version 5 have the plain client as their default export alone. */
 interface IoredisModule {
-  readonly Redis: Constructor;
+  readonly Redis?: Constructor;
+  readonly default: Constructor;
   readonly Cluster: Constructor;
 }
 
-function openIoredis(module: IoredisModule, target: RedisTarget): OpenedClient {
+function openIoredis(
+  { default: fallback, Redis = fallback, Cluster }: IoredisModule,
+  target: RedisTarget,
+): OpenedClient {
   const { kind, nodes, master, database: db, username, password, tls } = target;
   const disconnectTimeout = DISCONNECT_TIMEOUT_MS;
   const access = { username, password, disconnectTimeout, ...(tls ? { tls } : {}) };
   const sentinels = { sentinels: nodes, name: master, enableTLSForSentinelMode: tls !== null };
   const client =
     kind === "cluster"
-      ? new module.Cluster(nodes, { redisOptions: access })
+      ? new Cluster(nodes, { redisOptions: access })
       : kind === "sentinel"
-        ? new module.Redis({ ...sentinels, db, ...access, ...(tls ? { sentinelTLS: tls } : {}) })
-        : new module.Redis({ ...nodes[0], db, ...access });
-  if (!isIoredis(client)) throw unusable("ioredis");
+        ? new Redis({ ...sentinels, db, ...access, ...(tls ? { sentinelTLS: tls } : {}) })
+        : new Redis({ ...nodes[0], db, ...access });
+  if (!isIoredis(client)) throw unusable(["ioredis"]);
   const unref = (connection: unknown): void => {
     const { stream } = connection as { stream?: { unref?(): unknown } };
     stream?.unref?.();
@@ -84,7 +105,6 @@ interface RedisModule {
 }
 
 type Opening = NodeRedis & {
-  destroy(): unknown;
   unref?(): void;
   readonly masters?: readonly { readonly client?: { unref(): void } }[];
 };
@@ -136,11 +156,4 @@ function notConnected({ nodes, tls }: RedisTarget, cause: unknown): StoreError {
   const limit = `could not connect within ${CONNECT_LIMIT_MS} ms`;
   const text = `No Redis answers at ${places}: ${limit}${why}.`;
   return new StoreError(text, { outcome: "not_applied", store: "redis", cause });
-}
-
-function unusable(library: string): StoreError {
-  return new StoreError(`The installed ${library} is not one that is supported: 5 or 6.`, {
-    outcome: "not_applied",
-    retryable: false,
-  });
 }
