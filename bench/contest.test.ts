@@ -1,9 +1,11 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { chart } from "./chart.js";
 import { choose } from "./choice.js";
 import { contend, contested } from "./contention.js";
 import { bestOf, type Contestant, contest, type Question } from "./contest.js";
 import type { Result } from "./results.js";
+import { summary } from "./summary.js";
 import { goalLines, table } from "./table.js";
 
 const CONTENDER = new URL("../test/fixtures/bench-contender.mjs", import.meta.url);
@@ -154,11 +156,46 @@ describe("a picture", () => {
   });
 
   it("stays within its frame, draws the goal, and escapes names", async () => {
-    const picture = chart(resultOf(question, await standings([1, 200])));
+    const picture = chart(resultOf(question, await standings([1, 2])));
     expect(picture).toContain("a &lt;peer&gt; &amp; more");
     expect(picture).toContain('class="goal"');
     const bars = [...picture.matchAll(/<rect class="\w+" x="([\d.]+)" y="\d+" width="([\d.]+)"/g)];
     expect(bars.length).toBeGreaterThan(2);
     for (const [, x, width] of bars) expect(Number(x) + Number(width)).toBeLessThan(700);
+  });
+
+  it("has dots and no bars where the axis is logarithmic", async () => {
+    const picture = chart(resultOf(question, await standings([1, 200])));
+    expect(picture).not.toMatch(/<rect class="(holdfast|peer|floor)"/);
+    const dots = [...picture.matchAll(/<circle class="\w+" cx="([\d.]+)"/g)];
+    expect(dots.length).toBeGreaterThan(2);
+    for (const [, x] of dots) expect(Number(x)).toBeLessThan(700);
+  });
+
+  it("shows the spread, and no line crosses a figure", () => {
+    const folder = new URL("./results/", import.meta.url);
+    const files = readdirSync(folder).filter((file) => !file.endsWith(".quick.json"));
+    expect(files.length).toBeGreaterThan(30);
+    for (const file of files) {
+      const result: Result = JSON.parse(readFileSync(new URL(file, folder), "utf8"));
+      const picture = chart(result);
+      const lines = [...picture.matchAll(/<line class="goal" x1="([\d.]+)"/g)].map(([, x]) => x);
+      const figures = [...picture.matchAll(/<text x="752" [^>]*>([^<]*)</g)];
+      expect(figures.length).toBe(result.standings.length);
+      for (const [, text = ""] of figures) {
+        expect(Math.max(...lines.map(Number))).toBeLessThan(752 - text.length * 9);
+      }
+      const spread = result.standings.filter((one) => !one.failure && one.samples.length > 1);
+      expect(picture.match(/class="halo"/g)?.length ?? 0).toBe(spread.length);
+    }
+  });
+
+  it("sums up all questions that have peers, with those where Holdfast is behind", async () => {
+    const ours = await standings([1, 2]);
+    const theirs = await standings([4, 2]);
+    const picture = summary([resultOf(question, ours), resultOf(question, theirs)]);
+    expect(picture).toContain("level or ahead in 1 of 2");
+    expect(picture).toContain(">2.0 ×<");
+    expect(picture).toContain(">0.50 ×<");
   });
 });

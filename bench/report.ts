@@ -7,6 +7,7 @@ import { chart } from "./chart.js";
 import { bestOf } from "./contest.js";
 import { questions } from "./questions.js";
 import type { Result } from "./results.js";
+import { summary } from "./summary.js";
 import { figure } from "./table.js";
 
 const bench = join(import.meta.dirname, "..", "..");
@@ -20,6 +21,7 @@ const results: Result[] = readdirSync(join(bench, "results"))
 const pictures = join(docs, "benchmarks");
 mkdirSync(pictures, { recursive: true });
 for (const result of results) writeFileSync(join(pictures, pictureOf(result)), chart(result));
+writeFileSync(join(pictures, "summary.svg"), summary(results));
 writeFileSync(join(docs, "benchmarks.md"), page(results));
 process.stdout.write(`docs/benchmarks.md: ${results.length} questions\n`);
 
@@ -36,6 +38,8 @@ function page(all: readonly Result[]): string {
   const behind = all.flatMap(comparison);
   return `# Benchmarks
 
+![Holdfast beside the best of the other packages, a line for each question](benchmarks/summary.svg)
+
 Every figure here was written by \`npm run bench:report\` from what \`npm run bench\` measured; none
 is typed in. Run both to get your own. All contestants of a question run in turn, in mixed rounds,
 on servers that the run starts for itself; the first round warms up and does not count, unless each
@@ -44,6 +48,8 @@ machines differ, and this one is shared.
 
 - \`npm run bench\` runs everything, \`npm run bench -- redis handoff\` a part; \`--quick\` is a
   first look, of less than a minute.
+- In the pictures a thin line shows the middle half of the rounds. Bars begin at zero; where figures
+  lie far apart, the axis is logarithmic and has dots.
 - Figures are medians of all rounds; spread: half of the middle half of the rounds, as a part of it.
 - × floor: relative to the raw commands that no lock can do without, on the same client.
 - × best peer: relative to the best of the other packages in that question. They poll; here they do
