@@ -24,7 +24,14 @@ const openers: Readonly<Record<string, Opener>> = {
   "redis+cluster:": async (url) => (await import("./stores/redis/index.js")).openRedisStore(url),
 };
 
-/** Opens the store that a URL names, with defaults for all locks; `close` closes it again. */
+/**
+ * Opens the store that a URL names, with defaults for all locks; `close` closes it again.
+ *
+ * @example
+ * import { connect } from "holdfast";
+ *
+ * const locks = await connect("redis://localhost:6379/5", { waitMs: 5_000 });
+ */
 export async function connect(url: string, defaults?: AcquireOptions): Promise<Holdfast> {
   const store = await openStore(url);
   try {

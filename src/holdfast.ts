@@ -53,7 +53,17 @@ const SHARED = "shared locks";
 const LIST_EXAMPLE = 'must be an object: { prefix: "invoice:" }';
 const REVOKE_EXAMPLE = "must be an object: { token, reason }";
 
-/** Binds a store to defaults, and gives out locks. A store belongs to one Holdfast. */
+/**
+ * Binds a store to defaults, and gives out locks. A store belongs to one Holdfast.
+ *
+ * @example
+ * import { Holdfast } from "holdfast";
+ * import { memoryStore } from "holdfast/memory";
+ *
+ * const locks = new Holdfast(memoryStore(), { ttlMs: 10_000 });
+ * await locks.mutex("invoice:42").run((lease) => save(lease.token));
+ * await locks.close();
+ */
 export class Holdfast implements AsyncDisposable {
   readonly #client: Client;
   readonly #defaults: Options;
@@ -68,12 +78,24 @@ export class Holdfast implements AsyncDisposable {
     this.#client = new Client(store);
   }
 
-  /** One holder at a time. */
+  /**
+   * One holder at a time.
+   *
+   * @example
+   * await locks.mutex("invoice:42").run((lease) => save(lease.token));
+   */
   mutex(name: string, defaults?: AcquireOptions): Lock {
     return this.#lock("lock", name, "exclusive", NO_LIMIT, defaults);
   }
 
-  /** Many readers or one writer; a waiting writer stops new readers, so it is never starved. */
+  /**
+   * Many readers or one writer; a waiting writer stops new readers, so it is never starved.
+   *
+   * @example
+   * const catalog = locks.readWrite("catalog");
+   * await catalog.read.run(() => render());
+   * await catalog.write.run((lease) => rebuild(lease.token));
+   */
   readWrite(name: string, defaults?: AcquireOptions): ReadWriteLock {
     return {
       name,
@@ -82,7 +104,13 @@ export class Holdfast implements AsyncDisposable {
     };
   }
 
-  /** At most `limit` permits at a time. */
+  /**
+   * At most `limit` permits at a time.
+   *
+   * @example
+   * const smtp = locks.semaphore("smtp", 10);
+   * await smtp.run(() => sendNewsletter(), { weight: 3 });
+   */
   semaphore(name: string, limit: number, defaults?: AcquireOptions): Lock {
     const store = this.#client.store.name;
     const checked = aboutLock(name, store, () => checkCount("limit", limit));
@@ -93,7 +121,9 @@ export class Holdfast implements AsyncDisposable {
    * Several locks of this Holdfast, all or nothing; a name stands for its mutex.
    *
    * @example
-   * await locks.all(["account:1", "account:2"]).run(() => transfer());
+   * await locks.all(["account:1", "account:2"]).run((leases) => {
+   *   return transfer(leases.tokenOf("account:1"), leases.tokenOf("account:2"));
+   * });
    */
   all(locks: readonly (Lock<unknown> | string)[], defaults: AcquireOptions = {}): Lock<LeaseSet> {
     if (!Array.isArray(locks)) {
@@ -103,7 +133,14 @@ export class Holdfast implements AsyncDisposable {
     return new AllLock(this.#client, members, defaults, this.#defaults);
   }
 
-  /** One leader among all who campaign. A candidate waits for ever unless told otherwise here. */
+  /**
+   * One leader among all who campaign. A candidate waits for ever unless told otherwise here.
+   *
+   * @example
+   * await locks.election("indexer").lead(async (lease) => {
+   *   while (!lease.signal.aborted) await indexBatch(lease.token);
+   * });
+   */
   election(name: string, defaults?: AcquireOptions): Election {
     const store = this.#client.store.name;
     const given = aboutLock(name, store, () => knownOptions(defaults, OPTION_NAMES));
@@ -115,7 +152,15 @@ export class Holdfast implements AsyncDisposable {
     return new Election(this.#client, seat);
   }
 
-  /** Runs `work` at least once, and not again for `keepMs` after a success. */
+  /**
+   * Runs `work` at least once, and not again for `keepMs` after a success.
+   *
+   * @example
+   * const DAY_MS = 86_400_000;
+   * const work = (lease: Lease) => sendReport(lease.token);
+   * const result = await locks.once("report:2026-11-16", work, { keepMs: DAY_MS });
+   * if (!result.ran) console.log(`${result.state} by ${result.by?.host}`);
+   */
   async once<T>(
     name: string,
     work: (lease: Lease) => T | Promise<T>,
@@ -141,14 +186,27 @@ export class Holdfast implements AsyncDisposable {
     return beginOnce(this.#client, name, options, this.#defaults);
   }
 
-  /** Who holds a lock and who waits for it, as the store sees it now. */
+  /**
+   * Who holds a lock and who waits for it, as the store sees it now.
+   *
+   * @example
+   * const { holders, waiters } = await locks.inspect("invoice:42");
+   * console.log(holders[0]?.meta, `${waiters.length} wait`);
+   */
   async inspect(name: string, space: Space = "lock"): Promise<LockView> {
     checkName(name);
     checkSpace(space);
     return viewWithJson(await this.#client.look(() => this.#client.store.inspect(space, name)));
   }
 
-  /** All locks in use whose names begin with `prefix`. */
+  /**
+   * All locks in use whose names begin with `prefix`.
+   *
+   * @example
+   * for await (const { name, holders } of locks.list({ prefix: "invoice:" })) {
+   *   console.log(name, holders.length);
+   * }
+   */
   async *list(options?: ListOptions): AsyncGenerator<LockView, void> {
     const { prefix, space = "lock" } = knownOptions(options, ["prefix", "space"], LIST_EXAMPLE);
     checkSpace(space);
@@ -177,7 +235,13 @@ export class Holdfast implements AsyncDisposable {
     return deadlocksOf(views, this.#client.localWaits());
   }
 
-  /** Ends somebody's lease if it is still the one with this token; false when it is not. */
+  /**
+   * Ends somebody's lease if it is still the one with this token; false when it is not.
+   *
+   * @example
+   * const [holder] = (await locks.inspect("deploy")).holders;
+   * if (holder) await locks.revoke("deploy", { token: holder.token, reason: "stuck" });
+   */
   async revoke(name: string, options: RevokeOptions, space: Space = "lock"): Promise<boolean> {
     checkName(name);
     checkSpace(space);
@@ -198,7 +262,13 @@ export class Holdfast implements AsyncDisposable {
     return isDone;
   }
 
-  /** Continues a lease that another process handed over; null when it is over. */
+  /**
+   * Continues a lease that another process handed over; null when it is over.
+   *
+   * @example
+   * const resumed = await locks.resume(lease.detach());
+   * if (resumed) await resumed.release();
+   */
   async resume(handle: string, options?: AcquireOptions): Promise<Lease | null> {
     this.#client.assertOpen();
     const { traits } = this.#client.store;

@@ -14,7 +14,14 @@ import { encodeHandle } from "./handle.js";
 import type { Hold } from "./hold.js";
 import type { Keeper } from "./keeper.js";
 
-/** What a holder owns after a grant. It ends as `released` or `lost`. */
+/**
+ * What a holder owns after a grant. It ends as `released` or `lost`.
+ *
+ * @example
+ * const rates = await fetch("https://rates.example/today", { signal: lease.signal });
+ * lease.assertHeld(); // by the clock, before a step that cannot be undone
+ * await save({ rates: await rates.json(), fence: lease.token });
+ */
 export interface Lease extends AsyncDisposable {
   readonly name: string;
   /** The fencing number of this grant: hand it to whatever the work writes to. */

@@ -43,6 +43,14 @@ export class Election {
    * Leads until `body` returns or throws: then it resigns and passes the outcome on. After a loss,
    * or once the signal told `body` to wind down (`graceMs`), it waits for `body` to end, so that
    * calls never overlap, and campaigns again.
+   *
+   * @example
+   * await locks.election("indexer").lead(
+   *   async (lease) => {
+   *     while (!lease.signal.aborted && !stop.signal.aborted) await indexBatch(lease.token);
+   *   },
+   *   { signal: stop.signal },
+   * );
    */
   async lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
     aboutLock(this.name, this.#client.store.name, () => checkBody(body));
@@ -83,7 +91,15 @@ export class Election {
     return withJson({ token, meta, heldMs });
   }
 
-  /** Yields the leader, or null, whenever that changes; never a leader with a lower token. */
+  /**
+   * Yields the leader, or null, whenever that changes; never a leader with a lower token.
+   *
+   * @example
+   * const election = locks.election("indexer");
+   * for await (const leader of election.observe({ signal: stop.signal })) {
+   *   console.log(leader ? `led by ${leader.meta.host}` : "no leader");
+   * }
+   */
   async *observe(options?: ObserveOptions): AsyncGenerator<Leader | null, void> {
     const { signal, everyMs = 1_000 } = knownOptions(options, ["signal", "everyMs"]);
     checkDuration("everyMs", everyMs, 1);

@@ -15,7 +15,17 @@ export type TryResult<T> =
 /** Something that can be held. Every kind of lock has these three verbs. */
 export interface Lock<L = Lease> {
   readonly name: string;
-  /** Waits for the lock. Throws `AcquireTimeoutError` after `waitMs`, or the reason of `signal`. */
+  /**
+   * Waits for the lock. Throws `AcquireTimeoutError` after `waitMs`, or the reason of `signal`.
+   *
+   * @example
+   * const lease = await locks.mutex("invoice:42").acquire({ waitMs: 5_000 });
+   * try {
+   *   await save(lease.token);
+   * } finally {
+   *   await lease.release();
+   * }
+   */
   acquire(options?: AcquireOptions): Promise<L>;
   /**
    * Takes the lock if it is free at this moment, else null. With `waitMs`, given here and not as a
@@ -40,6 +50,13 @@ export interface Lock<L = Lease> {
   /**
    * Runs `body` under the lock and always waits for it. Throws `LeaseLostError` when the lease was
    * lost before `body` ended: with its `value`, or its error as `cause`.
+   *
+   * @example
+   * await locks.mutex("invoice:42").run(async (lease) => {
+   *   const rates = await fetch("https://rates.example/today", { signal: lease.signal });
+   *   lease.assertHeld();
+   *   await save(await rates.json());
+   * });
    */
   run<T>(body: (lease: L) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 }

@@ -44,10 +44,33 @@ const blocks: readonly Block[] = documents.flatMap((document) =>
   }),
 );
 
+/** Files of the sources whose comments editors show to users. */
+const PUBLIC =
+  /^(connect|holdfast|lease\/lease|locks\/(lock|election)|stores\/.*\/(index|etcd-store))\.ts$/;
+
+/** The examples in the comments of the public API, each in a function: some of them return. */
+const commented: readonly Block[] = readdirSync(join(root, "src"), { recursive: true })
+  .map(String)
+  .filter((file) => PUBLIC.test(file))
+  .flatMap((file) => {
+    const comments = read(`src/${file}`).matchAll(/@example\n((?: *\* ?.*\n)*?) *\*\//g);
+    return [...comments].map(({ index, 1: comment = "" }) => {
+      const lines = comment.split("\n").map((line) => line.replace(/^ *\* ?/, ""));
+      const isImport = (line: string): boolean => line.startsWith("import ");
+      const body = lines.filter((line) => !isImport(line)).join("\n");
+      return {
+        name: `${file.replace(/\.ts$/, "").replaceAll("/", "-")}-${index}`,
+        code: `${lines.filter(isImport).join("\n")}\nasync () => {\n${body}};\n`,
+        isProgram: false,
+      };
+    });
+  });
+
 /** What fragments take as given. */
 const GIVEN = `
-import type { Holdfast, Lease } from "holdfast";
+import type { Holdfast, Lease as HeldLease } from "holdfast";
 declare global {
+  type Lease = HeldLease;
   const locks: Holdfast;
   const lease: Lease;
   const stop: AbortController;
@@ -62,6 +85,8 @@ declare global {
   function work(signal: AbortSignal): Promise<void>;
   function render(): Promise<string>;
   function rebuild(token: bigint): Promise<void>;
+  function cleanUp(): Promise<void>;
+  function writeReport(): Promise<void>;
   function sendMail(): Promise<void>;
   function sendNewsletter(): Promise<void>;
   function sendReport(token: bigint): Promise<string>;
@@ -92,7 +117,7 @@ beforeAll(() => {
   }
   writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module" }));
   writeFileSync(join(folder, "given.d.ts"), GIVEN);
-  for (const { name, code } of blocks) {
+  for (const { name, code } of [...blocks, ...commented]) {
     writeFileSync(join(folder, `${name}.ts`), `${code}\nexport {};\n`);
   }
 });
@@ -131,6 +156,11 @@ describe("code in the documentation", () => {
   it("compiles", () => {
     expect(programs).not.toEqual([]);
     compile(blocks, { noEmit: true });
+  });
+
+  it("compiles in comments of the public API", () => {
+    expect(commented.length).toBeGreaterThan(20);
+    compile(commented, { noEmit: true });
   });
 
   it("runs where it is whole", () => {

@@ -23,8 +23,12 @@ const EXAMPLE = "must be an object with the client in it: etcdStore({ client })"
  * Locks in etcd 3.4 or later.
  *
  * @example
- * const locks = new Holdfast(etcdStore({ client: new Etcd3({ hosts: ["http://127.0.0.1:2379"] })
- * }));
+ * import { Etcd3 } from "etcd3";
+ * import { Holdfast } from "holdfast";
+ * import { etcdStore } from "holdfast/etcd";
+ *
+ * const client = new Etcd3({ hosts: ["http://127.0.0.1:2379"] });
+ * const locks = new Holdfast(etcdStore({ client }));
  */
 export function etcdStore(options: EtcdStoreOptions): Store {
   if (isClient(options)) throw new InvalidOptionError("options", "a client", EXAMPLE);

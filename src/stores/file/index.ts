@@ -37,7 +37,16 @@ export interface FileStoreOptions {
 
 const EXAMPLE = "must be an object: fileStore({ path })";
 
-/** Locks for many processes of one machine, with nothing to run. */
+/**
+ * Locks for many processes of one machine, with nothing to run. Node 22.13 or later, or the package
+ * `libsql`.
+ *
+ * @example
+ * import { Holdfast } from "holdfast";
+ * import { fileStore } from "holdfast/file";
+ *
+ * const locks = new Holdfast(fileStore({ path: "/var/lib/app/locks.db" }));
+ */
 export function fileStore(options?: FileStoreOptions): Store {
   const { path, namespace, claimMs } = knownOptions(
     options,

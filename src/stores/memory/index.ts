@@ -146,7 +146,17 @@ export interface MemoryStoreOptions {
 
 const EXAMPLE = "must be an object: memoryStore({ space })";
 
-/** Locks of one process: for tests, tools and programs that run once. */
+/**
+ * Locks of one process: for tests, tools and programs that run once.
+ *
+ * @example
+ * import { Holdfast } from "holdfast";
+ * import { MemorySpace, memoryStore } from "holdfast/memory";
+ *
+ * const space = new MemorySpace(); // two that share a space exclude each other
+ * const ours = new Holdfast(memoryStore({ space }));
+ * const theirs = new Holdfast(memoryStore({ space }));
+ */
 export function memoryStore(options?: MemoryStoreOptions): Store {
   const { space = new MemorySpace(), claimMs } = knownOptions(
     options,

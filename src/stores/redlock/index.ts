@@ -57,7 +57,17 @@ const MOST_DRIFT = 0.2;
 const NUMBERS = ["nodeTimeoutMs", "driftFactor", "maxTtlMs"] as const;
 const EXAMPLE = "must be an object with the clients in it: redlockStore({ clients })";
 
-/** Locks on a majority of servers. Throws `InvalidOptionError` where the options cannot work. */
+/**
+ * Locks on a majority of servers. Throws `InvalidOptionError` where the options cannot work.
+ *
+ * @example
+ * import { Holdfast } from "holdfast";
+ * import { redlockStore } from "holdfast/redlock";
+ * import { Redis } from "ioredis";
+ *
+ * const clients = ["a", "b", "c"].map((host) => new Redis({ host }));
+ * const locks = new Holdfast(redlockStore({ clients }));
+ */
 export function redlockStore(options: RedlockStoreOptions): Store {
   return open(options);
 }
