@@ -8,18 +8,22 @@ const open = (name) => new Holdfast(memoryStore({ space }), { meta: { candidate:
 const [north, south, operator] = [open("north"), open("south"), open("operator")];
 
 const stop = new AbortController();
+process.once("SIGTERM", () => stop.abort());
+
 async function candidate(name, locks) {
-  await locks.election("indexer").lead(
-    async (lease) => {
-      console.log(`${name} leads`);
-      const ending = AbortSignal.any([lease.signal, stop.signal]);
-      // Work in small steps, and look at the signal between them.
-      while (!ending.aborted) await sleep(5);
-      const why = lease.state === "lost" ? lease.signal.reason.reason : "told to";
-      console.log(`${name} ends: ${why}`);
-    },
-    { signal: stop.signal },
-  );
+  const lead = async (lease) => {
+    console.log(`${name} leads`);
+    const ending = AbortSignal.any([lease.signal, stop.signal]);
+    // Work in small steps, and look at the signal between them.
+    while (!ending.aborted) await sleep(5);
+    const why = lease.state === "lost" ? lease.signal.reason.reason : "told to";
+    console.log(`${name} ends: ${why}`);
+  };
+  try {
+    await locks.election("indexer").lead(lead, { signal: stop.signal });
+  } catch (error) {
+    if (!stop.signal.aborted) throw error; // told to stop while it was a candidate
+  }
 }
 
 const followed = (async () => {
@@ -37,10 +41,12 @@ await sleep(50);
 // Compare-and-revoke: it ends this very lease, and no newer one. North notices at its next look,
 // when south may lead already: for that moment whatever they write to has to check the token.
 const leader = await operator.election("indexer").leader();
-await operator.revoke("indexer", { token: leader.token, reason: "maintenance" }, "election");
+if (leader) {
+  await operator.revoke("indexer", { token: leader.token, reason: "maintenance" }, "election");
+}
 await sleep(50);
 
 stop.abort();
-await Promise.allSettled(candidates);
+await Promise.all(candidates);
 console.log(`seen: ${(await followed).join(", ")}`);
 await Promise.all([north, south, operator].map((locks) => locks.close()));

@@ -1,10 +1,14 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
 const run = promisify(execFile);
+
+/** Those that run until they are told to stop. */
+const HEED_SIGTERM = ["leader.mjs", "worker.mjs"];
 
 /** What each example prints. The addresses are spelt out, so that unused files are still found. */
 const EXAMPLES: ReadonlyMap<URL, readonly string[]> = new Map([
@@ -50,6 +54,7 @@ const EXAMPLES: ReadonlyMap<URL, readonly string[]> = new Map([
     new URL("../../examples/worker-pool.mjs", import.meta.url),
     ["started: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9", "never more than 5 connections, 0 left open"],
   ],
+  [new URL("../../examples/worker.mjs", import.meta.url), ["job 1", "job 2", "job 3", "all done"]],
 ]);
 
 const nameOf = (file: URL): string => file.pathname.slice(file.pathname.lastIndexOf("/") + 1);
@@ -69,5 +74,24 @@ it.each([...EXAMPLES].map(([file, lines]) => ({ name: nameOf(file), file, lines 
     });
     expect(stderr).toBe("");
     expect(stdout.trimEnd().split("\n")).toEqual(lines);
+  },
+);
+
+it.each([...EXAMPLES.keys()].map((file) => ({ name: nameOf(file), file })))(
+  "ends $name in the middle by SIGTERM, without an error",
+  async ({ name, file }) => {
+    const child = spawn(process.execPath, [fileURLToPath(file)], { timeout: 60_000 });
+    let errors = "";
+    child.stderr.on("data", (text) => {
+      errors += text;
+    });
+    const closed = once(child, "close");
+    await once(child.stdout, "data");
+    child.kill("SIGTERM");
+    const [code, signal] = await closed;
+    expect(errors).toBe("");
+    if (HEED_SIGTERM.includes(name)) expect([code, signal]).toEqual([0, null]);
+    // The output may have been the last.
+    else expect([0, "SIGTERM"]).toContain(code ?? signal);
   },
 );
