@@ -1,27 +1,119 @@
-// Puts all that the command needs on its usual way, the file store included, into one file: Node
-// takes longer to find and read a hundred small modules than to run them. Called by the set-up, for
-// a build that tsc has just written.
-import { rmSync } from "node:fs";
-import { join } from "node:path";
+// Turns what tsc wrote, a file for each source, into what is published: one file for each entry
+// point and for each part that several of them share, and only those declarations that an entry
+// point leads to. Node takes longer to find and read a hundred small modules than to run them.
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { root } from "./run.mjs";
+
+/** Programs that the package starts in processes of their own, and what the command loads late. */
+const PROGRAMS = ["conformance/child.js", "cli/demo/stage.js", "cli/demo/worker.js"];
+
+const COMMAND = "cli/main.js";
 
 /**
- * What stays apart: stores across the network, which few runs need, and the demo, which starts
- * files of its own.
+ * The command loads these from beside it: stores across the network, which few runs need, and the
+ * demo, which starts files of its own. It has all else in its one file.
  */
-const APART = [/[/\\]stores[/\\](?!file|arbiter|store-url)/, /[/\\]cli[/\\]demo[/\\]/, "libsql"];
+const BESIDE_COMMAND = [/[/\\]stores[/\\](?!file|arbiter|store-url)/, /[/\\]cli[/\\]demo[/\\]/];
 
 /**
- * Replaces the command's entry in a build.
+ * Replaces the files of a build.
  *
  * @param {string} folder the build
  */
-export async function bundleCommand(folder) {
+export async function bundle(folder) {
+  const { exports, peerDependencies } = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
+  const entries = publicEntries(exports);
+  const clients = Object.keys(peerDependencies);
+  const modules = [...entries.map((name) => `${name}.js`), ...PROGRAMS];
+  const library = await generate(
+    {
+      input: Object.fromEntries(modules.map((file) => [file, join(folder, file)])),
+      external: clients,
+      cwd: folder,
+    },
+    { dir: folder, entryFileNames: "[name]", chunkFileNames: "shared/[name].js" },
+  );
+  const command = await generate(
+    { input: join(folder, COMMAND), external: [...BESIDE_COMMAND, ...clients], cwd: folder },
+    { file: join(folder, COMMAND), codeSplitting: false },
+  );
+  const declarations = reachable(entries.map((name) => join(folder, `${name}.d.ts`)));
+  for (const file of filesIn(folder)) if (!declarations.has(file)) rmSync(file);
+  for (const { fileName, code } of library) write(join(folder, fileName), code);
+  for (const { code } of command) write(join(folder, COMMAND), code);
+  removeEmptyFolders(folder);
+}
+
+/**
+ * The modules that package.json exports, without their endings.
+ *
+ * @param {Record<string, string | { default: string }>} exports
+ */
+function publicEntries(exports) {
+  return Object.values(exports).flatMap((target) =>
+    typeof target === "string" ? [] : [target.default.replace(/^\.\/dist\/|\.js$/g, "")],
+  );
+}
+
+/**
+ * @param {import("rolldown").InputOptions} input
+ * @param {import("rolldown").OutputOptions} output
+ */
+async function generate(input, output) {
   // Not at the top: the set-up itself begins before anything is installed.
   const { rolldown } = await import("rolldown");
-  const file = join(folder, "cli/main.js");
-  const bundle = await rolldown({ input: file, platform: "node", external: APART });
-  await bundle.write({ file, format: "esm", codeSplitting: false });
-  await bundle.close();
-  // It told where the lines of the small file came from.
-  rmSync(`${file}.map`);
+  const build = await rolldown({ ...input, platform: "node" });
+  const { output: files } = await build.generate({ ...output, format: "esm" });
+  await build.close();
+  return files.filter((file) => file.type === "chunk");
+}
+
+/**
+ * The declarations that some lead to, themselves included.
+ *
+ * @param {readonly string[]} files
+ */
+function reachable(files) {
+  const found = new Set(files);
+  for (const file of found) {
+    for (const [, path = ""] of readFileSync(file, "utf8").matchAll(
+      /["'](\.{1,2}\/.*?)\.js["']/g,
+    )) {
+      found.add(resolve(dirname(file), `${path}.d.ts`));
+    }
+  }
+  return found;
+}
+
+/** @param {string} folder */
+function filesIn(folder) {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile());
+}
+
+/**
+ * @param {string} file
+ * @param {string} code
+ */
+function write(file, code) {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, code);
+}
+
+/** @param {string} folder */
+function removeEmptyFolders(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeEmptyFolders(join(folder, entry.name));
+  }
+  if (readdirSync(folder).length === 0) rmdirSync(folder);
 }

@@ -1,24 +1,27 @@
 // What is checked without running the code: types, style, the packaging and the public API.
-import { availableParallelism } from "node:os";
+import { mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { pack } from "./pack.mjs";
 import { runTool, secondsSince } from "./run.mjs";
 
-/** The slow ones first, so that none of them runs alone at the end. */
-const CHECKS = /** @type {const} */ ([
-  [
-    "type resolution",
-    "@arethetypeswrong/cli/dist/index.js",
-    "--pack",
-    ".",
-    "--profile",
-    "esm-only",
-  ],
+const TYPE_RESOLUTION = "@arethetypeswrong/cli/dist/index.js";
+
+/**
+ * The slow ones first, so that none of them runs alone at the end.
+ *
+ * @param {string} tarball the packed package
+ * @returns {(readonly [title: string, bin: string, ...args: string[]])[]}
+ */
+const checksOf = (tarball) => [
+  ["type resolution", TYPE_RESOLUTION, tarball, "--profile", "esm-only"],
   ["API report", "../scripts/api.mjs"],
   ["unused code", "knip/bin/knip.js"],
   ["types", "typescript/bin/tsc"],
   ["types of scripts", "typescript/bin/tsc", "--project", "scripts"],
   ["style", "@biomejs/biome/bin/biome", "check", "--error-on-warnings"],
-  ["packaging", "publint/src/cli.js", "--strict"],
-]);
+  ["packaging", "publint/src/cli.js", tarball, "--strict"],
+];
 
 /**
  * Runs all checks, as many at a time as there are cores, and shows the output of those that fail.
@@ -26,7 +29,9 @@ const CHECKS = /** @type {const} */ ([
  * @returns {Promise<number>} how many failed
  */
 export async function check() {
-  const waiting = [...CHECKS];
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-checks-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const waiting = checksOf(await pack(folder));
   let failed = 0;
   const work = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {

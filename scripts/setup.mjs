@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { bundleCommand } from "./bundle.mjs";
+import { bundle } from "./bundle.mjs";
 import { root, run, runTool, secondsSince } from "./run.mjs";
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -41,8 +41,8 @@ export async function installBench() {
   });
 }
 
-/** Builds the package: src to dist, and the command in one file. */
-export const build = () => compile("dist", "tsconfig.build.json", ["src"], bundleCommand);
+/** Builds the package: src to dist, in few files. */
+export const build = () => compile("dist", "tsconfig.build.json", ["src"], bundle);
 
 /** Builds what the simulation runs: src and simulation to build. */
 export const buildSimulation = () =>

@@ -1,12 +1,7 @@
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-
-const root = join(import.meta.dirname, "../..");
-const tsc = join(root, "node_modules/typescript/bin/tsc");
-const folder = mkdtempSync(join(tmpdir(), "holdfast-consumer-"));
+import { PackedProject, root } from "./packed-project.js";
 
 /** What a newcomer writes first. */
 const PROGRAM = `
@@ -29,57 +24,134 @@ locks.mutex("a").run(async (lease) => lease.token)
   .then(() => locks.close());
 `;
 
-function run(command: string, args: readonly string[], cwd: string = folder): string {
-  try {
-    return execFileSync(command, args, { cwd, encoding: "utf8", stdio: "pipe" });
-  } catch (error) {
-    const { stdout, stderr } = error as { stdout: string; stderr: string };
-    throw new Error(`${command} ${args.join(" ")} failed:\n${stdout}${stderr}`, { cause: error });
-  }
+const COMMONJS_TYPESCRIPT = `
+import { Holdfast } from "holdfast";
+import { memoryStore } from "holdfast/memory";
+
+const locks = new Holdfast(memoryStore());
+void locks.mutex("a").run(async (lease) => lease.token)
+  .then((token: bigint) => console.log(typeof token))
+  .then(() => locks.close());
+`;
+
+/** What docs/guide.md advises under \`module: node16\`. */
+const COMMONJS_NODE16 = `
+import type { Holdfast } from "holdfast" with { "resolution-mode": "import" };
+
+async function openLocks(): Promise<Holdfast> {
+  const { connect } = await import("holdfast");
+  return connect("memory:");
 }
 
-/** Type-checks with the libraries of a browser project: no disposable, no Node types. */
-function compile(options: Record<string, unknown>): void {
-  const compilerOptions = {
-    target: "es2022",
-    lib: ["es2022", "dom"],
-    types: [],
-    strict: true,
-    skipLibCheck: false,
-    outDir: "out",
-    ...options,
-  };
-  const config = { compilerOptions, files: ["program.mts"] };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
-  run(process.execPath, [tsc]);
-}
-
-beforeAll(() => {
-  const packed = JSON.parse(
-    run("npm", ["pack", "--json", "--ignore-scripts", `--pack-destination=${folder}`], root),
-  );
-  const [{ filename }] = Array.isArray(packed) ? packed : Object.values(packed);
-  mkdirSync(join(folder, "node_modules"));
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "consumer", private: true }));
-  writeFileSync(join(folder, "program.mts"), PROGRAM);
-  writeFileSync(join(folder, "program.cjs"), COMMONJS);
-  const offline = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
-  run("npm", ["install", `./${filename}`, ...offline]);
+void openLocks().then(async (locks) => {
+  const token: bigint = await locks.mutex("a").run(async (lease) => lease.token);
+  console.log(typeof token);
+  await locks.close();
 });
+`;
 
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+/** Cases of the kit that start a process of their own, on a store that reaches it. */
+const CONFORMANCE = `
+import { conformance } from "holdfast/conformance";
+import { fileStore } from "holdfast/file";
+
+const path = process.argv[2];
+const argument = (namespace) => ({ path, namespace });
+const cases = conformance({
+  traits: fileStore().traits,
+  open: async (namespace) => fileStore(argument(namespace)),
+  child: { module: new URL("./child.mjs", import.meta.url), argument },
+});
+const some = cases.filter(({ title }) => /killed/.test(title)).slice(0, 2);
+for (const { title, run } of some) await run();
+console.log(some.length);
+`;
+
+const CHILD = `
+import { fileStore } from "holdfast/file";
+export const openStore = (options) => fileStore(options);
+`;
+
+const hasSqlite = process.getBuiltinModule?.("node:sqlite") !== undefined;
 
 describe("a project with nothing but the package", () => {
+  const project = new PackedProject();
+
+  beforeAll(() => {
+    project.install();
+    project.write("program.mts", PROGRAM);
+    project.write("program.cjs", COMMONJS);
+    project.write("program.cts", COMMONJS_TYPESCRIPT);
+    project.write("node16.cts", COMMONJS_NODE16);
+  });
+
+  afterAll(() => project.remove());
+
   it("compiles with NodeNext and runs", () => {
-    compile({ module: "nodenext", moduleResolution: "nodenext" });
-    expect(run(process.execPath, ["out/program.mjs"]).trim()).toBe("bigint");
+    project.compile("program.mts", { module: "nodenext" });
+    expect(project.node("out/program.mjs")).toBe("bigint");
   });
 
   it("compiles for a bundler", () => {
-    compile({ module: "esnext", moduleResolution: "bundler" });
+    project.compile("program.mts", { module: "esnext", moduleResolution: "bundler" });
   });
 
   it("requires it from CommonJS", () => {
-    expect(run(process.execPath, ["program.cjs"]).trim()).toBe("bigint");
+    expect(project.node("program.cjs")).toBe("bigint");
+  });
+
+  it("compiles CommonJS with NodeNext and runs", () => {
+    project.compile("program.cts", { module: "nodenext" });
+    expect(project.node("out/program.cjs")).toBe("bigint");
+  });
+
+  it("compiles CommonJS with node16 where it is imported dynamically, and only there", () => {
+    project.compile("node16.cts", { module: "node16" });
+    expect(project.node("out/node16.cjs")).toBe("bigint");
+    expect(() => project.compile("program.cts", { module: "node16" })).toThrow(/TS1479/);
+  });
+
+  it("installs nothing else, and says what the file store needs", () => {
+    expect(existsSync(join(project.folder, "node_modules/libsql"))).toBe(false);
+    const store = `file:${join(project.folder, "locks/locks.db")}`;
+    const list = ["node_modules/.bin/holdfast", "list", "--store", store];
+    if (hasSqlite) project.node(...list);
+    else expect(() => project.node(...list)).toThrow(/npm install libsql/);
+  });
+
+  it("has the command", () => {
+    expect(project.node("node_modules/.bin/holdfast", "--version")).toMatch(/^\d+\.\d+\.\d+/);
+    const args = ["run", "a", "--store", "memory:", "--", process.execPath, "-p", "7"];
+    expect(project.node("node_modules/.bin/holdfast", ...args)).toBe("7");
+  });
+});
+
+describe("a project with more packages", () => {
+  const project = new PackedProject();
+
+  afterAll(() => project.remove());
+
+  it("is not refused for clients that holdfast cannot use", () => {
+    project.install({ ioredis: "4.31.0", redis: "3.1.2", etcd3: "0.2.13", libsql: "0.1.0" });
+  });
+
+  it("says which clients it can use", () => {
+    const connect = 'import("holdfast").then(({ connect }) => connect("redis://127.0.0.1:1"))';
+    const message = /needs ioredis 5 or 6 .* the installed ioredis and redis cannot be used/;
+    for (const name of ["ioredis", "redis"]) {
+      const path = join(project.folder, "node_modules", name);
+      rmSync(path);
+      symlinkSync(join(root, "node_modules", `${name}4`), path);
+    }
+    expect(() => project.node("-e", connect)).toThrow(message);
+  });
+
+  it("starts the processes of the conformance kit", () => {
+    project.write("conformance.mjs", CONFORMANCE);
+    project.write("child.mjs", CHILD);
+    project.write("node_modules/libsql/package.json", JSON.stringify({ main: "index.js" }));
+    const libsql = JSON.stringify(join(root, "node_modules/libsql"));
+    project.write("node_modules/libsql/index.js", `module.exports = require(${libsql});`);
+    expect(project.node("conformance.mjs", join(project.folder, "locks/locks.db"))).toBe("2");
   });
 });

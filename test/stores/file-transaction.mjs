@@ -1,8 +1,8 @@
 // Opens a transaction on the lock file of its first argument and stays in it until it is told to
 // end it.
-import { openSqlite } from "../../dist/stores/file/sqlite.js";
+import Database from "libsql";
 
-const database = openSqlite(process.argv[2] ?? "");
+const database = new Database(process.argv[2] ?? "");
 database.exec("BEGIN IMMEDIATE");
 process.send?.("in");
 process.once("message", () => {

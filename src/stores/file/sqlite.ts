@@ -131,7 +131,8 @@ function libsql(): Open {
     Database = withQuickReport(() => createRequire(import.meta.url)("libsql"));
   } catch (cause) {
     throw new StoreError(
-      "The file store needs SQLite: use Node 22.13 or later, or install the package libsql.",
+      `The file store needs SQLite, which Node ${process.version} does not bring: ` +
+        "npm install libsql, or use Node 22.13 or later.",
       { outcome: "not_applied", retryable: false, store: "file", cause },
     );
   }

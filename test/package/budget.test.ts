@@ -1,0 +1,76 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join, posix } from "node:path";
+import { gzipSync } from "node:zlib";
+import { rolldown } from "rolldown";
+import { expect, it } from "vitest";
+import { root } from "./packed-project.js";
+
+const MOST_FILES = 400;
+const MOST_BYTES = 2_000_000;
+
+interface Packed {
+  readonly unpackedSize: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+function dryPack(): Packed {
+  const args = ["pack", "--dry-run", "--json", "--ignore-scripts"];
+  const packed = JSON.parse(execFileSync("npm", args, { cwd: root, encoding: "utf8" }));
+  return Object.values(packed)[0] as Packed;
+}
+
+/** What a program with a bundler gets for its imports: not what is only loaded when asked for. */
+async function bundled(...imports: readonly string[]): Promise<string> {
+  const entry = imports.map((file) => `export * from ${JSON.stringify(join(root, file))};`);
+  const build = await rolldown({
+    input: "program",
+    platform: "node",
+    plugins: [
+      {
+        name: "program",
+        resolveId: (id) => (id === "program" ? id : null),
+        load: (id) => (id === "program" ? entry.join("\n") : null),
+      },
+    ],
+    external: ["etcd3", "ioredis", "libsql", "redis"],
+    onLog: () => {},
+  });
+  const { output } = await build.generate({ format: "esm", minify: true });
+  await build.close();
+  const chunks = output.filter((file) => file.type === "chunk");
+  const loaded = new Set(chunks.filter(({ isEntry }) => isEntry));
+  for (const { imports: names } of loaded) {
+    for (const chunk of chunks) if (names.includes(chunk.fileName)) loaded.add(chunk);
+  }
+  return [...loaded].map(({ code }) => code).join("");
+}
+
+it("has few files, and a moderate size", () => {
+  const { files, unpackedSize } = dryPack();
+  expect(files.length).toBeLessThanOrEqual(MOST_FILES);
+  expect(unpackedSize).toBeLessThanOrEqual(MOST_BYTES);
+  expect(files.filter(({ path }) => /\.map$|\.test\.|^src\//.test(path))).toEqual([]);
+});
+
+it("adds little to a program that locks in Redis", async () => {
+  const code = await bundled("dist/index.js", "dist/stores/redis/index.js");
+  // A third of it is the Lua that runs in the server, which is kept readable for its operators.
+  expect(Buffer.byteLength(code)).toBeLessThanOrEqual(150_000);
+  expect(gzipSync(code).length).toBeLessThanOrEqual(47_500);
+});
+
+it("brings every file that its documents link to", () => {
+  const paths = new Set(dryPack().files.map(({ path }) => path));
+  const documents = [...paths].filter((path) => path.endsWith(".md"));
+  expect(documents).toContain("README.md");
+  const missing = documents.flatMap((document) => {
+    const text = readFileSync(join(root, document), "utf8").replace(/^```[\s\S]*?^```$/gm, "");
+    return [...text.replace(/`[^`\n]*`/g, "").matchAll(/\]\(([^)#\s]+)[^)\s]*\)/g)]
+      .map(([, link = ""]) => link)
+      .filter((link) => !/^https?:/.test(link))
+      .map((link) => posix.join(posix.dirname(document), link))
+      .filter((file) => !paths.has(file));
+  });
+  expect(missing).toEqual([]);
+});
