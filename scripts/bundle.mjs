@@ -22,7 +22,7 @@ const COMMAND = "cli/main.js";
  * The command loads these from beside it: stores across the network, which few runs need, and the
  * demo, which starts files of its own. It has all else in its one file.
  */
-const BESIDE_COMMAND = [/[/\\]stores[/\\](?!file|arbiter|store-url)/, /[/\\]cli[/\\]demo[/\\]/];
+const BESIDE_COMMAND = [/[/\\]stores[/\\](?!file)\w+[/\\]index\.js$/, /[/\\]demo[/\\]stage\.js$/];
 
 /**
  * Replaces the files of a build.
