@@ -1,8 +1,8 @@
 import { InvalidOptionError } from "../../errors.js";
 import type { Address } from "../store-url.js";
-import { type Ioredis, ioredisDriver, isIoredis } from "./ioredis.js";
-import { isNodeRedis, type NodeRedis, nodeRedisDriver } from "./node-redis.js";
-import { describeClient, SUPPORTED_CLIENTS } from "./supported-clients.js";
+import { ioredisDriver, isIoredis } from "./ioredis.js";
+import { isNodeRedis, nodeRedisDriver } from "./node-redis.js";
+import { describeClient, isOldClient, SUPPORTED_CLIENTS } from "./supported-clients.js";
 
 /** A connection of our own to one server. It never reconnects: who needs it opens another. */
 export interface OwnConnection {
@@ -32,8 +32,9 @@ export interface Driver {
   open(key: string | null): Promise<OwnConnection>;
 }
 
-export function isClient(value: unknown): value is Ioredis | NodeRedis {
-  return isIoredis(value) || isNodeRedis(value);
+/** Whether it is a client, also one that cannot be used. */
+export function isClient(value: unknown): boolean {
+  return isIoredis(value) || isNodeRedis(value) || isOldClient(value);
 }
 
 /** Tells the supported clients apart by what they can do; nothing of them is imported. */

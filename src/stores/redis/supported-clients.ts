@@ -16,12 +16,15 @@ function isOldNodeRedis(client: object): boolean {
   return typeof sendCommand === "function" && destroy === undefined;
 }
 
+export function isOldClient(value: unknown): value is object {
+  return (
+    typeof value === "object" && value !== null && (isIoredis4(value) || isOldNodeRedis(value))
+  );
+}
+
 /** A client that cannot be used, for a message. */
 export function describeClient(client: unknown): string | undefined {
   if (client === undefined) return client;
-  if (typeof client === "object" && client !== null) {
-    if (isIoredis4(client)) return "a client of ioredis 4";
-    if (isOldNodeRedis(client)) return "a client of redis (node-redis) 4 or older";
-  }
-  return `a value of type ${typeof client}`;
+  if (!isOldClient(client)) return `a value of type ${typeof client}`;
+  return `a client of ${isIoredis4(client) ? "ioredis 4" : "redis (node-redis) 4 or older"}`;
 }
