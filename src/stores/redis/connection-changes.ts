@@ -4,22 +4,31 @@ export interface Emitter {
   off(event: string, listener: (...args: unknown[]) => void): unknown;
 }
 
-const counts = new WeakMap<Emitter, { changes: number }>();
+const counts = new WeakMap<Emitter, { changes: number; failure: unknown }>();
 
 /**
  * Counts how often a client's connection changed. One set of listeners per client, however many
  * stores use it: clients warn about more than ten.
  */
-export function countChanges(client: Emitter, watch: (onChange: () => void) => void): () => number {
+export function countChanges(
+  client: Emitter,
+  watch: (onChange: (event?: unknown) => void) => void,
+): () => number {
   let count = counts.get(client);
   if (!count) {
-    const fresh = { changes: 0 };
+    const fresh = { changes: 0, failure: undefined as unknown };
     counts.set(client, fresh);
-    watch(() => {
+    watch((event) => {
       fresh.changes += 1;
+      if (event instanceof Error) fresh.failure = event;
     });
     count = fresh;
   }
   const counted = count;
   return () => counted.changes;
+}
+
+/** The last failure that the client told, by one of the events that are counted. */
+export function lastFailure(client: Emitter): unknown {
+  return counts.get(client)?.failure;
 }

@@ -1,7 +1,8 @@
 import { StoreError } from "../../errors.js";
 import { systemTimers } from "../../time/timers.js";
+import type { Address } from "../store-url.js";
 import { slotOf } from "./cluster-slot.js";
-import { countChanges, type Emitter } from "./connection-changes.js";
+import { countChanges, type Emitter, lastFailure } from "./connection-changes.js";
 import type { Driver, OwnConnection } from "./driver.js";
 
 /** What a client, Cluster or Sentinel client of node-redis is known by. */
@@ -154,13 +155,19 @@ function sentinelDriver(client: Sentinel): Driver {
     hasOneConnection: false,
     database: 0,
     address: null,
-    servers: () => [],
+    servers: () => addressOf(lastFailure(client)),
     keyPrefix: prefix,
     changes: changesOf(client),
     send: (key, command, args) =>
       client.sendCommand(false, prefixed(prefix, key, command, args), PLAIN_TYPES),
     open: async (key) => (key === null ? listening(client) : await own(await masterOf(client))),
   };
+}
+
+/** A Sentinel client names no server; the failure of a connection names the one that failed. */
+function addressOf(failure: unknown): Address[] {
+  const { address: host, port } = (failure ?? {}) as { address?: unknown; port?: unknown };
+  return typeof host === "string" && typeof port === "number" ? [{ host, port }] : [];
 }
 
 /**
