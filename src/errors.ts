@@ -1,4 +1,5 @@
 import { jsonOf, withJson } from "./json.js";
+import type { Space } from "./rules/name.js";
 
 /** Why a lease ended before it was released. */
 export type LossReason =
@@ -259,16 +260,24 @@ export class UnsupportedError extends HoldfastError {
   override readonly code = "HF_UNSUPPORTED";
 }
 
-/** The call would wait for the `run` that it is made in, which waits for the call. */
+const AROUND: Record<Space, readonly [string, string]> = {
+  lock: ["Lock", "run"],
+  election: ["Election", "lead"],
+  once: ["Once", "once"],
+};
+
+/** The call would wait for the `run`, `lead` or `once` that it is made in. */
 export class DeadlockError extends HoldfastError {
   static override readonly brand: string = "DeadlockError";
   override readonly code = "HF_WOULD_DEADLOCK";
 
-  constructor(isOuterReentrant: boolean, context: ErrorContext) {
+  constructor(space: Space, isOuterReentrant: boolean, context: ErrorContext) {
+    const [what, around] = AROUND[space];
     const where = isOuterReentrant ? "this call" : "both calls";
+    const make = space === "lock" ? `Set reentrant: true for ${where}, or make` : "Make";
     super(
-      `Lock "${context.lockName}" is held by the run around this call, which would wait for ` +
-        `itself. Set reentrant: true for ${where}, or make the call after that run.`,
+      `${what} "${context.lockName}" is held by the ${around} around this call, which would wait ` +
+        `for itself. ${make} the call after that ${around}.`,
       context,
     );
   }

@@ -2,10 +2,13 @@ import { subscribe, tracingChannel, unsubscribe } from "node:diagnostics_channel
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LockTrial } from "../test/fixtures/lock-trial.js";
-import { settled } from "../test/fixtures/manual-port.js";
+import { ManualPort, settled } from "../test/fixtures/manual-port.js";
 import { watch } from "../test/fixtures/outcome.js";
+import { ScriptedStore } from "../test/fixtures/scripted-store.js";
 import { type AcquireEvent, channels } from "./events.js";
+import { Holdfast } from "./holdfast.js";
 import { events } from "./publish.js";
+import { MemorySpace, memoryStore } from "./stores/memory/index.js";
 
 let trial: LockTrial;
 let heard: { channel: string; event: Record<string, unknown> }[];
@@ -56,7 +59,68 @@ describe("holdfast:acquire", () => {
     const token = asked.value?.token;
     const { step, event } = traces.at(-1) ?? {};
     expect(step).toBe("asyncEnd");
-    expect(event).toMatchObject({ kind: "exclusive", outcome: "granted", waitedMs: 700, token });
+    expect(event).toMatchObject({ kind: "mutex", outcome: "granted", waitedMs: 700, token });
+  });
+
+  it("tells of every kind of lock, with weight, limit and namespace", async () => {
+    const { locks } = trial;
+    await locks.mutex("x").acquire();
+    await locks.readWrite("r").read.acquire();
+    await locks.readWrite("w").write.acquire();
+    await locks.semaphore("s", 5).acquire({ weight: 2 });
+    await locks.election("e").campaign();
+    await locks.beginOnce("o", { keepMs: 1_000 });
+    expect(asked().map(({ kind, weight, limit }) => [kind, weight, limit])).toEqual([
+      ["mutex", 1, null],
+      ["read", 1, null],
+      ["write", 1, null],
+      ["semaphore", 2, 5],
+      ["election", 1, null],
+      ["once", 1, null],
+    ]);
+    const space = new MemorySpace();
+    const store = Object.assign(memoryStore({ space }), { namespace: "shop" });
+    await using shop = new Holdfast(store);
+    await shop.mutex("x").acquire();
+    expect(traces.at(-1)?.event).toMatchObject({ store: "memory", namespace: "shop" });
+  });
+
+  it("tells who held the lock and how many stood ahead when the call was queued", async () => {
+    const held = await trial.others.mutex("x").acquire({ meta: { job: "first" } });
+    void watch(trial.others.mutex("x").acquire());
+    await settled();
+    traces = [];
+    const first = watch(trial.locks.mutex("x").acquire());
+    const second = watch(trial.locks.mutex("x").acquire());
+    await trial.port.advance(50);
+    const third = watch(trial.locks.mutex("x").acquire());
+    await settled();
+    const holder = { token: held.token, meta: { job: "first" } };
+    expect(asked()).toMatchObject([
+      { holder, ahead: 1 },
+      { holder, ahead: 2 },
+      { holder, ahead: null },
+    ]);
+    await trial.others.close();
+    await trial.port.advance(10);
+    const fourth = watch(trial.locks.mutex("x").acquire());
+    await settled();
+    expect(asked().at(-1)).toMatchObject({ holder: { token: first.value?.token }, ahead: 2 });
+    for (const turn of [first, second, third, fourth]) {
+      await settled();
+      await turn.value?.release();
+    }
+    // The first is the waiter of the process that closed.
+    expect(outcomes()).toEqual(["error", "granted", "granted", "granted", "granted"]);
+    // What a call was told when it was queued stays, whoever held the lock later.
+    expect(asked()[0]).toMatchObject({ holder, ahead: 1 });
+  });
+
+  it("tells who is in the way of a call that does not wait", async () => {
+    const { token } = await trial.others.mutex("x").acquire();
+    await trial.locks.mutex("x").tryAcquire();
+    expect(traces.at(-1)?.event).toMatchObject({ outcome: "busy", holder: { token } });
+    expect(traces.at(-1)?.event.ahead).toBeUndefined();
   });
 
   it("tells every other end: busy, timeout, aborted, error", async () => {
@@ -75,7 +139,7 @@ describe("holdfast:acquire", () => {
     void watch(trial.locks.semaphore("s", 2).acquire({ storeTimeoutMs: 100 }));
     await trial.port.advance(100);
     expect(outcomes()).toEqual(["busy", "timeout", "aborted", "error"]);
-    expect(traces.at(-1)?.event).toMatchObject({ name: "s", kind: "shared" });
+    expect(traces.at(-1)?.event).toMatchObject({ name: "s", kind: "semaphore" });
     expect(traces.filter(({ step }) => step === "error").length).toBeGreaterThan(0);
   });
 
@@ -99,7 +163,8 @@ describe("the life of a lease", () => {
     trial.arbiter.next("renew", "request broken");
     await trial.port.advance(10_000);
     await release();
-    const about = { name: "x", space: "lock", store: "ledger", token };
+    const lock = { name: "x", space: "lock", store: "ledger", namespace: "" };
+    const about = { ...lock, kind: "mutex", weight: 1, limit: null, token };
     expect(heardOn("holdfast:renew").slice(0, 2)).toEqual([
       { ...about, outcome: "renewed", remainingMs: expect.any(Number) },
       {
@@ -121,6 +186,29 @@ describe("the life of a lease", () => {
     expect(heardOn("holdfast:lost")).toMatchObject([{ name: "x", token, reason: "expired" }]);
   });
 
+  it("is told by a failed renewal before a loss, also where the store only hangs", async () => {
+    const store = new ScriptedStore(new ManualPort());
+    const locks = new Holdfast(store);
+    const taken = watch(locks.mutex("x").acquire({ ttlMs: 3_000 }));
+    store.latest.grant(7n);
+    await settled();
+    store.onRenew = () => new Promise(() => {});
+    await store.port.advance(3_000);
+    expect(taken.value?.state).toBe("lost");
+    expect(heard.map(({ channel, event }) => [channel, event.outcome ?? event.reason])).toEqual([
+      ["holdfast:renew", "failed"],
+      ["holdfast:lost", "expired"],
+    ]);
+  });
+
+  it("is told by no failed renewal where the process itself was late", async () => {
+    const { token } = await hold("x");
+    trial.port.block(40_000);
+    await trial.port.advance(0);
+    expect(heardOn("holdfast:lost")).toMatchObject([{ token, reason: "expired" }]);
+    expect(heardOn("holdfast:renew")).toEqual([]);
+  });
+
   it("is told by a release that failed, with the error, or came too late", async () => {
     const failing = await hold("x");
     const late = await hold("y");
@@ -140,7 +228,7 @@ describe("the life of a lease", () => {
     await trial.others.revoke("x", { token, reason: "stuck" });
     await trial.port.advance(0);
     expect(heardOn("holdfast:revoked")).toEqual([
-      { name: "x", space: "lock", store: "ledger", token, reason: "stuck" },
+      { name: "x", space: "lock", store: "ledger", namespace: "", token, reason: "stuck" },
     ]);
     expect(heardOn("holdfast:lost")).toMatchObject([{ token, reason: "revoked" }]);
     await trial.others.revoke("x", { token, reason: "again" });
@@ -160,6 +248,22 @@ describe("the life of a lease", () => {
     await turns[1]?.value?.release();
     const released = heardOn("holdfast:release").map(({ token }) => token);
     expect(released).toEqual([first.token, ...turns.map(({ value }) => value?.token)]);
+  });
+});
+
+describe("every event", () => {
+  it("can be written as JSON, with tokens as text", async () => {
+    const { token, release } = await hold("x");
+    const asked = watch(trial.others.mutex("x").acquire());
+    await trial.port.advance(10_000);
+    await trial.others.revoke("x", { token, reason: "stuck" });
+    await trial.port.advance(0);
+    await release();
+    await asked.value?.release();
+    const written = JSON.parse(JSON.stringify([...heard, ...traces]));
+    for (const { event } of written) expect(event.token).toEqual(expect.any(String));
+    const { event } = written.findLast(({ step }: { step: string }) => step === "asyncEnd");
+    expect(event.holder.token).toBe(`${token}`);
   });
 });
 
@@ -204,6 +308,11 @@ describe("no event", () => {
     tracingChannel<unknown, AcquireEvent>(channels.acquire).subscribe(tracers);
   });
 });
+
+/** What was told of each acquisition, in the order in which they were asked for. */
+function asked(): AcquireEvent[] {
+  return traces.filter(({ step }) => step === "start").map(({ event }) => event);
+}
 
 async function hold(name: string): Promise<{ token: bigint; release(): Promise<boolean> }> {
   const lease = await trial.locks.mutex(name).acquire();

@@ -1,4 +1,5 @@
 import { aboutLock, InvalidOptionError, UnsupportedError } from "./errors.js";
+import type { LockKind, RevokedEvent } from "./events.js";
 import { withJson } from "./json.js";
 import { knownOptions, unknownWord } from "./known-options.js";
 import { Client } from "./lease/client.js";
@@ -22,7 +23,7 @@ import {
   resolveOptions,
 } from "./options.js";
 import { events } from "./publish.js";
-import { type Mode, NO_LIMIT } from "./rules/fits.js";
+import { NO_LIMIT } from "./rules/fits.js";
 import { nameProblem, SPACES, type Space } from "./rules/name.js";
 import { reasonProblem } from "./rules/reason.js";
 import type { LockView, Store } from "./store.js";
@@ -85,7 +86,7 @@ export class Holdfast implements AsyncDisposable {
    * await locks.mutex("invoice:42").run((lease) => save(lease.token));
    */
   mutex(name: string, defaults?: AcquireOptions): Lock {
-    return this.#lock("lock", name, "exclusive", NO_LIMIT, defaults);
+    return this.#lock("mutex", name, NO_LIMIT, defaults);
   }
 
   /**
@@ -99,8 +100,8 @@ export class Holdfast implements AsyncDisposable {
   readWrite(name: string, defaults?: AcquireOptions): ReadWriteLock {
     return {
       name,
-      read: this.#lock("lock", name, "shared", NO_LIMIT, defaults),
-      write: this.#lock("lock", name, "exclusive", NO_LIMIT, defaults),
+      read: this.#lock("read", name, NO_LIMIT, defaults),
+      write: this.#lock("write", name, NO_LIMIT, defaults),
     };
   }
 
@@ -114,7 +115,7 @@ export class Holdfast implements AsyncDisposable {
   semaphore(name: string, limit: number, defaults?: AcquireOptions): Lock {
     const store = this.#client.store.name;
     const checked = aboutLock(name, store, () => checkCount("limit", limit));
-    return this.#lock("lock", name, "shared", checked, defaults);
+    return this.#lock("semaphore", name, checked, defaults);
   }
 
   /**
@@ -144,7 +145,7 @@ export class Holdfast implements AsyncDisposable {
   election(name: string, defaults?: AcquireOptions): Election {
     const store = this.#client.store.name;
     const given = aboutLock(name, store, () => knownOptions(defaults, OPTION_NAMES));
-    const seat = this.#lock("election", name, "exclusive", NO_LIMIT, {
+    const seat = this.#lock("election", name, NO_LIMIT, {
       ...given,
       waitMs: given.waitMs ?? Number.POSITIVE_INFINITY,
       fairness: "strict",
@@ -258,7 +259,11 @@ export class Holdfast implements AsyncDisposable {
     if (problem) throw new InvalidOptionError("reason", reason, problem);
     const { store } = this.#client;
     const isDone = await this.#client.look(() => store.revoke(space, name, token, reason));
-    if (isDone) events.revoked.publish({ name, space, store: store.name, token, reason });
+    if (isDone && events.revoked.hasSubscribers) {
+      const { name: storeName, namespace = "" } = store;
+      const event = { name, space, store: storeName, namespace, token, reason };
+      events.revoked.publish(withJson(event satisfies RevokedEvent));
+    }
     return isDone;
   }
 
@@ -293,17 +298,18 @@ export class Holdfast implements AsyncDisposable {
   }
 
   #lock(
-    space: Space,
+    kind: LockKind,
     name: string,
-    mode: Mode,
     limit: number,
     defaults: AcquireOptions | undefined,
   ): StoreLock {
     checkName(name);
+    const space = kind === "election" ? "election" : "lock";
+    const mode = kind === "read" || kind === "semaphore" ? "shared" : "exclusive";
     const { traits, name: store } = this.#client.store;
     this.#demandTrait(traits.modes.includes(mode), mode === "shared" ? SHARED : `${mode} locks`);
     const options = aboutLock(name, store, () => resolveOptions(defaults, traits, this.#defaults));
-    return new StoreLock(this.#client, { space, name, mode, weight: 1, limit }, options);
+    return new StoreLock(this.#client, { kind, space, name, mode, weight: 1, limit }, options);
   }
 
   #demandTrait(isThere: boolean, what: string): void {

@@ -17,10 +17,14 @@ export type {
   ForeignEvent,
   HandoffEvent,
   LeaseEvent,
+  LockEvent,
+  LockKind,
   LostEvent,
   ReleaseEvent,
   RenewEvent,
+  RequestEvent,
   RevokedEvent,
+  RunEvent,
 } from "./events.js";
 export { channels } from "./events.js";
 export type { ListOptions, ReadWriteLock, RevokeOptions } from "./holdfast.js";

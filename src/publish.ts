@@ -1,15 +1,28 @@
+import { AsyncResource } from "node:async_hooks";
 import {
   type Channel,
   channel,
   type TracingChannel,
   tracingChannel,
 } from "node:diagnostics_channel";
-import { type AcquireEvent, channels } from "./events.js";
+import {
+  type AcquireEvent,
+  channels,
+  type LockKind,
+  type RequestEvent,
+  type RunEvent,
+} from "./events.js";
+import { withJson } from "./json.js";
+import { NO_LIMIT, type Request } from "./rules/fits.js";
+import type { Space } from "./rules/name.js";
+import type { Store } from "./store.js";
 
 /** With no subscriber an event costs one look at `hasSubscribers`. */
 export const events: {
+  readonly run: TracingChannel<unknown, RunEvent>;
   readonly acquire: TracingChannel<unknown, AcquireEvent>;
 } & Readonly<Record<"renew" | "release" | "lost" | "handoff" | "revoked" | "foreign", Channel>> = {
+  run: tracingChannel<unknown, RunEvent>(channels.run),
   acquire: tracingChannel<unknown, AcquireEvent>(channels.acquire),
   renew: channel(channels.renew),
   release: channel(channels.release),
@@ -18,3 +31,31 @@ export const events: {
   revoked: channel(channels.revoked),
   foreign: channel(channels.foreign),
 };
+
+/** What events say of a lock, as it is asked for. */
+export function describe(
+  { name: store, namespace = "" }: Store,
+  kind: LockKind,
+  { name, space, weight, limit }: Request & { readonly name: string; readonly space: Space },
+): RequestEvent {
+  return { name, space, kind, weight, limit: limit === NO_LIMIT ? null : limit, store, namespace };
+}
+
+/**
+ * The async context of the call that is made now. A timer or a socket runs in the context of the
+ * call that opened it, often another request: what is published from there needs the context of the
+ * call it belongs to. Undefined while no event needs it.
+ */
+export function callContext(): AsyncResource | undefined {
+  const { renew, lost, handoff } = events;
+  const isNeeded = renew.hasSubscribers || lost.hasSubscribers || handoff.hasSubscribers;
+  return isNeeded ? new AsyncResource("HOLDFAST_CALL") : undefined;
+}
+
+/** Made outside of all calls: for leases that were acquired before the first subscriber came. */
+export const NO_CALL: AsyncResource = new AsyncResource("HOLDFAST_NO_CALL");
+
+/** Publishes in the context of a call, or else in none. */
+export function publishIn(context: AsyncResource | undefined, to: Channel, event: object): void {
+  (context ?? NO_CALL).runInAsyncScope(to.publish, to, withJson(event));
+}

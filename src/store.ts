@@ -63,6 +63,8 @@ export interface Grant {
   deadlineMs: number;
   /** What the store needs to find this grant again from another process. */
   readonly session: string | null;
+  /** The store passed the lock straight on to this waiter when the last holder released it. */
+  readonly isHandoff?: boolean;
 }
 
 /** Somebody else holds the lock, or the work of a `once` is done. */
@@ -137,6 +139,8 @@ export interface LockView {
  */
 export interface Store {
   readonly name: string;
+  /** Shown in events. Locks of different namespaces never meet. Default: the empty one. */
+  readonly namespace?: string;
   readonly traits: Traits;
   /** The time and chance this store runs by; deadlines of its grants are in its clock. */
   readonly port: Port;

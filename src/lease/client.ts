@@ -3,10 +3,10 @@
  * store.
  */
 import { ClosedError, InvalidOptionError, type LossReason, StoreError } from "../errors.js";
-import type { ReleaseEvent } from "../events.js";
+import type { LockKind, ReleaseEvent } from "../events.js";
 import { type Options, resolveOptions } from "../options.js";
-import { events } from "../publish.js";
-import type { Request } from "../rules/fits.js";
+import { callContext, events } from "../publish.js";
+import { NO_LIMIT, type Request } from "../rules/fits.js";
 import { keyOf, type Space } from "../rules/name.js";
 import type { Busy, Claim, Grant, Store } from "../store.js";
 import { within } from "../time/timers.js";
@@ -15,12 +15,13 @@ import { type CallOptions, Cohort, type CohortDuties, type Enclosing } from "./c
 import { decodeHandle } from "./handle.js";
 import type { Tenant } from "./hold.js";
 import { Keeper } from "./keeper.js";
-import { HeldLease, type Keep, type Lease } from "./lease.js";
-import { traced } from "./traced.js";
+import { HeldLease, type Keep, type Lease, type Origin } from "./lease.js";
+import { noteQueued, traced } from "./traced.js";
 import { WaitTime } from "./wait-time.js";
 
 /** Which lock is meant, and how. */
 export interface Target extends Request {
+  readonly kind: LockKind;
   readonly space: Space;
   readonly name: string;
 }
@@ -106,9 +107,10 @@ export class Client {
 
   /** Asks for a lock, and tells about it. Throws when the caller's signal or the client ends. */
   request(target: Target, options: CallOptions, mayWait: boolean): Promise<Outcome> {
-    const ask = (): Promise<Outcome> => this.#ask(target, options, mayWait);
-    if (!events.acquire.hasSubscribers) return ask();
-    return traced(this.store, target, options.signal, mayWait, ask);
+    const context = callContext();
+    const call = context ? { ...options, context } : options;
+    if (!events.acquire.hasSubscribers) return this.#ask(target, call, mayWait);
+    return traced(this.store, target, call, mayWait, (told) => this.#ask(target, told, mayWait));
   }
 
   /** Lets time pass; over at once when the signal aborts or the client closes. */
@@ -125,11 +127,12 @@ export class Client {
     this.assertOpen();
     const { claim, token, session } = decodeHandle(handle);
     const { storeTimeoutMs } = options;
+    const origin = { kind: kindOf(claim), context: callContext() };
     const resumed = resolveOptions({ ttlMs: claim.ttlMs }, this.store.traits, options);
     const asked = { ...claim, storeTimeoutMs };
     const grant = await this.look(() => this.store.resume(asked, token, session));
     if (!grant) return null;
-    const lease = this.#keep(grant, resumed);
+    const lease = this.#keep(grant, resumed, origin);
     if (!this.#closing) return lease;
     await lease.release();
     throw new ClosedError({ lockName: claim.name, store: this.store.name });
@@ -236,8 +239,13 @@ export class Client {
   }
 
   /** A wait that ends with the client. */
-  #startWait({ waitMs, signal }: Pick<Options, "waitMs" | "signal">): WaitTime {
-    const wait = new WaitTime(this.store.port, waitMs, signal);
+  #startWait({
+    waitMs,
+    signal,
+    event,
+  }: Pick<CallOptions, "waitMs" | "signal" | "event">): WaitTime {
+    const onReport = event && noteQueued.bind(null, event);
+    const wait = new WaitTime(this.store.port, waitMs, signal, onReport);
     this.#waits.add(wait);
     return wait;
   }
@@ -251,7 +259,7 @@ export class Client {
     if (this.#takesTurns(target, options)) {
       const key = keyOf(target.space, target.name);
       const cohort = this.#cohorts.get(key) ?? this.#openCohort(key, target, options);
-      if (cohort.takes(options, wait)) return cohort.join(options, wait);
+      if (cohort.takes(options, wait)) return cohort.join(target.kind, options, wait);
     }
     return this.#acquireAlone(target, options, wait);
   }
@@ -290,14 +298,17 @@ export class Client {
     wait: WaitTime | null,
   ): Promise<HeldLease | Busy> {
     const outcome = await this.store.acquire(this.#claim(target, options, 1), wait);
-    return outcome.type === "granted" ? this.#keep(outcome, options) : outcome;
+    if (outcome.type === "busy") return outcome;
+    const { context } = options;
+    const lease = this.#keep(outcome, options, { kind: target.kind, context });
+    if (outcome.isHandoff) lease.publishHandoff(false);
+    return lease;
   }
 
-  #keep(grant: Grant, options: Options): HeldLease {
+  #keep(grant: Grant, options: Options, origin: Origin): HeldLease {
     const tenant = new SoleTenant();
     const hold = this.#keeper.keep(grant, tenant, options);
-    const { clock } = this.store.port;
-    const lease = new HeldLease(hold, grant.token, hold.startMs, this.#keeper, clock, (keep) => {
+    const lease = new HeldLease(hold, grant.token, hold.startMs, this.#keeper, origin, (keep) => {
       this.#keeper.drop(hold);
       return this.#release(lease, keep);
     });
@@ -350,6 +361,13 @@ export class Client {
     lease.publishRelease(outcome, error);
     return outcome !== "lost";
   }
+}
+
+/** A handle does not say by which kind of lock its lease was acquired. */
+function kindOf({ space, mode, limit }: Claim): LockKind {
+  if (space !== "lock") return space;
+  if (mode === "exclusive") return "mutex";
+  return limit === NO_LIMIT ? "read" : "semaphore";
 }
 
 /** The time is over, and whether the lock is held is not known. */

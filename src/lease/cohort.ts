@@ -8,10 +8,11 @@
  * straight back with a new span, otherwise it goes to whoever is next, and we stand behind. Turns
  * share one hold, so they share its deadline: if it is lost, the turn under way is lost with it.
  */
+import type { AsyncResource } from "node:async_hooks";
 import type { LossReason } from "../errors.js";
-import type { HandoffEvent } from "../events.js";
+import type { AcquireEvent, LockKind } from "../events.js";
 import type { Options } from "../options.js";
-import { events } from "../publish.js";
+import { NO_CALL } from "../publish.js";
 import { Fifo, type Place } from "../rules/fifo.js";
 import type { Busy, Claim, Grant, HolderView, Meta, Store } from "../store.js";
 import type { Timer } from "../time/timers.js";
@@ -19,6 +20,7 @@ import type { Target } from "./client.js";
 import type { Hold, Tenant } from "./hold.js";
 import type { Keeper } from "./keeper.js";
 import { HeldLease } from "./lease.js";
+import { noteQueued } from "./traced.js";
 import { WaitTime } from "./wait-time.js";
 
 /** A lease whose `run` a call is made in. */
@@ -31,11 +33,16 @@ export interface Enclosing {
 export interface CallOptions extends Options {
   /** The leases of the runs around it, innermost first. */
   readonly inside?: readonly Enclosing[];
+  /** Its async context, where an event will need it. */
+  readonly context?: AsyncResource | undefined;
+  /** What is told of it, where somebody listens. */
+  readonly event?: AcquireEvent;
 }
 
 const DAY_MS = 86_400_000;
 
 interface Member {
+  readonly kind: LockKind;
   readonly options: CallOptions;
   readonly wait: WaitTime | null;
   readonly resolve: (outcome: HeldLease | Busy) => void;
@@ -98,11 +105,12 @@ export class Cohort implements Tenant {
     return this.#lease;
   }
 
-  join(options: CallOptions, wait: WaitTime | null): Promise<HeldLease | Busy> {
+  join(kind: LockKind, options: CallOptions, wait: WaitTime | null): Promise<HeldLease | Busy> {
     const isIdle = !this.#hold && !this.#asking;
     if (!isIdle && !wait) return Promise.resolve(this.#busy());
+    if (options.event) this.#tellMember(options.event);
     return new Promise((resolve, reject) => {
-      const place = this.#members.push({ options, wait, resolve, reject });
+      const place = this.#members.push({ kind, options, wait, resolve, reject });
       wait?.onEnd(() => this.#leave(place));
       if (isIdle) this.#goOn();
       this.#stayAlive();
@@ -112,6 +120,21 @@ export class Cohort implements Tenant {
   /** What the calls that wait here are made in: the store knows only the first of them. */
   *enclosing(): Iterable<Enclosing> {
     for (const { options } of this.#members) yield* options.inside ?? [];
+  }
+
+  /** Where the place of the first member is not known any more, the place of this one is not. */
+  #tellMember(event: AcquireEvent): void {
+    if (this.#hold) noteQueued(event, this.#ownView(), this.#members.size);
+    else if (this.#asking?.holder) noteQueued(event, this.#asking.holder, null);
+  }
+
+  /** The store queued the first member: all others stand behind it. */
+  #tellMembers(holder: HolderView | null, ahead: number | null): void {
+    let before = 0;
+    for (const { options } of this.#members) {
+      noteQueued(options.event, holder, ahead === null ? null : ahead + before);
+      before += 1;
+    }
   }
 
   onWarning(): void {
@@ -140,7 +163,10 @@ export class Cohort implements Tenant {
     const first = this.#members.first;
     if (!first) return;
     const { store } = this.#duties;
-    const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined);
+    const onReport = first.options.event
+      ? (holder: HolderView | null, ahead: number | null) => this.#tellMembers(holder, ahead)
+      : undefined;
+    const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined, onReport);
     this.#asking = wait;
     // Whoever had a turn may come back for another while the others have theirs.
     const span = this.#members.size > 1 ? first.options.cohortLimit : 1;
@@ -157,7 +183,8 @@ export class Cohort implements Tenant {
       this.#hold = this.#duties.keeper.keep(outcome, this, this.#options);
       this.#nextToken = outcome.token;
       this.#turnsLeft = outcome.span;
-      this.#startTurn(this.#hold, this.#hold.startMs);
+      const lease = this.#startTurn(this.#hold, this.#hold.startMs);
+      if (outcome.isHandoff) lease.publishHandoff(false);
       return;
     }
     // Only who would not wait can be told busy here; all others have left when they gave up.
@@ -179,21 +206,22 @@ export class Cohort implements Tenant {
   }
 
   /** Nobody may be left to take it: then it is over at once. */
-  #startTurn(hold: Hold, startMs: number): void {
+  #startTurn(hold: Hold, startMs: number): HeldLease {
     const member = this.#members.shift();
     member?.wait?.settle();
-    const { keeper, store } = this.#duties;
+    const { keeper } = this.#duties;
     const token = this.#nextToken++;
     this.#turnsLeft -= 1;
     // What the turn before renewed for was its own business.
     hold.ttlMs = this.#options.ttlMs;
-    const lease = new HeldLease(hold, token, startMs, keeper, store.port.clock, () =>
-      this.#endTurn(lease),
-    );
+    const { kind } = member ?? this.#target;
+    const origin = { kind, context: member?.options.context };
+    const lease = new HeldLease(hold, token, startMs, keeper, origin, () => this.#endTurn(lease));
     this.#lease = lease;
     this.#stayAlive();
     if (member) member.resolve(lease);
-    else void lease.release();
+    else NO_CALL.runInAsyncScope(() => void lease.release());
+    return lease;
   }
 
   #endTurn(lease: HeldLease): Promise<boolean> {
@@ -203,12 +231,7 @@ export class Cohort implements Tenant {
     const isOver = this.#turnsLeft === 0 || this.#members.size === 0 || !hold.renews;
     if (isOver) return this.#endHold(lease);
     lease.publishRelease("released", undefined);
-    if (events.handoff.hasSubscribers) {
-      const { space, name } = hold.grant.claim;
-      const about = { name, space, store: this.#duties.store.name, token: this.#nextToken };
-      events.handoff.publish({ ...about, isLocal: true } satisfies HandoffEvent);
-    }
-    this.#startTurn(hold, this.#duties.store.port.clock.nowMs());
+    this.#startTurn(hold, this.#duties.store.port.clock.nowMs()).publishHandoff(true);
     return Promise.resolve(true);
   }
 

@@ -1,4 +1,5 @@
 import type { LossReason } from "../errors.js";
+import type { RenewEvent } from "../events.js";
 import { renewAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { Grant } from "../store.js";
 import type { HeapItem } from "../time/heap.js";
@@ -6,7 +7,7 @@ import type { HeapItem } from "../time/heap.js";
 /** Whoever uses a hold: it is told when the hold is about to end, and when it has ended. */
 export interface Tenant {
   /** The lease that uses it now. */
-  readonly lease: { readonly token: bigint } | null;
+  readonly lease: { publishRenewal(outcome: RenewEvent["outcome"], error?: unknown): void } | null;
   /** `graceMs` are left; the hold will not be renewed any more. */
   onWarning(): void;
   onLost(reason: LossReason, detail: string): void;

@@ -9,7 +9,6 @@
  */
 import type { LossReason } from "../errors.js";
 import { checkDuration } from "../options.js";
-import { events } from "../publish.js";
 import { cutReason } from "../rules/reason.js";
 import { repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { GoneEvent, Grant, Renewal, Store } from "../store.js";
@@ -38,8 +37,8 @@ export class Keeper {
     store.onEvent((event) => this.#onGone(event));
   }
 
-  get storeName(): string {
-    return this.#store.name;
+  get store(): Store {
+    return this.#store;
   }
 
   *tenants(): Iterable<Tenant> {
@@ -147,19 +146,15 @@ export class Keeper {
   }
 
   #onRenewal(hold: Hold, renewal: Renewal, sentMs: number): void {
+    hold.isUnanswered = false;
     if (renewal.type === "gone") return this.#lose(hold, renewal.reason, renewal.detail);
     const { clock } = this.#store.port;
     const isRenewed = renewal.type === "renewed";
-    hold.isUnanswered = false;
     hold.renewMs = isRenewed ? hold.renewalDueMs(sentMs) : clock.nowMs() + retryAfterMs(hold.ttlMs);
     this.#replan(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
-    if (events.renew.hasSubscribers) {
-      const outcome = isRenewed ? "renewed" : "failed";
-      const remainingMs = hold.deadlineMs - clock.nowMs();
-      const error = isRenewed ? {} : { error: renewal.error };
-      events.renew.publish({ ...this.#describe(hold), outcome, remainingMs, ...error });
-    }
+    if (isRenewed) hold.tenant.lease?.publishRenewal("renewed");
+    else hold.tenant.lease?.publishRenewal("failed", renewal.error);
   }
 
   #replan(hold: Hold): void {
@@ -178,6 +173,8 @@ export class Keeper {
   #lose(hold: Hold, reason: LossReason, told: string): void {
     const detail = cutReason(told);
     this.drop(hold);
+    // The deadline came before an answer to the last renewal: nothing has told of it yet.
+    if (reason === "expired" && hold.isUnanswered) hold.tenant.lease?.publishRenewal("failed");
     if (hold.isDetached) return hold.tenant.onLost(reason, detail);
     // The store may still count it as held (a maximum, or a clock behind ours): the next may go on,
     // before the tenant stands in line again.
@@ -185,17 +182,6 @@ export class Keeper {
     this.#cleanups.add(cleanup);
     void cleanup.finally(() => this.#cleanups.delete(cleanup));
     hold.tenant.onLost(reason, detail);
-  }
-
-  #describe({ grant, tenant }: Hold): {
-    name: string;
-    space: string;
-    store: string;
-    token: bigint;
-  } {
-    const { space, name } = grant.claim;
-    const token = tenant.lease?.token ?? grant.token;
-    return { name, space, store: this.#store.name, token };
   }
 }
 

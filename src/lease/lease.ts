@@ -1,4 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import type { AsyncResource } from "node:async_hooks";
 import {
   LeaseLostError,
   type LossReason,
@@ -6,8 +7,16 @@ import {
   StoreError,
   UnsupportedError,
 } from "../errors.js";
-import type { LeaseEvent, LostEvent, ReleaseEvent } from "../events.js";
-import { events } from "../publish.js";
+import type {
+  HandoffEvent,
+  LeaseEvent,
+  LockKind,
+  LostEvent,
+  ReleaseEvent,
+  RenewEvent,
+} from "../events.js";
+import { withJson } from "../json.js";
+import { describe, events, publishIn } from "../publish.js";
 import type { Meta } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { encodeHandle } from "./handle.js";
@@ -58,6 +67,12 @@ export interface Keep {
 
 type GiveBack = (keep: Keep | undefined) => Promise<boolean>;
 
+/** The call that a lease was acquired by, as its events tell of it. */
+export interface Origin {
+  readonly kind: LockKind;
+  readonly context: AsyncResource | undefined;
+}
+
 export class HeldLease implements Lease {
   readonly name: string;
   readonly token: bigint;
@@ -65,6 +80,8 @@ export class HeldLease implements Lease {
   readonly #hold: Hold;
   readonly #keeper: Keeper;
   readonly #clock: Clock;
+  readonly #kind: LockKind;
+  readonly #context: AsyncResource | undefined;
   readonly #giveBack: GiveBack;
   #released: Promise<boolean> | undefined;
   #loss: LeaseLostError | undefined;
@@ -78,7 +95,7 @@ export class HeldLease implements Lease {
     token: bigint,
     startMs: number,
     keeper: Keeper,
-    clock: Clock,
+    { kind, context }: Origin,
     giveBack: GiveBack,
   ) {
     this.name = hold.grant.claim.name;
@@ -86,7 +103,9 @@ export class HeldLease implements Lease {
     this.startMs = startMs;
     this.#hold = hold;
     this.#keeper = keeper;
-    this.#clock = clock;
+    this.#clock = keeper.store.port.clock;
+    this.#kind = kind;
+    this.#context = context;
     this.#giveBack = giveBack;
   }
 
@@ -132,7 +151,7 @@ export class HeldLease implements Lease {
     if (this.#isHeld()) return;
     if (this.#loss ?? this.#closed) throw this.#loss ?? this.#closed;
     const { name, token } = this;
-    throw releasedBefore({ lockName: name, store: this.#keeper.storeName, token });
+    throw releasedBefore({ lockName: name, store: this.#keeper.store.name, token });
   }
 
   async renew(ttlMs: number = this.#hold.ttlMs): Promise<void> {
@@ -183,7 +202,21 @@ export class HeldLease implements Lease {
 
   publishRelease(outcome: ReleaseEvent["outcome"], error: unknown): void {
     if (!events.release.hasSubscribers) return;
-    events.release.publish({ ...this.#about(), outcome, error } satisfies ReleaseEvent);
+    const event = { ...this.#about(), heldMs: this.#heldMs(), outcome, error };
+    events.release.publish(withJson(event satisfies ReleaseEvent));
+  }
+
+  publishRenewal(outcome: RenewEvent["outcome"], error?: unknown): void {
+    if (!events.renew.hasSubscribers) return;
+    const remainingMs = this.#hold.deadlineMs - this.#clock.nowMs();
+    const event: RenewEvent = { ...this.#about(), outcome, remainingMs };
+    publishIn(this.#context, events.renew, error === undefined ? event : { ...event, error });
+  }
+
+  publishHandoff(isLocal: boolean): void {
+    if (!events.handoff.hasSubscribers) return;
+    const event: HandoffEvent = { ...this.#about(), isLocal };
+    publishIn(this.#context, events.handoff, event);
   }
 
   onWarning(): void {
@@ -195,7 +228,8 @@ export class HeldLease implements Lease {
     if (this.#released) return;
     this.#loss = this.#lossBy(reason, { detail });
     if (events.lost.hasSubscribers) {
-      events.lost.publish({ ...this.#about(), reason } satisfies LostEvent);
+      const event: LostEvent = { ...this.#about(), heldMs: this.#heldMs(), reason };
+      publishIn(this.#context, events.lost, event);
     }
     this.#abort();
   }
@@ -223,13 +257,16 @@ export class HeldLease implements Lease {
   }
 
   #lossBy(reason: LossReason, more: { detail?: string; why?: string }): LeaseLostError {
-    const store = this.#keeper.storeName;
+    const store = this.#keeper.store.name;
     return new LeaseLostError(reason, { lockName: this.name, store, token: this.token, ...more });
   }
 
-  #about(): LeaseEvent & { heldMs: number } {
-    const { space, name } = this.#hold.grant.claim;
-    const heldMs = this.#clock.nowMs() - this.startMs;
-    return { name, space, store: this.#keeper.storeName, token: this.token, heldMs };
+  #heldMs(): number {
+    return this.#clock.nowMs() - this.startMs;
+  }
+
+  #about(): LeaseEvent {
+    const about = describe(this.#keeper.store, this.#kind, this.#hold.grant.claim);
+    return { ...about, token: this.token };
   }
 }

@@ -1,7 +1,9 @@
 import type { AcquireEvent } from "../events.js";
-import { events } from "../publish.js";
-import type { Store } from "../store.js";
+import { withJson } from "../json.js";
+import { describe, events } from "../publish.js";
+import type { HolderView, Store } from "../store.js";
 import type { Outcome, Target } from "./client.js";
+import type { CallOptions } from "./cohort.js";
 
 /**
  * Publishes one acquisition on `holdfast:acquire`. The outcome goes past the channel and not
@@ -9,21 +11,23 @@ import type { Outcome, Target } from "./client.js";
  */
 export async function traced(
   store: Store,
-  { space, name, mode }: Target,
-  signal: AbortSignal | undefined,
+  target: Target,
+  options: CallOptions,
   mayWait: boolean,
-  ask: () => Promise<Outcome>,
+  ask: (options: CallOptions) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const event: AcquireEvent = { name, space, store: store.name, kind: mode };
+  const { signal } = options;
+  const event: AcquireEvent = withJson(describe(store, target.kind, target));
   const startMs = store.port.clock.nowMs();
   let outcome: Outcome | undefined;
   await events.acquire.tracePromise(async () => {
     try {
-      outcome = await ask();
+      outcome = await ask({ ...options, event });
       event.outcome = outcome.type;
       if (outcome.type === "granted") event.token = outcome.lease.token;
       else if (signal?.aborted) event.outcome = "aborted";
       else if (mayWait && !outcome.mark) event.outcome = "timeout";
+      if (outcome.type === "busy") event.holder ??= viewOf(outcome.holder);
     } catch (error) {
       event.outcome = signal?.aborted ? "aborted" : "error";
       throw error;
@@ -32,4 +36,19 @@ export async function traced(
     }
   }, event);
   return outcome as Outcome;
+}
+
+/** Notes what a call found in its way when it was queued. What it is told later is not noted. */
+export function noteQueued(
+  event: AcquireEvent | undefined,
+  holder: HolderView | null,
+  ahead: number | null,
+): void {
+  if (!event || event.ahead !== undefined) return;
+  event.holder = viewOf(holder);
+  event.ahead = ahead;
+}
+
+function viewOf(holder: HolderView | null): HolderView | null {
+  return holder && withJson({ ...holder });
 }

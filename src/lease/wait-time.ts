@@ -6,6 +6,8 @@ import { type AbortListener, listen, unlisten } from "./abort-listeners.js";
 /** An answer of the store that is older than this does not tell who is in the way now. */
 const FRESH_MS = 1_000;
 
+type OnReport = (holder: HolderView | null, ahead: number | null) => void;
+
 export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
 
 /**
@@ -16,6 +18,7 @@ export class WaitTime implements Wait, AbortListener {
   readonly untilMs: number;
   readonly #port: Port;
   readonly #signal: AbortSignal | undefined;
+  readonly #onReport: OnReport | undefined;
   /** Whether the first answer of the store is all there is to wait for. */
   endsWithReport = false;
   #listener: (() => void) | undefined;
@@ -25,9 +28,15 @@ export class WaitTime implements Wait, AbortListener {
   #holder: HolderView | null = null;
   #reportedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(port: Port, waitMs: number, signal: AbortSignal | undefined) {
+  constructor(
+    port: Port,
+    waitMs: number,
+    signal: AbortSignal | undefined,
+    onReport?: OnReport | undefined,
+  ) {
     this.#port = port;
     this.#signal = signal;
+    this.#onReport = onReport;
     this.untilMs = waitMs === Number.POSITIVE_INFINITY ? waitMs : port.clock.nowMs() + waitMs;
   }
 
@@ -70,7 +79,8 @@ export class WaitTime implements Wait, AbortListener {
     this.end("signal");
   }
 
-  report(holder: HolderView | null): void {
+  report(holder: HolderView | null, ahead: number | null = null): void {
+    this.#onReport?.(holder, ahead);
     this.#holder = holder;
     this.#reportedMs = this.#port.clock.nowMs();
     if (!this.endsWithReport || this.ended) return;

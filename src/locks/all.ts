@@ -14,10 +14,12 @@ import { knownOptions } from "../known-options.js";
 import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
 import { type AcquireOptions, OPTION_NAMES, type Options, resolveOptions } from "../options.js";
+import { NO_LIMIT } from "../rules/fits.js";
 import { compareNames } from "../rules/name.js";
 import { checkBody, type Lock, StoreLock, type TryResult } from "./lock.js";
 import { runInScopes } from "./run-scopes.js";
 import type { Releasable } from "./run-under.js";
+import { tracedRun } from "./traced-run.js";
 
 /** Leases that live and end together. Tokens are per name: there is no single one. */
 export interface LeaseSet extends AsyncDisposable {
@@ -162,27 +164,37 @@ export class AllLock implements Lock<LeaseSet> {
     return taken instanceof HeldSet ? taken : null;
   }
 
-  async run<T>(
-    body: (leases: LeaseSet) => T | Promise<T>,
-    options: AcquireOptions = {},
-  ): Promise<T> {
-    this.#aboutIt(() => checkBody(body));
-    return this.#runUnder(await this.#acquire(options), options, body);
+  run<T>(body: (leases: LeaseSet) => T | Promise<T>, options: AcquireOptions = {}): Promise<T> {
+    return this.#traced(body, async (traced) => {
+      this.#aboutIt(() => checkBody(traced));
+      return this.#runUnder(await this.#acquire(options), options, traced);
+    });
   }
 
-  async tryRun<T>(
+  tryRun<T>(
     body: (leases: LeaseSet) => T | Promise<T>,
     options: AcquireOptions = {},
   ): Promise<TryResult<T>> {
-    this.#aboutIt(() => checkBody(body));
-    const taken = await this.#try(options);
-    if (!(taken instanceof HeldSet)) return withJson({ ran: false, holder: taken.holder });
-    return { ran: true, value: await this.#runUnder(taken, options, body) };
+    return this.#traced(body, async (traced) => {
+      this.#aboutIt(() => checkBody(traced));
+      const taken = await this.#try(options);
+      if (!(taken instanceof HeldSet)) return withJson({ ran: false, holder: taken.holder });
+      return { ran: true, value: await this.#runUnder(taken, options, traced) };
+    });
   }
 
   async isHeld(): Promise<boolean> {
     const held = await Promise.all(this.members.map((member) => member.isHeld()));
     return held.includes(true);
+  }
+
+  #traced<T, R>(
+    body: (leases: LeaseSet) => T | Promise<T>,
+    run: (body: (leases: LeaseSet) => T | Promise<T>) => Promise<R>,
+  ): Promise<R> {
+    const about = { kind: "all", space: "lock", name: this.name } as const;
+    const target = { ...about, mode: "exclusive", weight: 1, limit: NO_LIMIT } as const;
+    return tracedRun(this.#client.store, () => target, body, run);
   }
 
   /** Waits only for `waitMs` of the call. */

@@ -5,7 +5,9 @@ import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
 import { type AcquireOptions, checkDuration } from "../options.js";
 import type { Meta } from "../store.js";
-import { checkBody, type Lock } from "./lock.js";
+import { checkBody, type StoreLock } from "./lock.js";
+import { runInScope } from "./run-scopes.js";
+import { tracedRun } from "./traced-run.js";
 
 const RETRY_MS = 1_000;
 
@@ -26,9 +28,9 @@ export interface ObserveOptions {
 export class Election {
   readonly name: string;
   readonly #client: Client;
-  readonly #seat: Lock;
+  readonly #seat: StoreLock;
 
-  constructor(client: Client, seat: Lock) {
+  constructor(client: Client, seat: StoreLock) {
     this.name = seat.name;
     this.#client = client;
     this.#seat = seat;
@@ -52,12 +54,26 @@ export class Election {
    *   { signal: stop.signal },
    * );
    */
-  async lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
+  lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
+    const { target } = this.#seat;
+    const { store } = this.#client;
+    return tracedRun(
+      store,
+      () => target,
+      body,
+      (traced) => this.#lead(traced, options),
+    );
+  }
+
+  async #lead<T>(
+    body: (lease: Lease) => T | Promise<T>,
+    options: AcquireOptions | undefined,
+  ): Promise<T> {
     aboutLock(this.name, this.#client.store.name, () => checkBody(body));
     for (let isFirst = true; ; isFirst = false) {
       const lease = await (isFirst ? this.#seat.acquire(options) : this.#standAgain(options));
       try {
-        const value = await body(lease);
+        const value = await runInScope(this.#client, this.#seat.target, lease, body);
         const isEnding = isToldToEnd(lease);
         if ((await lease.release()) && !isEnding) return value;
       } catch (error) {

@@ -6,6 +6,7 @@ import { type AcquireOptions, type Options, resolveOptions } from "../options.js
 import type { Busy } from "../store.js";
 import { enclosingRuns, type Held, joinScope, runInScopes } from "./run-scopes.js";
 import { runUnder } from "./run-under.js";
+import { tracedRun } from "./traced-run.js";
 
 /** Whether `tryRun` had the lock: the value of the body, or the holder in the way where known. */
 export type TryResult<T> =
@@ -85,6 +86,10 @@ export class StoreLock implements Lock {
     return this.#client;
   }
 
+  get target(): Target {
+    return this.#target;
+  }
+
   /** The same lock with other defaults over its own. */
   with(defaults: AcquireOptions): StoreLock {
     return new StoreLock(this.#client, this.#target, this.#resolve(defaults));
@@ -106,20 +111,14 @@ export class StoreLock implements Lock {
     return taken.type === "busy" ? null : taken.lease;
   }
 
-  async run<T>(body: (lease: Lease) => T | Promise<T>, given?: AcquireOptions): Promise<T> {
-    const options = this.#resolveRun(body, given);
-    const taken = this.#orThrow(options, await this.#take(options, options.waitMs > 0));
-    return this.#runUnder(taken, options, body);
+  run<T>(body: (lease: Lease) => T | Promise<T>, given?: AcquireOptions): Promise<T> {
+    const target = (): Target => this.#targetFor(this.#resolve(given));
+    return tracedRun(this.#client.store, target, body, (traced) => this.#run(traced, given));
   }
 
-  async tryRun<T>(
-    body: (lease: Lease) => T | Promise<T>,
-    given?: AcquireOptions,
-  ): Promise<TryResult<T>> {
-    const options = this.#resolveRun(body, given);
-    const taken = await this.#try(options, given);
-    if (taken.type === "busy") return withJson({ ran: false, holder: taken.holder });
-    return { ran: true, value: await this.#runUnder(taken, options, body) };
+  tryRun<T>(body: (lease: Lease) => T | Promise<T>, given?: AcquireOptions): Promise<TryResult<T>> {
+    const target = (): Target => this.#targetFor(this.#resolve(given));
+    return tracedRun(this.#client.store, target, body, (traced) => this.#tryRun(traced, given));
   }
 
   async isHeld(): Promise<boolean> {
@@ -127,6 +126,25 @@ export class StoreLock implements Lock {
     const { store } = this.#client;
     const { holders } = await this.#client.look(() => store.inspect(space, name));
     return holders.length > 0;
+  }
+
+  async #run<T>(
+    body: (lease: Lease) => T | Promise<T>,
+    given: AcquireOptions | undefined,
+  ): Promise<T> {
+    const options = this.#resolveRun(body, given);
+    const taken = this.#orThrow(options, await this.#take(options, options.waitMs > 0));
+    return this.#runUnder(taken, options, body);
+  }
+
+  async #tryRun<T>(
+    body: (lease: Lease) => T | Promise<T>,
+    given: AcquireOptions | undefined,
+  ): Promise<TryResult<T>> {
+    const options = this.#resolveRun(body, given);
+    const taken = await this.#try(options, given);
+    if (taken.type === "busy") return withJson({ ran: false, holder: taken.holder });
+    return { ran: true, value: await this.#runUnder(taken, options, body) };
   }
 
   #resolve(given: AcquireOptions | undefined): Options {

@@ -2,7 +2,7 @@
 import { aboutLock, type LeaseLostError } from "../errors.js";
 import { withJson } from "../json.js";
 import { knownOptions } from "../known-options.js";
-import type { Client } from "../lease/client.js";
+import type { Client, Target } from "../lease/client.js";
 import type { HeldLease, Keep, Lease } from "../lease/lease.js";
 import {
   type AcquireOptions,
@@ -14,7 +14,9 @@ import {
 import { NO_LIMIT } from "../rules/fits.js";
 import type { Busy, Meta } from "../store.js";
 import { checkBody } from "./lock.js";
+import { joinScope, runInScope } from "./run-scopes.js";
 import { type Releasable, runUnder } from "./run-under.js";
+import { tracedRun } from "./traced-run.js";
 
 export interface OnceOptions extends AcquireOptions {
   /** How long the success is remembered. */
@@ -57,26 +59,34 @@ export type OnceBeginning =
  * Whoever comes second returns at once, or with `waitMs` waits for the outcome and takes over if it
  * failed.
  */
-export async function once<T>(
+export function once<T>(
   client: Client,
   name: string,
   work: (lease: Lease) => T | Promise<T>,
   onceOptions: OnceOptions,
   defaults: Options,
 ): Promise<OnceResult<T>> {
-  aboutLock(name, client.store.name, () => checkBody(work));
-  const begun = await begin(client, name, onceOptions, defaults);
-  if (!begun.began) {
-    const { state, by, token } = begun;
-    return withJson({ ran: false, state, by, token });
-  }
-  const { lease } = begun;
-  const value = await runUnder(begun, async () => {
-    const result = await work(lease);
-    begun.isDone = true;
-    return result;
-  });
-  return withJson({ ran: true, value, token: lease.token });
+  const target = targetOf(name);
+  return tracedRun(
+    client.store,
+    () => target,
+    work,
+    async (traced) => {
+      aboutLock(name, client.store.name, () => checkBody(traced));
+      const begun = await begin(client, target, onceOptions, defaults);
+      if (!begun.began) {
+        const { state, by, token } = begun;
+        return withJson({ ran: false, state, by, token });
+      }
+      const { lease } = begun;
+      const value = await runUnder(begun, async () => {
+        const result = await runInScope(client, target, lease, traced);
+        begun.isDone = true;
+        return result;
+      });
+      return withJson({ ran: true, value, token: lease.token });
+    },
+  );
 }
 
 /** The same in two calls, for work that does not fit into a function. */
@@ -86,25 +96,31 @@ export function beginOnce(
   options: OnceOptions,
   defaults: Options,
 ): Promise<OnceBeginning> {
-  return begin(client, name, options, defaults);
+  return begin(client, targetOf(name), options, defaults);
 }
 
 async function begin(
   client: Client,
-  name: string,
+  target: Target,
   onceOptions: OnceOptions,
   defaults: Options,
 ): Promise<BegunOnce | Exclude<OnceBeginning, OnceRun>> {
-  const { keepMs, options } = aboutLock(name, client.store.name, () => {
+  const { keepMs, options } = aboutLock(target.name, client.store.name, () => {
     const { keepMs, ...given } = knownOptions(onceOptions, ["keepMs", ...OPTION_NAMES]);
     checkDuration("keepMs", keepMs, 1);
     const patience = { ...given, waitMs: given.waitMs ?? 0 };
     return { keepMs, options: resolveOptions(patience, client.store.traits, defaults) };
   });
-  const target = { space: "once", name, mode: "exclusive", weight: 1, limit: NO_LIMIT } as const;
-  const outcome = await client.request(target, options, options.waitMs > 0);
+  const mayWait = options.waitMs > 0;
+  // Nothing can be joined: this throws where the call would wait for the `once` that it is made in.
+  joinScope(client, target, options, mayWait);
+  const outcome = await client.request(target, options, mayWait);
   if (outcome.type === "busy") return outdone(outcome);
   return new BegunOnce(outcome.lease, { ttlMs: keepMs, meta: options.meta });
+}
+
+function targetOf(name: string): Target {
+  return { kind: "once", space: "once", name, mode: "exclusive", weight: 1, limit: NO_LIMIT };
 }
 
 class BegunOnce implements OnceRun, Releasable {

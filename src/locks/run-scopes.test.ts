@@ -36,6 +36,40 @@ describe("a nested call that would wait for the run around it", () => {
     expect((await trial.others.inspect("a")).holders).toEqual([]);
   });
 
+  it("throws inside a once or a lead of the same name", async () => {
+    const { locks } = trial;
+    const wait = { keepMs: 60_000, waitMs: 1_000 };
+    const job = locks.once("x", () => locks.once("x", () => {}, wait), wait);
+    await expect(job).rejects.toMatchObject({ code: "HF_WOULD_DEADLOCK", lockName: "x" });
+    await expect(job).rejects.toThrow('Once "x" is held by the once around this call');
+    const apart = locks.once("x", () => locks.beginOnce("x", wait), wait);
+    await expect(apart).rejects.toBeInstanceOf(DeadlockError);
+    const seat = locks.election("x", { reentrant: true });
+    for (const call of [() => seat.lead(() => {}), () => seat.campaign()]) {
+      const term = seat.lead<unknown>(async () => {
+        await settled();
+        return call();
+      });
+      await expect(term).rejects.toThrow('Election "x" is held by the lead around this call');
+      await expect(term).rejects.not.toThrow("reentrant");
+    }
+    expect(await seat.leader()).toBe(null);
+    expect((await trial.others.inspect("x", "once")).mark).toBe(null);
+  });
+
+  it("does not throw for a once or a lead of another name, or that does not wait", async () => {
+    const { locks } = trial;
+    const keep = { keepMs: 60_000 };
+    const nested = await locks.once("x", () => locks.once("x", () => {}, keep), keep);
+    expect(nested).toMatchObject({ ran: true, value: { ran: false, state: "running" } });
+    const lead = locks.election("x");
+    const value = await lead.lead(() => {
+      return locks.mutex("x").run(() => locks.once("y", () => 7, { ...keep, waitMs: 1_000 }));
+    });
+    expect(value).toMatchObject({ ran: true, value: 7 });
+    expect(await lead.lead(() => 8)).toBe(8);
+  });
+
   it("throws where only one of the two is reentrant", async () => {
     const nested = mutex.run(() => trial.locks.mutex("x").acquire());
     await expect(nested).rejects.toThrow("reentrant: true for this call");

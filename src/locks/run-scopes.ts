@@ -145,19 +145,36 @@ export function runInScopes<L, T>(
   unite: (parts: readonly Part[]) => L & Releasable,
   body: (lease: L) => T | Promise<T>,
 ): Promise<T> {
-  scopes ??= new AsyncLocalStorage();
   const opened: Scope[] = [];
   for (const one of held) opened.push(new Scope(client, one, opened.at(-1) ?? openAround()));
   const united = unite(opened.map((scope) => (scope.isReentrant ? scope.join() : scope.lease)));
-  return scopes.run(opened.at(-1) as Scope, () =>
-    runUnder(united, async () => {
-      try {
-        return await body(united);
-      } finally {
-        for (const scope of opened) scope.isOpen = false;
-      }
-    }),
-  );
+  return runUnder(united, () => within(opened, () => body(united)));
+}
+
+/**
+ * Runs `body` in a scope that no call may join: a call inside it that would wait for this lease is
+ * refused. The caller gives the lease back.
+ */
+export function runInScope<T>(
+  client: Client,
+  target: Target,
+  lease: Lease,
+  body: (lease: Lease) => T | Promise<T>,
+): Promise<T> {
+  const held = { target, lease: lease as Part, isReentrant: false };
+  const scope = new Scope(client, held, openAround());
+  return within([scope], () => body(lease));
+}
+
+function within<T>(opened: readonly Scope[], body: () => T | Promise<T>): Promise<T> {
+  scopes ??= new AsyncLocalStorage();
+  return scopes.run(opened.at(-1) as Scope, async () => {
+    try {
+      return await body();
+    } finally {
+      for (const scope of opened) scope.isOpen = false;
+    }
+  });
 }
 
 /**
@@ -201,8 +218,8 @@ export function joinScope(
       return joinLease(scope, target);
     }
     if (mayWait && scope.lease.state === "held" && !fits(joined(VACANT, scope.target), target)) {
-      const { name } = target;
-      throw new DeadlockError(scope.isReentrant, { lockName: name, store: client.store.name });
+      const { name: lockName, space } = target;
+      throw new DeadlockError(space, scope.isReentrant, { lockName, store: client.store.name });
     }
   }
   return null;

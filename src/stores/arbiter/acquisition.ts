@@ -279,7 +279,6 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
     this.#confirming = pushed.token;
     this.#entered = true;
     const confirmation = new Confirmation(pushed, this, this.#around);
-    this.#around.onHandoff(this.#claim, pushed.token);
     const leastMs = this.#claim.leastMs ?? 0;
     const nowMs = this.#around.port.clock.nowMs();
     const isBelieved = deadlineMs !== null && deadlineMs - nowMs > leastMs;
@@ -304,6 +303,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
     }
     const { key } = this;
     const grant = new ArbiterGrant(this.#claim, key, granted, deadlineMs, this.#tombstoneUs());
+    grant.isHandoff = this.#confirming === granted.token;
     this.#grant = grant;
     this.#settle(grant)?.(grant);
     return grant;

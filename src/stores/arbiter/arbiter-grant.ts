@@ -14,6 +14,7 @@ export class ArbiterGrant implements Grant {
    */
   tombstoneUs: number;
   deadlineMs: number;
+  isHandoff = false;
   /** Its release is under way: nobody relies on it, and no other release may overtake that one. */
   isGivenBack = false;
   #isGone = false;

@@ -8,8 +8,6 @@
  * makes one.
  */
 import { ClosedError, InvalidOptionError, StoreError } from "../../errors.js";
-import type { HandoffEvent } from "../../events.js";
-import { events } from "../../publish.js";
 import type { Push, Release } from "../../rules/ledger-command.js";
 import { keyOf, type Space } from "../../rules/name.js";
 import type {
@@ -55,6 +53,7 @@ const CLOSE_MS = 5_000;
 
 export class ArbiterStore implements Store {
   readonly name: string;
+  readonly namespace: string;
   readonly traits: Traits;
   readonly port: Port;
   readonly #arbiter: Arbiter;
@@ -77,6 +76,7 @@ export class ArbiterStore implements Store {
       throw new InvalidOptionError("claimMs", claimMs, `must be at least ${LEAST_CLAIM_MS}`);
     }
     this.name = arbiter.name;
+    this.namespace = arbiter.namespace ?? "";
     this.traits = arbiter.traits;
     this.port = arbiter.port;
     this.#arbiter = arbiter;
@@ -113,11 +113,6 @@ export class ArbiterStore implements Store {
         if (grant) this.#grants.adopt(grant);
       },
       isLive: (grant) => this.#grants.isLive(grant),
-      onHandoff: ({ space, name }, token) => {
-        if (!events.handoff.hasSubscribers) return;
-        const about = { name, space, store: this.name, token: BigInt(token) };
-        events.handoff.publish({ ...about, isLocal: false } satisfies HandoffEvent);
-      },
       withdraw: (key, owner, tombstoneUs, ttlMs) => {
         this.#cleanups.start(key, owner, tombstoneUs, ttlMs);
       },

@@ -21,6 +21,7 @@ export interface Execution {
  */
 export interface Arbiter {
   readonly name: string;
+  readonly namespace?: string;
   readonly traits: Traits;
   readonly port: Port;
   /** Answers within the call, in this process: nothing to batch, nothing to time out. */

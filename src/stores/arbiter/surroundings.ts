@@ -1,4 +1,4 @@
-import type { Claim, Meta } from "../../store.js";
+import type { Meta } from "../../store.js";
 import type { Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
 import type { Acquisition } from "./acquisition.js";
@@ -21,7 +21,6 @@ export interface Surroundings {
   /** It ended, with a grant or without. */
   onSettled(acquisition: Acquisition, grant: ArbiterGrant | null): void;
   isLive(grant: ArbiterGrant): boolean;
-  onHandoff(claim: Claim, token: number): void;
   /** Makes sure that an owner holds nothing and waits for nothing. */
   withdraw(key: string, owner: string, tombstoneUs: number, ttlMs: number): void;
   onLost(grant: ArbiterGrant, reason: "missing" | "replaced" | "revoked", detail: string): void;

@@ -41,6 +41,7 @@ export interface EtcdSequencerOptions {
 
 export class EtcdSequencer implements Sequencer {
   readonly name = "etcd";
+  readonly namespace: string;
   readonly traits: Traits = TRAITS;
   readonly port: Port;
   readonly #calls: EtcdCalls;
@@ -51,6 +52,7 @@ export class EtcdSequencer implements Sequencer {
 
   constructor(client: EtcdClient, options: EtcdSequencerOptions, port: Port) {
     const { namespace, hosts, closeClient, isIdle = isProcessIdle } = options;
+    this.namespace = namespace;
     this.port = port;
     this.#calls = new EtcdCalls(client, port, hosts);
     this.#keys = new EtcdKeys(namespace);

@@ -51,8 +51,8 @@ export class FileArbiter implements Arbiter {
   readonly port: Port = machinePort;
   readonly isLocal = false;
   readonly believesPushes = true;
+  readonly namespace: string;
   readonly #path: string;
-  readonly #namespace: string;
   #opened: LockFile | undefined;
   #isClosed = false;
   #client: string | undefined;
@@ -66,7 +66,7 @@ export class FileArbiter implements Arbiter {
 
   constructor(path: string, namespace: string) {
     this.#path = path;
-    this.#namespace = namespace;
+    this.namespace = namespace;
   }
 
   shardOf(): string {
@@ -160,7 +160,7 @@ export class FileArbiter implements Arbiter {
     const file = this.#file();
     return file.transact((database, at) => {
       const pushes: Push[] = [];
-      const ledger = new FileLedger(database, this.#namespace, at, (push) => {
+      const ledger = new FileLedger(database, this.namespace, at, (push) => {
         if (!file.post.reaches(push.client)) return false;
         pushes.push(push);
         return true;

@@ -58,6 +58,7 @@ type Send<T> = (command: string, args: readonly string[]) => Promise<T>;
 
 export class RedisArbiter implements Arbiter {
   readonly name = "redis";
+  readonly namespace: string;
   readonly traits: Traits = TRAITS;
   readonly isLocal = false;
   readonly port: Port = networkPort();
@@ -72,6 +73,7 @@ export class RedisArbiter implements Arbiter {
 
   constructor(driver: Driver, options: RedisArbiterOptions) {
     const { isCluster, hasOneConnection, keyPrefix, database } = driver;
+    this.namespace = options.namespace;
     this.#driver = driver;
     this.#options = options;
     this.#layout = new Layout(options.namespace, isCluster, keyPrefix, database);

@@ -67,6 +67,7 @@ export interface RedlockSettings {
 
 export class RedlockStore implements Store {
   readonly name = "redlock";
+  readonly namespace: string;
   readonly traits: Traits = TRAITS;
   readonly port: Port;
   readonly #settings: RedlockSettings;
@@ -94,6 +95,7 @@ export class RedlockStore implements Store {
   ) {
     const { namespace, nodeTimeoutMs, driftFactor, maxTtlMs, bootstrap } = settings;
     const { announceMs = ANNOUNCE_MS } = settings;
+    this.namespace = namespace;
     this.port = port;
     this.#settings = settings;
     const set = nodes

@@ -48,6 +48,7 @@ const CLOSE_MS = 5_000;
 
 export class SequencerStore implements Store {
   readonly name: string;
+  readonly namespace: string;
   readonly traits: Traits;
   readonly port: Port;
   readonly #sequencer: Sequencer;
@@ -62,6 +63,7 @@ export class SequencerStore implements Store {
 
   constructor(sequencer: Sequencer) {
     this.name = sequencer.name;
+    this.namespace = sequencer.namespace ?? "";
     this.traits = sequencer.traits;
     this.port = sequencer.port;
     this.#sequencer = sequencer;

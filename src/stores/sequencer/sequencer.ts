@@ -138,6 +138,7 @@ export interface Watch {
 /** A store that orders session-bound entries and lets clients watch them. */
 export interface Sequencer {
   readonly name: string;
+  readonly namespace?: string;
   readonly traits: Traits;
   readonly port: Port;
   openSession(ttlMs: number, limitMs: number): Promise<SessionLink>;
