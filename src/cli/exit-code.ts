@@ -5,6 +5,8 @@ export const ExitCode = {
   ok: 0,
   /** The lock was not free (in time); `-E` chooses another. */
   notAcquired: 1,
+  /** `list --deadlocks` found one. */
+  deadlock: 1,
   usage: 64,
   storeUnreachable: 69,
   internal: 70,

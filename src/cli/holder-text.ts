@@ -17,14 +17,18 @@ export function whoIs(meta: Meta): string {
   return who === "" ? "an unnamed holder" : who;
 }
 
-/** `held by backup.sh on web1 (pid 4711) since 14:03:05 (2m 3s), token 17, reason: nightly`. */
+/**
+ * `held by backup.sh on web1 (pid 4711) since 14:03:05 (2m 3s), reason: nightly, token 17`. A
+ * narrow terminal cuts the line, so the token, which few need, comes last.
+ */
 export function heldBy({ token, meta, heldMs }: Holder): string {
-  const parts = [
-    `held by ${whoIs(meta)} since ${sinceText(heldMs)} (${formatDuration(heldMs)})`,
-    `token ${token}`,
-  ];
-  if (meta.reason !== undefined) parts.push(`reason: ${textOf(meta.reason)}`);
-  return parts.join(", ");
+  const since = `since ${sinceText(heldMs)} (${formatDuration(heldMs)})`;
+  return `held by ${whoIs(meta)} ${since}${reasonOf(meta)}, token ${token}`;
+}
+
+/** `, reason: nightly`, or nothing. */
+export function reasonOf({ reason }: Meta): string {
+  return reason === undefined ? "" : `, reason: ${textOf(reason)}`;
 }
 
 export function sinceText(heldMs: number): string {

@@ -1,4 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { Holdfast } from "../../src/holdfast.js";
+import { fileStore } from "../../src/stores/file/index.js";
+import { waitUntil } from "../servers/wait-until.js";
 import { Workshop } from "./command-line.js";
 
 describe("list and show", () => {
@@ -38,6 +41,48 @@ describe("list and show", () => {
     await shop.hold("--reason", "\x1b[2Jgotcha", "x");
     const { stdout } = await shop.run(["show", "x"]);
     expect(stdout).toContain("?[2Jgotcha");
+  });
+});
+
+describe("list --deadlocks", () => {
+  it("shows which holders wait for each other, with exit code 1", async () => {
+    await using shop = new Workshop();
+    expect(await shop.run(["list", "--deadlocks"])).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: "holdfast: no deadlock was found.\n",
+    });
+    const meta = (label: string) => ({ meta: { label, reason: `needs ${label}` } });
+    await using one = new Holdfast(fileStore({ path: shop.path("locks.db") }), meta("one"));
+    await using two = new Holdfast(fileStore({ path: shop.path("locks.db") }), meta("two"));
+    let holding = 0;
+    const nest = (locks: Holdfast, outer: string, inner: string) =>
+      locks.mutex(outer).run(async () => {
+        holding += 1;
+        await waitUntil(() => holding === 2, { what: "both hold their first lock" });
+        await locks.mutex(inner).run(() => {});
+      });
+    const nested = [nest(one, "a", "b"), nest(two, "b", "a")].map((run) => run.catch(() => {}));
+    await waitUntil(async () => (await one.findDeadlocks()).length > 0, { what: "a deadlock" });
+
+    const shown = await shop.run(["list", "--deadlocks"]);
+    expect(shown.code).toBe(1);
+    expect(shown.stdout).toContain("Deadlock: 2 leases wait for each other.");
+    const held = (label: string) =>
+      `held by ${label} on \\S+ \\(pid \\d+\\), reason: needs ${label}`;
+    expect(shown.stdout).toMatch(new RegExp(`  a: ${held("one")}, token \\d+, waits for b`));
+    expect(shown.stdout).toMatch(new RegExp(`  b: ${held("two")}, token \\d+, waits for a`));
+    const json = await shop.run(["list", "--deadlocks", "--json"]);
+    expect(json.code).toBe(1);
+    const { steps } = JSON.parse(json.stdout);
+    const waits = steps.map(({ name, waitsFor }: Record<string, string>) => `${name} ${waitsFor}`);
+    expect(waits.sort()).toEqual(["a b", "b a"]);
+    expect((await shop.run(["list", "--deadlocks", "-k", "once"])).code).toBe(64);
+
+    const { token } = steps[0];
+    await one.revoke(steps[0].name, { token: BigInt(token), reason: "deadlock" });
+    await Promise.all(nested);
+    expect((await shop.run(["list", "--deadlocks"])).code).toBe(0);
   });
 });
 
