@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { type ParseArgsConfig, parseArgs } from "node:util";
 import { nearestWord } from "../rules/nearest-word.js";
 import { parseDuration } from "./duration.js";
 
@@ -25,29 +25,28 @@ export class UsageError extends Error {
 /** The arguments of one command, parsed by its own list of options. */
 export class Arguments {
   readonly positionals: readonly string[];
-  /** What follows `--`; null when there is none. */
+  /** The command to run: what follows `--`, or else the name; null when there is none. */
   readonly rest: readonly string[] | null;
   readonly #values: Readonly<Record<string, unknown>>;
 
-  constructor(given: readonly string[], specs: OptionSpecs) {
-    const end = given.indexOf("--");
-    this.rest = end < 0 ? null : given.slice(end + 1);
-    const args = end < 0 ? [...given] : given.slice(0, end);
+  constructor(given: readonly string[], specs: OptionSpecs, runsCommand = false) {
+    const options = Object.fromEntries(
+      Object.entries(specs).map(([name, { short, value, many }]) => [
+        name,
+        {
+          type: value === undefined ? ("boolean" as const) : ("string" as const),
+          ...(short === undefined ? {} : { short }),
+          multiple: many ?? false,
+        },
+      ]),
+    );
+    const dashes = given.indexOf("--");
+    // With dashes, what stands before them is never the command: it may be a name with a space.
+    const start = dashes < 0 && runsCommand ? secondPositional(given, options) : dashes;
+    this.rest = start < 0 ? null : given.slice(dashes < 0 ? start : dashes + 1);
+    const args = start < 0 ? [...given] : given.slice(0, start);
     try {
-      const parsed = parseArgs({
-        args,
-        options: Object.fromEntries(
-          Object.entries(specs).map(([name, { short, value, many }]) => [
-            name,
-            {
-              type: value === undefined ? ("boolean" as const) : ("string" as const),
-              ...(short === undefined ? {} : { short }),
-              multiple: many ?? false,
-            },
-          ]),
-        ),
-        allowPositionals: true,
-      });
+      const parsed = parseArgs({ args, options, allowPositionals: true });
       this.#values = parsed.values;
       this.positionals = parsed.positionals;
     } catch (error) {
@@ -107,6 +106,16 @@ export class Arguments {
     const [first] = this.positionals;
     if (first !== undefined) throw new UsageError(`Unexpected argument ${JSON.stringify(first)}.`);
   }
+}
+
+/** Where a command begins that follows the name without dashes; -1 where none does. */
+function secondPositional(
+  args: readonly string[],
+  options: NonNullable<ParseArgsConfig["options"]>,
+): number {
+  // Not strict: options of the command are none of ours.
+  const { tokens } = parseArgs({ args, options, strict: false, tokens: true });
+  return tokens.filter(({ kind }) => kind === "positional")[1]?.index ?? -1;
 }
 
 function unexpected(argument: string, after: string): UsageError {

@@ -8,6 +8,8 @@ export interface Command {
   /** What it does, in sentences, for its own help. */
   readonly about: string;
   readonly options: OptionSpecs;
+  /** A command to run may follow the name. */
+  readonly runsCommand?: boolean;
   /** Lines to copy, each with what it does. */
   readonly examples: readonly (readonly [line: string, does: string])[];
   /** Resolves with the exit code. */

@@ -17,12 +17,16 @@ export function overview(verbs: Verbs): string {
     row("holdfast COMMAND --help", "its options and examples", 26),
     row("holdfast --version", "the version", 26),
     "",
+    "Options that many commands have (--store, -q, -v, --json, --json-fd) may also stand",
+    "before the command.",
+    "",
     "Store: --store URL, else the environment variable HOLDFAST_STORE, else a file of",
     "this user that all its processes on this machine share.",
     "",
     "Exit codes: the command's own; 128 + n when signal n ended it; 1 (or -E) not",
-    "acquired; 64 wrong usage; 69 store out of reach; 70 internal error; 74 stdout not",
-    "writable; 79 lease lost; 126 command not executable; 127 command not found.",
+    "acquired, or a deadlock found; 64 wrong usage; 69 store out of reach; 70 internal",
+    "error; 74 stdout not writable; 79 lease lost; 126 command not executable; 127",
+    "command not found.",
     "",
   ].join("\n");
 }

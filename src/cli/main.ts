@@ -3,6 +3,7 @@ import { nearestWord } from "../rules/nearest-word.js";
 import { Arguments, type OptionSpecs, UsageError } from "./arguments.js";
 import type { Ending } from "./command.js";
 import { ExitCode, Interrupted } from "./exit-code.js";
+import { verbFirst } from "./leading-options.js";
 import { print } from "./output.js";
 import { Report } from "./report.js";
 import { hideArguments, learnSecrets } from "./secrets.js";
@@ -20,7 +21,7 @@ for (const text of [...given, process.env.HOLDFAST_STORE ?? ""]) learnSecrets(te
 hideArguments(given);
 // Whatever is awaited is waited for: a connection to a store alone keeps no process alive.
 setInterval(() => {}, LONGEST_MS);
-end(await dispatch(given));
+end(await dispatch(verbFirst(given)));
 
 async function dispatch([verb, ...rest]: readonly string[]): Promise<Ending> {
   if (verb === undefined) return dispatch(isNpmStart() ? ["demo"] : ["--help"]);
@@ -32,7 +33,8 @@ async function dispatch([verb, ...rest]: readonly string[]): Promise<Ending> {
     if (verb === "--version" || verb === "-V") return await version();
     if (!found) throw new UsageError(noCommand(verb));
     const command = await found.load();
-    const args = new Arguments(rest, { ...command.options, ...HELP });
+    const options = { ...command.options, ...HELP };
+    const args = new Arguments(rest, options, command.runsCommand);
     if (args.has("help")) return await help(verb);
     isVerbose = args.has("verbose");
     report = new Report({

@@ -28,6 +28,7 @@ export const EVENT_OPTIONS: OptionSpecs = {
 export const WAIT_OPTIONS: OptionSpecs = {
   nonblock: { short: "n", help: "do not wait" },
   wait: { short: "w", value: "SECS", help: "wait no longer than this (seconds, or 5m, 1h)" },
+  timeout: { value: "SECS", help: "the same as --wait" },
   "conflict-exit-code": {
     short: "E",
     value: "CODE",
@@ -53,7 +54,7 @@ export const LEASE_OPTIONS: OptionSpecs = {
 };
 
 export const COMMAND_OPTIONS: OptionSpecs = {
-  command: { short: "c", value: "LINE", help: "run LINE by sh instead of a command behind --" },
+  command: { short: "c", value: "LINE", help: "run LINE by sh instead of a command" },
   "export-store": { help: "give the command HOLDFAST_STORE; it may hold a password" },
 };
 
@@ -62,8 +63,10 @@ const DEFAULT_GRACE_MS = 5_000;
 
 /** How long to wait: 0 with `-n`, for ever unless said otherwise. */
 export function waitMsOf(args: Arguments, defaultMs: number = Number.POSITIVE_INFINITY): number {
-  if (args.has("nonblock") && args.has("wait")) throw new UsageError("Give -n or -w, not both.");
-  return args.has("nonblock") ? 0 : (args.durationMs("wait") ?? defaultMs);
+  const given = ["nonblock", "wait", "timeout"].filter((name) => args.has(name));
+  if (given.length > 1) throw new UsageError("Give -n or -w (--wait, --timeout), once.");
+  if (args.has("nonblock")) return 0;
+  return args.durationMs("wait") ?? args.durationMs("timeout") ?? defaultMs;
 }
 
 export function conflictCodeOf(args: Arguments): number {
@@ -102,16 +105,16 @@ export function fairnessOf(args: Arguments): Pick<AcquireOptions, "fairness"> {
   return args.has("fair") ? { fairness: "strict" } : {};
 }
 
-/** The command behind `--`, or the line of `-c`. */
+/** The command behind the name or `--`, or the line of `-c`. */
 export function commandLineOf(args: Arguments): CommandLine {
   const line = args.text("command");
   const [file, ...rest] = args.rest ?? [];
   if (line !== undefined) {
     if (file === undefined) return { file: "/bin/sh", args: ["-c", line] };
-    throw new UsageError("Give a command behind -- or a line with -c, not both.");
+    throw new UsageError("Give a command or a line with -c, not both.");
   }
   if (file !== undefined) return { file, args: rest };
-  throw new UsageError("The command is missing: put it behind --, as in: -- ./backup.sh --full");
+  throw new UsageError("The command is missing: put it last, as in: -- ./backup.sh --full");
 }
 
 export function labelOf(args: Arguments, { file }: CommandLine): string {

@@ -129,6 +129,20 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
     expect(shown).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   });
 
+  it.each([
+    ["the key q", "q", 0],
+    ["Ctrl-C", "\x03", 0],
+    ["Ctrl-\\", "\x1c", 0],
+  ])("watch ends by %s, and the terminal is as before", async (_, key, ending) => {
+    await using shop = new Workshop();
+    const script = 'stty -g > before; "$0" "$@"; echo "ended $?"; stty -g > after';
+    const command = ["sh", "-c", `trap : INT QUIT; ${script}`, ...CLI, "watch"];
+    const { stdout } = await inTerminal(shop, [["q: quit", key]], command);
+    expect(stdout).toContain("no lock is in use");
+    expect(stdout).toContain(`ended ${ending}`);
+    expect(shop.read("after")).toBe(shop.read("before"));
+  });
+
   it("a command that ignores SIGTERM is killed when the grace is over", async () => {
     await using shop = new Workshop();
     const line =

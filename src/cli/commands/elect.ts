@@ -36,7 +36,8 @@ const OBSERVE_MS = 500;
 const RETRY_MS = 1_000;
 
 export const elect: Command = {
-  usage: ["[OPTIONS] NAME -- COMMAND [ARGUMENT…]", "--observe [--json] NAME"],
+  runsCommand: true,
+  usage: ["[OPTIONS] NAME [--] COMMAND [ARGUMENT…]", "--observe [--json] NAME"],
   about:
     "Campaigns for NAME and runs the command when elected. When the lease is lost, the command " +
     "is ended and the campaign goes on; when the command ends by itself, holdfast resigns and " +

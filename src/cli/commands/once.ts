@@ -39,6 +39,7 @@ class CommandFailed extends Error {
 }
 
 export const once: Command = {
+  runsCommand: true,
   usage: ["[OPTIONS] NAME --keep TIME -- COMMAND [ARGUMENT…]"],
   about:
     "Runs the command unless it succeeded within the last TIME, here or on another host. Exit " +

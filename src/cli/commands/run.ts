@@ -26,7 +26,8 @@ import { UnderLease } from "../under-lease.js";
 import { awaitLease } from "../waiting.js";
 
 export const run: Command = {
-  usage: ["[OPTIONS] NAME -- COMMAND [ARGUMENT…]", "[OPTIONS] NAME -c 'SHELL LINE'"],
+  runsCommand: true,
+  usage: ["[OPTIONS] NAME [--] COMMAND [ARGUMENT…]", "[OPTIONS] NAME -c 'SHELL LINE'"],
   about:
     "Waits for the lock NAME, runs the command while it is held, and releases it. Nobody else " +
     "who asks the same store for the same name runs at the same time. The command finds the " +

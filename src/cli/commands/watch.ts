@@ -7,6 +7,7 @@ import { openStore } from "../open-store.js";
 import { print } from "../output.js";
 import { pause } from "../pause.js";
 import { toJson } from "../plain-text.js";
+import { QuitKey } from "../quit-key.js";
 import { STORE_OPTIONS } from "../settings.js";
 import { Signals } from "../signals.js";
 import { allViews, KIND_OPTIONS, spaceOf } from "../spaces.js";
@@ -19,8 +20,8 @@ export const watch: Command = {
   usage: ["[OPTIONS] [PREFIX]"],
   about:
     "Shows the locks in use whose names begin with PREFIX, again and again until it is " +
-    "interrupted. On a terminal the table is redrawn; elsewhere it is printed whenever holders " +
-    "or waiters change.",
+    "interrupted. On a terminal the table is redrawn, and the key q ends it; elsewhere it is " +
+    "printed whenever holders or waiters change.",
   options: {
     every: { value: "TIME", help: "how often to look; default 1s" },
     json: { help: "every look as one JSON line on stdout" },
@@ -37,11 +38,13 @@ export const watch: Command = {
     }
     const space = spaceOf(args);
     using signals = new Signals();
-    const { interrupted } = signals;
-    await using locks = await openStore(args, interrupted);
+    await using locks = await openStore(args, signals.interrupted);
     const isLive = process.stdout.isTTY && !args.has("json");
+    using key = isLive ? new QuitKey() : null;
+    const ended = key ? AbortSignal.any([signals.interrupted, key.pressed]) : signals.interrupted;
+    const hint = key?.isHeard ? ["", "q: quit"] : [];
     let shown = "";
-    while (!interrupted.aborted) {
+    while (!ended.aborted) {
       const views = await allViews(locks, prefix, space);
       if (args.has("json")) {
         await print([toJson({ at: new Date().toISOString(), locks: views })]);
@@ -50,11 +53,11 @@ export const watch: Command = {
         const what = toJson(
           views.map(({ name, holders, waiters }) => [name, holders.map(tokenOf), waiters.length]),
         );
-        if (isLive) await print(table, CLEAR_SCREEN);
+        if (isLive) await print([...table, ...hint], CLEAR_SCREEN);
         else if (what !== shown) await print([new Date().toISOString(), ...table, ""]);
         shown = what;
       }
-      await pause(everyMs, interrupted);
+      await pause(everyMs, ended);
     }
     return ExitCode.ok;
   },

@@ -1,0 +1,50 @@
+import { ownForeground } from "./terminal.js";
+
+/** What a terminal turns into a signal by itself, unless its keys are read one by one. */
+const SIGNAL_KEYS: ReadonlyMap<string, NodeJS.Signals> = new Map([
+  ["\x03", "SIGINT"],
+  ["\x1c", "SIGQUIT"],
+]);
+
+/**
+ * Hears the key `q` on the terminal of stdin. Keys are read one by one until it is disposed of; where
+ * the process ends in another way, Node restores the terminal.
+ */
+export class QuitKey implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #isHeard: boolean;
+  readonly #listener = (keys: Buffer): void => this.#on(keys.toString("latin1"));
+
+  constructor() {
+    // A process in the background would be stopped for changing the terminal.
+    this.#isHeard = process.stdin.isTTY === true && ownForeground() !== null;
+    if (!this.#isHeard) return;
+    process.stdin.setRawMode(true);
+    process.stdin.on("data", this.#listener);
+  }
+
+  /** Whether there is a terminal to type at. */
+  get isHeard(): boolean {
+    return this.#isHeard;
+  }
+
+  get pressed(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#isHeard) return;
+    process.stdin.off("data", this.#listener);
+    process.stdin.pause();
+    if (ownForeground() !== null) process.stdin.setRawMode(false);
+  }
+
+  #on(keys: string): void {
+    for (const key of keys) {
+      const signal = SIGNAL_KEYS.get(key);
+      // To the whole group, as the terminal does it.
+      if (signal) process.kill(0, signal);
+      else if (key === "q" || key === "Q") this.#controller.abort();
+    }
+  }
+}
