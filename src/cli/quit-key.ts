@@ -7,8 +7,8 @@ const SIGNAL_KEYS: ReadonlyMap<string, NodeJS.Signals> = new Map([
 ]);
 
 /**
- * Hears the key `q` on the terminal of stdin. Keys are read one by one until it is disposed of; where
- * the process ends in another way, Node restores the terminal.
+ * Hears the key `q` on the terminal of stdin. Keys are read one by one until it is disposed of.
+ * Where the process ends in another way, Node restores the terminal.
  */
 export class QuitKey implements Disposable {
   readonly #controller = new AbortController();

@@ -26,7 +26,7 @@ describe("exit codes", () => {
   it.each([
     [["run"], "NAME is missing"],
     [["run", "x"], "command is missing"],
-    [["run", "x", "true"], "behind --"],
+    [["run", "x", "y", "--", "true"], "behind --"],
     [["run", "-n", "-w", "1", "x", "--", "true"], "not both"],
     [["run", "-s", "-j", "2", "x", "--", "true"], "one of -s, -x and -j"],
     [["run", "-j", "0", "x", "--", "true"], "whole number"],
