@@ -56,8 +56,8 @@ it("has few files, and a moderate size", () => {
 it("adds little to a program that locks in Redis", async () => {
   const code = await bundled("dist/index.js", "dist/stores/redis/index.js");
   // A third of it is the Lua that runs in the server, which is kept readable for its operators.
-  expect(Buffer.byteLength(code)).toBeLessThanOrEqual(150_000);
-  expect(gzipSync(code).length).toBeLessThanOrEqual(47_500);
+  expect(Buffer.byteLength(code)).toBeLessThanOrEqual(155_000);
+  expect(gzipSync(code).length).toBeLessThanOrEqual(49_500);
 });
 
 it("brings every file that its documents link to", () => {
