@@ -60,8 +60,8 @@ export const lease: readonly Mutant[] = [
   {
     title: "renewals come too late",
     file: "lease/keeper.js",
-    find: "? sentMs + Math.min(renewAfterMs(hold.ttlMs), restMs / 2)",
-    replace: "? sentMs + hold.ttlMs * 2",
+    find: "isRenewed ? hold.renewalDueMs(sentMs)",
+    replace: "isRenewed ? sentMs + hold.ttlMs * 2",
   },
   {
     title: "the grace is ignored",
