@@ -71,6 +71,7 @@ describe("Redis 6.0 is refused at the first answer", () => {
       () => locks.mutex("m").acquire({ waitMs: 60_000 }),
       () => locks.mutex("m").tryAcquire(),
       () => locks.inspect("m"),
+      () => locks.list().next(),
     ]) {
       const error = await failureOf(call());
       expect(error).toBeInstanceOf(StoreError);
@@ -93,10 +94,16 @@ describe("Redis 6.0 is refused at the first answer", () => {
   test("by the redlock store", async () => {
     const clients = servers.map((server) => ioredis(server));
     const locks = locksIn(redlockStore({ clients, bootstrap: "now" }));
-    const error = await failureOf(locks.mutex("m").acquire({ waitMs: 60_000 }));
-    expect(error).toBeInstanceOf(QuorumError);
-    expect(error).toMatchObject({ outcome: "not_applied", retryable: false });
-    for (const { detail } of (error as QuorumError).votes) expect(detail).toMatch(REFUSAL);
+    for (const call of [
+      () => locks.mutex("m").acquire({ waitMs: 60_000 }),
+      () => locks.inspect("m"),
+      () => locks.list().next(),
+    ]) {
+      const error = await failureOf(call());
+      expect(error).toBeInstanceOf(QuorumError);
+      expect(error).toMatchObject({ outcome: "not_applied", retryable: false });
+      for (const { detail } of (error as QuorumError).votes) expect(detail).toMatch(REFUSAL);
+    }
     for (const server of servers) expect(await server.ask("DBSIZE")).toBe(0);
   });
 });

@@ -4,6 +4,7 @@ import type { Space } from "../../rules/name.js";
 import type { LockView, WaiterView } from "../../store.js";
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
+import { checkVersion } from "../redis/check-version.js";
 import { storeError } from "../redis/failure.js";
 import type { AnyAnswer } from "./answers.js";
 import { majorityOf } from "./ballot.js";
@@ -98,6 +99,8 @@ export class Inspection {
 
   async #names(node: RedlockNode, space: Space, prefix: string): Promise<string[]> {
     const { driver } = node;
+    // Where no ballot is found, no script runs that would refuse a server that is too old.
+    await checkVersion(driver, this.#keys.ofNode()[0]);
     const pattern = this.#keys.ballots(driver.keyPrefix, space, prefix);
     const names = new Set<string>();
     const untilMs = this.#port.clock.nowMs() + SCAN_MS;
