@@ -63,4 +63,21 @@ describe("an error of Redis or its client", () => {
     const cause = new Error(message);
     expect(storeError(cause)).toMatchObject({ ...expected, cause, code: "HF_STORE" });
   });
+
+  it("without a message is told by its code, or by what it is", () => {
+    // As when `localhost` has two addresses, and Redis listens at neither.
+    const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
+    expect(storeError(refused)).toMatchObject({
+      ...BEFORE_IT_RAN,
+      message: "Redis refused: no Redis answers at this address (ECONNREFUSED).",
+    });
+    // As when a command of node-redis waited for too long.
+    class TimeoutError extends Error {}
+    expect(storeError(new TimeoutError())).toMatchObject({
+      outcome: "unknown",
+      retryable: true,
+      message:
+        "No answer from Redis: the client is not connected, or the server hangs (TimeoutError).",
+    });
+  });
 });

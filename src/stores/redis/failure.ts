@@ -43,6 +43,10 @@ const MEANINGS: readonly Meaning[] = [
   never(/^WRONGTYPE/, "another program uses keys of this namespace: choose another one"),
   never(/client is closed/, "connect() the client first, and keep it open"),
   never(/[Uu]nknown (Redis )?command|syntax error/, "Redis 6.2 or newer is needed"),
+  {
+    ...maybe(/^TimeoutError$/, "the client is not connected, or the server hangs"),
+    lead: "No answer from Redis",
+  },
   insecure(/altnames/, "the certificate of the server is for another host name"),
   insecure(/certificate (has expired|is not yet valid)/, "the certificate, or a clock, is wrong"),
   insecure(
@@ -88,8 +92,7 @@ const FOREIGN = "FOREIGN ";
  */
 export function storeError(cause: unknown, register?: string): StoreError {
   if (cause instanceof StoreError) return cause;
-  const said = cause instanceof Error ? cause.message : String(cause);
-  const message = said.replace(/\.$/, "");
+  const message = saidBy(cause).replace(/\.$/, "");
   if (message.startsWith(FOREIGN)) return foreignData(message.slice(FOREIGN.length));
   // A word of the prefix stays, so that it still shows that a script failed.
   const words = message.replace(SCRIPT_PREFIX, "$1 user_script");
@@ -115,6 +118,16 @@ export function plainError(cause: unknown, register?: string): StoreError {
     "use a Cluster client (new Cluster of ioredis, createCluster of redis, or redis+cluster:).";
   const context = { outcome: "not_applied", retryable: false, store: "redis" } as const;
   return new StoreError(text, { ...context, cause: discreet(cause) });
+}
+
+/**
+ * What a failure says. The message is empty where a command waited too long in node-redis, and
+ * where a host has several addresses and none of them answers: there Node.js gives a code.
+ */
+export function saidBy(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const { message, code } = cause as NodeJS.ErrnoException;
+  return message || code || cause.constructor.name;
 }
 
 /** ioredis adds the command with its arguments: they name owners, and errors end up in logs. */

@@ -2,6 +2,7 @@ import { InvalidOptionError, StoreError } from "../../errors.js";
 import { systemTimers, TimeLimitError, within } from "../../time/timers.js";
 import type { TlsFiles } from "../store-url.js";
 import { Connecting } from "./connecting.js";
+import { saidBy } from "./failure.js";
 import { DISCONNECT_TIMEOUT_MS, type Ioredis, isIoredis } from "./ioredis.js";
 import type { NodeRedis } from "./node-redis.js";
 import type { RedisTarget } from "./redis-target.js";
@@ -151,7 +152,7 @@ function socketOf(tls: TlsFiles | null): object {
 
 function notConnected({ nodes, tls }: RedisTarget, cause: unknown): StoreError {
   const places = nodes.map(({ host: name, port }) => `${name}:${port}`).join(", ");
-  const said = cause instanceof Error ? cause.message : tls ? "is TLS spoken there?" : "";
+  const said = cause instanceof Error ? saidBy(cause) : tls ? "is TLS spoken there?" : "";
   const why = said && ` (${said})`;
   const limit = `could not connect within ${CONNECT_LIMIT_MS} ms`;
   const text = `No Redis answers at ${places}: ${limit}${why}.`;
