@@ -76,13 +76,14 @@ describe("the work of a command does not grow with the holders and waiters", () 
   }
 
   test.each<[string, (number: number, token: number) => Command]>([
-    ["touch", (at) => ({ type: "touch", key: KEY, client: `waiter-${at}` })],
+    // Not of the waiter at the head, which every command reads anyway: that saves a call.
+    ["touch", (at) => ({ type: "touch", key: KEY, client: `waiter-${100 + at}` })],
     ["touch of a holder", (at) => ({ type: "touch", key: KEY, client: `reader-${at}` })],
     ["renew", (at) => renewOf(`reader-${at}`)],
     ["release", (at) => releaseOf(`reader-${at}`)],
     ["release of a waiter", (at) => releaseOf(`waiter-${100 + at}`)],
     ["acquire", (at) => requestOf(KEY, `late-${at}`, EXCLUSIVE)],
-    ["acquire again", (at) => waiter(at)],
+    ["acquire again", (at) => waiter(100 + at)],
     ["tryAcquire", (at) => requestOf(KEY, `try-${at}`, { enqueue: false })],
     ["revoke", (_, token) => ({ type: "revoke", key: KEY, token, reason: "because" })],
   ])("%s", async (_, command) => {
@@ -94,9 +95,7 @@ describe("the work of a command does not grow with the holders and waiters", () 
     }
     const [few, many] = works as [number, number];
     expect(few).toBeGreaterThan(3);
-    // A call more or less depends on the moment; what grows with the crowd is 16 times as much.
-    expect(many).toBeLessThan(1.25 * few);
-    expect(few).toBeLessThan(1.25 * many);
+    expect(many).toBe(few);
   });
 });
 
