@@ -123,6 +123,23 @@ describe("close", () => {
     expect(await released).toBe(true);
   });
 
+  it("waits for a second at most, also for a release that is under way already", async () => {
+    const first = await trial.holdWith(10n);
+    const second = watch(trial.locks.readWrite("r").read.acquire());
+    await settled();
+    await trial.grant(20n);
+    const release = vi.spyOn(trial.store, "release").mockReturnValue(new Promise(() => {}));
+    void first.lease.release();
+    const closed = watch(trial.locks.close());
+    await trial.port.advance(999);
+    expect(second.value?.state).toBe("released");
+    expect(release.mock.calls.map(([, withinMs]) => withinMs)).toEqual([5_000, 1_000]);
+    expect(trial.store.isClosed).toBe(false);
+    await trial.port.advance(1);
+    expect(trial.store.isClosed).toBe(true);
+    expect(closed.state).toBe("resolved");
+  });
+
   it("leaves nothing held when a turn was passed on in the same moment", async () => {
     const first = await trial.holdWith(10n);
     const members = [trial.join(), trial.join(), trial.join()];

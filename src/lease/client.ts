@@ -28,6 +28,8 @@ export interface Target extends Request {
 
 /** How long a release may take beyond which nobody waits for it. */
 const RELEASE_MS = 5_000;
+/** The same for all releases together in `close`: a store that is gone must not hold up an exit. */
+const CLOSE_MS = 1_000;
 
 /** How long a store may look for the reason of a failure. */
 const EXPLAIN_MS = 1_000;
@@ -157,13 +159,19 @@ export class Client {
 
   async #close(): Promise<void> {
     for (const wait of [...this.#waits]) wait.end("closed");
+    // The releases are sent. One that the store does not answer in time may still take effect;
+    // otherwise its lease expires.
+    await within(this.store.port.timers, CLOSE_MS, this.#giveBackAll()).catch(() => {});
+    await this.store.close();
+  }
+
+  async #giveBackAll(): Promise<void> {
     do {
       await this.#giveBack();
       await this.#keeper.stop();
       // What the store answered in this very moment is known here a few promises later.
       await new Promise<void>((resume) => this.store.port.timers.soon(resume));
     } while (this.#releasing > 0 || this.#leases().length > 0);
-    await this.store.close();
   }
 
   async #giveBack(): Promise<void> {
@@ -344,7 +352,8 @@ export class Client {
   async #release(lease: HeldLease, keep?: Keep): Promise<boolean> {
     const { hold } = lease;
     const { clock } = this.store.port;
-    const withinMs = Math.min(Math.max(0, hold.deadlineMs - clock.nowMs()), RELEASE_MS);
+    const mostMs = this.#closing ? CLOSE_MS : RELEASE_MS;
+    const withinMs = Math.min(Math.max(0, hold.deadlineMs - clock.nowMs()), mostMs);
     let outcome: ReleaseEvent["outcome"];
     let error: unknown;
     this.#releasing += 1;

@@ -228,6 +228,26 @@ describe("one server", () => {
   }
 });
 
+describe("a server that is gone, or hangs", () => {
+  for (const [library, open] of Object.entries(libraries)) {
+    test.for(["kill", "pause"] as const)(`${library}: close ends in time (%s)`, async (end) => {
+      await using server = await startRedis();
+      trial = new Trial(server);
+      const locks = await open(server.port);
+      const lease = await locks.mutex("held").acquire();
+      await server[end]();
+      const asked = locks.mutex("asked").tryAcquire({ storeTimeoutMs: 200 });
+      // Its release is repeated until `close`.
+      await expect(asked).rejects.toMatchObject({ code: "HF_STORE" });
+      const startMs = performance.now();
+      await locks.close();
+      expect(performance.now() - startMs).toBeLessThan(2_000);
+      expect(lease.state).toBe("released");
+      await trial.close();
+    });
+  }
+});
+
 describe("a server that loads its data", () => {
   for (const [library, open] of Object.entries(libraries)) {
     test(`${library}: an acquire waits for it`, async () => {

@@ -261,15 +261,22 @@ describe("close", () => {
     expect(port.keepsAlive).toBe(false);
   });
 
-  it("does not wait for ever for a store that is silent", async () => {
-    await take();
-    void store.acquire(claimOf("b"), forever());
-    await port.advance(0);
-    arbiter.fate = "request lost";
-    const closed = watch(store.close());
-    await port.advance(5_000);
-    expect(closed.state).toBe("resolved");
-  });
+  it.each([0, 600, 1_000, 8_000])(
+    "waits for a store that has been silent for %d ms until that is a second",
+    async (silentMs) => {
+      await take();
+      void store.acquire(claimOf("b"), forever());
+      await port.advance(0);
+      arbiter.fate = "request lost";
+      void store.inspect("lock", "x").catch(() => {});
+      await port.advance(silentMs);
+      const closed = watch(store.close());
+      await port.advance(Math.max(0, 999 - silentMs));
+      expect(closed.state).toBe(silentMs < 1_000 ? "pending" : "resolved");
+      await port.advance(1);
+      expect(closed.state).toBe("resolved");
+    },
+  );
 });
 
 it.each([Number.NaN, -1, 0, 9, "abc"])("a claim window of %s is refused", (claimMs) => {

@@ -49,7 +49,8 @@ const LEAST_CLAIM_MS = 10;
  * So many answers in a row that came after the lease was over: the ttl is too short for this store.
  */
 const MOST_LATE_GRANTS = 3;
-const CLOSE_MS = 5_000;
+/** `close` waits for the cleanups until the store has been silent for so long. */
+const LONGEST_SILENCE_MS = 1_000;
 
 export class ArbiterStore implements Store {
   readonly name: string;
@@ -203,7 +204,8 @@ export class ArbiterStore implements Store {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#waiting.end();
-    await within(this.port.timers, CLOSE_MS, this.#cleanups.settled()).catch(() => {});
+    const patienceMs = Math.max(0, LONGEST_SILENCE_MS - this.#channel.silentMs);
+    await within(this.port.timers, patienceMs, this.#cleanups.settled()).catch(() => {});
     this.#limits.stop();
     await this.#arbiter.close();
   }

@@ -89,10 +89,18 @@ export class Channel {
   readonly #flush = (): void => this.#sendPending();
   readonly #onFailure = (call: Call, error: unknown): void => this.#fail(call, error);
   #pending: Entry[] = [];
+  /** When the first call was sent after which the store answered nothing. */
+  #silentSinceMs: number | null = null;
 
   constructor(arbiter: Arbiter, limits: Limits) {
     this.#arbiter = arbiter;
     this.#limits = limits;
+  }
+
+  /** For how long the store has answered none of the calls that were sent to it. */
+  get silentMs(): number {
+    const { clock } = this.#arbiter.port;
+    return this.#silentSinceMs === null ? 0 : clock.nowMs() - this.#silentSinceMs;
   }
 
   time(key: string): StoreTime {
@@ -186,6 +194,7 @@ export class Channel {
   #call(shard: string, entries: readonly Entry[]): void {
     const commands = entries.map((entry) => entry.command);
     const call = new Call(shard, entries, this.#arbiter.port.clock.nowMs(), this.#onFailure);
+    this.#silentSinceMs ??= call.sentMs;
     try {
       const execution = this.#arbiter.execute(shard, commands);
       if (!(execution instanceof Promise)) return this.#deliver(call, execution);
@@ -200,6 +209,7 @@ export class Channel {
   }
 
   #deliver(call: Call, { nowUs, node, replies, resent = false }: Execution): void {
+    this.#silentSinceMs = null;
     if (!this.#end(call)) return;
     const { shard, entries, sentMs } = call;
     this.#timeOf(shard).learn(node, sentMs, nowUs, this.#arbiter.port.clock.nowMs());
