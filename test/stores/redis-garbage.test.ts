@@ -78,6 +78,8 @@ test.each([
   ["nothing", ""],
   ["a token that is no number", `+${"1".repeat(16)}zzzz${"0".repeat(28)}xo c 1 1 {}`],
   ["half a holder", "f0000000000000001"],
+  ["a holder without an owner, long over", `f${"1".padStart(32, "0")}x`],
+  ["a holder that may be anything", `+${"1".padStart(48, "0")}no c 1 1 {}`],
   ["a place that is none", "=zz"],
   ["bytes", "\u0000\u0001\ufffd"],
 ])("a field of the register with %s ends calls on its name only", async (_, text) => {
@@ -181,7 +183,7 @@ describe("a key of another program is refused by its name, and stays as it is", 
     const before = await server.ask("DUMP", key);
     await refused(
       contend(locks).then((error) => Promise.reject(error)),
-      key,
+      type === "hash" ? key : `${key} (a ${type})`,
     );
     expect(await server.ask("DUMP", key)).toEqual(before);
     await server.ask("DEL", key);

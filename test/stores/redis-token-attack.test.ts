@@ -1,11 +1,12 @@
 /** Numbers that no client should send, and last tokens that no store should keep. */
 import fc from "fast-check";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Holdfast } from "../../src/holdfast.js";
 import { redisStore } from "../../src/stores/redis/index.js";
 import { ioredisDriver } from "../../src/stores/redis/ioredis.js";
 import { RedisArbiter } from "../../src/stores/redis/redis-arbiter.js";
+import { SCRIPT } from "../../src/stores/redis/script.generated.js";
 import { checkAsync } from "../fixtures/property.js";
 import { expectTokensToRise, tokenAttack } from "../fixtures/token-attack.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
@@ -57,4 +58,41 @@ test("a last token far ahead of the clock is counted on from: fences have seen i
   const [first, second] = [await locks.mutex("a").acquire(), await locks.mutex("b").acquire()];
   expect([first.token, second.token]).toEqual([5000000000000001n, 5000000000000002n]);
   await locks.close();
+});
+
+describe("a request whose times are no numbers is refused, and leaves no trace", () => {
+  const register = "{hf:no numbers}";
+  const [sound, broken] = ["4".repeat(16), "zz".padStart(16, "0")];
+  const parts = { "a limit": 0, "a seen token": 1, "a ttl": 2 };
+  const timesOf = (at: number): string =>
+    [sound, sound, "1000".padStart(16, "0")].map((time, i) => (i === at ? broken : time)).join("");
+
+  test.each(Object.entries(parts))("%s", async (_, at) => {
+    await client.del(register);
+    const run = (...args: string[]): Promise<unknown> => client.eval(SCRIPT, 1, register, ...args);
+    const acquire = (times: string, owner: string): string => `X${times}x${owner} c 100 100 {}`;
+    // Alone, in a batch, where the name is held, and where another waits already.
+    for (let turn = 0; turn < 3; turn += 1) {
+      const [, reply] = (await run("l:m", acquire(timesOf(at), "broken"))) as string[];
+      expect(reply).toBe("Ut");
+      const both = [acquire(timesOf(at), "broken"), acquire(timesOf(at), "again")];
+      expect(await run("l:m", "l:m", ...both)).toEqual([expect.any(String), "Ut", "Ut"]);
+      const fields = await client.hvals(register);
+      expect(fields.join()).not.toContain("broken");
+      await run("l:m", acquire(timesOf(-1), `sound-${turn}`));
+      const renewal = `n${timesOf(at)}sound-0 `;
+      expect(await run("l:m", renewal)).toEqual([expect.any(String), "Ut"]);
+    }
+  });
+});
+
+test("a user that may not ask for the run id is refused before the first write", async () => {
+  await server.ask("ACL", "SETUSER", "locks", "on", ">password", "~*", "&*", "+@all", "-info");
+  const access = { username: "locks", password: "password", enableReadyCheck: false };
+  const user = new Redis({ port: server.port, ...access });
+  const register = "{hf:no info}";
+  const request = `X${"4".repeat(32)}${"1000000".padStart(16, "0")}xowner c 100 100 {}`;
+  await expect(user.eval(SCRIPT, 1, register, "l:m", request, "2")).rejects.toThrow("ERR");
+  expect(await client.exists(register)).toBe(0);
+  user.disconnect();
 });

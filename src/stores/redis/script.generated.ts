@@ -12,7 +12,8 @@ if isLone and clock[2] % 32 ~= 0 then
   local text = known[2]
   if operation == 'X' or operation == 'x' then
     local isFresh = nowText <= sub(command, 2, 17) and nowText > sub(command, 18, 33)
-    local last, isFair = known[1], sub(command, 34, 49) <= LONGEST
+    local isTimed = string.find(command, '%D', 2) == 50
+    local last, isFair = known[1], isTimed and sub(command, 34, 49) <= LONGEST
     if isFresh and isFair and not text and (not last or #last == 16 and last < nowText) then
       text = 'f' .. nowText .. sub(command, 34)
       if type(try('HSET', register, name, text, '', nowText)) == 'number' then
@@ -37,6 +38,7 @@ local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
 local now, count, format, find = tonumber(nowText), #ARGV, string.format, string.find
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
 local texts, changed, isRaised, motion, linePart = {}, {}, nil, nil, nil
+local run = flags % 4 > 1 and string.match(call('INFO', 'server'), 'run_id:(%x+)')
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
 for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
@@ -54,8 +56,9 @@ local function nextToken()
   local token = math.max(now, last + 1)
   return token <= LAST_TOKEN and token or nil
 end
+local function isTimed(command) return (find(command, '%D', 2) or 0) >= 50 end
 local function spanOf(command)
-  if sub(command, 34, 49) > LONGEST then return nil end
+  if not isTimed(command) or sub(command, 34, 49) > LONGEST then return nil end
   if sub(command, 50, 50) == 'x' then return 1 end
   local weight, limit, span = string.match(command, DETAIL, 51)
   weight, span = tonumber(weight), tonumber(span)
@@ -84,10 +87,9 @@ local function expiryOf(text)
 end
 local function isOurs(text)
   local form = sub(text, 1, 1)
-  if form == 'f' then return find(text, '%D', 2) == 34 end
-  if form == 'h' or form == 'u' then return find(text, '%D', 2) == 66 end
-  if form == '+' then return find(text, '%D', 2) == 50 end
-  return form == '=' and #text > 1 and not find(text, '%D', 2)
+  if form == '=' then return #text > 1 and not find(text, '%D', 2) end
+  local start = form == 'f' and 34 or form == '+' and 50 or (form == 'h' or form == 'u') and 66
+  return start and find(text, '%D', 2) == start and find(text, '^[xes]%S+ ', start) == start
 end
 local function line(name, operation, command, mark)
   if moving() then return nil end
@@ -258,7 +260,7 @@ local function finish(replies)
       if #dead * 4 < many then break end
     end
   end
-  if flags % 4 > 1 then replies[size + 2] = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
+  if run then replies[size + 2] = run end
   return replies
 end
 if size == 1 then
@@ -305,7 +307,7 @@ local function leanRelease(name, command, text)
 end
 local function leanRenew(name, command, text)
   if not text or nowText > sub(command, 2, 17) or sub(command, 34, 49) > LONGEST then return nil end
-  if not isOurs(text) then return nil end
+  if not isTimed(command) or not isOurs(text) then return nil end
   local start = ownerAt(text, sub(command, 50))
   if not start then return nil end
   learn(tonumber(sub(command, 18, 33)))
@@ -338,7 +340,8 @@ return function(name, failure)
     end
     key = register .. letter .. name
   end
-  return 'FOREIGN ' .. key
+  local found = try('TYPE', key)
+  return 'FOREIGN ' .. key .. (found.ok and ' (a ' .. found.ok .. ')' or '')
 end
   end)()(name, failure)
 end
@@ -1193,7 +1196,7 @@ local function apply(state, name, operation, command)
     if not spanOf(command) then return 'Ut', state end
     return acquire(state, request, notAfter, seen, mayWait), state
   end
-  if sub(command, 34, 49) > LONGEST then return 'Ut', state end
+  if not isTimed(command) or sub(command, 34, 49) > LONGEST then return 'Ut', state end
   if now > notAfter then return 'L', state end
   learn(seen)
   return renew(state, owner, tonumber(sub(command, 34, 49)), heir), state

@@ -2,8 +2,8 @@
 -- without waiters, are decided here, a mutex with waiters by line.lua; the rest is left to parts
 -- that are not even set up before they are needed.
 --
--- in:       try sub register now nowText format size texts raise learn nextToken spanOf DETAIL
---           NO_LIMIT LONGEST put expiryOf isOurs line finish
+-- in:       try sub register now nowText format size texts raise learn nextToken isTimed spanOf
+--           DETAIL NO_LIMIT LONGEST put expiryOf isOurs line finish
 -- out:      refusal
 -- commands: HSETNX
 -- returns:  the time, a reply for each command, and where the flags ask for it the run id
@@ -52,7 +52,7 @@ end
 
 local function leanRenew(name, command, text)
   if not text or nowText > sub(command, 2, 17) or sub(command, 34, 49) > LONGEST then return nil end
-  if not isOurs(text) then return nil end
+  if not isTimed(command) or not isOurs(text) then return nil end
   local start = ownerAt(text, sub(command, 50))
   if not start then return nil end
   learn(tonumber(sub(command, 18, 33)))

@@ -1,7 +1,7 @@
 -- Says why a command on a name failed: the key or field that is not ours, or the server's word.
 --
 -- in:       try register
--- commands: HGET ZRANGE
+-- commands: HGET TYPE ZRANGE
 -- returns:  the function that says it
 local function isWrong(answer) return type(answer) == 'table' and answer.err ~= nil end
 
@@ -22,5 +22,7 @@ return function(name, failure)
     end
     key = register .. letter .. name
   end
-  return 'FOREIGN ' .. key
+  -- A user without the right to ask is told the key alone.
+  local found = try('TYPE', key)
+  return 'FOREIGN ' .. key .. (found.ok and ' (a ' .. found.ok .. ')' or '')
 end

@@ -21,7 +21,8 @@ if isLone and clock[2] % 32 ~= 0 then
   local text = known[2]
   if operation == 'X' or operation == 'x' then
     local isFresh = nowText <= sub(command, 2, 17) and nowText > sub(command, 18, 33)
-    local last, isFair = known[1], sub(command, 34, 49) <= LONGEST
+    local isTimed = string.find(command, '%D', 2) == 50
+    local last, isFair = known[1], isTimed and sub(command, 34, 49) <= LONGEST
     if isFresh and isFair and not text and (not last or #last == 16 and last < nowText) then
       text = 'f' .. nowText .. sub(command, 34)
       if type(try('HSET', register, name, text, '', nowText)) == 'number' then

@@ -10,8 +10,8 @@
 -- it is. Whatever is read from a key is checked before the first write that follows from it.
 --
 -- in:       call try sub register clock known nowText LONGEST
--- out:      NO_LIMIT now format find flags size texts raise learn nextToken spanOf DETAIL put write
---           moving expiryOf isOurs line finish
+-- out:      NO_LIMIT now format find flags size texts raise learn nextToken isTimed spanOf DETAIL
+--           put write moving expiryOf isOurs line finish
 -- commands: EXISTS HDEL HMGET HRANDFIELD HSET INFO
 -- returns:  the time, the reply, and where the flags ask for it the run id, if one command came
 --           alone for a mutex with waiters
@@ -24,6 +24,8 @@ local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(co
 -- An answer that replicas must have is proven by a write of the same call (replication.ts): with
 -- the flag 4 the last token is written, whether it was raised or not.
 local texts, changed, isRaised, motion, linePart = {}, {}, nil, nil, nil
+-- A user that may not ask for the run id is refused here, before the first write.
+local run = flags % 4 > 1 and string.match(call('INFO', 'server'), 'run_id:(%x+)')
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 -- A last token that is no number is forgotten: the clock and the clients tell the next.
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
@@ -49,9 +51,12 @@ local function nextToken()
   return token <= LAST_TOKEN and token or nil
 end
 
+-- Whether the times of an acquire or a renewal, and the token it has seen, are numbers.
+local function isTimed(command) return (find(command, '%D', 2) or 0) >= 50 end
+
 -- How many tokens an acquire asks for; nil where any of its terms is out of bounds.
 local function spanOf(command)
-  if sub(command, 34, 49) > LONGEST then return nil end
+  if not isTimed(command) or sub(command, 34, 49) > LONGEST then return nil end
   if sub(command, 50, 50) == 'x' then return 1 end
   local weight, limit, span = string.match(command, DETAIL, 51)
   weight, span = tonumber(weight), tonumber(span)
@@ -89,13 +94,13 @@ local function expiryOf(text)
   return (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0)
 end
 
--- Whether a text of the register, or of a holder, has one of the forms, with all its numbers.
+-- Whether a text of the register, or of a holder, has one of the forms, with all its numbers and an
+-- owner.
 local function isOurs(text)
   local form = sub(text, 1, 1)
-  if form == 'f' then return find(text, '%D', 2) == 34 end
-  if form == 'h' or form == 'u' then return find(text, '%D', 2) == 66 end
-  if form == '+' then return find(text, '%D', 2) == 50 end
-  return form == '=' and #text > 1 and not find(text, '%D', 2)
+  if form == '=' then return #text > 1 and not find(text, '%D', 2) end
+  local start = form == 'f' and 34 or form == '+' and 50 or (form == 'h' or form == 'u') and 66
+  return start and find(text, '%D', 2) == start and find(text, '^[xes]%S+ ', start) == start
 end
 
 -- Decides a command on a mutex with waiters, if it is a simple one.
@@ -154,7 +159,7 @@ local function finish(replies)
       if #dead * 4 < many then break end
     end
   end
-  if flags % 4 > 1 then replies[size + 2] = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
+  if run then replies[size + 2] = run end
   return replies
 end
 

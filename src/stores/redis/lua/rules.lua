@@ -1,8 +1,8 @@
 -- The rules of rules/ledger.ts: that file is the specification, and a differential test compares
 -- every reply and every push.
 --
--- in:       call sub now flags raise learn nextToken spanOf LONGEST refusal moving entries hash
---           queue shared holders
+-- in:       call sub now flags raise learn nextToken isTimed spanOf LONGEST refusal moving entries
+--           hash queue shared holders
 -- out:      SLICE oversight ending emit blockage hasMore serve
 -- commands: PUBLISH
 -- returns:  the function that applies a command to a name and gives the reply and the state, and
@@ -245,7 +245,7 @@ local function apply(state, name, operation, command)
     if not spanOf(command) then return 'Ut', state end
     return acquire(state, request, notAfter, seen, mayWait), state
   end
-  if sub(command, 34, 49) > LONGEST then return 'Ut', state end
+  if not isTimed(command) or sub(command, 34, 49) > LONGEST then return 'Ut', state end
   if now > notAfter then return 'L', state end
   learn(seen)
   return renew(state, owner, tonumber(sub(command, 34, 49)), heir), state
