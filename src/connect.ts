@@ -54,7 +54,8 @@ function openStore(url: string): Promise<Store> {
   let parsed: URL;
   try {
     parsed = parseStoreUrl(url);
-  } catch {
+  } catch (error) {
+    if (error instanceof InvalidOptionError) throw error;
     throw new InvalidOptionError("url", "(hidden)", rule);
   }
   const { protocol } = parsed;

@@ -303,6 +303,8 @@ export function aboutLock<T>(lockName: string, store: string, check: () => T): T
 }
 
 function describe({ meta, heldMs, token }: BlockedBy): string {
+  // A store that shares its keys with other programs shows a holder of those with token 0.
+  if (token === 0n) return "another program, by a key that Holdfast did not write";
   const { host, pid, label, inside: _, ...more } = meta;
   const who = [label, host && pid ? `${host} (pid ${pid})` : host, `token ${token}`];
   const about = Object.keys(more).length > 0 ? `, ${show(more)}` : "";

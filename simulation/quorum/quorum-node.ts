@@ -175,19 +175,19 @@ export class QuorumNode {
   }
 
   #sight(name: string, nowUs: number): unknown {
-    const [value, pttl, text] = this.#look(name, nowUs);
+    const [pttl, value, text] = this.#look(name, nowUs);
     const stored = text.split(" ")[0] || "0";
     return value === "" ? ["O", stored, 0] : ["H", stored, pttl, value, text, 0];
   }
 
-  #look(name: string, nowUs: number): [string, number, string, []] {
+  #look(name: string, nowUs: number): [number, string, string, []] {
     const { lock, ballot } = this.#state.names.get(name) ?? { lock: null, ballot: null };
     const leftMs = (lock?.untilMs ?? 0) - Math.floor(nowUs / 1000);
-    if (!lock || leftMs <= 0) return ["", -2, `${ballot?.stored ?? 0}`, []];
+    if (!lock || leftMs <= 0) return [-2, "", `${ballot?.stored ?? 0}`, []];
     const { owner, token, span, untilMs, channel } = lock;
     const record = `${owner} ${token} ${span} ${untilMs} ${channel ?? "-"} {}`;
     const text = `${ballot?.stored ?? 0} H ${record}`;
-    return [owner, leftMs, text, []];
+    return [leftMs, owner, text, []];
   }
 
   #line(name: string): Set<string> {

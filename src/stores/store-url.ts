@@ -37,6 +37,12 @@ const FILES = ["ca", "cert", "key"] as const;
 export function parseStoreUrl(text: string): URL {
   const [, before = "", first = "", others = "", rest = ""] =
     /^([a-z+]+:\/\/(?:[^/?#]*@)?)([^/?#,]*)((?:,[^/?#,]*)*)(.*)$/s.exec(text) ?? [];
+  if (before.includes(",")) {
+    const rule =
+      "must have the user and the password once, before the first host: they are for all hosts " +
+      "(a comma in them is written as %2C)";
+    throw new InvalidOptionError("url", "(hidden)", rule);
+  }
   if (others === "") return new URL(text);
   const parsed = new URL(before + first + rest);
   for (const host of others.slice(1).split(",")) parsed.searchParams.append("host", host);

@@ -60,6 +60,7 @@ test("in the redlock store", async () => {
   const clients = await Promise.all(servers.map((server) => without("pexpire", server)));
   const error = await failureOf(locksIn(redlockStore({ clients })).mutex("m").acquire());
   expect(error).toMatchObject({ code: "HF_STORE_QUORUM", outcome: "unknown", retryable: false });
+  expect(String(error)).toContain("docs/stores/redlock.md has the versions and the rights");
 });
 
 function failureOf(promise: Promise<unknown>): Promise<unknown> {

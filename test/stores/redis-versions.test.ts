@@ -103,6 +103,8 @@ describe("Redis 6.0 is refused at the first answer", () => {
       expect(error).toBeInstanceOf(QuorumError);
       expect(error).toMatchObject({ outcome: "not_applied", retryable: false });
       for (const { detail } of (error as QuorumError).votes) expect(detail).toMatch(REFUSAL);
+      expect(error.message).toContain("Correct what the nodes refuse: docs/stores/redlock.md");
+      expect(error.message).not.toMatch(/nodeTimeoutMs|do not answer/);
     }
     for (const server of servers) expect(await server.ask("DBSIZE")).toBe(0);
   });

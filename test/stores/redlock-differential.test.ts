@@ -254,7 +254,7 @@ class Pair {
     if (!isOurs) this.#planted.set(key, await client.dumpBuffer(key));
     const isMarker = at === "marker";
     const isText = holds === "text" || (isMarker && holds === "ahead");
-    const foreign = { type: "foreign", key: "", holds: isText ? "text" : holds } as const;
+    const foreign = { type: "foreign", key: "", holds: isText ? "string" : holds } as const;
     const state = this.#state(name);
     if (isMarker) this.#model.foreign = foreign;
     else if (at === "lock" && (holds === "hash" || holds === "list")) state.foreignLock = foreign;

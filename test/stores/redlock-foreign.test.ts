@@ -1,7 +1,9 @@
 /** Keys that hold the data of another program: never written, never deleted, and named. */
 import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
 import { AcquireTimeoutError, QuorumError } from "../../src/errors.js";
+import { channels, type ForeignEvent } from "../../src/events.js";
 import type { RedisServer } from "../servers/redis.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { type RedlockParty, RedlockTrial } from "./redlock-trial.js";
@@ -34,6 +36,28 @@ async function failure(work: Promise<unknown>): Promise<QuorumError> {
   const error = await work.catch((reason: unknown) => reason);
   assert.ok(error instanceof QuorumError, String(error));
   return error;
+}
+
+/** What is published on `holdfast:foreign`, until it is disposed of. */
+class ForeignEvents implements Disposable {
+  readonly #wheres: string[] = [];
+  readonly #listen = (event: unknown): void => {
+    const { store, where } = event as ForeignEvent;
+    if (store === "redlock") this.#wheres.push(where);
+  };
+
+  constructor() {
+    subscribe(channels.foreign, this.#listen);
+  }
+
+  /** Tests run beside each other: only what names this text. */
+  at(text: string): string[] {
+    return this.#wheres.filter((where) => where.includes(text));
+  }
+
+  [Symbol.dispose](): void {
+    unsubscribe(channels.foreign, this.#listen);
+  }
 }
 
 const debug = { args: ["--enable-debug-command", "yes"] };
@@ -88,7 +112,9 @@ describe.concurrent("a key of the application", () => {
     const before = await contents(trial.servers, "users");
     expect(await party.locks.mutex("users").tryAcquire()).toBe(null);
     const waiting = party.locks.mutex("users").acquire({ waitMs: 200 });
-    await assert.rejects(waiting, AcquireTimeoutError);
+    const error = await waiting.catch((reason: unknown) => reason);
+    assert.ok(error instanceof AcquireTimeoutError, String(error));
+    expect(error.message).toContain("held by another program, by a key that Holdfast did not");
     await tryAll(party, "users");
     expect(await contents(trial.servers, "users")).toEqual(before);
   });
@@ -142,7 +168,8 @@ describe.concurrent("a key of the store", () => {
       party.locks.mutex("m").acquire({ waitMs: 60_000 }),
     ]) {
       const error = await failure(attempt);
-      expect(error.message).toContain(`it holds data that is not ours at "${key}"`);
+      const held = type in TYPES ? type : "string";
+      expect(error.message).toContain(`it holds data that is not ours at "${key}": a ${held}`);
       expect(error).toMatchObject({ outcome: "not_applied", retryable: false });
     }
     await tryAll(party, "m");
@@ -150,27 +177,29 @@ describe.concurrent("a key of the store", () => {
     expect(await trial.values("m"), "no vote is left").toEqual([null, null, null]);
   });
 
-  it.each(
-    Object.keys(TYPES)
-      .filter((type) => type !== "zset")
-      .concat("text"),
-  )("(waiters) that holds %s is left alone: a waiter looks by itself", async (type) => {
-    await using trial = await RedlockTrial.start(3, () => debug);
-    const [a, b] = [await trial.open(), await trial.open()];
-    await plant(trial.servers, "holdfast::w:l:m", type);
-    const before = await contents(trial.servers, "holdfast::w:l:m");
-    const lease = await a.locks.mutex("m").acquire();
-    const waiting = b.locks.mutex("m").acquire({ waitMs: 60_000 });
-    expect(await b.locks.mutex("m").tryAcquire()).toBe(null);
-    assert.equal(await lease.release(), true);
-    const next = await waiting;
-    assert.ok(next.token > lease.token);
-    assert.equal(await next.release(), true);
-    await tryAll(a, "m");
-    expect(await contents(trial.servers, "holdfast::w:l:m")).toEqual(before);
-  });
+  it.each(Object.keys(TYPES).concat("text"))(
+    "(waiters) that holds %s is left alone: a waiter looks by itself",
+    async (type) => {
+      await using trial = await RedlockTrial.start(3, () => debug);
+      using told = new ForeignEvents();
+      const [a, b] = [await trial.open(), await trial.open()];
+      const key = `holdfast::w:l:${type}`;
+      await plant(trial.servers, key, type);
+      const before = await contents(trial.servers, key);
+      const lease = await a.locks.mutex(type).acquire();
+      const waiting = b.locks.mutex(type).acquire({ waitMs: 60_000 });
+      expect(await b.locks.mutex(type).tryAcquire()).toBe(null);
+      assert.equal(await lease.release(), true);
+      const next = await waiting;
+      assert.ok(next.token > lease.token);
+      assert.equal(await next.release(), true);
+      await tryAll(a, type);
+      expect(await contents(trial.servers, key)).toEqual(before);
+      expect(told.at(key)).toContain(`"${key}", a ${type in TYPES ? type : "string"} (node n0)`);
+    },
+  );
 
-  it("(waiters) that has members of others wakes the ones of ours", async () => {
+  it("(waiters) that has members of others keeps them: a waiter looks by itself", async () => {
     await using trial = await RedlockTrial.start(3, () => debug);
     const [a, b] = [await trial.open(), await trial.open()];
     const lease = await a.locks.mutex("m").acquire();
@@ -185,6 +214,53 @@ describe.concurrent("a key of the store", () => {
     }
     assert.equal(await lease.release(), true);
     assert.equal(await (await waiting).release(), true);
+    for (const server of trial.servers) {
+      const left = (await server.ask("ZRANGE", "holdfast::w:l:m", "0", "-1")) as string[];
+      expect(left).toEqual(expect.arrayContaining(["seven", "a/b", "/", "last"]));
+    }
+  });
+});
+
+describe.concurrent("holdfast:foreign tells", () => {
+  it("of a key at one node of three, and of a name that a list leaves out", async () => {
+    await using trial = await RedlockTrial.start(3, () => debug);
+    using told = new ForeignEvents();
+    const { locks } = await trial.open();
+    await locks.mutex("seen").run(() => {});
+    const key = "holdfast::b:l:told";
+    await plant(trial.servers.slice(0, 1), key, "hash");
+    await locks.mutex("told").run(() => {});
+    expect(told.at(key)).toContain(`"${key}", a hash (node n0)`);
+    await plant(trial.servers, key, "text");
+    const held = await locks.mutex("seen").acquire();
+    const listed: string[] = [];
+    for await (const { name } of locks.list()) listed.push(name);
+    expect(listed).toEqual(["seen"]);
+    for (const name of trial.names) {
+      expect(told.at(key)).toContain(`"${key}", a string (node ${name})`);
+    }
+    const error = await failure(locks.inspect("told"));
+    expect(error.message).toContain(`it holds data that is not ours at "${key}": a string`);
+    await held.release();
+  });
+
+  it("of a message that is not ours", async () => {
+    await using trial = await RedlockTrial.start(3);
+    using told = new ForeignEvents();
+    const { locks } = await trial.open();
+    await locks.mutex("m").run(() => {});
+    const [server] = trial.servers;
+    const heard = async (): Promise<string[]> =>
+      ((await server?.ask("PUBSUB", "CHANNELS", "holdfast@*")) as string[]) ?? [];
+    const isListening = async () => (await heard()).some((channel) => !channel.includes("/"));
+    await waitUntil(isListening, { what: "the client listens" });
+    const channel = (await heard()).find((one) => !one.includes("/")) ?? "";
+    for (const message of ["", "hello", "q 7", "x owner", "w"]) {
+      await server?.ask("PUBLISH", channel, message);
+    }
+    const isTold = async () => told.at("a message to this client").length === 5;
+    await waitUntil(isTold, { what: "five messages that are not ours" });
+    await locks.mutex("m").run(() => {});
   });
 });
 

@@ -62,11 +62,15 @@ function isFinal(answer: AnyAnswer): boolean {
       return true;
     case "asleep":
       return answer.why === "other_set";
-    case "error":
-      return answer.error instanceof StoreError && !answer.error.retryable;
     default:
-      return false;
+      return isRefusal(answer);
   }
+}
+
+/** A server that is too old, a right that is missing: to ask again would not help. */
+export function isRefusal(answer: AnyAnswer): boolean {
+  if (answer?.type !== "error") return false;
+  return answer.error instanceof StoreError && !answer.error.retryable;
 }
 
 /** How many wait before us, at the node that knows of most. */

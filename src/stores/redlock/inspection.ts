@@ -1,4 +1,5 @@
 /** What the nodes keep, for people: who holds a lock, which are in use, and to end one by hand. */
+import type { QuorumError } from "../../errors.js";
 import { list, text } from "../../foreign-data.js";
 import type { Space } from "../../rules/name.js";
 import type { LockView, WaiterView } from "../../store.js";
@@ -13,7 +14,7 @@ import { Poll } from "./poll.js";
 import { quorumError } from "./quorum-report.js";
 import type { RedlockKeys } from "./redlock-keys.js";
 import type { RedlockNode } from "./redlock-node.js";
-import { decodeRelease, expiryMs, type Failure } from "./vote.js";
+import { decodeForeign, decodeRelease, expiryMs, type Failure, type Foreign } from "./vote.js";
 
 const LOOK_MS = 1_000;
 const SCAN_MS = 5_000;
@@ -76,8 +77,9 @@ export class Inspection {
     const names = [...new Set(heard.flat())].sort();
     for (let start = 0; start < names.length; start += LIST_CHUNK) {
       const chunk = names.slice(start, start + LIST_CHUNK);
-      const views = await Promise.all(chunk.map((name) => this.inspect(space, name)));
+      const views = await Promise.all(chunk.map((name) => this.#listed(space, name)));
       for (const view of views) {
+        if (!view) continue;
         if (view.holders.length > 0 || view.waiters.length > 0 || view.mark) yield view;
       }
     }
@@ -95,6 +97,18 @@ export class Inspection {
     if (absent > length - majority) return false;
     if (ended + absent > length - majority) return ended > 0;
     throw quorumError(this.#nodes, answers, { lockName: name, outcome: "unknown" });
+  }
+
+  /** Null for a name that is left out because of foreign data, which the poll has reported. */
+  async #listed(space: Space, name: string): Promise<LockView | null> {
+    try {
+      return await this.inspect(space, name);
+    } catch (error) {
+      const { votes } = error as QuorumError;
+      const heard = votes?.filter(({ vote }) => vote === "granted" || vote === "foreign") ?? [];
+      if (heard.length < majorityOf(this.#nodes.length)) throw error;
+      return null;
+    }
   }
 
   async #names(node: RedlockNode, space: Space, prefix: string): Promise<string[]> {
@@ -135,8 +149,10 @@ export class Inspection {
   }
 }
 
-function decodeKept(raw: unknown): Kept {
-  const [value, pttl, ballot, waiters] = list(raw);
+function decodeKept(raw: unknown): Kept | Foreign {
+  const refused = decodeForeign(raw);
+  if (refused) return refused;
+  const [pttl, value, ballot, waiters] = list(raw);
   const record = parseRecord(text(ballot));
   const line = list(waiters);
   return {

@@ -41,7 +41,7 @@ export class KeptGrants {
   async #lookAfter(grant: RedlockGrant, at: number): Promise<void> {
     try {
       const raw = await this.#nodes[at]?.ask(grant.keys, ["look"]);
-      const [value, , text] = (raw as readonly unknown[]).map(String);
+      const [, value, text] = (raw as readonly unknown[]).map(String);
       const { owner } = grant.claim;
       const [, revoked, reason = ""] = /^\d+ V (\S+) (.*)$/s.exec(text ?? "") ?? [];
       if (revoked === owner) return this.#onLost(grant, at, reason);

@@ -1,8 +1,9 @@
-import { foreignData } from "../../foreign-data.js";
+import type { StoreError } from "../../errors.js";
+import { foreignData, reportForeign } from "../../foreign-data.js";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import { type RedlockNode, requestOf } from "./redlock-node.js";
-import type { Failure } from "./vote.js";
+import { decodeAside, decodeForeign, type Failure } from "./vote.js";
 
 export interface PollRequest<Answer, Judgement> {
   readonly nodes: readonly RedlockNode[];
@@ -79,12 +80,21 @@ export class Poll<Answer, Judgement> {
   #take(at: number, raw: unknown): void {
     let answer: Answer | Failure;
     try {
+      const foreign = decodeForeign(raw) ?? decodeAside(raw);
+      if (foreign) this.#report(at, `"${foreign.key}", a ${foreign.holds}`);
       answer = this.#request.decode(raw);
     } catch (error) {
       const where = `the reply to ${this.#request.args[0]}`;
-      answer = { type: "error", error: foreignData(where, error) };
+      answer = { type: "error", error: this.#report(at, where, error) };
     }
     this.#put(at, answer);
+  }
+
+  /** Where the other nodes suffice, the caller does not hear of it. */
+  #report(at: number, what: string, cause?: unknown): StoreError {
+    const error = foreignData(what, cause);
+    reportForeign("redlock", `${what} (node ${this.#request.nodes[at]?.name})`, error);
+    return error;
   }
 
   #put(at: number, answer: Answer | Failure): void {

@@ -1,5 +1,5 @@
 import { type NodeVote, type Outcome, QuorumError } from "../../errors.js";
-import { type AnyAnswer, isHopeless } from "./answers.js";
+import { type AnyAnswer, isHopeless, isRefusal } from "./answers.js";
 import type { RedlockNode } from "./redlock-node.js";
 import type { Foreign } from "./vote.js";
 
@@ -70,15 +70,9 @@ function sleepText(answer: Extract<AnyAnswer, { type: "asleep" }>): string {
 }
 
 function foreignText({ key, holds }: Foreign): string {
-  const at = `it holds data that is not ours at "${key}"`;
-  switch (holds) {
-    case "text":
-      return at;
-    case "ahead":
-      return `it holds a ballot more than a year ahead of its clock at "${key}"`;
-    default:
-      return `${at}: a ${holds}`;
-  }
+  return holds === "ahead"
+    ? `it holds a ballot more than a year ahead of its clock at "${key}"`
+    : `it holds data that is not ours at "${key}": a ${holds}`;
 }
 
 /** Keys of locks in the empty namespace are named by the application; all others are ours. */
@@ -99,6 +93,9 @@ function advice(answers: readonly AnyAnswer[]): string {
   const foreign = answers.find((answer) => answer?.type === "foreign");
   if (foreign?.type === "foreign") return foreignAdvice(foreign);
   if (answers.some((answer) => answer?.type === "too_high")) return "Set the clock of this client.";
+  if (answers.some(isRefusal)) {
+    return "Correct what the nodes refuse: docs/stores/redlock.md has the versions and the rights.";
+  }
   if (whys.includes("young")) return `Wait, or raise storeTimeoutMs. ${BOOTSTRAP}`;
   if (whys.length > 0) return `Bring back the nodes that do not answer. ${BOOTSTRAP}`;
   return "Bring back the nodes that do not answer, or give them more time (nodeTimeoutMs).";

@@ -17,7 +17,7 @@ function revoking(name: string): RedlockNode {
   const answers: Record<string, unknown> = {
     raise: 1,
     resume: ["G", claim.ttlMs],
-    look: ["", -2, "65 V o1 by hand", []],
+    look: [-2, "", "65 V o1 by hand", []],
   };
   const driver: Partial<Driver> = {
     send: async (_key, _command, args) => answers[args[5] ?? ""],

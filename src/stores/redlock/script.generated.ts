@@ -51,9 +51,15 @@ local nowMs = math.floor(nowUs / 1000)
 local letter = string.find(ballot, ':', #node - 3, true)
 local isNamed = letter ~= nil
 local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
+local function waiterOf(member) return match(member, '^(holdfast@.*)/(.*)$') end
+local function isWaiter(at) return waiterOf(call('ZRANGE', waiters, at, at)[1]) end
 local lineType = waiters and call('TYPE', waiters).ok
-local hasLine = lineType == 'zset'
-if not hasLine and lineType ~= 'none' then waiters = nil end
+local hasLine = lineType == 'zset' and isWaiter(0) and isWaiter(-1)
+local strangeLine
+if waiters and not hasLine and lineType ~= 'none' then
+  strangeLine = { 'X', waiters, lineType }
+  waiters = nil
+end
 local function whole(number) return string.format('%.0f', number) end
 local function runId() return match(call('INFO', 'server'), 'run_id:(%x+)') end
 local function typed(key)
@@ -67,7 +73,7 @@ local function told()
   local floor = sub(text, 87, 102)
   local digits = sub(text, 1, 29) .. sub(text, 103, 141) .. (floor == UNKNOWN and '' or floor)
   if #text < 142 or match(digits, '%D') or not match(sub(text, 30, 86), '^[vn]%x+$') then
-    return nil, { 'X', node, 'text' }
+    return nil, { 'X', node, 'string' }
   end
   local top = tonumber(sub(text, 1, 16))
   if max(top, tonumber(floor) or 0) > nowUs + 10 * YEAR then return nil, { 'X', node, 'ahead' } end
@@ -122,7 +128,7 @@ local function strange()
   local stored, kind, rest = match(raw, '^(%d+) ?([HWDRV]?) ?(.*)$')
   local isOurs = stored and #stored == 16 and (kind ~= '' or rest == '')
     and (kind ~= 'R' or match(rest, '^%d+ .*/'))
-  if not isOurs then return { 'X', ballot, 'text' } end
+  if not isOurs then return { 'X', ballot, 'string' } end
 end
 local function load(known)
   if raw then
@@ -149,7 +155,7 @@ local function stand(waiter, since, kind, text)
   return call('ZRANK', waiters, waiter)
 end
 local function say(word, waiter)
-  local channel, id = match(waiter, '^(holdfast@.*)/(.*)$')
+  local channel, id = waiterOf(waiter)
   return channel and call('PUBLISH', channel, word .. ' ' .. id) or 0
 end
 local function pick(kind, rest, reserveMs)
@@ -167,7 +173,7 @@ local function pick(kind, rest, reserveMs)
   for _ = 1, MOST_DROPPED do
     local line = call('ZRANGE', waiters, 0, 1)
     local waiter, second = line[1], line[2]
-    if not waiter then return '' end
+    if not waiter or not waiterOf(waiter) then return '' end
     if match(waiter, '^(.*)/') ~= silent and say('w', waiter) > 0 then
       if second then say('s', second) end
       return ' R ' .. whole(nowMs + reserveMs) .. ' ' .. waiter
@@ -177,7 +183,7 @@ local function pick(kind, rest, reserveMs)
   return ' W'
 end
 local function inTheWay(stored, text, rank)
-  return { 'H', whole(stored), call('PTTL', lock), holder, text or '', rank }
+  return { 'H', whole(stored), call('PTTL', lock), holder, text or '', rank, strangeLine }
 end
 local function ahead(stored, known)
   if stored > max(nowUs + YEAR, known and known.top or 0) then return { 'X', ballot, 'ahead' } end
@@ -212,7 +218,7 @@ local function reserved(kind, rest, waiter)
   local leftMs = tonumber(untilMs) - nowMs
   if leftMs > 0 and who ~= waiter then return leftMs end
 end
-local foreign = isNamed and verb ~= 'look' and strange()
+local foreign = isNamed and strange()
 if foreign then return foreign end
 if verb == 'vote' then
   local terms, record, id, since = unpack(ARGV, 2)
@@ -231,7 +237,7 @@ if verb == 'vote' then
   end
   local leftMs = not holder and reserved(kind, rest, waiter)
   if leftMs then
-    return { 'R', whole(stored), leftMs, stand(waiter, since, kind, text) }
+    return { 'R', whole(stored), leftMs, stand(waiter, since, kind, text), strangeLine }
   end
   if token <= stored then
     if holder and token == stored then return { 'G', call('PTTL', lock) } end
@@ -254,8 +260,8 @@ if verb == 'wait' then
   local rank = stand(waiter, since, kind, text)
   if holder then return inTheWay(stored, text, rank) end
   local leftMs = reserved(kind, rest, waiter)
-  if leftMs then return { 'R', whole(stored), leftMs, rank } end
-  return { 'O', whole(stored), rank }
+  if leftMs then return { 'R', whole(stored), leftMs, rank, strangeLine } end
+  return { 'O', whole(stored), rank, strangeLine }
 end
 if verb == 'leave' then
   local waiter, reserveMs = unpack(ARGV, 2)
@@ -350,7 +356,7 @@ if verb == 'look' then
   local line = waiters and call('ZRANGE', waiters, 0, -1, 'WITHSCORES') or {}
   foreign = strangeLock()
   local value = foreign and 'a ' .. foreign[3] or holder or ''
-  return { value, call('PTTL', lock), raw or '', line }
+  return { call('PTTL', lock), value, raw or '', line, strangeLine }
 end
 local known
 known, foreign = told()

@@ -50,7 +50,7 @@ export type Failure =
 export interface Foreign {
   readonly type: "foreign";
   readonly key: string;
-  /** A type of Redis; `text` that this store does not write; a ballot far `ahead` of the clock. */
+  /** A type of Redis, or a ballot far `ahead` of the clock. */
   readonly holds: string;
 }
 
@@ -124,10 +124,8 @@ export function decodeRenewal(raw: unknown): NodeRenewal {
 }
 
 export function decodeRelease(raw: unknown): NodeRelease {
-  if (Array.isArray(raw)) {
-    const [code, first, second] = raw;
-    if (code === FOREIGN) return foreign(first, second);
-  }
+  const refused = decodeForeign(raw);
+  if (refused) return refused;
   const code = oneOf(["1", "0", "-1"], String(raw));
   return { type: code === "1" ? "released" : code === "0" ? "absent" : "unsure" };
 }
@@ -167,6 +165,17 @@ function refusal(code: unknown, first: unknown, second: unknown): Asleep | Forei
     default:
       throw new Unreadable("an answer of a node");
   }
+}
+
+/** The refusal of a node for a key that is not ours, or null for another answer. */
+export function decodeForeign(raw: unknown): Foreign | null {
+  const [code, first, second] = Array.isArray(raw) ? raw : [];
+  return code === FOREIGN ? foreign(first, second) : null;
+}
+
+/** What an answer names behind all else: a key that is not ours, and that decides nothing. */
+export function decodeAside(raw: unknown): Foreign | null {
+  return Array.isArray(raw) ? decodeForeign(raw.at(-1)) : null;
 }
 
 function foreign(key: unknown, holds: unknown): Foreign {

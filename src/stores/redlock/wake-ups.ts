@@ -1,4 +1,4 @@
-import { guarded } from "../../foreign-data.js";
+import { guarded, Unreadable } from "../../foreign-data.js";
 import type { Port } from "../../time/port.js";
 import type { OwnConnection } from "../redis/driver.js";
 import { Subscription } from "../redis/subscription.js";
@@ -95,9 +95,11 @@ export class WakeUps {
   }
 
   #onMessage(at: number, message: string): void {
-    const [, kind, text = ""] = /^(\w) (.*)$/s.exec(message) ?? [];
+    const [, kind, text = ""] = /^([wsex]) (.*)$/s.exec(message) ?? [];
+    if (kind === undefined) throw new Unreadable("a message of a node");
     if (kind === "x") {
-      const [, owner = "", token = "", reason = ""] = /^(\S+) (\d{1,20}) (.*)$/s.exec(text) ?? [];
+      const [, owner, token = "", reason = ""] = /^(\S+) (\d{1,20}) (.*)$/s.exec(text) ?? [];
+      if (owner === undefined) throw new Unreadable("a revocation");
       return this.#onRevoked(at, owner, token, reason);
     }
     if (kind === "e" && text === "") return this.#rouse();

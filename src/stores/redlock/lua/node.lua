@@ -14,11 +14,12 @@
 --
 -- A key may hold what this store did not write: a value of another type, or another text. Such a
 -- key is never written and never deleted. The node then answers X, with the key and what it holds,
--- and does not vote. Waiters of another type decide nothing: there is no line then.
+-- and does not vote. Waiters decide nothing: where their key holds something else, such as a sorted
+-- set with members of another program, there is no line, and answers name the key at their end.
 --
 -- in:       call sub match node lock ballot marker holder raw
 -- out:      max nowUs nowMs whole runId told tell admission strange strangeLock load keep raiseTop
---           longest isNamed waiters hasLine isPlain stand say pick DAY YEAR
+--           longest isNamed waiters hasLine strangeLine isPlain stand say pick DAY YEAR
 -- commands: INFO MGET PEXPIRE PUBLISH PUBSUB SET SETRANGE TIME TYPE ZADD ZRANGE ZRANK ZREM
 local max = math.max
 local DAY, YEAR = 86400000000, 31536000000000
@@ -40,9 +41,20 @@ local nowMs = math.floor(nowUs / 1000)
 local letter = string.find(ballot, ':', #node - 3, true)
 local isNamed = letter ~= nil
 local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
+
+-- The channel and the id of a waiter of this store, or nil.
+local function waiterOf(member) return match(member, '^(holdfast@.*)/(.*)$') end
+
+local function isWaiter(at) return waiterOf(call('ZRANGE', waiters, at, at)[1]) end
+
 local lineType = waiters and call('TYPE', waiters).ok
-local hasLine = lineType == 'zset'
-if not hasLine and lineType ~= 'none' then waiters = nil end
+-- Members of another program before or behind all of ours: the key may be of that program.
+local hasLine = lineType == 'zset' and isWaiter(0) and isWaiter(-1)
+local strangeLine
+if waiters and not hasLine and lineType ~= 'none' then
+  strangeLine = { 'X', waiters, lineType }
+  waiters = nil
+end
 
 local function whole(number) return string.format('%.0f', number) end
 
@@ -63,7 +75,7 @@ local function told()
   local floor = sub(text, 87, 102)
   local digits = sub(text, 1, 29) .. sub(text, 103, 141) .. (floor == UNKNOWN and '' or floor)
   if #text < 142 or match(digits, '%D') or not match(sub(text, 30, 86), '^[vn]%x+$') then
-    return nil, { 'X', node, 'text' }
+    return nil, { 'X', node, 'string' }
   end
   local top = tonumber(sub(text, 1, 16))
   -- Far beyond all ballots that nodes vote for, so it would close every name.
@@ -133,7 +145,7 @@ local function strange()
   local stored, kind, rest = match(raw, '^(%d+) ?([HWDRV]?) ?(.*)$')
   local isOurs = stored and #stored == 16 and (kind ~= '' or rest == '')
     and (kind ~= 'R' or match(rest, '^%d+ .*/'))
-  if not isOurs then return { 'X', ballot, 'text' } end
+  if not isOurs then return { 'X', ballot, 'string' } end
 end
 
 -- The stored ballot, and what is known of the name; `known` nil: asked for if it matters.
@@ -171,7 +183,7 @@ end
 
 -- Tells a waiter, and how many heard it: none of a text that names no channel of ours.
 local function say(word, waiter)
-  local channel, id = match(waiter, '^(holdfast@.*)/(.*)$')
+  local channel, id = waiterOf(waiter)
   return channel and call('PUBLISH', channel, word .. ' ' .. id) or 0
 end
 
@@ -192,7 +204,7 @@ local function pick(kind, rest, reserveMs)
   for _ = 1, MOST_DROPPED do
     local line = call('ZRANGE', waiters, 0, 1)
     local waiter, second = line[1], line[2]
-    if not waiter then return '' end
+    if not waiter or not waiterOf(waiter) then return '' end
     if match(waiter, '^(.*)/') ~= silent and say('w', waiter) > 0 then
       -- Should the first not come, the second does not wait for long.
       if second then say('s', second) end

@@ -1,12 +1,12 @@
 -- What a node does when it is asked: one verb a call, all or nothing. The frequent ones come first,
 -- and no function is made for one that is not asked for.
 --
--- in:       call sub match max verb nowUs nowMs lock ballot isNamed waiters hasLine holder raw
---           whole runId told tell admission strange strangeLock load keep raiseTop longest isPlain
---           stand say pick DAY YEAR
+-- in:       call sub match max verb nowUs nowMs lock ballot isNamed waiters hasLine strangeLine
+--           holder raw whole runId told tell admission strange strangeLock load keep raiseTop
+--           longest isPlain stand say pick DAY YEAR
 -- commands: DEL INFO PEXPIRE PEXPIREAT PTTL PUBLISH SET ZRANGE ZREM
 local function inTheWay(stored, text, rank)
-  return { 'H', whole(stored), call('PTTL', lock), holder, text or '', rank }
+  return { 'H', whole(stored), call('PTTL', lock), holder, text or '', rank, strangeLine }
 end
 
 -- No ballot that a client may propose is above the stored one: the name is closed here for good.
@@ -55,7 +55,7 @@ local function reserved(kind, rest, waiter)
 end
 
 -- Nothing is kept of a name whose ballot is not ours, so nothing is done for it.
-local foreign = isNamed and verb ~= 'look' and strange()
+local foreign = isNamed and strange()
 if foreign then return foreign end
 
 -- terms record id since: the last two only from who waits. The record is what is to be kept with
@@ -78,7 +78,7 @@ if verb == 'vote' then
   end
   local leftMs = not holder and reserved(kind, rest, waiter)
   if leftMs then
-    return { 'R', whole(stored), leftMs, stand(waiter, since, kind, text) }
+    return { 'R', whole(stored), leftMs, stand(waiter, since, kind, text), strangeLine }
   end
   if token <= stored then
     if holder and token == stored then return { 'G', call('PTTL', lock) } end
@@ -103,8 +103,8 @@ if verb == 'wait' then
   local rank = stand(waiter, since, kind, text)
   if holder then return inTheWay(stored, text, rank) end
   local leftMs = reserved(kind, rest, waiter)
-  if leftMs then return { 'R', whole(stored), leftMs, rank } end
-  return { 'O', whole(stored), rank }
+  if leftMs then return { 'R', whole(stored), leftMs, rank, strangeLine } end
+  return { 'O', whole(stored), rank, strangeLine }
 end
 
 -- waiter reserveMs: it waits no more; if it was just woken, the next one is, unless it is 0
@@ -216,7 +216,7 @@ if verb == 'look' then
   local line = waiters and call('ZRANGE', waiters, 0, -1, 'WITHSCORES') or {}
   foreign = strangeLock()
   local value = foreign and 'a ' .. foreign[3] or holder or ''
-  return { value, call('PTTL', lock), raw or '', line }
+  return { call('PTTL', lock), value, raw or '', line, strangeLine }
 end
 
 -- The verbs that follow are about the node, not about a name.
