@@ -1,4 +1,7 @@
 /** Runs a seed and lets every checker look at its history. */
+
+import { MOST_EXTENSIONS } from "../src/stores/redlock/poll.js";
+import { POLL_STEP_MS } from "../src/stores/redlock/releases.js";
 import { checkBoundedOvertaking } from "./checkers/bounded-overtaking.js";
 import { checkConfirmation } from "./checkers/confirmation.js";
 import { checkDoneOnce } from "./checkers/done-once.js";
@@ -52,6 +55,17 @@ function check(plan: Plan, history: History): Violation[] {
   return plan.family === "sequencer" ? checkSequencer(plan, entries) : checkArbiter(plan, entries);
 }
 
+/**
+ * A client that gives up a wait tells all nodes, once: for one node time-out, and for as long again
+ * where its event loop was blocked. The wait and the last try at its end are both given up so.
+ */
+const NODES_TOLD_MS = (1 + MOST_EXTENSIONS) * NODE_TIMEOUT_MS;
+/**
+ * A release asks the nodes for 500 ms, then for 1,000 ms and so on, within its five seconds; the
+ * fourth and last poll listens for as long again where the event loop was blocked.
+ */
+const LAST_POLL_MS = 4 * POLL_STEP_MS;
+
 /** No order among those who wait is promised, nor when a node is let in again. */
 function checkQuorum(entries: readonly Entry[]): Violation[] {
   return [
@@ -59,10 +73,7 @@ function checkQuorum(entries: readonly Entry[]): Violation[] {
     ...checkExclusionByProbes(entries),
     ...checkTokenOrder(entries),
     ...checkBoundedOvertaking(entries),
-    // Who gives up says so on all nodes, maybe after nodes were asked and told what they need; and
-    // a release whose event loop was blocked listens for as long again. Both the wait and the last
-    // try at its end are given up like this.
-    ...checkToldInTime(entries, 80 * NODE_TIMEOUT_MS),
+    ...checkToldInTime(entries, { giveUpMs: 2 * NODES_TOLD_MS, releaseMs: LAST_POLL_MS }),
     ...checkLeftovers(entries),
   ];
 }

@@ -84,7 +84,7 @@ const identity: Meta = Object.freeze({
   label: basename(process.argv[1] ?? "node"),
 });
 
-const DEFAULTS: Options = Object.freeze({
+export const DEFAULTS: Options = Object.freeze({
   ttlMs: 30_000,
   renew: true,
   maxHoldMs: Number.POSITIVE_INFINITY,

@@ -3,6 +3,9 @@
  * at the latest; of the outcome of an acquisition within its wait; of a release within its bound.
  * And nobody is given a lease that is over.
  */
+import { LAST_TRY_MS } from "../../src/lease/client.js";
+import { DEFAULTS } from "../../src/options.js";
+import { LONGEST_RETRY_MS } from "../../src/stores/arbiter/acquisition.js";
 import type { Entry } from "../history.js";
 import { Attention } from "./attention.js";
 import { type Life, livesOf } from "./life.js";
@@ -30,22 +33,36 @@ export function checkRevocation(entries: readonly Entry[], withinMs: number): Vi
 const SLACK_MS = 10;
 /** Timers stop while the machine sleeps: so soon after it somebody looks at the clock. */
 const SLEEP_SLACK_MS = 1_050;
-/** A process that was stopped asks again, and the silence of the store counts from the answer. */
-const TRY_SLACK_MS = 11_000;
+/**
+ * A process that was stopped meets a stale answer when it goes on. It asks again within the longest
+ * pause between two requests, and endures the silence of the store from that answer on.
+ */
+const TRY_SLACK_MS = DEFAULTS.storeTimeoutMs + LONGEST_RETRY_MS;
+/** docs/guarantees.md: a release waits for the store for five seconds at most. */
 const LONGEST_RELEASE_MS = 5_000;
-/** At the end of a wait the store is asked once more, and may be silent for so long. */
-const LAST_TRY_MS = 2_000;
 
-/** `leaveMs`: how long a store may take to say that nobody waits any more. */
-export function checkToldInTime(entries: readonly Entry[], leaveMs = 0): Violation[] {
+/** How much longer a store may take where it has to ask several nodes. */
+export interface Allowance {
+  /** To give up a wait and the last try at its end. */
+  readonly giveUpMs: number;
+  /** To end a release whose time is over. */
+  readonly releaseMs: number;
+}
+
+const NONE: Allowance = { giveUpMs: 0, releaseMs: 0 };
+
+export function checkToldInTime(
+  entries: readonly Entry[],
+  allowance: Allowance = NONE,
+): Violation[] {
   const attention = new Attention(entries);
   const endMs = entries.at(-1)?.atMs ?? 0;
   return [...livesOf(entries).values()].flatMap((life) => {
     const { asked } = life;
     const problem =
-      checkOutcome(life, attention, endMs, leaveMs) ??
+      checkOutcome(life, attention, endMs, allowance) ??
       checkLoss(life, attention, endMs) ??
-      checkRelease(life, attention, endMs, leaveMs);
+      checkRelease(life, attention, endMs, allowance);
     if (!problem) return [];
     const { message, dueMs } = problem;
     const fromMs = asked.atMs;
@@ -59,12 +76,13 @@ function checkOutcome(
   { asked, held, refused, endedMs }: Life,
   attention: Attention,
   endMs: number,
-  leaveMs: number,
+  { giveUpMs }: Allowance,
 ): Problem {
   const { process, lease, atMs, withinMs } = asked;
   const toldMs = held?.atMs ?? refused?.atMs ?? Number.POSITIVE_INFINITY;
   if (attention.wasSuspended(process, atMs, Math.min(toldMs, endMs))) return null;
-  const slackMs = asked.waits ? SLACK_MS + LAST_TRY_MS + leaveMs : TRY_SLACK_MS;
+  // docs/options.md: at the end of a wait the store is asked once more, for two seconds at most.
+  const slackMs = asked.waits ? SLACK_MS + LAST_TRY_MS + giveUpMs : TRY_SLACK_MS;
   const dueMs = attention.latestMs(process, atMs + withinMs, slackMs);
   if (Math.min(toldMs, endedMs, endMs) <= dueMs) return null;
   return {
@@ -105,13 +123,13 @@ function checkRelease(
   { asked, releasing, released }: Life,
   attention: Attention,
   endMs: number,
-  leaveMs: number,
+  { releaseMs }: Allowance,
 ): Problem {
   if (!releasing || !released) return null;
   const { process, lease } = asked;
   const { atMs } = releasing;
   if (attention.wasSuspended(process, atMs, released.atMs)) return null;
-  const dueMs = attention.latestMs(process, atMs + LONGEST_RELEASE_MS, SLACK_MS + leaveMs);
+  const dueMs = attention.latestMs(process, atMs + LONGEST_RELEASE_MS, SLACK_MS + releaseMs);
   if (Math.min(released.atMs, endMs) <= dueMs) return null;
   return { message: `the release of ${lease} took too long`, dueMs };
 }

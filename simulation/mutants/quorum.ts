@@ -116,7 +116,6 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: long leases are not announced",
-    firstSeed: 625,
     file: NODE,
     find: `if (maxTtlMs < ttlMs)
         return { type: "asleep", why: "short", maxTtlMs };

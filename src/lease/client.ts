@@ -35,7 +35,7 @@ const CLOSE_MS = 1_000;
 const EXPLAIN_MS = 1_000;
 
 /** How long the last try at the end of a wait may take, and the store be silent. */
-const LAST_TRY_MS = 2_000;
+export const LAST_TRY_MS = 2_000;
 const LAST_SILENCE_MS = 1_800;
 
 /** A hold with one lease: the usual case where no turns are taken. */

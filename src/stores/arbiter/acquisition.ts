@@ -23,7 +23,7 @@ import type { Surroundings } from "./surroundings.js";
 import { holderView, markView } from "./views.js";
 
 const FIRST_RETRY_MS = 20;
-const LONGEST_RETRY_MS = 1_000;
+export const LONGEST_RETRY_MS = 1_000;
 
 /** So many requests in a row that came too late: the store is too far away for this ttl. */
 const MOST_STALE = 3;

@@ -20,7 +20,7 @@ export interface PollRequest<Answer, Judgement> {
 
 /** A timer that takes this many times as long was kept from firing. */
 const LATE_PART = 1.25;
-const MOST_EXTENSIONS = 2;
+export const MOST_EXTENSIONS = 2;
 
 /**
  * One question to all nodes at the same time, and what their answers amount to, as soon as it is

@@ -7,8 +7,8 @@ import type { Surroundings } from "./surroundings.js";
 import { decodeRelease, type NodeRelease } from "./vote.js";
 import type { Withdrawals } from "./withdrawals.js";
 
-/** It ends as soon as a majority has answered: who is slow may be needed. */
-const LONGEST_RELEASE_MS = 500;
+/** A poll ends as soon as a majority has answered; each one after a silent one is longer by this. */
+export const POLL_STEP_MS = 500;
 const RETRY_MS = 50;
 
 /** Gives back what is held: until a majority has said whether it was there, or time is over. */
@@ -26,7 +26,7 @@ export class Releases {
     // Absent after a try without an answer: that try released it, for nobody else could yet.
     const doubtful = new Set<number>();
     for (let failures = 0; ; failures += 1) {
-      const limitMs = Math.min(untilMs - port.clock.nowMs(), LONGEST_RELEASE_MS * (failures + 1));
+      const limitMs = Math.min(untilMs - port.clock.nowMs(), POLL_STEP_MS * (failures + 1));
       const poll = this.#poll(grant, args, Math.max(1, limitMs), doubtful);
       const judgement = await poll.judged;
       if (judgement !== "silent" && judgement !== null) return judgement;
