@@ -194,7 +194,7 @@ describe("a revoked grant", () => {
     expect(await other.revoke("lock", "x", grant.token, "stuck deploy")).toBe(true);
     await port.advance(0);
     expect(gone).toEqual([{ type: "gone", grant, reason: "revoked", detail: "stuck deploy" }]);
-    // The client that was just given the grant does not keep it yet, so it did not hear of the event.
+    // A client that was just given the grant does not keep it yet, and misses the event.
     expect(grant.deadlineMs).toBe(Number.NEGATIVE_INFINITY);
     expect(await other.revoke("lock", "x", grant.token, "again")).toBe(false);
   });

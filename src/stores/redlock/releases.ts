@@ -7,7 +7,7 @@ import type { Surroundings } from "./surroundings.js";
 import { decodeRelease, type NodeRelease } from "./vote.js";
 import type { Withdrawals } from "./withdrawals.js";
 
-/** A poll ends as soon as a majority has answered; each one after a silent one is longer by this. */
+/** A poll ends as soon as a majority has answered; after a silent one, the next is longer. */
 export const POLL_STEP_MS = 500;
 const RETRY_MS = 50;
 
