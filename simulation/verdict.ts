@@ -92,7 +92,7 @@ function checkSequencer(plan: Plan, entries: readonly Entry[]): Violation[] {
     ...checkFifo(entries),
     ...checkBoundedOvertaking(entries),
     ...checkLostWakeUps(entries, lineBound(plan)),
-    ...checkToldInTime(entries, LEAVE_MS),
+    ...checkToldInTime(entries, { giveUpMs: LEAVE_MS, releaseMs: LEAVE_MS }),
     ...checkNeedlessLoss(entries, { isHealthy: isHealthy(plan), hasStrays: false }),
     ...checkLeftovers(entries),
     ...(isSteady(plan) ? checkDoneOnce(entries) : []),
