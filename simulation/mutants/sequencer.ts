@@ -116,13 +116,8 @@ export const sequencer: readonly Mutant[] = [
   {
     title: "sequencer: a release ends the session that its entry moves to",
     file: STORE,
-    find: ".finally(() => nextHome?.remove(entry));",
-    replace: ";",
-    also: {
-      file: STORE,
-      find: "this.#custody.drop(grant);\n        // The entry",
-      replace: "this.#custody.drop(grant);\n        nextHome?.remove(entry);\n        // The entry",
-    },
+    find: "if (nextHome)\n                void this.#withdrawals.withdraw(entry, nextHome, false);",
+    replace: "void nextHome?.close();",
   },
   {
     title: "sequencer: a renewal does not mind how little is left",

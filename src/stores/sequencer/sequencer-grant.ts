@@ -15,6 +15,8 @@ export class SequencerGrant implements Grant {
    * The session that the entry is being moved to: it is not known yet which of the two it is in.
    */
   nextHome: Session | null = null;
+  /** Its entry leaves, or has left: it must not move any more. */
+  isGivenBack = false;
   /** On its own entry: whoever takes it away is noticed. */
   watch: Watch | null = null;
 

@@ -125,17 +125,19 @@ export class SequencerStore implements Store {
   ): Promise<boolean> {
     const grant = given as SequencerGrant;
     const { entry, home, nextHome } = grant;
+    grant.isGivenBack = true;
+    // The entry may be in the next session already, and would live on with it.
+    const leaveNextHome = (): void => {
+      if (nextHome) void this.#withdrawals.withdraw(entry, nextHome, false);
+    };
     if (home.isOver) {
       this.#custody.giveUp(grant);
-      nextHome?.remove(entry);
+      leaveNextHome();
       if (home.isAlone) void home.endInStore();
       return false;
     }
     this.#custody.drop(grant);
-    // The entry may be in the next session already, and would end with it.
-    const released = this.#withdrawals
-      .release(entry, home, withinMs, keep)
-      .finally(() => nextHome?.remove(entry));
+    const released = this.#withdrawals.release(entry, home, withinMs, keep).finally(leaveNextHome);
     // Without a mark it asks one thing at a time, and each within what is left.
     return keep ? within(this.port.timers, withinMs, released) : released;
   }
@@ -220,18 +222,26 @@ export class SequencerStore implements Store {
   async #move(grant: SequencerGrant, ttlMs: number): Promise<boolean> {
     const { entry, home } = grant;
     if (!grant.nextHome) {
-      const next = await this.#sessions.for({ ttlMs, alone: home.isAlone }, CALL_MS);
-      next.add(entry);
-      next.hand();
-      grant.nextHome = next;
+      const opened = await this.#sessions.for({ ttlMs, alone: home.isAlone }, CALL_MS);
+      // Meanwhile the grant was given back, or another renewal began to move it.
+      if (grant.isGivenBack || grant.nextHome || grant.home !== home) {
+        if (opened.isAlone) void opened.close();
+        if (!grant.nextHome) return !grant.isGivenBack;
+      } else {
+        opened.add(entry);
+        opened.hand();
+        grant.nextHome = opened;
+      }
     }
-    const next = grant.nextHome;
+    const next = grant.nextHome as Session;
     if (next.deadlineMs < grant.deadlineMs) await next.renew(true);
     if (next.isOver || next.deadlineMs < grant.deadlineMs) return false;
     const isThere = await next.link.adopt(entry, CALL_MS);
-    grant.home = next;
-    grant.nextHome = null;
-    home.remove(entry);
+    if (grant.nextHome === next) {
+      grant.home = next;
+      grant.nextHome = null;
+      home.remove(entry);
+    }
     return isThere;
   }
 
