@@ -307,6 +307,9 @@ export class Client {
   ): Promise<HeldLease | Busy> {
     const outcome = await this.store.acquire(this.#claim(target, options, 1), wait);
     if (outcome.type === "busy") return outcome;
+    if (this.#cohorts.size > 0) {
+      this.#cohorts.get(keyOf(target.space, target.name))?.outdate(outcome.token);
+    }
     const { context } = options;
     const lease = this.#keep(outcome, options, { kind: target.kind, context });
     if (outcome.isHandoff) lease.publishHandoff(false);

@@ -137,6 +137,14 @@ export class Cohort implements Tenant {
     }
   }
 
+  /**
+   * Another call of this process was granted the lock: the store has lost the grant of this cohort.
+   * A further turn on it would have a lower token than that call.
+   */
+  outdate(token: bigint): void {
+    if (token > this.#nextToken) this.#turnsLeft = 0;
+  }
+
   onWarning(): void {
     this.#lease?.onWarning();
   }
