@@ -98,3 +98,8 @@ export const channels = {
   revoked: "holdfast:revoked",
   foreign: "holdfast:foreign",
 } as const;
+
+/** Where a call was made: an `AsyncResource`, without the types of Node, which a user may lack. */
+export interface CallContext {
+  runInAsyncScope(run: () => void): void;
+}

@@ -7,6 +7,7 @@ import {
 } from "node:diagnostics_channel";
 import {
   type AcquireEvent,
+  type CallContext,
   channels,
   type LockKind,
   type RequestEvent,
@@ -46,16 +47,16 @@ export function describe(
  * call that opened it, often another request: what is published from there needs the context of the
  * call it belongs to. Undefined while no event needs it.
  */
-export function callContext(): AsyncResource | undefined {
+export function callContext(): CallContext | undefined {
   const { renew, lost, handoff } = events;
   const isNeeded = renew.hasSubscribers || lost.hasSubscribers || handoff.hasSubscribers;
   return isNeeded ? new AsyncResource("HOLDFAST_CALL") : undefined;
 }
 
 /** Made outside of all calls: for leases that were acquired before the first subscriber came. */
-export const NO_CALL: AsyncResource = new AsyncResource("HOLDFAST_NO_CALL");
+export const NO_CALL: CallContext = new AsyncResource("HOLDFAST_NO_CALL");
 
 /** Publishes in the context of a call, or else in none. */
-export function publishIn(context: AsyncResource | undefined, to: Channel, event: object): void {
-  (context ?? NO_CALL).runInAsyncScope(to.publish, to, withJson(event));
+export function publishIn(context: CallContext | undefined, to: Channel, event: object): void {
+  (context ?? NO_CALL).runInAsyncScope(() => to.publish(withJson(event)));
 }

@@ -8,9 +8,9 @@
  * straight back with a new span, otherwise it goes to whoever is next, and we stand behind. Turns
  * share one hold, so they share its deadline: if it is lost, the turn under way is lost with it.
  */
-import type { AsyncResource } from "node:async_hooks";
+
 import type { LossReason } from "../errors.js";
-import type { AcquireEvent, LockKind } from "../events.js";
+import type { AcquireEvent, CallContext, LockKind } from "../events.js";
 import type { Options } from "../options.js";
 import { NO_CALL } from "../publish.js";
 import { Fifo, type Place } from "../rules/fifo.js";
@@ -34,7 +34,7 @@ export interface CallOptions extends Options {
   /** The leases of the runs around it, innermost first. */
   readonly inside?: readonly Enclosing[];
   /** Its async context, where an event will need it. */
-  readonly context?: AsyncResource | undefined;
+  readonly context?: CallContext | undefined;
   /** What is told of it, where somebody listens. */
   readonly event?: AcquireEvent;
 }

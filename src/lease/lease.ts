@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { AsyncResource } from "node:async_hooks";
+
 import {
   LeaseLostError,
   type LossReason,
@@ -8,6 +8,7 @@ import {
   UnsupportedError,
 } from "../errors.js";
 import type {
+  CallContext,
   HandoffEvent,
   LeaseEvent,
   LockKind,
@@ -70,7 +71,7 @@ type GiveBack = (keep: Keep | undefined) => Promise<boolean>;
 /** The call that a lease was acquired by, as its events tell of it. */
 export interface Origin {
   readonly kind: LockKind;
-  readonly context: AsyncResource | undefined;
+  readonly context: CallContext | undefined;
 }
 
 export class HeldLease implements Lease {
@@ -81,7 +82,7 @@ export class HeldLease implements Lease {
   readonly #keeper: Keeper;
   readonly #clock: Clock;
   readonly #kind: LockKind;
-  readonly #context: AsyncResource | undefined;
+  readonly #context: CallContext | undefined;
   readonly #giveBack: GiveBack;
   #released: Promise<boolean> | undefined;
   #loss: LeaseLostError | undefined;
