@@ -47,7 +47,7 @@ function openStore(url: string): Promise<Store> {
   const rule = `must be a URL that begins with one of ${schemes.join(", ")}`;
   if (url === undefined || url === "") {
     const given = url === "" ? "empty" : "undefined";
-    const advice = "Is the environment variable set that should hold it?";
+    const advice = "Is the environment variable that should hold it set?";
     const message = `The URL of the store is ${given}. ${advice}`;
     throw new InvalidOptionError("url", "(hidden)", rule, message);
   }

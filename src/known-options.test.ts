@@ -131,6 +131,22 @@ describe("a URL", () => {
     },
   );
 
+  it.each([
+    ["redis://admin:hunter2@h:99999", "ports from 1 to 65535"],
+    ["redis+cluster://admin:hunter2@h:1,i:99999", "ports from 1 to 65535"],
+    ["redis://admin:hunter2#x@h:1", "percent-encoded"],
+    ["redis://admin:hunter2/x@h:1", "percent-encoded"],
+    ["redis://admin:12#hunter2@h:1", "percent-encoded"],
+    ["redis://admin:12?hunter2@h:1", "percent-encoded"],
+    ["file:/tmp/hunter2#1.db", "percent-encoded"],
+    ["redis://admin:hunter2@h:x", "hosts as host:port"],
+    ["etcd://admin:hunter2@h/prod", "no path; use ?namespace="],
+  ])("%s: says what is wrong, and shows no secret", async (url, rule) => {
+    const { message } = await problem(() => connect(url));
+    expect(message).toContain(rule);
+    expect(message).not.toContain("hunter2");
+  });
+
   it("may misspell its scheme, and hears which was meant", async () => {
     const { message } = await problem(() => connect("reddis://admin:hunter2@h"));
     expect(message).toBe('Unknown scheme "reddis:": did you mean redis:?');
@@ -138,7 +154,7 @@ describe("a URL", () => {
 
   it.each([undefined, ""])("that is %j may come from a variable that is not set", async (url) => {
     const { message } = await problem(() => connect(url as Untyped));
-    expect(message).toContain("Is the environment variable set that should hold it?");
+    expect(message).toContain("Is the environment variable that should hold it set?");
   });
 });
 

@@ -113,7 +113,7 @@ function secondPositional(
   args: readonly string[],
   options: NonNullable<ParseArgsConfig["options"]>,
 ): number {
-  // Not strict: options of the command are none of ours.
+  // Not strict: the options that follow may belong to the command.
   const { tokens } = parseArgs({ args, options, strict: false, tokens: true });
   return tokens.filter(({ kind }) => kind === "positional")[1]?.index ?? -1;
 }
@@ -139,7 +139,7 @@ function complaint({ message }: Error, args: readonly string[], known: readonly 
   const [, option = ""] = /^Option '(.+?)' argument is ambiguous/.exec(message) ?? [];
   const at = args.findIndex((arg) => option.split(/,? /).includes(arg));
   if (option !== "" && at >= 0) {
-    return `The option ${args[at]} needs a value, and ${args[at + 1]} begins like an option.`;
+    return `The option ${args[at]} needs a value, and ${args[at + 1]} starts with a dash.`;
   }
   const surplus = /^Option '([^']+)' does not take an argument/.exec(message);
   if (surplus) return `The option ${surplus[1]} takes no value.`;

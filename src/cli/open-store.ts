@@ -7,10 +7,10 @@ import type { Arguments } from "./arguments.js";
 /** A file below the user's home, the same for cron, a shell and a service. */
 const DEFAULT_STORE = "file:";
 
-/** `--store`, else `HOLDFAST_STORE`, else the file store. */
+/** `--store`, which `connect` refuses when it is empty, else `HOLDFAST_STORE`, else the file store. */
 export function storeUrlOf(args: Arguments): string {
-  const given = args.text("store") ?? process.env.HOLDFAST_STORE;
-  return given === undefined || given === "" ? DEFAULT_STORE : absolute(given);
+  const given = args.text("store") ?? (process.env.HOLDFAST_STORE || DEFAULT_STORE);
+  return absolute(given);
 }
 
 /** Opens the store; a signal ends the wait for one that does not answer. */

@@ -64,7 +64,7 @@ const DEFAULT_GRACE_MS = 5_000;
 /** How long to wait: 0 with `-n`, for ever unless said otherwise. */
 export function waitMsOf(args: Arguments, defaultMs: number = Number.POSITIVE_INFINITY): number {
   const given = ["nonblock", "wait", "timeout"].filter((name) => args.has(name));
-  if (given.length > 1) throw new UsageError("Give -n, --wait or --timeout, not both.");
+  if (given.length > 1) throw new UsageError("Give only one of -n, --wait and --timeout.");
   if (args.has("nonblock")) return 0;
   return args.durationMs("wait") ?? args.durationMs("timeout") ?? defaultMs;
 }

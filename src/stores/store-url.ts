@@ -32,6 +32,8 @@ export interface StoreUrlRules {
 
 const HOSTS = ["host", "node"];
 const FILES = ["ca", "cert", "key"] as const;
+const MOST_PORT = 65_535;
+const ENCODED = "must have /, ? and # percent-encoded in a password or path: %2F, %3F, %23";
 
 /** Parses a URL. A URL has room for one host: further ones become `host` parameters. */
 export function parseStoreUrl(text: string): URL {
@@ -43,8 +45,17 @@ export function parseStoreUrl(text: string): URL {
       "(a comma in them is written as %2C)";
     throw new InvalidOptionError("url", "(hidden)", rule);
   }
-  if (others === "") return new URL(text);
-  const parsed = new URL(before + first + rest);
+  if (before !== "" && !URL.canParse(before + first + rest)) {
+    checkPort(/:(\d+)$/.exec(first)?.[1]);
+    if (rest.includes("@")) throw new InvalidOptionError("url", "(hidden)", ENCODED);
+    throw new InvalidOptionError("url", "(hidden)", "must have hosts as host:port");
+  }
+  const parsed = new URL(before + first + rest || text);
+  // Behind a password with one of these characters, the rest of the URL means something else.
+  if (parsed.hash !== "" || [...parsed.searchParams.keys()].some((name) => name.includes("@"))) {
+    throw new InvalidOptionError("url", "(hidden)", ENCODED);
+  }
+  if (others === "") return parsed;
   for (const host of others.slice(1).split(",")) parsed.searchParams.append("host", host);
   return parsed;
 }
@@ -142,7 +153,14 @@ function addressOf(text: string, usualPort: number): Address {
   const match = /^(?:\[([\da-f:.]+)\]|([^:[\]]*))(?::(\d+))?$/i.exec(text);
   if (!match) throw new InvalidOptionError("url", "(hidden)", "must have hosts as host:port");
   const [, address, name, port] = match;
+  checkPort(port);
   return { host: address || name || "127.0.0.1", port: Number(port ?? usualPort) };
+}
+
+function checkPort(port: string | undefined): void {
+  if (port === undefined || (Number(port) >= 1 && Number(port) <= MOST_PORT)) return;
+  const rule = `must have ports from 1 to ${MOST_PORT}`;
+  throw new InvalidOptionError("url", "(hidden)", rule);
 }
 
 function decode(text: string, part: string): string {

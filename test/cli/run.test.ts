@@ -40,8 +40,8 @@ describe("exit codes", () => {
     [["nonsense"], "no command"],
     [["rnu", "x", "--", "true"], "did you mean run?"],
     [["run", "--nonblok", "x", "--", "true"], "did you mean --nonblock?"],
-    [["run", "-w", "-5", "x", "--", "true"], "-w needs a value, and -5 begins like an option"],
-    [["run", "--ttl", "-5s", "x", "--", "true"], "--ttl needs a value, and -5s begins like"],
+    [["run", "-w", "-5", "x", "--", "true"], "-w needs a value, and -5 starts with a dash"],
+    [["run", "--ttl", "-5s", "x", "--", "true"], "--ttl needs a value, and -5s starts with"],
     [["run", "--wait=-5", "x", "--", "true"], "no duration"],
     [["run", "--store", "file:/x?namspace=y", "x", "--", "true"], "did you mean namespace?"],
   ])("64 for %j", async (args, words) => {

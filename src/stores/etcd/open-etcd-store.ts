@@ -1,4 +1,4 @@
-import { UnsupportedError } from "../../errors.js";
+import { InvalidOptionError, UnsupportedError } from "../../errors.js";
 import type { Store } from "../../store.js";
 import { type Address, StoreUrl, type TlsFiles } from "../store-url.js";
 import type { EtcdClient } from "./etcd-client.js";
@@ -33,7 +33,9 @@ type OwnClient = EtcdClient & { close(): void };
 
 function parse(url: URL): StoreUrl {
   const isSecure = url.protocol === "etcds:";
-  return new StoreUrl(url, { port: DEFAULT_PORT, parameters: ["namespace"], isSecure });
+  const parsed = new StoreUrl(url, { port: DEFAULT_PORT, parameters: ["namespace"], isSecure });
+  if (parsed.path.length === 0) return parsed;
+  throw new InvalidOptionError("url", url.protocol, "must have no path; use ?namespace=…");
 }
 
 async function open(url: StoreUrl): Promise<OwnClient> {

@@ -16,14 +16,30 @@ export interface RedisTarget {
 
 const PORT = 6_379;
 const SENTINEL_PORT = 26_379;
+const SWITCH: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);
 
 /** Reads the URL of a redis or redlock store; `parameters` are those of the store itself. */
 export function readRedisUrl(url: URL, parameters: readonly string[]): StoreUrl {
   return new StoreUrl(url, {
     port: url.protocol === "redis+sentinel:" ? SENTINEL_PORT : PORT,
     parameters: [...parameters, "tls"],
-    isSecure: /^(rediss|redlocks):$/.test(url.protocol) || url.searchParams.get("tls") === "true",
+    isSecure: isSecure(url),
   });
+}
+
+/** A value that is not known must not mean plain text: the password would be sent unencrypted. */
+function isSecure({ protocol, searchParams }: URL): boolean {
+  const isSecureScheme = /^(rediss|redlocks):$/.test(protocol);
+  const text = searchParams.get("tls") ?? `${isSecureScheme}`;
+  const given = SWITCH.get(text);
+  if (given === undefined) throw new InvalidOptionError("tls", text, "must be true or false");
+  if (given || !isSecureScheme) return given;
+  throw new InvalidOptionError("tls", text, `must be true, or not given, with ${protocol}`);
 }
 
 /** The servers of `redis:`, `rediss:`, `redis+sentinel:` and `redis+cluster:`. */
@@ -43,11 +59,15 @@ export async function redisTarget(url: StoreUrl): Promise<RedisTarget> {
   if (master === undefined) {
     throw new InvalidOptionError("url", protocol, "must name the master: //host:26379/master");
   }
+  const database = databaseOf(protocol, path);
+  if (kind === "cluster" && database !== 0) {
+    throw new InvalidOptionError("url", protocol, "must name no database but 0");
+  }
   return {
     kind,
     nodes: url.hosts,
     master,
-    database: databaseOf(protocol, path),
+    database,
     username: url.username,
     password: url.password,
     tls: await url.tls(),

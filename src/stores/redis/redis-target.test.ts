@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { readRedisUrl, redisTarget } from "./redis-target.js";
+
+function targetOf(url: string) {
+  return redisTarget(readRedisUrl(new URL(url), []));
+}
+
+it.each([
+  ["redis+cluster://h", null],
+  ["redis+cluster://h?tls=true", {}],
+  ["redis+cluster://h?tls=1", {}],
+  ["redis+cluster://h?tls=false", null],
+  ["redis+cluster://h?tls=0", null],
+  ["rediss://h", {}],
+  ["rediss://h?tls=true", {}],
+])("%s: has TLS or not as it says", async (url, tls) => {
+  expect((await targetOf(url)).tls).toEqual(tls);
+});
+
+it.each(["yes", "on", "TRUE", ""])("tls=%s is refused, and means neither", (text) => {
+  const read = () => readRedisUrl(new URL(`redis+cluster://u:secret@h?tls=${text}`), []);
+  expect(read).toThrow(`Invalid tls: "${text}". It must be true or false.`);
+});
+
+it.each(["rediss", "redlocks"])("%s: does not lose its TLS by tls=false", (scheme) => {
+  expect(() => readRedisUrl(new URL(`${scheme}://h?tls=false`), [])).toThrow("Invalid tls");
+});
+
+it("a Cluster has no database to choose", async () => {
+  await expect(targetOf("redis+cluster://h/5")).rejects.toThrow("must name no database but 0");
+  expect((await targetOf("redis+cluster://h/0")).database).toBe(0);
+});
