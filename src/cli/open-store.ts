@@ -7,7 +7,7 @@ import type { Arguments } from "./arguments.js";
 /** A file below the user's home, the same for cron, a shell and a service. */
 const DEFAULT_STORE = "file:";
 
-/** `--store`, which `connect` refuses when it is empty, else `HOLDFAST_STORE`, else the file store. */
+/** `--store`, even if it is empty (`connect` refuses that), else `HOLDFAST_STORE`, else a file. */
 export function storeUrlOf(args: Arguments): string {
   const given = args.text("store") ?? (process.env.HOLDFAST_STORE || DEFAULT_STORE);
   return absolute(given);
