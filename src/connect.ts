@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "./errors.js";
+import { InvalidOptionError, invalidValue } from "./errors.js";
 import { Holdfast } from "./holdfast.js";
 import { unknownWord } from "./known-options.js";
 import type { AcquireOptions } from "./options.js";
@@ -56,7 +56,7 @@ function openStore(url: string): Promise<Store> {
     parsed = parseStoreUrl(url);
   } catch (error) {
     if (error instanceof InvalidOptionError) throw error;
-    throw new InvalidOptionError("url", "(hidden)", rule);
+    throw invalidValue("url", "(hidden)", rule);
   }
   const { protocol } = parsed;
   const open = openers[protocol];

@@ -96,6 +96,16 @@ export class InvalidOptionError extends HoldfastError {
   }
 }
 
+/** The error for a value that is described instead of shown: a secret, or an object of another. */
+export function invalidValue(
+  option: string,
+  description: string | undefined,
+  rule: string,
+): InvalidOptionError {
+  const message = `Invalid ${option}: ${description}. It ${rule}.`;
+  return new InvalidOptionError(option, description, rule, message);
+}
+
 /** Who held the lock when the wait was over. */
 export interface BlockedBy {
   readonly token: bigint;
@@ -261,9 +271,9 @@ export class UnsupportedError extends HoldfastError {
 }
 
 const AROUND: Record<Space, readonly [string, string]> = {
-  lock: ["Lock", "run"],
-  election: ["Election", "lead"],
-  once: ["Once", "once"],
+  lock: ["run", "holds lock"],
+  election: ["lead", "holds election"],
+  once: ["once", "holds once"],
 };
 
 /** The call would wait for the `run`, `lead` or `once` that it is made in. */
@@ -271,13 +281,12 @@ export class DeadlockError extends HoldfastError {
   static override readonly brand: string = "DeadlockError";
   override readonly code = "HF_WOULD_DEADLOCK";
 
-  constructor(space: Space, isOuterReentrant: boolean, context: ErrorContext) {
-    const [what, around] = AROUND[space];
-    const where = isOuterReentrant ? "this call" : "both calls";
-    const make = space === "lock" ? `Set reentrant: true for ${where}, or make` : "Make";
+  /** `remedy` is what helps besides a call after the run; empty where nothing does. */
+  constructor(space: Space, remedy: string, context: ErrorContext) {
+    const [around, holds] = AROUND[space];
     super(
-      `${what} "${context.lockName}" is held by the ${around} around this call, which would wait ` +
-        `for itself. ${make} the call after that ${around}.`,
+      `This call would wait for the ${around} around it, which ${holds} "${context.lockName}". ` +
+        `${remedy === "" ? "Make" : `${remedy}, or make`} the call after that ${around}.`,
       context,
     );
   }

@@ -1,4 +1,4 @@
-import { aboutLock, InvalidOptionError, UnsupportedError } from "./errors.js";
+import { aboutLock, InvalidOptionError, invalidValue, UnsupportedError } from "./errors.js";
 import type { LockKind, RevokedEvent } from "./events.js";
 import { withJson } from "./json.js";
 import { knownOptions, unknownWord } from "./known-options.js";
@@ -73,7 +73,7 @@ export class Holdfast implements AsyncDisposable {
     if (typeof store?.acquire !== "function" || !store.traits) {
       const rule =
         "must be a store, such as redisStore({ client }) makes; connect(url) takes a URL";
-      throw new InvalidOptionError("store", typeof store, rule);
+      throw invalidValue("store", `a value of type ${typeof store}`, rule);
     }
     this.#defaults = resolveOptions(defaults, store.traits);
     this.#client = new Client(store);

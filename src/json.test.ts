@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../test/fixtures/lock-trial.js";
 import { watch } from "../test/fixtures/outcome.js";
 import { InvalidOptionError, LeaseLostError } from "./errors.js";
+import { withJson } from "./json.js";
 
 let trial: LockTrial;
 
@@ -34,6 +35,12 @@ describe("JSON.stringify", () => {
     expect(parsed(view.holders[0])).toMatchObject({ token: `${token}` });
     expect(Object.keys(view)).not.toContain("toJSON");
     for await (const listed of trial.locks.list()) expect(parsed(listed)).toEqual(parsed(view));
+  });
+
+  it("shows an error of a client by name, message and code, without its arguments", () => {
+    const error = Object.assign(new TypeError("no"), { code: "ECONNRESET", args: ["hunter2"] });
+    const told = { name: "TypeError", message: "no", code: "ECONNRESET" };
+    expect(parsed(withJson({ error, more: [error] }))).toEqual({ error: told, more: [told] });
   });
 
   it("shows errors with their fields and cause", async () => {

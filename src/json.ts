@@ -2,8 +2,14 @@
 export function jsonOf(value: unknown): unknown {
   if (typeof value === "bigint") return `${value}`;
   if (typeof value !== "object" || value === null || "toJSON" in value) return value;
+  if (value instanceof Error) return errorJson(value);
   if (Array.isArray(value)) return value.map(jsonOf);
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, jsonOf(field)]));
+}
+
+/** Other fields are left out: clients put the command that failed there, with its arguments. */
+function errorJson({ name, message, code }: Error & { code?: unknown }): object {
+  return { name, message, ...(typeof code === "string" ? { code } : {}) };
 }
 
 /** Makes an object of ours fit for `JSON.stringify`; nothing else of it changes. */

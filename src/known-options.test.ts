@@ -60,9 +60,7 @@ describe("a store", () => {
 
   it("lists its options where none is near", async () => {
     const { message } = await problem(() => stores.fileStore({ file: "locks.db" }));
-    expect(message).toBe(
-      'Unknown option "file": there are only the options path, namespace, claimMs.',
-    );
+    expect(message).toBe('Unknown option "file". The options are: path, namespace, claimMs.');
   });
 
   it.each([
@@ -74,7 +72,7 @@ describe("a store", () => {
     const missing = await problem(() => stores[name]());
     expect(missing.message).toMatch(/^Invalid client: undefined\. It must be an? \w+/);
     const wrong = await problem(() => stores[name]({ client: {} }));
-    expect(wrong.message).toMatch(/^Invalid client: "a value of type object"\./);
+    expect(wrong.message).toMatch(/^Invalid client: a value of type object\./);
   });
 
   it("in memory takes the space of another store only", async () => {
@@ -173,7 +171,9 @@ describe("a call", () => {
     ["election", () => locks.election("x", { ttl: 5 }), "ttlMs"],
     ["lead", () => locks.election("x").lead(() => {}, { ttl: 5 }), "ttlMs"],
     ["observe", () => first(locks.election("x").observe({ every: 5 })), "everyMs"],
-    ["acquire", () => locks.mutex("x").acquire({ timeout: 5 }), "storeTimeoutMs"],
+    ["acquire", () => locks.mutex("x").acquire({ timeout: 5 }), "waitMs"],
+    ["acquire", () => locks.mutex("x").acquire({ retryCount: 5 }), "waitMs"],
+    ["acquire", () => locks.mutex("x").acquire({ expiry: 5 }), "ttlMs"],
     ["tryAcquire", () => locks.mutex("x").tryAcquire({ ttl: 5 }), "ttlMs"],
     ["run", () => locks.mutex("x").run(() => {}, { ttl: 5 }), "ttlMs"],
     ["tryRun", () => locks.mutex("x").tryRun(() => {}, { ttl: 5 }), "ttlMs"],
@@ -206,6 +206,16 @@ describe("a call", () => {
 
   it("of lead needs a body, before it campaigns", async () => {
     expect(await problem(() => locks.election("x").lead())).toMatchObject({ option: "body" });
+  });
+
+  it.each<[string, () => unknown]>([
+    ["lead(async (lease)", () => locks.election("x").lead()],
+    ["once(name, async (lease)", () => locks.once("x", undefined, { keepMs: 5 })],
+    ["tryRun(async (lease)", () => locks.mutex("x").tryRun()],
+    ["tryRun(async (lease)", () => locks.all(["x"]).tryRun()],
+    ["run(async (lease)", () => locks.all(["x"]).run()],
+  ])("without a body is shown as %s", async (call, act) => {
+    expect((await problem(act)).message).toContain(`as in ${call} => { … }, options)`);
   });
 
   it("of list needs a prefix that is a text", async () => {

@@ -21,6 +21,19 @@ export function knownOptions<T extends object>(
   return given;
 }
 
+/** What other libraries of locks call an option. */
+const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
+  ["timeout", "waitMs"],
+  ["timeoutMs", "waitMs"],
+  ["retryCount", "waitMs"],
+  ["retryDelay", "waitMs"],
+  ["retries", "waitMs"],
+  ["duration", "ttlMs"],
+  ["expire", "ttlMs"],
+  ["expires", "ttlMs"],
+  ["expiry", "ttlMs"],
+]);
+
 /** The error for a word that is none of the known ones; `what` says what it should be one of. */
 export function unknownWord(
   what: string,
@@ -28,9 +41,12 @@ export function unknownWord(
   word: string,
   known: readonly string[],
 ): InvalidOptionError {
-  const nearest = nearestWord(word, known);
-  const all = known.length > 0 ? `only the ${what}s ${known.join(", ")}` : `no ${what}s`;
-  const advice = nearest === null ? `there are ${all}.` : `did you mean ${nearest}?`;
-  const message = `Unknown ${what} ${JSON.stringify(word)}: ${advice}`;
-  return new InvalidOptionError(option, word, `is no ${what} (there are ${all})`, message);
+  const other = OTHER_WORDS.get(word);
+  const nearest = other && known.includes(other) ? other : nearestWord(word, known);
+  const list = known.join(", ");
+  const all = list === "" ? `: there are no ${what}s.` : `. The ${what}s are: ${list}.`;
+  const advice = nearest === null ? all : `: did you mean ${nearest}?`;
+  const message = `Unknown ${what} ${JSON.stringify(word)}${advice}`;
+  const rule = `is no ${what} (the ${what}s are: ${list || "none"})`;
+  return new InvalidOptionError(option, word, rule, message);
 }

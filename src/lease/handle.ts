@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "../errors.js";
+import { type InvalidOptionError, invalidValue } from "../errors.js";
 import { oneOf, record, text as textOf, whole } from "../foreign-data.js";
 import { nameProblem } from "../rules/name.js";
 import type { Claim, Grant } from "../store.js";
@@ -70,5 +70,5 @@ function digits(value: unknown): string {
 
 /** The value stays out of the message: it is a secret. */
 function malformed(): InvalidOptionError {
-  return new InvalidOptionError("handle", "(hidden)", RULE);
+  return invalidValue("handle", "(hidden)", RULE);
 }

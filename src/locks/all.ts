@@ -166,7 +166,7 @@ export class AllLock implements Lock<LeaseSet> {
 
   run<T>(body: (leases: LeaseSet) => T | Promise<T>, options: AcquireOptions = {}): Promise<T> {
     return this.#traced(body, async (traced) => {
-      this.#aboutIt(() => checkBody(traced));
+      this.#aboutIt(() => checkBody(traced, "run("));
       return this.#runUnder(await this.#acquire(options), options, traced);
     });
   }
@@ -176,7 +176,7 @@ export class AllLock implements Lock<LeaseSet> {
     options: AcquireOptions = {},
   ): Promise<TryResult<T>> {
     return this.#traced(body, async (traced) => {
-      this.#aboutIt(() => checkBody(traced));
+      this.#aboutIt(() => checkBody(traced, "tryRun("));
       const taken = await this.#try(options);
       if (!(taken instanceof HeldSet)) return withJson({ ran: false, holder: taken.holder });
       return { ran: true, value: await this.#runUnder(taken, options, traced) };

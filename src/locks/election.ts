@@ -69,7 +69,7 @@ export class Election {
     body: (lease: Lease) => T | Promise<T>,
     options: AcquireOptions | undefined,
   ): Promise<T> {
-    aboutLock(this.name, this.#client.store.name, () => checkBody(body));
+    aboutLock(this.name, this.#client.store.name, () => checkBody(body, "lead("));
     for (let isFirst = true; ; isFirst = false) {
       const lease = await (isFirst ? this.#seat.acquire(options) : this.#standAgain(options));
       try {

@@ -1,4 +1,10 @@
-import { AcquireTimeoutError, aboutLock, type BlockedBy, InvalidOptionError } from "../errors.js";
+import {
+  AcquireTimeoutError,
+  aboutLock,
+  type BlockedBy,
+  InvalidOptionError,
+  invalidValue,
+} from "../errors.js";
 import { withJson } from "../json.js";
 import type { Client, Outcome, Target } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
@@ -132,7 +138,7 @@ export class StoreLock implements Lock {
     body: (lease: Lease) => T | Promise<T>,
     given: AcquireOptions | undefined,
   ): Promise<T> {
-    const options = this.#resolveRun(body, given);
+    const options = this.#resolveRun(body, given, "run(");
     const taken = this.#orThrow(options, await this.#take(options, options.waitMs > 0));
     return this.#runUnder(taken, options, body);
   }
@@ -141,7 +147,7 @@ export class StoreLock implements Lock {
     body: (lease: Lease) => T | Promise<T>,
     given: AcquireOptions | undefined,
   ): Promise<TryResult<T>> {
-    const options = this.#resolveRun(body, given);
+    const options = this.#resolveRun(body, given, "tryRun(");
     const taken = await this.#try(options, given);
     if (taken.type === "busy") return withJson({ ran: false, holder: taken.holder });
     return { ran: true, value: await this.#runUnder(taken, options, body) };
@@ -153,8 +159,8 @@ export class StoreLock implements Lock {
   }
 
   /** Checks what a call was given, before anything is sent. */
-  #resolveRun(body: unknown, given: AcquireOptions | undefined): Options {
-    aboutLock(this.name, this.#client.store.name, () => checkBody(body));
+  #resolveRun(body: unknown, given: AcquireOptions | undefined, call: string): Options {
+    aboutLock(this.name, this.#client.store.name, () => checkBody(body, call));
     return this.#resolve(given);
   }
 
@@ -201,10 +207,10 @@ export class StoreLock implements Lock {
   }
 }
 
-/** Checked before anything is acquired. */
-export function checkBody(body: unknown): void {
+/** Checked before anything is acquired; `call` is how the call begins, up to its body. */
+export function checkBody(body: unknown, call: string): void {
   if (typeof body === "function") return;
   const given = body === undefined ? body : `a value of type ${typeof body}`;
-  const rule = "must be a function, the work, as in run(async (lease) => { … }, options)";
-  throw new InvalidOptionError("body", given, rule);
+  const rule = `must be a function, the work, as in ${call}async (lease) => { … }, options)`;
+  throw invalidValue("body", given, rule);
 }

@@ -56,6 +56,18 @@ describe("a once that is begun and finished apart", () => {
     expect((await trial.others.beginOnce("o", { keepMs: 1_000 })).began).toBe(true);
   });
 
+  it("is not finished where the store does not confirm the mark", async () => {
+    const run = await trial.locks.beginOnce("o", { keepMs: 1_000 });
+    if (!run.began) throw new Error("it was free");
+    trial.arbiter.fate = "request broken";
+    const unconfirmed = { code: "HF_STORE", outcome: "unknown", lockName: "o" };
+    for (const _ of ["first", "again"]) {
+      const finished = watch(run.finish());
+      await trial.port.advance(5_000);
+      expect(finished.error).toMatchObject(unconfirmed);
+    }
+  });
+
   it("cannot be finished after its lease was lost", async () => {
     const run = await trial.locks.beginOnce("o", { keepMs: 1_000 });
     if (!run.began) throw new Error("it was free");

@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { aboutLock, type LeaseLostError } from "../errors.js";
+import { aboutLock, type LeaseLostError, StoreError } from "../errors.js";
 import { withJson } from "../json.js";
 import { knownOptions } from "../known-options.js";
 import type { Client, Target } from "../lease/client.js";
@@ -39,7 +39,16 @@ export interface OnceRun extends AsyncDisposable {
   readonly began: true;
   readonly lease: Lease;
   readonly token: bigint;
-  /** The work is done: leaves the mark. Throws `LeaseLostError` when the lease was lost before. */
+  /**
+   * The work is done: leaves the mark. Throws `LeaseLostError` when the lease was lost before, and
+   * `StoreError` when the store did not confirm the mark.
+   *
+   * @example
+   * const run = await locks.beginOnce("import:7", { keepMs: 86_400_000 });
+   * if (!run.began) return;
+   * await importAll(run.token);
+   * await run.finish();
+   */
   finish(): Promise<void>;
   /** The work failed, or was not done: frees it for others. So does the end of the block. */
   abandon(): Promise<void>;
@@ -72,7 +81,7 @@ export function once<T>(
     () => target,
     work,
     async (traced) => {
-      aboutLock(name, client.store.name, () => checkBody(traced));
+      aboutLock(name, client.store.name, () => checkBody(traced, "once(name, "));
       const begun = await begin(client, target, onceOptions, defaults);
       if (!begun.began) {
         const { state, by, token } = begun;
@@ -116,7 +125,7 @@ async function begin(
   joinScope(client, target, options, mayWait);
   const outcome = await client.request(target, options, mayWait);
   if (outcome.type === "busy") return outdone(outcome);
-  return new BegunOnce(outcome.lease, { ttlMs: keepMs, meta: options.meta });
+  return new BegunOnce(outcome.lease, { ttlMs: keepMs, meta: options.meta }, client.store.name);
 }
 
 function targetOf(name: string): Target {
@@ -127,11 +136,13 @@ class BegunOnce implements OnceRun, Releasable {
   readonly began = true;
   readonly lease: HeldLease;
   readonly #mark: Keep;
+  readonly #store: string;
   isDone = false;
 
-  constructor(lease: HeldLease, mark: Keep) {
+  constructor(lease: HeldLease, mark: Keep, store: string) {
     this.lease = lease;
     this.#mark = mark;
+    this.#store = store;
   }
 
   get token(): bigint {
@@ -143,11 +154,16 @@ class BegunOnce implements OnceRun, Releasable {
   }
 
   async finish(): Promise<void> {
-    if (this.isDone) return;
-    this.lease.assertHeld();
+    if (!this.isDone) this.lease.assertHeld();
     this.isDone = true;
     await this.end();
     if (this.loss) throw this.loss;
+    const { name: lockName, releaseError: cause } = this.lease;
+    if (cause === undefined) return;
+    throw new StoreError(
+      `Once "${lockName}": The store did not confirm the mark, so the work may be run again.`,
+      { outcome: "unknown", retryable: false, lockName, store: this.#store, cause },
+    );
   }
 
   async abandon(): Promise<void> {

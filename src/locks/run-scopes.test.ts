@@ -41,7 +41,9 @@ describe("a nested call that would wait for the run around it", () => {
     const wait = { keepMs: 60_000, waitMs: 1_000 };
     const job = locks.once("x", () => locks.once("x", () => {}, wait), wait);
     await expect(job).rejects.toMatchObject({ code: "HF_WOULD_DEADLOCK", lockName: "x" });
-    await expect(job).rejects.toThrow('Once "x" is held by the once around this call');
+    await expect(job).rejects.toThrow(
+      'This call would wait for the once around it, which holds once "x". Make the call after',
+    );
     const apart = locks.once("x", () => locks.beginOnce("x", wait), wait);
     await expect(apart).rejects.toBeInstanceOf(DeadlockError);
     const seat = locks.election("x", { reentrant: true });
@@ -50,7 +52,9 @@ describe("a nested call that would wait for the run around it", () => {
         await settled();
         return call();
       });
-      await expect(term).rejects.toThrow('Election "x" is held by the lead around this call');
+      await expect(term).rejects.toThrow(
+        'This call would wait for the lead around it, which holds election "x". Make the call',
+      );
       await expect(term).rejects.not.toThrow("reentrant");
     }
     expect(await seat.leader()).toBe(null);
@@ -219,7 +223,26 @@ describe("only run opens a context", () => {
   });
 });
 
+it("all runs around a call count: a semaphore that is nested too deep is refused", async () => {
+  const semaphore = trial.locks.semaphore("s", 2);
+  await semaphore.run(() =>
+    semaphore.run(async () => {
+      await expect(semaphore.run(() => {})).rejects.toMatchObject({ code: "HF_WOULD_DEADLOCK" });
+      expect(await semaphore.tryAcquire()).toBeNull();
+    }),
+  );
+});
+
 describe("a read-write lock", () => {
+  it("does not advise to join for a write inside a read: that is refused, too", async () => {
+    const { read, write } = trial.locks.readWrite("x");
+    const { message } = await read.run(() => write.run(() => {})).catch((error) => error);
+    expect(message).toBe(
+      'This call would wait for the run around it, which holds lock "x". ' +
+        "Take the write side first, or make the call after that run.",
+    );
+  });
+
   it("lets a read inside a write join", async () => {
     const { read, write } = trial.locks.readWrite("x", { reentrant });
     await write.run(async (outer) => {

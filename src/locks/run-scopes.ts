@@ -203,7 +203,7 @@ export function enclosingRuns(client: Client): readonly Enclosing[] | undefined 
 
 /**
  * The lease of the open `run` around this call, if the call may join it. Throws where the lease was
- * lost, and where the call would wait for the very `run` that it is made in.
+ * lost, and where the call would wait for the very runs that it is made in.
  */
 export function joinScope(
   client: Client,
@@ -211,31 +211,43 @@ export function joinScope(
   { reentrant, signal }: Options,
   mayWait: boolean,
 ): JoinedLease | null {
+  let nearest: Scope | undefined;
+  let held = VACANT;
   for (let scope = scopes?.getStore(); scope; scope = scope.outer) {
     if (!scope.holds(client, target)) continue;
     if (scope.isReentrant && reentrant) {
       signal?.throwIfAborted();
       return joinLease(scope, target);
     }
-    if (mayWait && scope.lease.state === "held" && !fits(joined(VACANT, scope.target), target)) {
-      const { name: lockName, space } = target;
-      throw new DeadlockError(space, scope.isReentrant, { lockName, store: client.store.name });
-    }
+    if (scope.lease.state !== "held") continue;
+    nearest ??= scope;
+    held = joined(held, scope.target);
   }
-  return null;
+  if (!mayWait || !nearest || fits(held, target)) return null;
+  const { name: lockName, space } = target;
+  const context = { lockName, store: client.store.name };
+  throw new DeadlockError(space, remedyFor(nearest, target), context);
+}
+
+/** What to do about a call that would wait for the run around it. */
+function remedyFor({ isReentrant, target: outer }: Scope, target: Target): string {
+  if (target.space !== "lock") return "";
+  if (isUpgrade(outer, target)) return "Take the write side first";
+  if (exceeds(outer, target)) return "";
+  return `Set reentrant: true for ${isReentrant ? "this call" : "both calls"}`;
 }
 
 function joinLease(scope: Scope, target: Target): JoinedLease {
-  const { name, mode, weight, limit } = scope.target;
+  const { name, weight } = scope.target;
   const context = { lockName: name, store: scope.client.store.name };
-  if (mode === "shared" && target.mode === "exclusive") {
+  if (isUpgrade(scope.target, target)) {
     throw new UnsupportedError(
       `Lock "${name}" is held shared by the run around this call; acquiring it exclusively ` +
         "would wait for itself. Take the write side first.",
       context,
     );
   }
-  if (mode === "shared" && (target.weight > weight || target.limit < limit)) {
+  if (exceeds(scope.target, target)) {
     throw new UnsupportedError(
       `Lock "${name}" is held by the run around this call with weight ${weight}; ` +
         "joining it with more weight or a lower limit would exceed what was granted.",
@@ -244,4 +256,12 @@ function joinLease(scope: Scope, target: Target): JoinedLease {
   }
   scope.lease.assertHeld();
   return scope.join();
+}
+
+function isUpgrade(outer: Target, inner: Target): boolean {
+  return outer.mode === "shared" && inner.mode === "exclusive";
+}
+
+function exceeds(outer: Target, inner: Target): boolean {
+  return outer.mode === "shared" && (inner.weight > outer.weight || inner.limit < outer.limit);
 }

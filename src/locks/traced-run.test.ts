@@ -71,6 +71,36 @@ describe("holdfast:run", () => {
     expect(steps.filter((step) => step === "error")).toHaveLength(3);
   });
 
+  it("does not take the loss of another lease for its own", async () => {
+    const { locks } = trial;
+    const other = await locks.mutex("y").acquire();
+    const [holder] = (await trial.others.inspect("y")).holders;
+    if (!holder) throw new Error("it is held");
+    await trial.others.revoke("y", { token: holder.token, reason: "test" });
+    await trial.port.advance(0);
+    const run = locks.mutex("x").run(() => other.assertHeld());
+    await expect(run).rejects.toMatchObject({ code: "HF_LEASE_LOST", lockName: "y" });
+    expect(ended.map(({ outcome }) => outcome)).toEqual(["failed"]);
+  });
+
+  it("tells that a lead lost its office, which was aborted before its next term", async () => {
+    const stop = new AbortController();
+    let finish = (): void => {};
+    const term = new Promise<void>((resume) => {
+      finish = resume;
+    });
+    const led = watch(trial.locks.election("e").lead(() => term, { signal: stop.signal }));
+    await settled();
+    await trial.loseTouch();
+    await trial.others.election("e").campaign();
+    finish();
+    await settled();
+    stop.abort(new Error("enough"));
+    await settled();
+    expect(led.error).toMatchObject({ message: "enough" });
+    expect(ended.map(({ outcome }) => outcome)).toEqual(["lost"]);
+  });
+
   it("tells of all, once and lead, and of runs that join another", async () => {
     const { locks } = trial;
     const mutex = locks.mutex("x", { reentrant: true });

@@ -1,26 +1,26 @@
-import { LeaseLostError } from "../errors.js";
 import type { RunEvent } from "../events.js";
 import { withJson } from "../json.js";
 import type { Target } from "../lease/client.js";
 import { describe, events } from "../publish.js";
 import type { Store } from "../store.js";
+import type { Releasable } from "./run-under.js";
 
 type Body<L, T> = (lease: L) => T | Promise<T>;
 type RunTarget = Omit<Target, "kind"> & { readonly kind: RunEvent["kind"] };
 
-/** Calls `run` with a body, and publishes that on `holdfast:run` where somebody listens. */
+/** Calls `run` with a body, and publishes the call on `holdfast:run` if that has subscribers. */
 export function tracedRun<L extends object, T, R>(
   store: Store,
   target: () => RunTarget,
   body: Body<L, T>,
   run: (body: Body<L, T>) => Promise<R>,
 ): Promise<R> {
-  // What is no function is refused by `run` itself.
+  // `run` itself refuses a body that is not a function.
   const isTraced = events.run.hasSubscribers && typeof body === "function";
   return isTraced ? trace(store, target, body, run) : run(body);
 }
 
-/** The value goes past the channel and not through it: it belongs to the caller. */
+/** Subscribers do not see the value of the body: `tracePromise` would add it to the event. */
 async function trace<L extends object, T, R>(
   store: Store,
   target: () => RunTarget,
@@ -29,7 +29,9 @@ async function trace<L extends object, T, R>(
 ): Promise<R> {
   const { kind, ...request } = target();
   const event: RunEvent = withJson({ ...describe(store, "mutex", request), kind });
+  let own: Partial<Releasable> = {};
   const traced = async (lease: L): Promise<T> => {
+    own = lease;
     if ("token" in lease) event.token = lease.token as bigint;
     event.outcome = "failed";
     const value = await body(lease);
@@ -38,11 +40,12 @@ async function trace<L extends object, T, R>(
   };
   let result: R | undefined;
   await events.run.tracePromise(async () => {
-    event.outcome = "not_run";
+    event.outcome = "not_run" as NonNullable<RunEvent["outcome"]>;
     try {
       result = await run(traced);
     } catch (error) {
-      if (event.outcome !== "not_run" && error instanceof LeaseLostError) event.outcome = "lost";
+      // A body that returned, in a call that rejects: `lead` lost its office and was then aborted.
+      if (own.loss || event.outcome === "done") event.outcome = "lost";
       throw error;
     }
   }, event);

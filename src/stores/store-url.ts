@@ -6,7 +6,7 @@
 
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
-import { InvalidOptionError } from "../errors.js";
+import { InvalidOptionError, invalidValue } from "../errors.js";
 import { unknownWord } from "../known-options.js";
 
 export interface Address {
@@ -43,17 +43,17 @@ export function parseStoreUrl(text: string): URL {
     const rule =
       "must have the user and the password once, before the first host: they are for all hosts " +
       "(a comma in them is written as %2C)";
-    throw new InvalidOptionError("url", "(hidden)", rule);
+    throw invalidValue("url", "(hidden)", rule);
   }
   if (before !== "" && !URL.canParse(before + first + rest)) {
     checkPort(/:(\d+)$/.exec(first)?.[1]);
-    if (rest.includes("@")) throw new InvalidOptionError("url", "(hidden)", ENCODED);
-    throw new InvalidOptionError("url", "(hidden)", "must have hosts as host:port");
+    if (rest.includes("@")) throw invalidValue("url", "(hidden)", ENCODED);
+    throw invalidValue("url", "(hidden)", "must have hosts as host:port");
   }
   const parsed = new URL(before + first + rest || text);
   // Behind a password with one of these characters, the rest of the URL means something else.
   if (parsed.hash !== "" || [...parsed.searchParams.keys()].some((name) => name.includes("@"))) {
-    throw new InvalidOptionError("url", "(hidden)", ENCODED);
+    throw invalidValue("url", "(hidden)", ENCODED);
   }
   if (others === "") return parsed;
   for (const host of others.slice(1).split(",")) parsed.searchParams.append("host", host);
@@ -151,7 +151,7 @@ export class StoreUrl {
 
 function addressOf(text: string, usualPort: number): Address {
   const match = /^(?:\[([\da-f:.]+)\]|([^:[\]]*))(?::(\d+))?$/i.exec(text);
-  if (!match) throw new InvalidOptionError("url", "(hidden)", "must have hosts as host:port");
+  if (!match) throw invalidValue("url", "(hidden)", "must have hosts as host:port");
   const [, address, name, port] = match;
   checkPort(port);
   return { host: address || name || "127.0.0.1", port: Number(port ?? usualPort) };
@@ -160,7 +160,7 @@ function addressOf(text: string, usualPort: number): Address {
 function checkPort(port: string | undefined): void {
   if (port === undefined || (Number(port) >= 1 && Number(port) <= MOST_PORT)) return;
   const rule = `must have ports from 1 to ${MOST_PORT}`;
-  throw new InvalidOptionError("url", "(hidden)", rule);
+  throw invalidValue("url", "(hidden)", rule);
 }
 
 function decode(text: string, part: string): string {
@@ -168,6 +168,6 @@ function decode(text: string, part: string): string {
     return decodeURIComponent(text);
   } catch {
     const rule = `must have the ${part} encoded: a % that is no part of %XX is written as %25`;
-    throw new InvalidOptionError("url", "(hidden)", rule);
+    throw invalidValue("url", "(hidden)", rule);
   }
 }

@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "../../errors.js";
+import { invalidValue } from "../../errors.js";
 import { knownOptions } from "../../known-options.js";
 import type { Store } from "../../store.js";
 import { networkPort } from "../../time/port.js";
@@ -31,7 +31,7 @@ const EXAMPLE = "must be an object with the client in it: etcdStore({ client })"
  * const locks = new Holdfast(etcdStore({ client }));
  */
 export function etcdStore(options: EtcdStoreOptions): Store {
-  if (isClient(options)) throw new InvalidOptionError("options", "a client", EXAMPLE);
+  if (isClient(options)) throw invalidValue("options", "a client", EXAMPLE);
   const { client, namespace } = knownOptions(options, ["client", "namespace"], EXAMPLE);
   return makeEtcdStore(client, namespace, () => {});
 }
@@ -44,7 +44,7 @@ export function makeEtcdStore(
 ): Store {
   if (!isClient(client)) {
     const given = client === undefined ? client : `a value of type ${typeof client}`;
-    throw new InvalidOptionError("client", given, "must be an Etcd3 of the package etcd3");
+    throw invalidValue("client", given, "must be an Etcd3 of the package etcd3");
   }
   const options = { namespace: checkNamespace(namespace), hosts, closeClient };
   return new SequencerStore(new EtcdSequencer(client, options, networkPort()));

@@ -13,7 +13,7 @@
  * even without the file.
  */
 import { fileURLToPath } from "node:url";
-import { InvalidOptionError } from "../../errors.js";
+import { InvalidOptionError, invalidValue } from "../../errors.js";
 import { knownOptions } from "../../known-options.js";
 import type { Store } from "../../store.js";
 import { ArbiterStore } from "../arbiter/arbiter-store.js";
@@ -79,6 +79,6 @@ function pathOf({ pathname }: URL): string {
   try {
     return fileURLToPath(`file://${pathname}`);
   } catch {
-    throw new InvalidOptionError("url", "(hidden)", "must have no encoded / in its path");
+    throw invalidValue("url", "(hidden)", "must have no encoded / in its path");
   }
 }

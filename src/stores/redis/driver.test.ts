@@ -27,7 +27,7 @@ describe("driverOf", () => {
     ["redis (node-redis) 4 or older", createClient4()],
     ["redis (node-redis) 4 or older", createCluster4({ rootNodes: [] })],
   ])("refuses a client of %s, and says so", (version, client) => {
-    const message = `Invalid client: "a client of ${version}". It must be a client`;
+    const message = `Invalid client: a client of ${version}. It must be a client`;
     expect(() => driverOf(client)).toThrow(message);
   });
 });

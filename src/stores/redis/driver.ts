@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "../../errors.js";
+import { invalidValue } from "../../errors.js";
 import type { Address } from "../store-url.js";
 import { ioredisDriver, isIoredis } from "./ioredis.js";
 import { isNodeRedis, nodeRedisDriver } from "./node-redis.js";
@@ -41,7 +41,7 @@ export function isClient(value: unknown): boolean {
 export function driverOf(client: unknown): Driver {
   if (isIoredis(client)) return ioredisDriver(client);
   if (isNodeRedis(client)) return nodeRedisDriver(client);
-  throw new InvalidOptionError(
+  throw invalidValue(
     "client",
     describeClient(client),
     `must be a client, Sentinel client or Cluster of ${SUPPORTED_CLIENTS}`,

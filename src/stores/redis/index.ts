@@ -10,7 +10,7 @@
  * later grant has the higher one. With `replicas`, a grant counts only when so many replicas have
  * it: a failover to one of them keeps it.
  */
-import { InvalidOptionError } from "../../errors.js";
+import { InvalidOptionError, invalidValue } from "../../errors.js";
 import { knownOptions } from "../../known-options.js";
 import type { Store } from "../../store.js";
 import { ArbiterStore } from "../arbiter/arbiter-store.js";
@@ -57,7 +57,7 @@ export function redisStore(options: RedisStoreOptions): Store {
 }
 
 function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store {
-  if (isClient(options)) throw new InvalidOptionError("options", "a client", EXAMPLE);
+  if (isClient(options)) throw invalidValue("options", "a client", EXAMPLE);
   const known = ["client", "namespace", ...NUMBERS] as const;
   const {
     client,

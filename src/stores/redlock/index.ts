@@ -11,7 +11,7 @@
  * lost its data does not vote before every lease that it may have forgotten is over, and never
  * below a ballot that a majority of the others knows of.
  */
-import { InvalidOptionError } from "../../errors.js";
+import { InvalidOptionError, invalidValue } from "../../errors.js";
 import { knownOptions } from "../../known-options.js";
 import type { Store } from "../../store.js";
 import { checkNamespace } from "../namespace.js";
@@ -112,8 +112,9 @@ function nodesOf(drivers: readonly Driver[], names?: readonly string[]): Redlock
     "must have one name for each client",
   );
   const nodes = drivers.map((driver, at) => {
-    const isOne = !driver.isCluster;
-    demand(isOne, "clients", "a Cluster", "must each be of one server: a Cluster is none");
+    if (driver.isCluster) {
+      throw invalidValue("clients", "a Cluster", "must each be of one server: a Cluster is none");
+    }
     const name = names?.[at] ?? driver.address?.replace(/^(localhost|::1):/, "127.0.0.1:");
     const rule = "must name each server, where a client finds it by Sentinel";
     demand(name !== undefined, "nodeNames", name, rule);
