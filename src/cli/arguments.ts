@@ -50,7 +50,7 @@ export class Arguments {
       this.#values = parsed.values;
       this.positionals = parsed.positionals;
     } catch (error) {
-      throw new UsageError(complaint(error as Error, args, Object.keys(specs)));
+      throw new UsageError(complaint(error as Error, args, Object.keys(specs), runsCommand));
     }
   }
 
@@ -126,13 +126,18 @@ function unexpected(argument: string, after: string): UsageError {
 }
 
 /** The parser's own words are for programmers; keep what names the argument. */
-function complaint({ message }: Error, args: readonly string[], known: readonly string[]): string {
+function complaint(
+  { message }: Error,
+  args: readonly string[],
+  known: readonly string[],
+  runsCommand: boolean,
+): string {
   const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? [];
   if (unknown !== undefined) {
     const nearest = nearestWord(unknown.replace(/^--?/, ""), known);
-    return nearest === null
-      ? `There is no option ${unknown} here. What belongs to a command goes behind --.`
-      : `There is no option ${unknown}: did you mean --${nearest}?`;
+    if (nearest !== null) return `There is no option ${unknown}: did you mean --${nearest}?`;
+    const hint = runsCommand ? " The options of the command to run go behind --." : "";
+    return `There is no option ${unknown} here.${hint}`;
   }
   const lacking = /^Option '([^']+)' argument missing/.exec(message);
   if (lacking) return `The option ${lacking[1]} needs a value.`;

@@ -1,3 +1,4 @@
+import { nearestWord } from "../rules/nearest-word.js";
 import type { OptionSpec } from "./arguments.js";
 import { EVENT_OPTIONS, OUTPUT_OPTIONS, STORE_OPTIONS } from "./settings.js";
 
@@ -17,6 +18,19 @@ export function verbFirst(given: readonly string[]): readonly string[] {
   const verb = given[at];
   if (verb === undefined) return given;
   return [verb, ...given.slice(0, at), ...given.slice(at + 1)];
+}
+
+/** Why an option is refused where the verb should stand. Its value may be a secret. */
+export function refusedOption(argument: string): string {
+  const [option = ""] = argument.split("=");
+  if (widthOf(argument) > 0) {
+    return "The command is missing, as in: holdfast --store URL list";
+  }
+  const names = LEADING.map(([name]) => name);
+  const nearest = nearestWord(option.replace(/^--?/, ""), names);
+  if (nearest !== null) return `There is no option ${option}: did you mean --${nearest}?`;
+  const all = names.map((name) => `--${name}`).join(", ");
+  return `Only ${all} may stand before the command. Write: holdfast COMMAND ${option} …`;
 }
 
 /** How many arguments an option takes up, with its value; 0 where it is none that may lead. */

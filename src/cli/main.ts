@@ -3,7 +3,7 @@ import { nearestWord } from "../rules/nearest-word.js";
 import { Arguments, type OptionSpecs, UsageError } from "./arguments.js";
 import type { Ending } from "./command.js";
 import { ExitCode, Interrupted } from "./exit-code.js";
-import { verbFirst } from "./leading-options.js";
+import { refusedOption, verbFirst } from "./leading-options.js";
 import { print } from "./output.js";
 import { Report } from "./report.js";
 import { hideArguments, learnSecrets } from "./secrets.js";
@@ -31,7 +31,7 @@ async function dispatch([verb, ...rest]: readonly string[]): Promise<Ending> {
   try {
     if (verb === "--help" || verb === "-h" || verb === "help") return await help(rest[0]);
     if (verb === "--version" || verb === "-V") return await version();
-    if (!found) throw new UsageError(noCommand(verb));
+    if (!found) throw new UsageError(verb.startsWith("-") ? refusedOption(verb) : noCommand(verb));
     const command = await found.load();
     const options = { ...command.options, ...HELP };
     const args = new Arguments(rest, options, command.runsCommand);

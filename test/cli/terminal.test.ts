@@ -143,6 +143,19 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
     expect(shop.read("after")).toBe(shop.read("before"));
   });
 
+  it("watch is suspended by its key, and hears keys again when it goes on", async () => {
+    await using shop = new Workshop();
+    const script =
+      'set -m; stty -g > before; "$0" "$@"; echo "stopped $?"; stty -g > after; fg; echo "ended $?"';
+    const steps = [
+      ["q: quit", "\x1a"],
+      ["stopped 148", "q"],
+    ] as const;
+    const { stdout } = await inTerminal(shop, steps, ["bash", "-c", script, ...CLI, "watch"]);
+    expect(stdout).toContain("ended 0");
+    expect(shop.read("after")).toBe(shop.read("before"));
+  });
+
   it("a command that ignores SIGTERM is killed when the grace is over", async () => {
     await using shop = new Workshop();
     const line =

@@ -24,9 +24,22 @@ describe("options before the verb", () => {
     await using shop = new Workshop();
     const { code, stderr } = await shop.run(["-q", "list"]);
     expect(code).toBe(64);
-    expect(stderr).toContain("There is no option -q here");
+    expect(stderr).toContain("There is no option -q here.\n");
     expect((await shop.run(["--nonsense", "list"])).code).toBe(64);
     expect((await shop.run(["--store"])).code).toBe(64);
+  });
+
+  it.each([
+    [["--wait", "5", "run", "x"], "may stand before the command. Write: holdfast COMMAND --wait …"],
+    [["--sotre=hunter2", "list"], "There is no option --sotre: did you mean --store?"],
+    [["--store", "hunter2"], "The command is missing, as in: holdfast --store URL list"],
+    [["--store", "", "list"], "The URL of the store is empty."],
+  ])("that cannot lead are explained: %j", async (words, text) => {
+    await using shop = new Workshop();
+    const { code, stderr } = await shop.run(words);
+    expect(code).toBe(64);
+    expect(stderr).toContain(text);
+    expect(stderr).not.toContain("hunter2");
   });
 });
 

@@ -40,7 +40,7 @@ class CommandFailed extends Error {
 
 export const once: Command = {
   runsCommand: true,
-  usage: ["[OPTIONS] NAME --keep TIME -- COMMAND [ARGUMENT…]"],
+  usage: ["[OPTIONS] NAME --keep TIME [--] COMMAND [ARGUMENT…]"],
   about:
     "Runs the command unless it succeeded within the last TIME, here or on another host. Exit " +
     "code 0 of the command is remembered; any other code, or a lost lease, is not, so that the " +

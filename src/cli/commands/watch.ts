@@ -42,7 +42,7 @@ export const watch: Command = {
     const isLive = process.stdout.isTTY && !args.has("json");
     using key = isLive ? new QuitKey() : null;
     const ended = key ? AbortSignal.any([signals.interrupted, key.pressed]) : signals.interrupted;
-    const hint = key?.isHeard ? ["", "q: quit"] : [];
+    const hint = key?.isListening ? ["", "q: quit"] : [];
     let shown = "";
     while (!ended.aborted) {
       const views = await allViews(locks, prefix, space);
