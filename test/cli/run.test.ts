@@ -27,7 +27,7 @@ describe("exit codes", () => {
     [["run"], "NAME is missing"],
     [["run", "x"], "command is missing"],
     [["run", "x", "y", "--", "true"], "behind --"],
-    [["run", "-n", "-w", "1", "x", "--", "true"], "not both"],
+    [["run", "-n", "-w", "1", "x", "--", "true"], "Give only one of -n, --wait and --timeout."],
     [["run", "-s", "-j", "2", "x", "--", "true"], "one of -s, -x and -j"],
     [["run", "-j", "0", "x", "--", "true"], "whole number"],
     [["run", "--grace", "20s", "x", "--", "true"], "below half"],
