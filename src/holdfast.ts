@@ -228,6 +228,11 @@ export class Holdfast implements AsyncDisposable {
    * wait inside a `run` of another lock. A lock that was taken by `acquire` is not seen, nor is a
    * wait in a store that knows no waiters (redlock); of several calls of another process that take
    * turns, only the first is.
+   *
+   * @example
+   * for (const { steps } of await locks.findDeadlocks()) {
+   *   for (const { name, token, waitsFor } of steps) console.log(name, token, "->", waitsFor);
+   * }
    */
   async findDeadlocks(options?: Pick<ListOptions, "prefix">): Promise<Deadlock[]> {
     const { prefix } = knownOptions(options, ["prefix"], LIST_EXAMPLE);
@@ -281,7 +286,12 @@ export class Holdfast implements AsyncDisposable {
     return this.#client.resume(handle, resolveOptions(options, traits, this.#defaults));
   }
 
-  /** The leases of this client, detached ones excepted. */
+  /**
+   * The leases of this client, detached ones excepted.
+   *
+   * @example
+   * for (const lease of locks.held()) console.log(lease.name, lease.remainingMs());
+   */
   held(): Lease[] {
     return this.#client.held();
   }

@@ -36,7 +36,17 @@ export class Election {
     this.#seat = seat;
   }
 
-  /** Waits to be elected. The lease is the office: release it to resign. */
+  /**
+   * Waits to be elected. The lease is the office: release it to resign.
+   *
+   * @example
+   * const lease = await locks.election("indexer").campaign({ signal: stop.signal });
+   * try {
+   *   await indexBatch(lease.token);
+   * } finally {
+   *   await lease.release();
+   * }
+   */
   campaign(options?: AcquireOptions): Promise<Lease> {
     return this.#seat.acquire(options);
   }

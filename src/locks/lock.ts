@@ -52,7 +52,12 @@ export interface Lock<L = Lease> {
    * if (!result.ran) console.log("held by", result.holder?.meta);
    */
   tryRun<T>(body: (lease: L) => T | Promise<T>, options?: AcquireOptions): Promise<TryResult<T>>;
-  /** Whether anybody holds a lock of this name, in whatever mode, at this moment. */
+  /**
+   * Whether anybody holds a lock of this name, in whatever mode, at this moment.
+   *
+   * @example
+   * if (await locks.mutex("deploy").isHeld()) console.log("a deploy is under way");
+   */
   isHeld(): Promise<boolean>;
   /**
    * Runs `body` under the lock and always waits for it. Throws `LeaseLostError` when the lease was

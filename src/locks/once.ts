@@ -46,7 +46,7 @@ export interface OnceRun extends AsyncDisposable {
    * @example
    * const run = await locks.beginOnce("import:7", { keepMs: 86_400_000 });
    * if (!run.began) return;
-   * await importAll(run.token);
+   * await sendReport(run.token);
    * await run.finish();
    */
   finish(): Promise<void>;

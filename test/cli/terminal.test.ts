@@ -146,7 +146,8 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
   it("watch is suspended by its key, and hears keys again when it goes on", async () => {
     await using shop = new Workshop();
     const script =
-      'set -m; stty -g > before; "$0" "$@"; echo "stopped $?"; stty -g > after; fg; echo "ended $?"';
+      'set -m; stty -g > before; "$0" "$@"; echo "stopped $?"; ' +
+      'stty -g > after; fg; echo "ended $?"';
     const steps = [
       ["q: quit", "\x1a"],
       ["stopped 148", "q"],

@@ -102,14 +102,15 @@ export class FileArbiter implements Arbiter {
     });
   }
 
-  /** Nothing is put beside a file before it is known as a lock file. */
+  /** Opens the socket beside the file, which is known as a lock file by now. */
   #openSocket(): void {
     this.#isSocketDue = false;
     try {
       // What was pushed before did not arrive.
       if (this.#client !== undefined && this.#opened?.post.open(this.#client)) this.#onReset();
     } catch {
-      // Without a socket we are slower, not wrong; whoever has to wait is told why.
+      // A client without a socket asks the file again by itself: slower, but as safe. A call that
+      // has to wait opens the socket first, and fails with the reason if it cannot.
     }
   }
 
