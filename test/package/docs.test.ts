@@ -46,7 +46,7 @@ const blocks: readonly Block[] = documents.flatMap((document) =>
 
 /** Files of the sources whose comments editors show to users. */
 const PUBLIC =
-  /^(connect|holdfast|lease\/lease|locks\/(lock|election|once)|stores\/.*\/(index|etcd-store))\.ts$/;
+  /^(connect|holdfast|lease\/lease|locks\/(lock|election|once)|stores\/.*(index|etcd-store))\.ts$/;
 
 /** The examples in the comments of the public API, each in a function: some of them return. */
 const commented: readonly Block[] = readdirSync(join(root, "src"), { recursive: true })
