@@ -85,5 +85,6 @@ function isNpmStart(): boolean {
 
 function end(ending: Ending): void {
   if (typeof ending === "number") process.exit(ending);
+  process.removeAllListeners("SIGINT");
   process.kill(ending.interrupt === "us" ? process.pid : 0, "SIGINT");
 }

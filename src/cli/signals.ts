@@ -35,8 +35,9 @@ export class Signals implements Disposable {
     this.#receiver = receiver;
   }
 
+  /** The outcome is known: a signal that comes now does not change the exit code. */
   [Symbol.dispose](): void {
-    for (const signal of [...ENDINGS, ...OTHERS]) process.off(signal, this.#listener);
+    this.#receiver = () => {};
   }
 
   #on(signal: NodeJS.Signals): void {
