@@ -150,7 +150,7 @@ export function tryTls(): void {
 
   it("asks whether a port that says nothing speaks TLS", async () => {
     const { error } = await failureOf(`rediss://127.0.0.1:${good.server.port}`);
-    expect(String(error)).toContain("is TLS spoken there?");
+    expect(String(error)).toContain("Is TLS spoken there?");
   });
 
   it.each(["ca", "cert", "key"])("says which file of %s cannot be read, and why", async (name) => {

@@ -152,9 +152,12 @@ function socketOf(tls: TlsFiles | null): object {
 
 function notConnected({ nodes, tls }: RedisTarget, cause: unknown): StoreError {
   const places = nodes.map(({ host: name, port }) => `${name}:${port}`).join(", ");
-  const said = cause instanceof Error ? saidBy(cause) : tls ? "is TLS spoken there?" : "";
+  const said = cause instanceof Error ? saidBy(cause) : "";
   const why = said && ` (${said})`;
   const limit = `could not connect within ${CONNECT_LIMIT_MS} ms`;
-  const text = `No Redis answers at ${places}: ${limit}${why}.`;
+  // A port without TLS says nothing, or hangs up.
+  const isMute = said === "" || said.includes("before secure TLS connection");
+  const question = tls && isMute ? " Is TLS spoken there?" : "";
+  const text = `No Redis answers at ${places}: ${limit}${why}.${question}`;
   return new StoreError(text, { outcome: "not_applied", store: "redis", cause });
 }
