@@ -15,7 +15,7 @@ const heavy = {
 const alone = { ...heavy, maxWorkers: 1 };
 
 const settings = {
-  unit: { maxWorkers: 2 },
+  unit: { maxWorkers: 2, testTimeout: 2 * MINUTE_MS },
   package: alone,
   stores: heavy,
   cli: heavy,
