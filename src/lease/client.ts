@@ -9,7 +9,7 @@ import { callContext, events } from "../publish.js";
 import { NO_LIMIT, type Request } from "../rules/fits.js";
 import { keyOf, type Space } from "../rules/name.js";
 import type { Busy, Claim, Grant, Store } from "../store.js";
-import { within } from "../time/timers.js";
+import { type Timer, within } from "../time/timers.js";
 import { unlessAborted } from "./abort-listeners.js";
 import { type CallOptions, Cohort, type CohortDuties, type Enclosing } from "./cohort.js";
 import { decodeHandle } from "./handle.js";
@@ -28,8 +28,8 @@ export interface Target extends Request {
 
 /** How long a release may take beyond which nobody waits for it. */
 const RELEASE_MS = 5_000;
-/** The same for all releases together in `close`: a store that is gone must not hold up an exit. */
-const CLOSE_MS = 1_000;
+/** When `close` has waited so long, it looks whether the store is there at all. */
+const DOUBT_MS = 1_000;
 
 /** How long a store may look for the reason of a failure. */
 const EXPLAIN_MS = 1_000;
@@ -101,8 +101,12 @@ export class Client {
 
   /** The failure of a store that did not answer, with the reason where the store finds one. */
   async explained(error: unknown): Promise<unknown> {
-    const { store } = this;
     if (!(error instanceof StoreError) || !error.retryable || this.#closing) return error;
+    return this.#explain(error);
+  }
+
+  async #explain(error: StoreError): Promise<StoreError> {
+    const { store } = this;
     if (!store.explain) return error;
     return within(store.port.timers, EXPLAIN_MS, store.explain(error)).catch(() => error);
   }
@@ -159,10 +163,26 @@ export class Client {
 
   async #close(): Promise<void> {
     for (const wait of [...this.#waits]) wait.end("closed");
-    // The releases are sent. One that the store does not answer in time may still take effect;
-    // otherwise its lease expires.
-    await within(this.store.port.timers, CLOSE_MS, this.#giveBackAll()).catch(() => {});
+    await this.#unlessDead(this.#giveBackAll());
     await this.store.close();
+  }
+
+  /** Waits for `work`, but not for a store that is out of reach. */
+  async #unlessDead(work: Promise<void>): Promise<void> {
+    const { timers } = this.store.port;
+    let timer: Timer | undefined;
+    const dead = new Promise<void>((resolve) => {
+      timer = timers.after(DOUBT_MS, () => {
+        void this.#isDead().then((isDead) => isDead && resolve());
+      });
+    });
+    await within(timers, RELEASE_MS, Promise.race([work, dead])).catch(() => {});
+    timer?.cancel();
+  }
+
+  async #isDead(): Promise<boolean> {
+    const silence = new StoreError("The store is silent.", { outcome: "unknown" });
+    return (await this.#explain(silence)) !== silence;
   }
 
   async #giveBackAll(): Promise<void> {
@@ -355,8 +375,7 @@ export class Client {
   async #release(lease: HeldLease, keep?: Keep): Promise<boolean> {
     const { hold } = lease;
     const { clock } = this.store.port;
-    const mostMs = this.#closing ? CLOSE_MS : RELEASE_MS;
-    const withinMs = Math.min(Math.max(0, hold.deadlineMs - clock.nowMs()), mostMs);
+    const withinMs = Math.min(Math.max(0, hold.deadlineMs - clock.nowMs()), RELEASE_MS);
     let outcome: ReleaseEvent["outcome"];
     let error: unknown;
     this.#releasing += 1;

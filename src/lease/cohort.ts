@@ -142,7 +142,7 @@ export class Cohort implements Tenant {
    * A further turn on it would have a lower token than that call.
    */
   outdate(token: bigint): void {
-    if (token > this.#nextToken) this.#turnsLeft = 0;
+    if (token >= this.#nextToken) this.#turnsLeft = 0;
   }
 
   onWarning(): void {

@@ -241,7 +241,8 @@ describe("a server that is gone, or hangs", () => {
       await expect(asked).rejects.toMatchObject({ code: "HF_STORE" });
       const startMs = performance.now();
       await locks.close();
-      expect(performance.now() - startMs).toBeLessThan(2_000);
+      // A connection to a server that hangs can be made still: it may answer after all.
+      expect(performance.now() - startMs).toBeLessThan(end === "kill" ? 2_500 : 6_500);
       expect(lease.state).toBe("released");
       await trial.close();
     });

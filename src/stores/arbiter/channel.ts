@@ -226,6 +226,8 @@ export class Channel {
   #fail(call: Call, cause: unknown): void {
     if (!this.#end(call)) return;
     const error = unknown(cause);
+    // A server that refuses is there.
+    if (error.outcome === "not_applied") this.#silentSinceMs = null;
     for (const { recipient } of call.entries) recipient.onFailure(error);
   }
 

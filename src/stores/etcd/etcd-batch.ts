@@ -81,6 +81,10 @@ export class EtcdBatch {
     const shared = sent.finally(() => {
       for (const one of batch) one.sendings.count += sendings.count;
     });
+    shared.catch((error) => {
+      // What etcd refused for certain was not sent, as far as anybody is concerned.
+      if (isRefused(error)) for (const one of batch) one.sendings.count -= 1;
+    });
     try {
       // Whoever has less time than others of its batch does not wait for as long.
       for (const one of batch) {
@@ -98,13 +102,16 @@ export class EtcdBatch {
         }
       });
     } catch (error) {
-      const isRefused = error instanceof StoreError && error.outcome === "not_applied";
       for (const one of batch) {
-        if (isRefused) this.#sendAlone(one);
+        if (isRefused(error)) this.#sendAlone(one);
         else one.reject(error);
       }
     }
   }
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof StoreError && error.outcome === "not_applied";
 }
 
 /** The key, where the request does nothing else than to delete it: that is a lighter call. */

@@ -21,6 +21,10 @@ export class EtcdEntry implements OwnEntry {
   isWithdrawn = false;
   /** A copy of a request about it may still be under way, or it lives on in another session. */
   mayEcho = false;
+  /** The session that it was last asked to move to. */
+  boundTo = "";
+  /** Requests to move it, of which a copy may be under way. */
+  bindings = 0;
 
   constructor(
     keys: EtcdKeys,

@@ -244,11 +244,23 @@ export class EtcdSession implements SessionLink {
   }
 
   async adopt(entry: OwnEntry, limitMs: number): Promise<boolean> {
-    const { key } = entry as EtcdEntry;
-    (entry as EtcdEntry).mayEcho = true;
+    const own = entry as EtcdEntry;
+    const { key } = own;
+    // A copy of an earlier request could bind the entry back to a session that ends.
+    if (own.bindings > 0 && own.boundTo !== this.id) {
+      throw new StoreError("etcd: the entry may still be on its way to another session.", {
+        outcome: "not_applied",
+      });
+    }
+    own.mayEcho = true;
+    own.boundTo = this.id;
+    own.bindings += 1;
     const request_put = { key, lease: this.#lease, ignore_value: true };
     const compare = [wasMadeAt(key, entry.order)];
-    const moved = await this.#tools.calls.txn({ compare, success: [{ request_put }] }, limitMs);
+    const sendings = { count: 0 };
+    const request = { compare, success: [{ request_put }] };
+    const moved = await this.#tools.calls.txn(request, limitMs, sendings);
+    if (sendings.count === 1) own.bindings -= 1;
     return moved.succeeded;
   }
 

@@ -15,6 +15,8 @@ export class SequencerGrant implements Grant {
    * The session that the entry is being moved to: it is not known yet which of the two it is in.
    */
   nextHome: Session | null = null;
+  /** Whether the store was ever asked to bind the entry to `nextHome`. */
+  hasMoved = false;
   /** Its entry leaves, or has left: it must not move any more. */
   isGivenBack = false;
   /** On its own entry: whoever takes it away is noticed. */
@@ -32,8 +34,8 @@ export class SequencerGrant implements Grant {
     return `${this.home.link.id}/${this.entry.id}`;
   }
 
-  /** Its session was renewed; a renewal never shortens. */
-  extend(): void {
-    this.deadlineMs = Math.max(this.deadlineMs, this.home.deadlineMs);
+  /** A renewal never shortens. */
+  extend(deadlineMs: number): void {
+    this.deadlineMs = Math.max(this.deadlineMs, deadlineMs);
   }
 }

@@ -44,7 +44,7 @@ const MOST_LATE_GRANTS = 3;
 const CALL_MS = 1_500;
 const LOOK_MS = 5_000;
 const GLANCE_MS = 1_000;
-const CLOSE_MS = 5_000;
+const CLOSE_MS = 1_000;
 
 export class SequencerStore implements Store {
   readonly name: string;
@@ -59,6 +59,8 @@ export class SequencerStore implements Store {
   readonly #lines = new Map<string, Line>();
   readonly #withdrawals: Withdrawals;
   readonly #limits: Limits;
+  /** Those of leases that other processes may resume. */
+  readonly #detached = new WeakSet<Session>();
   #isClosed = false;
 
   constructor(sequencer: Sequencer) {
@@ -126,9 +128,11 @@ export class SequencerStore implements Store {
     const grant = given as SequencerGrant;
     const { entry, home, nextHome } = grant;
     grant.isGivenBack = true;
-    // The entry may be in the next session already, and would live on with it.
     const leaveNextHome = (): void => {
-      if (nextHome) void this.#withdrawals.withdraw(entry, nextHome, false);
+      if (!nextHome) return;
+      // The entry may be in the next session already, and would live on with it.
+      if (grant.hasMoved) void this.#withdrawals.withdraw(entry, nextHome, false);
+      else nextHome.remove(entry);
     };
     if (home.isOver) {
       this.#custody.giveUp(grant);
@@ -159,8 +163,10 @@ export class SequencerStore implements Store {
     return grant;
   }
 
-  detach(grant: Grant): void {
-    this.#custody.drop(grant as SequencerGrant);
+  detach(given: Grant): void {
+    const grant = given as SequencerGrant;
+    this.#custody.drop(grant);
+    this.#detached.add(grant.home);
   }
 
   onEvent(listener: (event: GoneEvent) => void): void {
@@ -190,8 +196,8 @@ export class SequencerStore implements Store {
     this.#custody.close();
     this.#limits.stop();
     for (const line of [...this.#lines.values()]) line.close();
-    // Whatever was not released by now was detached: it goes on elsewhere.
-    await this.#sessions.close((session) => session.isAlone && session.entries.size > 0);
+    // A detached lease goes on elsewhere, and its session with it.
+    await this.#sessions.close((session) => this.#detached.has(session));
     await this.#sequencer.close();
   }
 
@@ -200,19 +206,31 @@ export class SequencerStore implements Store {
     if (this.port.clock.exactMs() >= grant.deadlineMs) {
       return { type: "gone", reason: "expired", detail: "" };
     }
+    const isMoving = grant.nextHome !== null || ttlMs > grant.home.ttlMs;
     try {
-      const isMoving = grant.nextHome !== null || ttlMs > grant.home.ttlMs;
       if (isMoving && !(await this.#move(grant, ttlMs))) {
         return { type: "gone", reason: "missing", detail: "" };
       }
-      const proof = await grant.home.renew();
-      if (proof.type === "gone") return { type: "gone", reason: "session_ended", detail: "" };
-      if (proof.missing.has(grant.entry)) return { type: "gone", reason: "missing", detail: "" };
-      grant.extend();
-      return { type: "renewed", waiting: false };
+      return await this.#renewHome(grant);
     } catch (error) {
+      // A renewal for longer that failed must not cost what a plain one would have kept.
+      if (isMoving) await this.#renewHome(grant).catch(() => {});
       return { type: "unknown", error };
     }
+  }
+
+  /** While it is not certain which session the entry is in, both must last. */
+  async #renewHome(grant: SequencerGrant): Promise<Renewal> {
+    const { home, nextHome } = grant;
+    const proof = await home.renew();
+    if (proof.type === "gone") return { type: "gone", reason: "session_ended", detail: "" };
+    if (proof.missing.has(grant.entry)) return { type: "gone", reason: "missing", detail: "" };
+    if (nextHome && grant.hasMoved) {
+      const next = await nextHome.renew();
+      if (next.type === "gone") return { type: "gone", reason: "session_ended", detail: "" };
+      grant.extend(Math.min(home.deadlineMs, nextHome.deadlineMs));
+    } else grant.extend(home.deadlineMs);
+    return { type: "renewed", waiting: false };
   }
 
   /**
@@ -231,15 +249,26 @@ export class SequencerStore implements Store {
         opened.add(entry);
         opened.hand();
         grant.nextHome = opened;
+        grant.hasMoved = false;
       }
     }
     const next = grant.nextHome as Session;
     if (next.deadlineMs < grant.deadlineMs) await next.renew(true);
-    if (next.isOver || next.deadlineMs < grant.deadlineMs) return false;
+    if (grant.isGivenBack) return false;
+    if (next.isOver && grant.hasMoved) return false;
+    if (next.isOver || next.deadlineMs < grant.deadlineMs) {
+      if (next.isOver) grant.nextHome = null;
+      throw new StoreError("The session for the longer ttl is not ready.", {
+        outcome: "not_applied",
+      });
+    }
+    grant.hasMoved = true;
     const isThere = await next.link.adopt(entry, CALL_MS);
     if (grant.nextHome === next) {
       grant.home = next;
       grant.nextHome = null;
+      // A late copy of the request that made the entry fits this session still.
+      if (entry.isDoubtful) home.retire();
       home.remove(entry);
     }
     return isThere;

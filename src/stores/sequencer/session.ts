@@ -18,7 +18,7 @@ import type { OwnEntry, Proof, SessionLink } from "./sequencer.js";
 const FRESH_PART = 6;
 /** How long the store may take for one part of a proof. */
 const MOST_CALL_MS = 5_000;
-const END_MS = 2_000;
+const END_MS = 1_000;
 
 export interface SessionEvents {
   /** It ended without our doing, and everything in it with it. */
@@ -61,6 +61,7 @@ export class Session {
   #timer: Timer | undefined;
   #renewsItself = true;
   #isOver = false;
+  #isLost = false;
   #isRetired = false;
 
   constructor(
@@ -87,6 +88,11 @@ export class Session {
 
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** It is over without our doing. */
+  get isLost(): boolean {
+    return this.#isLost;
   }
 
   /** Whether new entries may join. */
@@ -225,6 +231,7 @@ export class Session {
 
   #end(reason: LossReason): void {
     if (this.#isOver) return;
+    this.#isLost = true;
     this.abandon();
     this.#events.onLost(reason);
     // The lease of a handed session may have been detached and live on in another process, which

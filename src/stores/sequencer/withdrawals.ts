@@ -41,7 +41,16 @@ export class Withdrawals {
   }
 
   /** The end of a lease: throws when the store could not be told in time, and goes on trying. */
-  async release(
+  release(
+    entry: OwnEntry,
+    session: Session,
+    withinMs: number,
+    mark: LeaveOptions["mark"],
+  ): Promise<boolean> {
+    return this.#underWay(this.#release(entry, session, withinMs, mark));
+  }
+
+  async #release(
     entry: OwnEntry,
     session: Session,
     withinMs: number,
@@ -63,7 +72,9 @@ export class Withdrawals {
           void this.withdraw(entry, session, false);
           throw error;
         }
-        if (session.isOver) return false;
+        if (session.isLost) return false;
+        // The store closes: what became of the release is not known.
+        if (session.isOver) throw error;
         await this.#pause(pauseMs);
       }
     }
@@ -74,10 +85,17 @@ export class Withdrawals {
    * for.
    */
   async withdraw(entry: OwnEntry, session: Session, isAsked: boolean): Promise<Leaving | null> {
-    const leaving = this.#leaveAtLast(entry, session, isAsked ? "texts" : undefined);
-    this.#pending.add(leaving);
-    void leaving.finally(() => this.#pending.delete(leaving));
+    const leaving = this.#underWay(
+      this.#leaveAtLast(entry, session, isAsked ? "texts" : undefined),
+    );
     return within(this.#port.timers, SOON_MS, leaving).catch(() => null);
+  }
+
+  #underWay<T>(work: Promise<T>): Promise<T> {
+    this.#pending.add(work);
+    const end = (): void => void this.#pending.delete(work);
+    work.then(end, end);
+    return work;
   }
 
   async #leaveAtLast(
