@@ -1,7 +1,10 @@
 /** `npm run simulate`: runs seeds and tells what failed, and how to see it again. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { sliceOf, type Violation } from "./checkers/violation.js";
-import { hunt } from "./mutants/hunt.js";
+import { foundAt } from "./mutants/found-at.js";
+import { type Catch, hunt } from "./mutants/hunt.js";
 import { mutants } from "./mutants/list.js";
 import type { Family, PlanOptions } from "./plan.js";
 import { judge, type Verdict } from "./verdict.js";
@@ -16,7 +19,8 @@ const USAGE = `npm run simulate -- [options]
   --hash          print the hash of every history
   --history       print every history
   --mutants       plant every known bug and show which seed finds it; or only those
-                  whose title contains the given words`;
+                  whose title contains the given words
+  --write         with --mutants: keep the seeds that find them, for the next hunt`;
 
 const { values, positionals } = parse();
 
@@ -73,9 +77,26 @@ function report(verdict: Verdict, violation: Violation, planned: PlanOptions): v
 async function runMutants(words: string): Promise<number> {
   const chosen = mutants.filter(({ title }) => title.includes(words));
   const catches = await hunt(chosen, (found) => console.log(found.line));
-  const escaped = catches.filter(({ isCaught }) => !isCaught).length;
+  const escaped = catches.filter(({ seed }) => seed === null).length;
+  if (values.write) remember(catches);
   console.log(`${chosen.length - escaped} of ${chosen.length} mutants found`);
   return escaped === 0 ? 0 : 1;
+}
+
+/** The next hunt begins with these seeds. */
+function remember(catches: readonly Catch[]): void {
+  const file = join(import.meta.dirname, "../../simulation/mutants/found-at.ts");
+  const known = new Set(mutants.map(({ title }) => title));
+  const found = catches.flatMap(({ title, seed }) => (seed === null ? [] : [[title, seed]]));
+  const all = { ...foundAt, ...Object.fromEntries(found) };
+  const lines = Object.entries(all)
+    .filter(([title]) => known.has(title))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([title, seed]) => `  ${JSON.stringify(title)}: ${seed},\n`);
+  const head =
+    "/** Which seed found a mutant: written by `npm run simulate -- --mutants --write`. */\n";
+  const type = "export const foundAt: Readonly<Record<string, number>>";
+  writeFileSync(file, `${head}${type} = {\n${lines.join("")}};\n`);
 }
 
 function parse() {
@@ -92,6 +113,7 @@ function parse() {
         hash: { type: "boolean", default: false },
         history: { type: "boolean", default: false },
         mutants: { type: "boolean", default: false },
+        write: { type: "boolean", default: false },
         help: { type: "boolean", default: false },
       },
     });

@@ -101,7 +101,6 @@ export const family: readonly Mutant[] = [
   },
   {
     title: "a loss before anybody keeps the lease is forgotten",
-    firstSeed: 6_000,
     file: "stores/arbiter/grants.js",
     find: "grant.end();",
     replace: "",

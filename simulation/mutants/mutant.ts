@@ -11,8 +11,6 @@ export interface Mutant extends Edit {
   readonly title: string;
   /** Which seeds find it. Default: those of one store that decides alone. */
   readonly family?: Family;
-  /** Where the hunt begins, when the first seed that finds it is far from the first of all. */
-  readonly firstSeed?: number;
   /** What has to go with it, where one thing is guarded twice. */
   readonly also?: Edit;
 }

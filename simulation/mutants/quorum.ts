@@ -21,7 +21,6 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: votes for a lower ballot count",
-    firstSeed: 560,
     file: ACQUISITION,
     find: "const round = this.#vote(claim, ballot);",
     replace: `const round = this.#vote(claim, ballot);
@@ -46,21 +45,18 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a deadline counts from the answers",
-    firstSeed: 200,
     file: ACQUISITION,
     find: "deadlineOf(answers, sentMs, driftFactor)",
     replace: "deadlineOf(answers, port.clock.nowMs(), driftFactor)",
   },
   {
     title: "quorum: a renewal counts from its answers",
-    firstSeed: 1040,
     file: "stores/redlock/renewals.js",
     find: "deadlineOf(poll.answers, poll.sentMs, ",
     replace: "deadlineOf(poll.answers, this.#around.port.clock.nowMs(), ",
   },
   {
     title: "quorum: a deadline is that of the node that keeps it longest",
-    firstSeed: 2750,
     file: BALLOT,
     find: "return ends[majorityOf(votes.length) - 1] ??",
     replace: "return ends[0] ??",
@@ -73,7 +69,6 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a failed round is not given back",
-    firstSeed: 515,
     file: ACQUISITION,
     find: "if (isTaken || raises > 0)",
     replace: "if (false)",
@@ -86,14 +81,12 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a restarted node votes at once",
-    firstSeed: 255,
     file: NODE,
     find: "Math.max(sinceMs + maxTtlMs, overMs)",
     replace: "0",
   },
   {
     title: "quorum: the marker of an earlier process counts",
-    firstSeed: 2530,
     file: NODE,
     find: `if (marker?.run !== run)
         return { type: "asleep", why: "unmarked" };`,
@@ -102,14 +95,12 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a restarted node does not ask how long leases are",
-    firstSeed: 1300,
     file: ADMISSION,
     find: "const restMs = Math.max(known.restMs, ...telling.map(longRestMs));",
     replace: "const restMs = 0;",
   },
   {
     title: "quorum: nodes forget long leases while one of them lives",
-    firstSeed: 800,
     file: ADMISSION,
     find: "marker.longUntilMs + marker.longTtlMs - ",
     replace: "marker.longUntilMs - marker.longTtlMs - ",

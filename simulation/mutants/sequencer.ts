@@ -21,20 +21,6 @@ export const sequencer: readonly Mutant[] = [
     replace: "Math.max(this.#deadlineMs, this.#port.clock.nowMs() + ttlMs - marginMs(ttlMs));",
   },
   {
-    title: "sequencer: a session that is over is renewed",
-    file: KEPT,
-    find: `if (nowMs >= this.#deadlineMs) {
-            this.#end("expired");
-            return { type: "gone" };
-        }`,
-    replace: "",
-    also: {
-      file: STORE,
-      find: "if (this.port.clock.exactMs() >= grant.deadlineMs) {",
-      replace: "if (false) {",
-    },
-  },
-  {
     title: "sequencer: a late grant is kept",
     file: ACQUISITION,
     find: "if (this.#around.port.clock.exactMs() >= session.deadlineMs)",
@@ -45,19 +31,6 @@ export const sequencer: readonly Mutant[] = [
     file: LINE,
     find: "this.look(change.at);",
     replace: "this.#waiters[0]?.onTurn(this.#listing, 0);",
-  },
-  {
-    title: "sequencer: an old look counts",
-    file: LINE,
-    find: `if (at < this.#seenAt)
-            return this.look(at);`,
-    replace: "",
-  },
-  {
-    title: "sequencer: another entry of the same name is taken for the own",
-    file: LINE,
-    find: "const isOther = index !== undefined && entries[index]?.order !== waiter.entry.order;",
-    replace: "const isOther = false;",
   },
   {
     title: "sequencer: an entry that holds does not say so",
@@ -116,8 +89,8 @@ export const sequencer: readonly Mutant[] = [
   {
     title: "sequencer: a release ends the session that its entry moves to",
     file: STORE,
-    find: "if (nextHome)\n                void this.#withdrawals.withdraw(entry, nextHome, false);",
-    replace: "void nextHome?.close();",
+    find: "void this.#withdrawals.withdraw(entry, nextHome, false);",
+    replace: "void nextHome.close();",
   },
   {
     title: "sequencer: a renewal does not mind how little is left",

@@ -25,7 +25,7 @@ export function sequencerPlan(plan: Plan): Plan {
     ttlsMs: chance.isLucky(0.5) ? [ttlMs] : [ttlMs, ttlMs * 3],
     // A session lasts for whole seconds: a renewal for less is not offered. A process that dies
     // while its entry moves to a longer session leaves it there, and no checker can know.
-    renewalParts: profile === "crash" ? [1] : [1, 2],
+    renewalParts: profile === "crash" ? [1] : [1, 1.1, 1.5, 2],
     // A client knows of each time that its request is sent.
     weather: { ...weather, copies: 0, loss: profile === "restart" ? 0.02 : weather.loss },
     faults: { ...plan.faults, ...CLUSTER_FAULTS[profile] },
