@@ -109,7 +109,9 @@ function refused(reason: Refused["reason"]): Reply {
 }
 
 /** Counts on from a token that a client has seen; false where that is beyond reason. */
-function learn(state: LedgerState, seenToken: number, at: Instant): boolean {
+function learn(state: LedgerState, given: number, at: Instant): boolean {
+  // Tokens travel as whole numbers.
+  const seenToken = Math.floor(given);
   // Fences may have seen what the store gave out: it is counted on from, however high it is.
   if (seenToken <= state.lastToken()) return true;
   if (!isCredible(seenToken, at.wallUs)) return false;
