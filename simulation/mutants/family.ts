@@ -100,12 +100,6 @@ export const family: readonly Mutant[] = [
     replace: "this.#grants.onLeft(Object.assign(grant, { isGivenBack: true }).claim.owner);",
   },
   {
-    title: "a loss before anybody keeps the lease is forgotten",
-    file: "stores/arbiter/grants.js",
-    find: "grant.end();",
-    replace: "",
-  },
-  {
     title: "lost places are not asked for again",
     file: "stores/arbiter/vigil.js",
     find: "acquisition.ask();",

@@ -87,12 +87,6 @@ export const sequencer: readonly Mutant[] = [
     replace: 'line?.response_range?.kvs.filter((kv) => !kv.key.toString().endsWith("/done")) ?? []',
   },
   {
-    title: "sequencer: a release ends the session that its entry moves to",
-    file: STORE,
-    find: "void this.#withdrawals.withdraw(entry, nextHome, false);",
-    replace: "void nextHome.close();",
-  },
-  {
     title: "sequencer: a renewal does not mind how little is left",
     file: "lease/hold.js",
     find: "return sentMs + Math.min(renewAfterMs(this.ttlMs), halfMs);",
