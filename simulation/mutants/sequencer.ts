@@ -4,7 +4,6 @@ const SESSION = "stores/etcd/etcd-session.js";
 const LINE = "stores/sequencer/line.js";
 const ACQUISITION = "stores/sequencer/acquisition.js";
 const KEPT = "stores/sequencer/session.js";
-const STORE = "stores/sequencer/sequencer-store.js";
 
 /** In the sequencer family: what an entry, a session or a watch would do wrong. */
 export const sequencer: readonly Mutant[] = [
