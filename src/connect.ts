@@ -8,20 +8,26 @@ import { parseStoreUrl } from "./stores/store-url.js";
 
 type Opener = (url: URL) => Promise<Store>;
 
-/**
- * One line per store: what its URLs begin with, and how it is loaded, not before it is asked for.
- */
+const etcd: Opener = async (url) => (await import("./stores/etcd/index.js")).openEtcdStore(url);
+const file: Opener = async (url) => (await import("./stores/file/index.js")).openFileStore(url);
+const memory: Opener = async (url) =>
+  (await import("./stores/memory/index.js")).openMemoryStore(url);
+const redis: Opener = async (url) => (await import("./stores/redis/index.js")).openRedisStore(url);
+const redlock: Opener = async (url) =>
+  (await import("./stores/redlock/index.js")).openRedlockStore(url);
+
+/** What the URLs of each store begin with. A store is loaded when its first URL is opened. */
 const openers: Readonly<Record<string, Opener>> = {
-  "etcd:": async (url) => (await import("./stores/etcd/index.js")).openEtcdStore(url),
-  "etcds:": async (url) => (await import("./stores/etcd/index.js")).openEtcdStore(url),
-  "file:": async (url) => (await import("./stores/file/index.js")).openFileStore(url),
-  "memory:": async (url) => (await import("./stores/memory/index.js")).openMemoryStore(url),
-  "redlock:": async (url) => (await import("./stores/redlock/index.js")).openRedlockStore(url),
-  "redlocks:": async (url) => (await import("./stores/redlock/index.js")).openRedlockStore(url),
-  "redis:": async (url) => (await import("./stores/redis/index.js")).openRedisStore(url),
-  "rediss:": async (url) => (await import("./stores/redis/index.js")).openRedisStore(url),
-  "redis+sentinel:": async (url) => (await import("./stores/redis/index.js")).openRedisStore(url),
-  "redis+cluster:": async (url) => (await import("./stores/redis/index.js")).openRedisStore(url),
+  "etcd:": etcd,
+  "etcds:": etcd,
+  "file:": file,
+  "memory:": memory,
+  "redlock:": redlock,
+  "redlocks:": redlock,
+  "redis:": redis,
+  "rediss:": redis,
+  "redis+sentinel:": redis,
+  "redis+cluster:": redis,
 };
 
 /**
@@ -63,7 +69,7 @@ function openStore(url: string): Promise<Store> {
   // Only the scheme is shown: the rest may hold a password.
   if (!open) {
     if (nearestWord(protocol, schemes)) throw unknownWord("scheme", "url", protocol, schemes);
-    throw new InvalidOptionError("url", protocol, `must begin with one of ${schemes.join(", ")}`);
+    throw new InvalidOptionError("url", protocol, rule);
   }
   return open(parsed);
 }

@@ -270,11 +270,7 @@ export class UnsupportedError extends HoldfastError {
   override readonly code = "HF_UNSUPPORTED";
 }
 
-const AROUND: Record<Space, readonly [string, string]> = {
-  lock: ["run", "holds lock"],
-  election: ["lead", "holds election"],
-  once: ["once", "holds once"],
-};
+const AROUND: Record<Space, string> = { lock: "run", election: "lead", once: "once" };
 
 /** The call would wait for the `run`, `lead` or `once` that it is made in. */
 export class DeadlockError extends HoldfastError {
@@ -283,9 +279,10 @@ export class DeadlockError extends HoldfastError {
 
   /** `remedy` is what helps besides a call after the run; empty where nothing does. */
   constructor(space: Space, remedy: string, context: ErrorContext) {
-    const [around, holds] = AROUND[space];
+    const around = AROUND[space];
     super(
-      `This call would wait for the ${around} around it, which ${holds} "${context.lockName}". ` +
+      `This call would wait for the ${around} around it, which holds ${space} ` +
+        `"${context.lockName}". ` +
         `${remedy === "" ? "Make" : `${remedy}, or make`} the call after that ${around}.`,
       context,
     );

@@ -9,7 +9,7 @@ export function jsonOf(value: unknown): unknown {
 
 /** Other fields are left out: clients put the command that failed there, with its arguments. */
 function errorJson({ name, message, code }: Error & { code?: unknown }): object {
-  return { name, message, ...(typeof code === "string" ? { code } : {}) };
+  return { name, message, code };
 }
 
 /** Makes an object of ours fit for `JSON.stringify`; nothing else of it changes. */

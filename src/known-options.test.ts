@@ -112,7 +112,7 @@ describe("a URL", () => {
 
   it("of a memory has no parameters", async () => {
     const { message } = await problem(() => connect("memory:x?namespace=y"));
-    expect(message).toBe('Unknown parameter "namespace": there are no parameters.');
+    expect(message).toBe('Unknown parameter "namespace": there are none.');
   });
 
   it.each(["redis://h?namespace=a&namespace=b", "file:/tmp/x?namespace=a&namespace=b"])(
@@ -130,8 +130,8 @@ describe("a URL", () => {
   );
 
   it.each([
-    ["redis://admin:hunter2@h:99999", "ports from 1 to 65535"],
-    ["redis+cluster://admin:hunter2@h:1,i:99999", "ports from 1 to 65535"],
+    ["redis://admin:hunter2@h:99999", "a port up to 65535"],
+    ["redis+cluster://admin:hunter2@h:1,i:99999", "a port up to 65535"],
     ["redis://admin:hunter2#x@h:1", "percent-encoded"],
     ["redis://admin:hunter2/x@h:1", "percent-encoded"],
     ["redis://admin:12#hunter2@h:1", "percent-encoded"],

@@ -21,18 +21,11 @@ export function knownOptions<T extends object>(
   return given;
 }
 
-/** What other libraries of locks call an option. */
-const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
-  ["timeout", "waitMs"],
-  ["timeoutMs", "waitMs"],
-  ["retryCount", "waitMs"],
-  ["retryDelay", "waitMs"],
-  ["retries", "waitMs"],
-  ["duration", "ttlMs"],
-  ["expire", "ttlMs"],
-  ["expires", "ttlMs"],
-  ["expiry", "ttlMs"],
-]);
+/** What other libraries of locks call these options. */
+const OTHER_WORDS = [
+  [/^(timeout|retr)/, "waitMs"],
+  [/^(expir|duration)/, "ttlMs"],
+] as const;
 
 /** The error for a word that is none of the known ones; `what` says what it should be one of. */
 export function unknownWord(
@@ -41,12 +34,10 @@ export function unknownWord(
   word: string,
   known: readonly string[],
 ): InvalidOptionError {
-  const other = OTHER_WORDS.get(word);
-  const nearest = other && known.includes(other) ? other : nearestWord(word, known);
-  const list = known.join(", ");
-  const all = list === "" ? `: there are no ${what}s.` : `. The ${what}s are: ${list}.`;
+  const other = OTHER_WORDS.find(([pattern, name]) => pattern.test(word) && known.includes(name));
+  const nearest = other?.[1] ?? nearestWord(word, known);
+  const all = known.length > 0 ? `. The ${what}s are: ${known.join(", ")}.` : ": there are none.";
   const advice = nearest === null ? all : `: did you mean ${nearest}?`;
   const message = `Unknown ${what} ${JSON.stringify(word)}${advice}`;
-  const rule = `is no ${what} (the ${what}s are: ${list || "none"})`;
-  return new InvalidOptionError(option, word, rule, message);
+  return new InvalidOptionError(option, word, `is no ${what}${all}`, message);
 }

@@ -78,6 +78,8 @@ export class HeldLease implements Lease {
   readonly name: string;
   readonly token: bigint;
   readonly startMs: number;
+  /** Why the store did not confirm the release, if so: a mark may be missing. */
+  releaseError: unknown;
   readonly #hold: Hold;
   readonly #keeper: Keeper;
   readonly #clock: Clock;
@@ -88,7 +90,6 @@ export class HeldLease implements Lease {
   #loss: LeaseLostError | undefined;
   /** Why work under it has to stop although it was given back in order. */
   #closed: LeaseLostError | undefined;
-  #releaseError: unknown;
   #controller: AbortController | undefined;
   #isWarned = false;
 
@@ -202,13 +203,8 @@ export class HeldLease implements Lease {
     return this.#loss ?? this.#closed;
   }
 
-  /** Why the store did not confirm the release, if so: a mark may be missing. */
-  get releaseError(): unknown {
-    return this.#releaseError;
-  }
-
   publishRelease(outcome: ReleaseEvent["outcome"], error: unknown): void {
-    this.#releaseError = error;
+    this.releaseError = error;
     if (!events.release.hasSubscribers) return;
     const event = { ...this.#about(), heldMs: this.#heldMs(), outcome, error };
     events.release.publish(withJson(event satisfies ReleaseEvent));

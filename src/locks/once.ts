@@ -125,7 +125,7 @@ async function begin(
   joinScope(client, target, options, mayWait);
   const outcome = await client.request(target, options, mayWait);
   if (outcome.type === "busy") return outdone(outcome);
-  return new BegunOnce(outcome.lease, { ttlMs: keepMs, meta: options.meta }, client.store.name);
+  return new BegunOnce(outcome.lease, { ttlMs: keepMs, meta: options.meta });
 }
 
 function targetOf(name: string): Target {
@@ -136,13 +136,11 @@ class BegunOnce implements OnceRun, Releasable {
   readonly began = true;
   readonly lease: HeldLease;
   readonly #mark: Keep;
-  readonly #store: string;
   isDone = false;
 
-  constructor(lease: HeldLease, mark: Keep, store: string) {
+  constructor(lease: HeldLease, mark: Keep) {
     this.lease = lease;
     this.#mark = mark;
-    this.#store = store;
   }
 
   get token(): bigint {
@@ -160,10 +158,8 @@ class BegunOnce implements OnceRun, Releasable {
     if (this.loss) throw this.loss;
     const { name: lockName, releaseError: cause } = this.lease;
     if (cause === undefined) return;
-    throw new StoreError(
-      `Once "${lockName}": The store did not confirm the mark, so the work may be run again.`,
-      { outcome: "unknown", retryable: false, lockName, store: this.#store, cause },
-    );
+    const message = "The store did not confirm the mark; the work may be run again.";
+    throw new StoreError(message, { outcome: "unknown", retryable: false, lockName, cause });
   }
 
   async abandon(): Promise<void> {

@@ -229,39 +229,29 @@ export function joinScope(
   throw new DeadlockError(space, remedyFor(nearest, target), context);
 }
 
-/** What to do about a call that would wait for the run around it. */
+/** What helps a call that would wait for the run around it; empty: nothing does. */
 function remedyFor({ isReentrant, target: outer }: Scope, target: Target): string {
   if (target.space !== "lock") return "";
-  if (isUpgrade(outer, target)) return "Take the write side first";
-  if (exceeds(outer, target)) return "";
-  return `Set reentrant: true for ${isReentrant ? "this call" : "both calls"}`;
+  const where = isReentrant ? "this call" : "both calls";
+  return whyApart(outer, target) ?? `Set reentrant: true for ${where}`;
+}
+
+/** What to do where a call may not join the run around it: it asks for more than was granted. */
+function whyApart(outer: Target, inner: Target): string | null {
+  if (outer.mode === "exclusive") return null;
+  if (inner.mode === "exclusive") return "Take the write side first";
+  const isMore = inner.weight > outer.weight || inner.limit < outer.limit;
+  return isMore ? "Take that much first" : null;
 }
 
 function joinLease(scope: Scope, target: Target): JoinedLease {
-  const { name, weight } = scope.target;
-  const context = { lockName: name, store: scope.client.store.name };
-  if (isUpgrade(scope.target, target)) {
-    throw new UnsupportedError(
-      `Lock "${name}" is held shared by the run around this call; acquiring it exclusively ` +
-        "would wait for itself. Take the write side first.",
-      context,
-    );
-  }
-  if (exceeds(scope.target, target)) {
-    throw new UnsupportedError(
-      `Lock "${name}" is held by the run around this call with weight ${weight}; ` +
-        "joining it with more weight or a lower limit would exceed what was granted.",
-      context,
-    );
+  const remedy = whyApart(scope.target, target);
+  if (remedy !== null) {
+    const { name: lockName } = target;
+    const message = `This call asks for more of lock "${lockName}" than the run around it holds.`;
+    const store = scope.client.store.name;
+    throw new UnsupportedError(`${message} ${remedy}.`, { lockName, store });
   }
   scope.lease.assertHeld();
   return scope.join();
-}
-
-function isUpgrade(outer: Target, inner: Target): boolean {
-  return outer.mode === "shared" && inner.mode === "exclusive";
-}
-
-function exceeds(outer: Target, inner: Target): boolean {
-  return outer.mode === "shared" && (inner.weight > outer.weight || inner.limit < outer.limit);
 }

@@ -33,7 +33,8 @@ export interface StoreUrlRules {
 const HOSTS = ["host", "node"];
 const FILES = ["ca", "cert", "key"] as const;
 const MOST_PORT = 65_535;
-const ENCODED = "must have /, ? and # percent-encoded in a password or path: %2F, %3F, %23";
+const ADDRESSES = `must have hosts as host:port, with a port up to ${MOST_PORT}`;
+const ENCODED = "must have /, ? and # of a password percent-encoded: %2F, %3F, %23";
 
 /** Parses a URL. A URL has room for one host: further ones become `host` parameters. */
 export function parseStoreUrl(text: string): URL {
@@ -43,18 +44,15 @@ export function parseStoreUrl(text: string): URL {
     const rule =
       "must have the user and the password once, before the first host: they are for all hosts " +
       "(a comma in them is written as %2C)";
-    throw invalidValue("url", "(hidden)", rule);
+    throw hidden(rule);
   }
-  if (before !== "" && !URL.canParse(before + first + rest)) {
-    checkPort(/:(\d+)$/.exec(first)?.[1]);
-    if (rest.includes("@")) throw invalidValue("url", "(hidden)", ENCODED);
-    throw invalidValue("url", "(hidden)", "must have hosts as host:port");
-  }
-  const parsed = new URL(before + first + rest || text);
   // Behind a password with one of these characters, the rest of the URL means something else.
-  if (parsed.hash !== "" || [...parsed.searchParams.keys()].some((name) => name.includes("@"))) {
-    throw invalidValue("url", "(hidden)", ENCODED);
+  if (/#|\?[^=]*@/.test(text)) throw hidden(ENCODED);
+  const one = before + first + rest || text;
+  if (before !== "" && !URL.canParse(one)) {
+    throw hidden(rest.includes("@") ? ENCODED : ADDRESSES);
   }
+  const parsed = new URL(one);
   if (others === "") return parsed;
   for (const host of others.slice(1).split(",")) parsed.searchParams.append("host", host);
   return parsed;
@@ -151,16 +149,13 @@ export class StoreUrl {
 
 function addressOf(text: string, usualPort: number): Address {
   const match = /^(?:\[([\da-f:.]+)\]|([^:[\]]*))(?::(\d+))?$/i.exec(text);
-  if (!match) throw invalidValue("url", "(hidden)", "must have hosts as host:port");
-  const [, address, name, port] = match;
-  checkPort(port);
-  return { host: address || name || "127.0.0.1", port: Number(port ?? usualPort) };
+  const [, address, name, port = usualPort] = match ?? [];
+  if (!match || Number(port) > MOST_PORT) throw hidden(ADDRESSES);
+  return { host: address || name || "127.0.0.1", port: Number(port) };
 }
 
-function checkPort(port: string | undefined): void {
-  if (port === undefined || (Number(port) >= 1 && Number(port) <= MOST_PORT)) return;
-  const rule = `must have ports from 1 to ${MOST_PORT}`;
-  throw invalidValue("url", "(hidden)", rule);
+function hidden(rule: string): InvalidOptionError {
+  return invalidValue("url", "(hidden)", rule);
 }
 
 function decode(text: string, part: string): string {
@@ -168,6 +163,6 @@ function decode(text: string, part: string): string {
     return decodeURIComponent(text);
   } catch {
     const rule = `must have the ${part} encoded: a % that is no part of %XX is written as %25`;
-    throw invalidValue("url", "(hidden)", rule);
+    throw hidden(rule);
   }
 }

@@ -20,7 +20,6 @@ import type { Ioredis } from "./ioredis.js";
 import type { NodeRedis } from "./node-redis.js";
 import { openConnectedClient } from "./open-client.js";
 import { RedisArbiter } from "./redis-arbiter.js";
-import { readRedisUrl, redisTarget } from "./redis-target.js";
 
 export interface RedisStoreOptions {
   /**
@@ -89,6 +88,8 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
  * `replicaTimeoutMs`, `claimMs` likewise. Uses ioredis where installed, else redis.
  */
 export async function openRedisStore(url: URL): Promise<Store> {
+  // A program that brings its own client does not load this.
+  const { readRedisUrl, redisTarget } = await import("./redis-target.js");
   const read = readRedisUrl(url, ["namespace", ...NUMBERS]);
   const options = { namespace: read.text("namespace") ?? "", ...read.numbers(...NUMBERS) };
   const { client, close } = await openConnectedClient(await redisTarget(read));

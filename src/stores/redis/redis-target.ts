@@ -16,12 +16,6 @@ export interface RedisTarget {
 
 const PORT = 6_379;
 const SENTINEL_PORT = 26_379;
-const SWITCH: ReadonlyMap<string, boolean> = new Map([
-  ["true", true],
-  ["1", true],
-  ["false", false],
-  ["0", false],
-]);
 
 /** Reads the URL of a redis or redlock store; `parameters` are those of the store itself. */
 export function readRedisUrl(url: URL, parameters: readonly string[]): StoreUrl {
@@ -34,12 +28,11 @@ export function readRedisUrl(url: URL, parameters: readonly string[]): StoreUrl 
 
 /** A value that is not known must not mean plain text: the password would be sent unencrypted. */
 function isSecure({ protocol, searchParams }: URL): boolean {
-  const isSecureScheme = /^(rediss|redlocks):$/.test(protocol);
-  const text = searchParams.get("tls") ?? `${isSecureScheme}`;
-  const given = SWITCH.get(text);
-  if (given === undefined) throw new InvalidOptionError("tls", text, "must be true or false");
-  if (given || !isSecureScheme) return given;
-  throw new InvalidOptionError("tls", text, `must be true, or not given, with ${protocol}`);
+  const text = searchParams.get("tls") ?? "false";
+  if (!/^(true|1|false|0)$/.test(text)) {
+    throw new InvalidOptionError("tls", text, "must be true or false");
+  }
+  return /^(rediss|redlocks):$/.test(protocol) || /^[t1]/.test(text);
 }
 
 /** The servers of `redis:`, `rediss:`, `redis+sentinel:` and `redis+cluster:`. */
