@@ -45,7 +45,7 @@ export class HoldfastError extends Error {
   /** The same with the lock that it is about, which the code that threw did not know. */
   about(lockName: string, store: string): this {
     if (this.lockName !== undefined) return this;
-    // A new error with this one's nature: one failure may be told to many, each about its own lock.
+    // A copy: one failure may end several calls, each about its own lock.
     const cause = "cause" in this ? { cause: this.cause } : undefined;
     const copy = new Error(`Lock "${lockName}": ${this.message}`, cause);
     Object.defineProperty(copy, BRAND, { value: (this as { [BRAND]?: unknown })[BRAND] });

@@ -1,7 +1,7 @@
 import { Chance } from "../chance.js";
 import type { Fault, Plan, Profile } from "../plan.js";
 
-/** What befalls a cluster: `restart` is another leader, `save` a compaction of the history. */
+/** The faults of a cluster: `restart` is another leader, `save` a compaction of the history. */
 const CLUSTER_FAULTS: Partial<Record<Profile, Partial<Record<Fault, number>>>> = {
   lossy: { save: 1 },
   slow: { save: 1 },

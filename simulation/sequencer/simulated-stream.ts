@@ -33,7 +33,7 @@ export class SimulatedStream<Request, Reply> implements EtcdStream<Request, Repl
     this.hangUp();
   }
 
-  /** Nothing comes or goes any more, and nobody is told. */
+  /** Ends the stream without an event. */
   hangUp(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;

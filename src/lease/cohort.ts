@@ -35,7 +35,7 @@ export interface CallOptions extends Options {
   readonly inside?: readonly Enclosing[];
   /** Its async context, where an event will need it. */
   readonly context?: CallContext | undefined;
-  /** What is told of it, where somebody listens. */
+  /** The event of the call, where a channel has a subscriber. */
   readonly event?: AcquireEvent;
 }
 

@@ -38,7 +38,7 @@ export async function traced(
   return outcome as Outcome;
 }
 
-/** Notes what a call found in its way when it was queued. What it is told later is not noted. */
+/** Writes the holder and the place into the event of a call when it is queued, and not later. */
 export function noteQueued(
   event: AcquireEvent | undefined,
   holder: HolderView | null,

@@ -82,7 +82,7 @@ export class EtcdBatch {
       for (const one of batch) one.sendings.count += sendings.count;
     });
     shared.catch((error) => {
-      // What etcd refused for certain was not sent, as far as anybody is concerned.
+      // A batch that etcd refused has no effect: it does not count as sent.
       if (isRefused(error)) for (const one of batch) one.sendings.count -= 1;
     });
     try {

@@ -115,7 +115,7 @@ export class EtcdCalls {
   }
 
   #error(cause: unknown): StoreError {
-    // A client that fails by itself, without a try, does not tell why the tries before failed.
+    // A client that fails without a try does not say why the tries before failed.
     if (isNotTried(cause)) return etcdError(this.#lastTrouble ?? cause, this.#hosts);
     if (isNotConnected(cause)) this.#lastTrouble = cause;
     return etcdError(cause, this.#hosts);

@@ -1,5 +1,5 @@
 /**
- * Whose file it is, by its first page, and whose the files beside it are.
+ * Tells by its first page whether a file is a lock file, and whether the files beside it are ours.
  *
  * They are read without SQLite: SQLite would recover, checkpoint or put files beside a database of
  * another program before it says anything about it. To close a file drops all locks of this process

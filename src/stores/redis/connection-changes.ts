@@ -28,7 +28,7 @@ export function countChanges(
   return () => counted.changes;
 }
 
-/** The last failure that the client told, by one of the events that are counted. */
+/** The last failure that the client reported by one of the events that are counted. */
 export function lastFailure(client: Emitter): unknown {
   return counts.get(client)?.failure;
 }

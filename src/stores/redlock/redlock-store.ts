@@ -192,7 +192,7 @@ export class RedlockStore implements Store {
     const grant = await this.#renewals.resume(claim, keys, token);
     if (!grant) return null;
     this.#grants.add(grant);
-    // A revocation between the nodes' answers and the line above was told to no grant.
+    // The store did not know the grant when a revocation came before the line above.
     this.#grants.lookAfter(grant);
     return grant;
   }

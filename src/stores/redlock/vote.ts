@@ -173,7 +173,7 @@ export function decodeForeign(raw: unknown): Foreign | null {
   return code === FOREIGN ? foreign(first, second) : null;
 }
 
-/** What an answer names behind all else: a key that is not ours, and that decides nothing. */
+/** The last part of an answer may name a foreign key that has no effect on the vote. */
 export function decodeAside(raw: unknown): Foreign | null {
   return Array.isArray(raw) ? decodeForeign(raw.at(-1)) : null;
 }

@@ -47,7 +47,7 @@ export class Custody {
     this.#settleLater(grant);
   }
 
-  /** Nobody here will tell when its entry leaves: those who wait have to watch it themselves. */
+  /** The lease is over, but its entry may stay a while: waiters have to watch it themselves. */
   giveUp(grant: SequencerGrant): void {
     this.drop(grant);
     this.#lineOf(grant.entry.place)?.look();
