@@ -34,7 +34,7 @@ describe("exit codes", () => {
     [["run", "--ttl", "soon", "x", "--", "true"], "no duration"],
     [["run", "--meta", "oops", "x", "--", "true"], "KEY=VALUE"],
     [["run", "--json-fd", "99", "x", "--", "true"], "not open"],
-    [["run", "--store", "gopher://x", "x", "--", "true"], "must begin with"],
+    [["run", "--store", "gopher://x", "x", "--", "true"], "begins with one of"],
     [["once", "x", "--", "true"], "--keep is missing"],
     [["acquire", "x"], "--ttl is missing"],
     [["nonsense"], "no command"],

@@ -129,7 +129,9 @@ describe("a process stopped inside a transaction", () => {
     clearInterval(beat);
     expect(error.message).toContain(`process ${pid}`);
     expect(gapsMs.length).toBeGreaterThan(20);
-    expect(Math.max(...gapsMs)).toBeLessThan(50);
+    // A machine may be busy for a moment. A loop that waits inside SQLite is stuck most of the time.
+    const sumMs = (gaps: readonly number[]): number => gaps.reduce((sum, gap) => sum + gap, 0);
+    expect(sumMs(gapsMs.filter((gap) => gap > 50))).toBeLessThan(sumMs(gapsMs) / 4);
   }
 });
 
