@@ -129,7 +129,7 @@ describe("a process stopped inside a transaction", () => {
     clearInterval(beat);
     expect(error.message).toContain(`process ${pid}`);
     expect(gapsMs.length).toBeGreaterThan(20);
-    // A machine may be busy for a moment. A loop that waits inside SQLite is stuck most of the time.
+    // A machine may be busy for a moment. A loop that waits inside SQLite is stuck for long.
     const sumMs = (gaps: readonly number[]): number => gaps.reduce((sum, gap) => sum + gap, 0);
     expect(sumMs(gapsMs.filter((gap) => gap > 50))).toBeLessThan(sumMs(gapsMs) / 4);
   }
