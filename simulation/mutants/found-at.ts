@@ -1,5 +1,6 @@
 /** Which seed found a mutant: written by `npm run simulate -- --mutants --write`. */
 export const foundAt: Readonly<Record<string, number>> = {
+  "a lapse that is noticed late makes a suspect of a client that spoke": 12071,
   "a changed connection goes unnoticed": 81,
   "a claim too short for the grace is believed": 0,
   "a cleanup that fails is nobody's business": 1,

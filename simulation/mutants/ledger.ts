@@ -50,9 +50,15 @@ export const ledger: readonly Mutant[] = [
   {
     title: "a lapsed claim goes unnoticed",
     file: "rules/upkeep.js",
-    find: `if (!holder.confirmed)
+    find: `if (!holder.confirmed && !hasSpokenSince(state, holder))
         suspect(state, holder.client);`,
     replace: "",
+  },
+  {
+    title: "a lapse that is noticed late makes a suspect of a client that spoke",
+    file: "rules/upkeep.js",
+    find: "if (!holder.confirmed && !hasSpokenSince(state, holder))",
+    replace: "if (!holder.confirmed)",
   },
   {
     title: "a suspect is never cleared",

@@ -26,10 +26,7 @@ import type {
 } from "./ledger-command.js";
 import type { Holder, LedgerState } from "./ledger-state.js";
 import { isCredible, LAST_TOKEN, nextToken } from "./token.js";
-import { expire, holderOf, serve, Upkeep } from "./upkeep.js";
-
-/** A client that was silent for this many of its touch periods loses its places in the queue. */
-const SILENT_PERIODS = 3;
+import { expire, holderOf, SILENT_PERIODS, serve, Upkeep } from "./upkeep.js";
 
 /**
  * Applies one command to the state of its name. Repeating a command changes nothing further, but

@@ -21,6 +21,9 @@ import { LAST_TOKEN, nextToken } from "./token.js";
  */
 const SLICE = 64;
 
+/** A client that was silent for this many of its touch periods loses its places in the queue. */
+export const SILENT_PERIODS = 3;
+
 /** The bound on the work of one batch. */
 export class Upkeep {
   /** How many grants the reply to a touch may tell, too. */
@@ -74,7 +77,13 @@ export function expire(state: LedgerState, at: Instant, upkeep: Upkeep): void {
 function lapse(state: LedgerState, holder: Holder): void {
   state.dropHolder(holder);
   // Nobody confirmed the grant: the client is dead or hung, and so are its other waiters.
-  if (!holder.confirmed) suspect(state, holder.client);
+  if (!holder.confirmed && !hasSpokenSince(state, holder)) suspect(state, holder.client);
+}
+
+/** Where work has piled up, the client may have spoken between the end of its grant and now. */
+function hasSpokenSince(state: LedgerState, { client: id, expiryUs }: Holder): boolean {
+  const client = state.client(id);
+  return client !== undefined && client.goneUs - SILENT_PERIODS * client.touchUs >= expiryUs;
 }
 
 /**

@@ -1034,7 +1034,11 @@ local function fits(state, request)
 end
 local function lapse(state, entry)
   holders.drop(state, entry)
-  if not entry.confirmed then queue.setSuspect(state, entries.complete(entry).client) end
+  if entry.confirmed then return end
+  local id = entries.complete(entry).client
+  local client = state.waiting > 0 and queue.client(state, id)
+  local hasSpoken = client and client.gone - SILENT_PERIODS * client.touch >= entry.expiry
+  if not hasSpoken then queue.setSuspect(state, id) end
 end
 local function expire(state)
   local next, done = holders.next(state), 0

@@ -64,7 +64,12 @@ end
 local function lapse(state, entry)
   holders.drop(state, entry)
   -- Nobody confirmed the grant: the client is dead or hung, and so are its other waiters.
-  if not entry.confirmed then queue.setSuspect(state, entries.complete(entry).client) end
+  if entry.confirmed then return end
+  local id = entries.complete(entry).client
+  -- Where work has piled up, the client may have spoken between the end of its grant and now.
+  local client = state.waiting > 0 and queue.client(state, id)
+  local hasSpoken = client and client.gone - SILENT_PERIODS * client.touch >= entry.expiry
+  if not hasSpoken then queue.setSuspect(state, id) end
 end
 
 local function expire(state)
