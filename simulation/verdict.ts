@@ -66,15 +66,22 @@ const NODES_TOLD_MS = (1 + MOST_EXTENSIONS) * NODE_TIMEOUT_MS;
  */
 const LAST_POLL_MS = 4 * POLL_STEP_MS;
 
-/** No order among those who wait is promised, nor when a node is let in again. */
-function checkQuorum(entries: readonly Entry[]): Violation[] {
+/** Every family promises this, whatever happens. */
+function checkAlways(entries: readonly Entry[]): Violation[] {
   return [
     ...checkExclusionByBelief(entries),
     ...checkExclusionByProbes(entries),
     ...checkTokenOrder(entries),
     ...checkBoundedOvertaking(entries),
-    ...checkToldInTime(entries, { giveUpMs: 2 * NODES_TOLD_MS, releaseMs: LAST_POLL_MS }),
     ...checkLeftovers(entries),
+  ];
+}
+
+/** No order among those who wait is promised, nor when a node is let in again. */
+function checkQuorum(entries: readonly Entry[]): Violation[] {
+  return [
+    ...checkAlways(entries),
+    ...checkToldInTime(entries, { giveUpMs: 2 * NODES_TOLD_MS, releaseMs: LAST_POLL_MS }),
   ];
 }
 
@@ -86,15 +93,11 @@ const WATCH_MS = 300;
 function checkSequencer(plan: Plan, entries: readonly Entry[]): Violation[] {
   const delayMs = longestDelayMs(plan.weather);
   return [
-    ...checkExclusionByBelief(entries),
-    ...checkExclusionByProbes(entries),
-    ...checkTokenOrder(entries),
+    ...checkAlways(entries),
     ...checkFifo(entries),
-    ...checkBoundedOvertaking(entries),
     ...checkLostWakeUps(entries, lineBound(plan)),
     ...checkToldInTime(entries, { giveUpMs: LEAVE_MS, releaseMs: LEAVE_MS }),
     ...checkNeedlessLoss(entries, { isHealthy: isHealthy(plan), hasStrays: false }),
-    ...checkLeftovers(entries),
     ...(isSteady(plan) ? checkDoneOnce(entries) : []),
     ...(isHealthy(plan) ? checkRevocation(entries, delayMs + WATCH_MS) : []),
     ...checkGhosts(entries),
@@ -105,15 +108,11 @@ function checkArbiter(plan: Plan, entries: readonly Entry[]): Violation[] {
   const hasStrays = plan.weather.copies > 0;
   const delayMs = longestDelayMs(plan.weather);
   return [
-    ...checkExclusionByBelief(entries),
-    ...checkExclusionByProbes(entries),
-    ...checkTokenOrder(entries),
+    ...checkAlways(entries),
     ...checkFifo(entries),
-    ...checkBoundedOvertaking(entries),
     ...checkLostWakeUps(entries, wakeUpBound(plan)),
     ...checkToldInTime(entries),
     ...checkNeedlessLoss(entries, { isHealthy: isHealthy(plan), hasStrays }),
-    ...checkLeftovers(entries),
     ...(isSteady(plan) ? checkDoneOnce(entries) : []),
     ...(isHealthy(plan) ? checkConfirmation(entries, delayMs) : []),
     ...(isHealthy(plan) ? checkRevocation(entries, delayMs) : []),
