@@ -112,7 +112,7 @@ describe("holdfast:acquire", () => {
     }
     // The first is the waiter of the process that closed.
     expect(outcomes()).toEqual(["error", "granted", "granted", "granted", "granted"]);
-    // What a call was told when it was queued stays, whoever held the lock later.
+    // The event keeps the holder at the time of queueing.
     expect(asked()[0]).toMatchObject({ holder, ahead: 1 });
   });
 
@@ -309,7 +309,7 @@ describe("no event", () => {
   });
 });
 
-/** What was told of each acquisition, in the order in which they were asked for. */
+/** The events of all acquisitions, in the order of their calls. */
 function asked(): AcquireEvent[] {
   return traces.filter(({ step }) => step === "start").map(({ event }) => event);
 }

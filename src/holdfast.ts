@@ -242,7 +242,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Ends somebody's lease if it is still the one with this token; false when it is not.
+   * Ends the lease with this token, in whichever process; false when it is over already.
    *
    * @example
    * const [holder] = (await locks.inspect("deploy")).holders;

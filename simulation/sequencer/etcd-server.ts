@@ -313,7 +313,7 @@ export class EtcdServer implements StoreSide {
     return "1";
   }
 
-  /** What was changed gets one revision, and is told. */
+  /** All changes of a call get one revision, and the watches are told. */
   #commit(): void {
     const changes = this.#changes;
     if (changes.length === 0) return;

@@ -208,7 +208,7 @@ function release(
   return { type: "released", held: holder !== undefined, claimUs, more: hasMore(state, upkeep) };
 }
 
-/** Whether work was left that somebody waits for. */
+/** Whether this command left work that a waiter needs done. */
 function hasMore(state: LedgerState, upkeep: Upkeep): boolean {
   return upkeep.isBehind && state.waiting() > 0;
 }

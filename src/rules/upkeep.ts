@@ -76,7 +76,7 @@ export function expire(state: LedgerState, at: Instant, upkeep: Upkeep): void {
 
 function lapse(state: LedgerState, holder: Holder): void {
   state.dropHolder(holder);
-  // Nobody confirmed the grant: the client is dead or hung, and so are its other waiters.
+  // The client did not confirm the grant: it is dead or hung, and so are its other waiters.
   if (!holder.confirmed && !hasSpokenSince(state, holder)) suspect(state, holder.client);
 }
 

@@ -106,7 +106,7 @@ export class FileArbiter implements Arbiter {
   #openSocket(): void {
     this.#isSocketDue = false;
     try {
-      // What was pushed before did not arrive.
+      // Earlier pushes did not arrive.
       if (this.#client !== undefined && this.#opened?.post.open(this.#client)) this.#onReset();
     } catch {
       // A client without a socket asks the file again by itself: slower, but as safe. A call that

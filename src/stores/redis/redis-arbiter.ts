@@ -252,7 +252,7 @@ export class RedisArbiter implements Arbiter {
       const [next, fields] = answer as [unknown, readonly unknown[]];
       for (let at = 0; at < fields.length; at += 2) {
         const [key, text] = [String(fields[at]), String(fields[at + 1])];
-        // What is under the empty name is the last token.
+        // The field with the empty name has the last token.
         if (key === "" || expiryUs(text) <= nowUs) continue;
         names.set(key, { shard, key, hasHash: text.startsWith("=") });
       }

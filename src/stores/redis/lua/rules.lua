@@ -23,7 +23,7 @@ local function allows(state, done)
   return true
 end
 
--- Whether work was left that somebody waits for.
+-- Whether this command left work that a waiter needs done.
 local function hasMore(state) return state.isBehind and state.waiting > 0 end
 
 local function ending()
@@ -63,7 +63,7 @@ end
 
 local function lapse(state, entry)
   holders.drop(state, entry)
-  -- Nobody confirmed the grant: the client is dead or hung, and so are its other waiters.
+  -- The client did not confirm the grant: it is dead or hung, and so are its other waiters.
   if entry.confirmed then return end
   local id = entries.complete(entry).client
   -- Where work has piled up, the client may have spoken between the end of its grant and now.
