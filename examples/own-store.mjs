@@ -110,7 +110,7 @@ class MapStore {
     const expiryMs = sentMs + claim.ttlMs;
     this.#table.rows.set(keyOf(claim), { claim, token, grantedMs: sentMs, expiryMs });
     const deadlineMs = expiryMs - marginMs(claim.ttlMs);
-    const grant = { type: "granted", claim, token, span: 1, deadlineMs, session: null };
+    const grant = { type: "granted", claim, token, span: 1, deadlineMs, locator: null };
     this.#grants.set(claim.owner, grant);
     return grant;
   }

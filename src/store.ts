@@ -61,8 +61,8 @@ export interface Grant {
    * Kept by the store; it only ever moves on.
    */
   deadlineMs: number;
-  /** What the store needs to find this grant again from another process. */
-  readonly session: string | null;
+  /** The text by which the store finds this grant again from another process; null if none. */
+  readonly locator: string | null;
   /** The store passed the lock straight on to this waiter when the last holder released it. */
   readonly isHandoff?: boolean;
 }
@@ -164,7 +164,7 @@ export interface Store {
     keep?: { readonly ttlMs: number; readonly meta: Meta },
   ): Promise<boolean>;
   /** Continues a grant that another process made; null when it is gone. */
-  resume(claim: Claim, token: bigint, session: string | null): Promise<Grant | null>;
+  resume(claim: Claim, token: bigint, locator: string | null): Promise<Grant | null>;
   /**
    * Another process may keep the grant from now on: the store forgets it here, and ends nothing of
    * it but by `release`.

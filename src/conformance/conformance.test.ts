@@ -70,7 +70,7 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: B
         token: ++lastToken,
         span: 1,
         deadlineMs: store.port.clock.nowMs() + claim.ttlMs,
-        session: null,
+        locator: null,
       }),
     }),
     caughtBy: [tryAcquire, exclusion, semaphoreLimit, oneName, readersShare],
@@ -187,8 +187,8 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: B
   },
   "resumes under a new token": {
     alter: (store) => ({
-      async resume(claim, token, session) {
-        const grant = await store.resume(claim, token, session);
+      async resume(claim, token, locator) {
+        const grant = await store.resume(claim, token, locator);
         return grant && withToken(grant, grant.token + 1n);
       },
     }),

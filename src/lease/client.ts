@@ -131,12 +131,12 @@ export class Client {
   /** Continues a lease that another process handed over; null when it is gone. */
   async resume(handle: string, options: Options): Promise<HeldLease | null> {
     this.assertOpen();
-    const { claim, token, session } = decodeHandle(handle);
+    const { claim, token, locator } = decodeHandle(handle);
     const { storeTimeoutMs } = options;
     const origin = { kind: kindOf(claim), context: callContext() };
     const resumed = resolveOptions({ ttlMs: claim.ttlMs }, this.store.traits, options);
     const asked = { ...claim, storeTimeoutMs };
-    const grant = await this.look(() => this.store.resume(asked, token, session));
+    const grant = await this.look(() => this.store.resume(asked, token, locator));
     if (!grant) return null;
     const lease = this.#keep(grant, resumed, origin);
     if (!this.#closing) return lease;

@@ -10,7 +10,7 @@ const grant: Grant = {
   token: 2n ** 60n + 1n,
   span: 1,
   deadlineMs: 1,
-  session: "s/1",
+  locator: "s/1",
 };
 
 const encode = (value: unknown): string =>
@@ -18,10 +18,10 @@ const encode = (value: unknown): string =>
 
 describe("a handle", () => {
   it("carries all it takes to go on, and nothing about who made it", () => {
-    const { claim, token, session } = decodeHandle(encodeHandle(grant));
+    const { claim, token, locator } = decodeHandle(encodeHandle(grant));
     expect(claim).toEqual({ ...grant.claim, meta: {} });
     expect(token).toBe(grant.token);
-    expect(session).toBe("s/1");
+    expect(locator).toBe("s/1");
   });
 
   it("is one word, fit for an environment variable or a header", () => {
@@ -39,8 +39,8 @@ describe("a handle", () => {
     ["no owner", encode({ claim: { name: "a" }, token: "1" })],
     ["no token", encode({ claim: grant.claim })],
     ["an odd token", encode({ claim: grant.claim, token: "12x" })],
-    ["an empty token", encode({ claim: grant.claim, token: "", session: null })],
-    ["an odd session", encode({ claim: grant.claim, token: "1", session: 5 })],
+    ["an empty token", encode({ claim: grant.claim, token: "", locator: null })],
+    ["an odd locator", encode({ claim: grant.claim, token: "1", locator: 5 })],
     ...[
       { owner: "two words" },
       { owner: "" },
@@ -56,7 +56,7 @@ describe("a handle", () => {
       { alone: 1 },
     ].map((odd): [string, string] => [
       `one with ${JSON.stringify(odd)}`,
-      encode({ claim: { ...grant.claim, ...odd }, token: "1", session: null }),
+      encode({ claim: { ...grant.claim, ...odd }, token: "1", locator: null }),
     ]),
   ])("that is %s is refused", (_, handle) => {
     expect(() => decodeHandle(handle)).toThrow(InvalidOptionError);

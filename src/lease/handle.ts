@@ -7,16 +7,16 @@ import type { Claim, Grant } from "../store.js";
 export interface Handed {
   readonly claim: Claim;
   readonly token: bigint;
-  readonly session: string | null;
+  readonly locator: string | null;
 }
 
 const PREFIX = "hf1.";
 const RULE = "must be a handle as lease.handle gives it";
 
 /** The handle is the secret that proves ownership: whoever has it can renew and release. */
-export function encodeHandle({ claim, token, session }: Grant): string {
+export function encodeHandle({ claim, token, locator }: Grant): string {
   const { meta: _, ...rest } = claim;
-  const text = JSON.stringify({ claim: rest, token: String(token), session });
+  const text = JSON.stringify({ claim: rest, token: String(token), locator });
   return PREFIX + Buffer.from(text).toString("base64url");
 }
 
@@ -24,11 +24,11 @@ export function decodeHandle(handle: unknown): Handed {
   if (typeof handle !== "string" || !handle.startsWith(PREFIX)) throw malformed();
   try {
     const text = Buffer.from(handle.slice(PREFIX.length), "base64url").toString();
-    const { claim, token, session } = record(JSON.parse(text));
+    const { claim, token, locator } = record(JSON.parse(text));
     return {
       claim: readClaim(record(claim)),
       token: BigInt(digits(token)),
-      session: session === null ? null : textOf(session),
+      locator: locator === null ? null : textOf(locator),
     };
   } catch {
     throw malformed();

@@ -17,7 +17,7 @@ function makeHold(given: Partial<ConstructorParameters<typeof Hold>[3]> = {}): {
     token: 1n,
     span: 1,
     deadlineMs: 30_000,
-    session: null,
+    locator: null,
   };
   const options = { ttlMs: 30_000, renew: true, graceMs: 0, maxHoldMs: NONE, ...given };
   return { hold: new Hold(grant, tenant, 1_000, options), grant };

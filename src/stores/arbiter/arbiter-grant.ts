@@ -3,7 +3,7 @@ import type { Claim, Grant } from "../../store.js";
 /** A grant of an arbiter, with what its release has to say. */
 export class ArbiterGrant implements Grant {
   readonly type = "granted";
-  readonly session = null;
+  readonly locator = null;
   readonly claim: Claim;
   readonly key: string;
   readonly token: bigint;

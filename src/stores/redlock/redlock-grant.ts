@@ -5,7 +5,7 @@ import { spanOf } from "./ballot.js";
 export class RedlockGrant implements Grant {
   readonly type = "granted";
   readonly span: number;
-  readonly session = null;
+  readonly locator = null;
   readonly claim: Claim;
   readonly token: bigint;
   readonly keys: readonly string[];

@@ -30,7 +30,7 @@ export class SequencerGrant implements Grant {
     this.deadlineMs = home.deadlineMs;
   }
 
-  get session(): string {
+  get locator(): string {
     return `${this.home.link.id}/${this.entry.id}`;
   }
 

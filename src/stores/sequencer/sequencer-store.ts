@@ -146,11 +146,11 @@ export class SequencerStore implements Store {
     return keep ? within(this.port.timers, withinMs, released) : released;
   }
 
-  async resume(claim: Claim, token: bigint, session: string | null): Promise<Grant | null> {
-    if (session === null) return null;
+  async resume(claim: Claim, token: bigint, locator: string | null): Promise<Grant | null> {
+    if (locator === null) return null;
     const { clock } = this.port;
     const endMs = clock.nowMs() + claim.storeTimeoutMs;
-    const resumed = await this.#sequencer.resumeSession(session, claim, claim.storeTimeoutMs);
+    const resumed = await this.#sequencer.resumeSession(locator, claim, claim.storeTimeoutMs);
     if (resumed?.entry.order !== token) return null;
     const { link, entry } = resumed;
     const sentMs = clock.nowMs();
