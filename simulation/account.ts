@@ -2,7 +2,7 @@ import type { Command, Instant, Push, Reply } from "../src/rules/ledger-command.
 import { splitKey } from "../src/rules/name.js";
 import type { History } from "./history.js";
 
-interface Claim {
+interface Offer {
   readonly client: string;
   readonly token: number;
   readonly expiryUs: number;
@@ -21,20 +21,20 @@ export class Account {
   readonly #history: History;
   readonly #granted = new Set<string>();
   /** Handed-off grants that nobody has confirmed yet, by name and owner. */
-  readonly #claims = new Map<string, Map<string, Claim>>();
+  readonly #offers = new Map<string, Map<string, Offer>>();
   readonly #suspects = new Map<string, Set<string>>();
 
   constructor(history: History) {
     this.#history = history;
   }
 
-  /** Lapsed claims make their clients suspect; a word of a client clears it. */
+  /** Lapsed offers make their clients suspect; a word of a client clears it. */
   before(nowMs: number, at: Instant, command: Command): void {
     const name = nameOf(command.key);
-    const claims = this.#claims.get(name);
-    for (const [owner, { client, expiryUs }] of claims ?? []) {
+    const offers = this.#offers.get(name);
+    for (const [owner, { client, expiryUs }] of offers ?? []) {
       if (expiryUs > at.us) continue;
-      claims?.delete(owner);
+      offers?.delete(owner);
       this.#suspect(nowMs, name, client);
     }
     if ("client" in command && this.#suspects.get(name)?.delete(command.client)) {
@@ -44,18 +44,18 @@ export class Account {
 
   after(nowMs: number, at: Instant, command: Command, reply: Reply): void {
     const name = nameOf(command.key);
-    // What was refused as too late confirms nothing, and only the first word about a claim extends
+    // What was refused as too late confirms nothing, and only the first word about an offer extends
     // it.
     const confirms = CONFIRMING.has(reply.type) && "owner" in command;
-    const wasClaim = confirms && this.#claims.get(name)?.delete(command.owner);
+    const wasOffer = confirms && this.#offers.get(name)?.delete(command.owner);
     switch (reply.type) {
       case "granted":
         if (command.type !== "acquire") return;
-        if (wasClaim) return this.#extended(nowMs, name, reply.token);
+        if (wasOffer) return this.#extended(nowMs, name, reply.token);
         if (this.#granted.has(`${command.owner} ${reply.token}`)) return;
         return this.#grant(nowMs, at, name, command, reply, false);
       case "renewed":
-        if (wasClaim || command.type === "renew") this.#extended(nowMs, name, reply.token);
+        if (wasOffer || command.type === "renew") this.#extended(nowMs, name, reply.token);
         return;
       case "queued": {
         if (command.type !== "acquire" || reply.ahead === null) return;
@@ -70,8 +70,8 @@ export class Account {
       }
       case "revoked": {
         if (command.type !== "revoke" || !reply.done) return;
-        for (const [owner, claim] of this.#claims.get(name) ?? []) {
-          if (claim.token === command.token) this.#claims.get(name)?.delete(owner);
+        for (const [owner, offer] of this.#offers.get(name) ?? []) {
+          if (offer.token === command.token) this.#offers.get(name)?.delete(owner);
         }
         const token = BigInt(command.token);
         return this.#history.record(nowMs, { type: "revoked", name, token });
@@ -84,14 +84,14 @@ export class Account {
     const { client, grant } = push;
     if (!isSent) return this.#suspect(nowMs, name, client);
     this.#grant(nowMs, at, name, { owner: grant.owner, client }, grant, true);
-    const claims = this.#claims.get(name) ?? new Map<string, Claim>();
+    const offers = this.#offers.get(name) ?? new Map<string, Offer>();
     const { owner, token, expiryUs } = grant;
-    this.#claims.set(name, claims.set(owner, { client, token, expiryUs }));
+    this.#offers.set(name, offers.set(owner, { client, token, expiryUs }));
   }
 
   forget(): void {
     this.#granted.clear();
-    this.#claims.clear();
+    this.#offers.clear();
     this.#suspects.clear();
   }
 

@@ -20,13 +20,13 @@ export interface Way {
   /** The connections break as soon as something is under way on them. */
   resetNext(): void;
   /** The real store, over this way. */
-  openStore(claimMs: number | undefined): Store;
+  openStore(offerMs: number | undefined): Store;
 }
 
 export type Link = Arbiter & Way;
 
-export function storeOver(link: Link, claimMs: number | undefined): Store {
-  return new ArbiterStore(link, claimMs === undefined ? {} : { claimMs });
+export function storeOver(link: Link, offerMs: number | undefined): Store {
+  return new ArbiterStore(link, offerMs === undefined ? {} : { offerMs });
 }
 
 export const TRAITS: Traits = {
@@ -57,8 +57,8 @@ export class LocalLink implements Link {
     this.#server = server;
   }
 
-  openStore(claimMs: number | undefined): Store {
-    return storeOver(this, claimMs);
+  openStore(offerMs: number | undefined): Store {
+    return storeOver(this, offerMs);
   }
 
   shardOf(): string {

@@ -53,7 +53,7 @@ export interface Plan {
   readonly tasks: number;
   readonly names: readonly string[];
   readonly ttlsMs: readonly number[];
-  readonly claimMs: number | undefined;
+  readonly offerMs: number | undefined;
   /** How much piled-up work the store does in one batch: little, where little piles up. */
   readonly slice: number;
   /** For how long programs renew of their own accord, in parts of the ttl. */
@@ -163,7 +163,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
     tasks: profile === "crash" || style === "cohort" ? chance.whole(3, 5) : chance.whole(1, 3),
     names: chance.isLucky(0.7) ? ["a"] : ["a", "b"],
     ttlsMs: chance.isLucky(0.6) ? [ttlMs] : [ttlMs, ttlMs * chance.pick([0.25, 0.5, 3])],
-    claimMs: chance.isLucky(0.6) ? undefined : ttlMs * chance.pick([0.2, 0.5]),
+    offerMs: chance.isLucky(0.6) ? undefined : ttlMs * chance.pick([0.2, 0.5]),
     slice: new Chance(seed, "slice").pick([0, 0, 1, 64]),
     renewalParts: profile === "crash" ? [0.1, 0.5] : [0.1, 0.5, 1, 2],
     kinds: {
@@ -178,7 +178,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
       [0.05, 2],
     ]),
     cohortLimit: chance.pick([2, 3, 32]),
-    // A revoked claim tells the store nothing about the client that did not confirm it.
+    // A revoked offer tells the store nothing about the client that did not confirm it.
     revokes: profile !== "crash" && chance.isLucky(profile === "local" ? 0.6 : 0.2),
     weather,
     believesPushes: !isRough && chance.isLucky(0.85),

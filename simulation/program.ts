@@ -48,7 +48,7 @@ export class Program {
     this.#plan = plan;
     this.#history = history;
     this.#chance = chance;
-    this.#holdfast = new Holdfast(link.openStore(plan.claimMs));
+    this.#holdfast = new Holdfast(link.openStore(plan.offerMs));
     this.#witness = new Witness(process, history);
     // Several programs in one process cannot be told apart by its timers.
     if (isHealthy(plan) && !link.isLocal) process.onTurnEnd(() => this.#checkKeptAlive());

@@ -62,8 +62,8 @@ export class SimulatedLink implements Link {
     return this.#calls.size;
   }
 
-  openStore(claimMs: number | undefined): Store {
-    return storeOver(this, claimMs);
+  openStore(offerMs: number | undefined): Store {
+    return storeOver(this, offerMs);
   }
 
   shardOf(): string {

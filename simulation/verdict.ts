@@ -136,7 +136,7 @@ function lineBound(plan: Plan): WakeUpBound {
   const endMs = leaseMs * 0.01 + 6 * longestDelayMs(plan.weather) + EXPIRY_MS + SLACK_MS;
   const blockMs = plan.blocks > 0 ? plan.programs * ttlMs * plan.freezeParts[1] : 0;
   const silentMs = leaseMs + EXPIRY_MS + SLACK_MS;
-  const waste = { claimMs: silentMs, leaseMs: silentMs, silentMs };
+  const waste = { offerMs: silentMs, leaseMs: silentMs, silentMs };
   if (isSteady(plan)) return { boundMs: endMs + blockMs, ...waste };
   const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_BACK_OFF_MS) + BACKSTOP_MS;
   return { boundMs: endMs + blockMs + 2 * leaseMs + unheardMs, ...waste };
@@ -145,19 +145,19 @@ function lineBound(plan: Plan): WakeUpBound {
 /** How long a free lock may stay free while somebody waits for it, once all is calm. */
 function wakeUpBound(plan: Plan): WakeUpBound {
   const ttlMs = Math.max(...plan.ttlsMs);
-  const claimMs = Math.min(ttlMs, plan.claimMs ?? Math.max(2_000, ttlMs / 6));
+  const offerMs = Math.min(ttlMs, plan.offerMs ?? Math.max(2_000, ttlMs / 6));
   const leaseMs = ttlMs * Math.max(1, ...plan.renewalParts);
   // The store waits a little longer for the end of a lease than its holder believes in it.
   const endMs = leaseMs * (0.01 + 2 * plan.drift) + 6 * longestDelayMs(plan.weather) + SLACK_MS;
   // Whoever is next may be blocked, and so may the one after it.
   const blockMs = plan.blocks > 0 ? plan.programs * ttlMs * plan.freezeParts[1] : 0;
   const waste = {
-    claimMs: claimMs + SLACK_MS,
+    offerMs: offerMs + SLACK_MS,
     leaseMs: leaseMs + SLACK_MS,
-    silentMs: 4 * claimMs + SLACK_MS,
+    silentMs: 4 * offerMs + SLACK_MS,
   };
   if (isSteady(plan)) return { boundMs: endMs + blockMs, ...waste };
   const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_BACK_OFF_MS);
-  const ghostsMs = leaseMs + plan.programs * claimMs;
-  return { boundMs: endMs + blockMs + leaseMs + ghostsMs + claimMs + unheardMs, ...waste };
+  const ghostsMs = leaseMs + plan.programs * offerMs;
+  return { boundMs: endMs + blockMs + leaseMs + ghostsMs + offerMs + unheardMs, ...waste };
 }

@@ -203,6 +203,11 @@ export class StoreError extends HoldfastError {
   }
 }
 
+/** True for an error of the store that the same call would meet again: trying again is no use. */
+export function isFinal(error: unknown): error is StoreError {
+  return error instanceof StoreError && !error.retryable;
+}
+
 /** Too few replicas had a grant in time: it does not count, and was given back. */
 export class ReplicationError extends StoreError {
   static override readonly brand: string = "ReplicationError";

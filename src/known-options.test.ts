@@ -32,7 +32,7 @@ async function problem(act: () => unknown): Promise<InvalidOptionError> {
 
 describe("a store", () => {
   it.each(Object.keys(stores))("%s knows its options, and no others", async (name) => {
-    const error = await problem(() => stores[name]({ claimms: 500, hunter2: 1, client: redis }));
+    const error = await problem(() => stores[name]({ offerms: 500, hunter2: 1, client: redis }));
     expect(error.message).toContain("Unknown option");
     const hidden = await problem(() => stores[name]({ password: "hunter2" }));
     expect(hidden).toMatchObject({ option: "password" });
@@ -51,7 +51,7 @@ describe("a store", () => {
     ["redisStore", { client: redis, namspace: "x" }, "namspace", "namespace"],
     ["redlockStore", { clients: [], nodeTimeout: 5 }, "nodeTimeout", "nodeTimeoutMs"],
     ["etcdStore", { client: etcd, nameSpace: "x" }, "nameSpace", "namespace"],
-    ["memoryStore", { claim: 5 }, "claim", "claimMs"],
+    ["memoryStore", { offer: 5 }, "offer", "offerMs"],
     ["fileStore", { paht: "locks.db" }, "paht", "path"],
   ])("%s says what was meant", async (name, options, wrong, right) => {
     const { message } = await problem(() => stores[name](options));
@@ -60,7 +60,7 @@ describe("a store", () => {
 
   it("lists its options where none is near", async () => {
     const { message } = await problem(() => stores.fileStore({ file: "locks.db" }));
-    expect(message).toBe('Unknown option "file". The options are: path, namespace, claimMs.');
+    expect(message).toBe('Unknown option "file". The options are: path, namespace, offerMs.');
   });
 
   it.each([

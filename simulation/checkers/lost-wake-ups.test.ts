@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { checkLostWakeUps } from "./lost-wake-ups.js";
 import { Story } from "./story.js";
 
-const BOUND = { boundMs: 100, claimMs: 1_000, leaseMs: 5_000, silentMs: 3_000 };
+const BOUND = { boundMs: 100, offerMs: 1_000, leaseMs: 5_000, silentMs: 3_000 };
 const check = (story: Story, endMs = 1_000) =>
   checkLostWakeUps(story.at(endMs).happens({ type: "calm" }).entries, BOUND);
 
@@ -60,7 +60,7 @@ describe("what prolongs a wait", () => {
     expect(check(story, 1_200)).toHaveLength(1);
   });
 
-  it("is a claim that nobody confirms: one for each client", () => {
+  it("is an offer that is not confirmed: one for each client", () => {
     const story = free().at(50).grants("r/0", 10n, { isHandoff: true });
     expect(check(story, 1_050)).toEqual([]);
     story.at(1_060).grants("r/1", 11n, { isHandoff: true });

@@ -3,7 +3,7 @@ import type { Entry } from "../history.js";
 /** What a grant costs the others that nobody ever used. */
 export interface Waste {
   /** Nobody confirmed it: it lapses. */
-  readonly claimMs: number;
+  readonly offerMs: number;
   /** It was confirmed, or given to whoever asked: it has to expire. */
   readonly leaseMs: number;
 }
@@ -42,11 +42,11 @@ export class WastedGrants {
 
   /**
    * How long a name may be kept from its waiters by grants to nobody. A process that does not
-   * confirm costs one claim, however many of its waiters are in the queue. One that dies right
-   * after it confirmed costs that lease, and then one claim.
+   * confirm costs one offer, however many of its waiters are in the queue. One that dies right
+   * after it confirmed costs that lease, and then one offer.
    */
   costMs(name: string, fromMs: number, toMs: number): number {
-    const { claimMs, leaseMs } = this.#waste;
+    const { offerMs, leaseMs } = this.#waste;
     const silent = new Set<string>();
     let costMs = 0;
     for (const { atMs, client, isConfirmed } of this.#names.get(name) ?? []) {
@@ -55,7 +55,7 @@ export class WastedGrants {
         costMs += leaseMs;
         continue;
       }
-      if (!silent.has(client)) costMs += claimMs;
+      if (!silent.has(client)) costMs += offerMs;
       silent.add(client);
     }
     return costMs;

@@ -23,7 +23,7 @@ export function sequencerPlan(plan: Plan): Plan {
     profile,
     // Readers and holders of permits meet under one name: limits come and go.
     kinds: chance.isLucky(0.15) ? { mutex: 0, read: 1, semaphore: 1, once: 0 } : plan.kinds,
-    claimMs: undefined,
+    offerMs: undefined,
     ttlsMs: chance.isLucky(0.5) ? [ttlMs] : [ttlMs, ttlMs * 3],
     // A session lasts for whole seconds: a renewal for less is not offered. A process that dies
     // while its entry moves to a longer session leaves it there, and no checker can know.

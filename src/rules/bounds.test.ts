@@ -25,7 +25,7 @@ describe("terms out of bounds", () => {
     expect(trial.ledger.size).toBe(0);
   });
 
-  it.each([{ claimUs: LONGEST_US + 1 }, { touchUs: LONGEST_TOUCH_US + 1 }])(
+  it.each([{ offerUs: LONGEST_US + 1 }, { touchUs: LONGEST_TOUCH_US + 1 }])(
     "%o are refused to a waiter, whom alone they concern",
     (terms) => {
       trial.take("a", terms);

@@ -27,8 +27,8 @@ export function hasFairTerms({ ttlUs, weight, limit, span }: Acquire): boolean {
 }
 
 /** The same for the terms of a waiter, which matter only in the queue. */
-export function hasFairPatience({ claimUs, touchUs }: Acquire): boolean {
-  return isDuration(claimUs, LONGEST_US) && isDuration(touchUs, LONGEST_TOUCH_US);
+export function hasFairPatience({ offerUs, touchUs }: Acquire): boolean {
+  return isDuration(offerUs, LONGEST_US) && isDuration(touchUs, LONGEST_TOUCH_US);
 }
 
 export function isDuration(us: number, longestUs: number): boolean {

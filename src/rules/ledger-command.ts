@@ -22,7 +22,7 @@ export interface Acquire extends Addressed, Request {
   /** Whether to stand in the queue when the name is taken. */
   readonly enqueue: boolean;
   /** How long a handed-off grant waits for its confirm. */
-  readonly claimUs: number;
+  readonly offerUs: number;
   /** How often the client promises to touch the name while it waits. */
   readonly touchUs: number;
   /** Store time beyond which nobody waits for the answer any more. */
@@ -100,7 +100,7 @@ interface Blockage {
   readonly dueUs: number;
 }
 
-/** A grant made by a handoff: in the claim window until its owner confirms it. */
+/** A grant made by a handoff: in the offer window until its owner confirms it. */
 export interface PushedGrant {
   readonly owner: string;
   readonly token: number;
@@ -142,13 +142,13 @@ export type Gone = {
   readonly detail: string;
 };
 /**
- * `claimUs`: the time until a grant handed off to the next waiter lapses unless confirmed; 0: none.
+ * `offerUs`: the time until a grant handed off to the next waiter lapses unless confirmed; 0: none.
  * `more`: there are more waiters to serve: a touch goes on.
  */
 export type Released = {
   readonly type: "released";
   readonly held: boolean;
-  readonly claimUs: number;
+  readonly offerUs: number;
   readonly more: boolean;
 };
 /** `more`: there are more grants to tell, or more waiters to serve: the next touch goes on. */

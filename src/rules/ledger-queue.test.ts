@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 
 describe("a handoff", () => {
-  it("grants to the next in the release itself, for the claim window", () => {
+  it("grants to the next in the release itself, for the offer window", () => {
     const token = trial.take("a");
     trial.acquire("b", { span: 3 });
     trial.pass(1);
@@ -96,7 +96,7 @@ describe("a client that does not answer", () => {
     expect(owners()).toEqual(["patient"]);
   });
 
-  it("is passed over when a claim lapses, keeps its places, and is served after a touch", () => {
+  it("is passed over when an offer lapses, keeps its places, and is served after a touch", () => {
     trial.take("h");
     trial.acquire("d1");
     trial.acquire("d2");

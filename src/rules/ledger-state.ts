@@ -19,7 +19,7 @@ export interface Waiter extends Request {
   readonly owner: string;
   readonly client: string;
   readonly ttlUs: number;
-  readonly claimUs: number;
+  readonly offerUs: number;
   readonly span: number;
   readonly meta: string;
   readonly sinceUs: number;
@@ -68,7 +68,7 @@ export interface LedgerState {
   /** The holder whose span has this token. */
   holderWith(token: number): Holder | undefined;
   /** The holders of a client that are not confirmed: the first so many, by their tokens. */
-  claims(client: string, most: number): readonly Holder[];
+  offers(client: string, most: number): readonly Holder[];
   nextToExpire(): Holder | undefined;
   /** A holder whose expiry has come. */
   expired(nowUs: number): Holder | undefined;

@@ -105,7 +105,7 @@ describe("renew", () => {
 describe("release", () => {
   it("frees the name, says whether it was held, and touches nobody else when repeated", () => {
     trial.take("a");
-    expect(trial.release("a")).toEqual({ type: "released", held: true, claimUs: 0, more: false });
+    expect(trial.release("a")).toEqual({ type: "released", held: true, offerUs: 0, more: false });
     trial.take("b");
     expect(trial.release("a")).toMatchObject({ held: false });
     expect(trial.inspect().holders[0]?.meta).toBe('{"by":"b"}');
@@ -124,7 +124,7 @@ describe("release", () => {
   it("tells the releaser how long the next one has to confirm", () => {
     trial.take("a");
     trial.acquire("b");
-    expect(trial.release("a")).toMatchObject({ held: true, claimUs: 5 * SECOND_US });
+    expect(trial.release("a")).toMatchObject({ held: true, offerUs: 5 * SECOND_US });
   });
 
   it("of a waiter in front lets those behind it in", () => {

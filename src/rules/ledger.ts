@@ -93,9 +93,9 @@ function acquire(state: LedgerState, command: Acquire, at: Instant): Reply {
   if (!command.enqueue) return { type: "busy", ...blockage(state, at) };
   if (!hasFairPatience(command)) return refused("terms");
   const ahead = state.waiting();
-  const { mode, weight, limit, ttlUs, claimUs, span, meta, client, touchUs } = command;
+  const { mode, weight, limit, ttlUs, offerUs, span, meta, client, touchUs } = command;
   state.enqueue(
-    { owner, client, mode, weight, limit, ttlUs, claimUs, span, meta, sinceUs: at.us },
+    { owner, client, mode, weight, limit, ttlUs, offerUs, span, meta, sinceUs: at.us },
     { touchUs, goneUs: at.us + SILENT_PERIODS * touchUs },
   );
   return { type: "queued", ahead, ...blockage(state, at) };
@@ -143,7 +143,7 @@ function confirm(state: LedgerState, owner: string, at: Instant): Reply {
   return renewed(state, holder, at);
 }
 
-/** The first word of a waiter about its grant turns the claim window into the full lease, once. */
+/** The first word of a waiter about its grant turns the offer window into the full lease, once. */
 function confirmHolder(state: LedgerState, holder: Holder, at: Instant): void {
   if (holder.confirmed) return;
   holder.confirmed = true;
@@ -204,8 +204,8 @@ function release(
   }
   if (holder || waiter) serve(state, at, emit, upkeep);
   const next = state.nextToExpire();
-  const claimUs = next && !next.confirmed ? Math.max(0, next.expiryUs - at.us) : 0;
-  return { type: "released", held: holder !== undefined, claimUs, more: hasMore(state, upkeep) };
+  const offerUs = next && !next.confirmed ? Math.max(0, next.expiryUs - at.us) : 0;
+  return { type: "released", held: holder !== undefined, offerUs, more: hasMore(state, upkeep) };
 }
 
 /** Whether this command left work that a waiter needs done. */
@@ -232,13 +232,13 @@ function bury(
 }
 
 function touch(state: LedgerState, client: string, at: Instant, upkeep: Upkeep): Reply {
-  const claims = state.claims(client, upkeep.slice + 1);
+  const offers = state.offers(client, upkeep.slice + 1);
   const grants = [];
-  for (const { owner, token, span, grantedUs, expiryUs } of claims.slice(0, upkeep.slice)) {
+  for (const { owner, token, span, grantedUs, expiryUs } of offers.slice(0, upkeep.slice)) {
     if (expiryUs > at.us) grants.push({ owner, token, span, grantedUs, expiryUs });
   }
   const waiting = state.client(client)?.waiting ?? 0;
-  const more = claims.length > grants.length || hasMore(state, upkeep);
+  const more = offers.length > grants.length || hasMore(state, upkeep);
   return { type: "touched", grants, waiting, more, ...blockage(state, at) };
 }
 

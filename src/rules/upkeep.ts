@@ -115,10 +115,10 @@ export function serve(state: LedgerState, at: Instant, emit: Emit, upkeep: Upkee
 }
 
 /**
- * Gives the name to a waiter for the claim window; a waiter that cannot be reached is passed over.
+ * Gives the name to a waiter for the offer window; a waiter that cannot be reached is passed over.
  */
 function handOff(state: LedgerState, waiter: Waiter, token: number, at: Instant, emit: Emit): void {
-  const expiryUs = at.us + waiter.claimUs;
+  const expiryUs = at.us + waiter.offerUs;
   const { client, owner, span } = waiter;
   const grant = { owner, token, span, grantedUs: at.us, expiryUs };
   if (!emit({ type: "granted", client, key: state.key, grant })) return suspect(state, client);

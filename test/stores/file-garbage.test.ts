@@ -78,7 +78,7 @@ const holder = {
   confirmed: true,
 };
 
-const waiter = { ...holder, claimUs: 1, sinceUs: 1 };
+const waiter = { ...holder, offerUs: 1, sinceUs: 1 };
 
 test.each([
   ["no JSON", "garbage"],

@@ -12,9 +12,9 @@ import { type RedisServer, startRedis } from "../servers/redis.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { Trial } from "./redis-trial.js";
 
-const CLAIM_MS = 400;
+const OFFER_MS = 400;
 /** Until a touch at the latest, then a round trip or two. */
-const BACKSTOP_MS = CLAIM_MS + 250;
+const BACKSTOP_MS = OFFER_MS + 250;
 
 /** Fields of CLIENT LIST, of all connections but the one that asks. */
 async function connections(server: RedisServer): Promise<Record<string, string>[]> {
@@ -51,8 +51,8 @@ let trial: Trial;
 afterEach(() => trial?.close());
 
 const libraries = {
-  ioredis: async (port: number) => trial.ioredis(port, { claimMs: CLAIM_MS }),
-  "node-redis": (port: number) => trial.nodeRedis(port, { claimMs: CLAIM_MS }),
+  ioredis: async (port: number) => trial.ioredis(port, { offerMs: OFFER_MS }),
+  "node-redis": (port: number) => trial.nodeRedis(port, { offerMs: OFFER_MS }),
 };
 
 describe("one server", () => {
@@ -176,9 +176,9 @@ describe("one server", () => {
 
   test("a push is lost on its way: a touch finds the grant", async () => {
     await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
-    const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, { claimMs: 4_000 })];
+    const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, { offerMs: 4_000 })];
     const lease = await trial.acquire(a);
-    // It touches three times in this time-out; its claim would lapse only much later.
+    // It touches three times in this time-out; its offer would lapse only much later.
     const waiting = trial.acquire(b, { ttlMs: 4_000, storeTimeoutMs: 1_200 });
     await trial.waiting(a, 1);
     await listening(server, 2);
@@ -196,7 +196,7 @@ describe("one server", () => {
   test("overtaken before its subscription is up, it is served by a touch", async () => {
     await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
     const held = holdRequest(proxy, { match: "SUBSCRIBE" });
-    const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, { claimMs: CLAIM_MS })];
+    const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, { offerMs: OFFER_MS })];
     const lease = await trial.acquire(a);
     const waiting = trial.acquire(b);
     await held.caught;
@@ -217,7 +217,7 @@ describe("one server", () => {
       silent ??= [...proxy.links][1];
       return link === silent ? "drop" : undefined;
     });
-    const locks = await trial.nodeRedis(proxy.port, { claimMs: CLAIM_MS });
+    const locks = await trial.nodeRedis(proxy.port, { offerMs: OFFER_MS });
     await trial.turn(locks);
     await listening(server, 1);
     await trial.end(locks, 1_000);

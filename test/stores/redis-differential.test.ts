@@ -129,7 +129,7 @@ class Drawer {
       span: this.below(4) === 0 ? 1 + this.below(5) : 1,
       meta: `{"who":"${owner}", "where": "ü ${this.below(9)}"}`,
       enqueue: this.below(3) > 0,
-      claimUs: this.#timeUs(),
+      offerUs: this.#timeUs(),
       touchUs: this.#timeUs(),
       notAfterUs: this.#limit(),
       seenToken: this.#seen(),

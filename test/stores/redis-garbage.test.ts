@@ -273,8 +273,8 @@ describe("garbage at random", () => {
   const rounds = isFull ? 300 : 25;
 
   test(`seed ${garbage.seed}`, { timeout: isFull ? 600_000 : 120_000 }, async () => {
-    const locks = trial.ioredis(server.port, { claimMs: 200 });
-    const others = trial.ioredis(server.port, { claimMs: 200 });
+    const locks = trial.ioredis(server.port, { offerMs: 200 });
+    const others = trial.ioredis(server.port, { offerMs: 200 });
     let isOver = false;
     let turns = 0;
     const work = (async () => {

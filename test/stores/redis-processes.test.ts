@@ -10,7 +10,7 @@ import { waitUntil } from "../servers/wait-until.js";
 import { Trial } from "./redis-trial.js";
 
 const TTL_MS = 800;
-const CLAIM_MS = 400;
+const OFFER_MS = 400;
 const ROUNDS = process.env.HOLDFAST_FULL ? 12 : 1;
 
 let server: RedisServer;
@@ -34,7 +34,7 @@ afterEach(async () => {
 let files: string[] = [];
 
 async function contender(workers: number, ttlMs: number): Promise<ControlledProcess> {
-  const url = `${server.url}?namespace=${trial.namespace}&claimMs=${CLAIM_MS}`;
+  const url = `${server.url}?namespace=${trial.namespace}&offerMs=${OFFER_MS}`;
   const file = join(folder, `${files.push("")}`);
   files[files.length - 1] = file;
   const args = [url, trial.name, file, `${workers}`, `${ttlMs}`];
@@ -86,7 +86,7 @@ test("contenders are killed and stopped at any moment", async () => {
     victim = await contender(2, TTL_MS);
     await second.pause();
     await goesOn();
-    // Its lease, if it had one, and its claims are over when it goes on.
+    // Its lease, if it had one, and its offers are over when it goes on.
     await sleep(TTL_MS);
     await third.pause();
     second.resume();
@@ -97,16 +97,16 @@ test("contenders are killed and stopped at any moment", async () => {
   for (const one of processes) if (one.running) await one.send({ end: true });
   for (const one of processes) await one.exited;
   expectOneAtATime();
-  await trial.end(trial.ioredis(server.port), TTL_MS + CLAIM_MS + 1_000);
+  await trial.end(trial.ioredis(server.port), TTL_MS + OFFER_MS + 1_000);
 });
 
 test("a stopped process with many waiters costs one claim, a killed one nothing", async () => {
   files = [];
-  const locks = trial.ioredis(server.port, { claimMs: CLAIM_MS });
-  const other = trial.ioredis(server.port, { claimMs: CLAIM_MS });
+  const locks = trial.ioredis(server.port, { offerMs: OFFER_MS });
+  const other = trial.ioredis(server.port, { offerMs: OFFER_MS });
   for (const [fate, most] of [
-    ["pause", 2 * CLAIM_MS],
-    ["kill", CLAIM_MS],
+    ["pause", 2 * OFFER_MS],
+    ["kill", OFFER_MS],
   ] as const) {
     const lease = await trial.acquire(locks, { ttlMs: 10_000 });
     const crowd = await contender(50, 10_000);

@@ -7,7 +7,7 @@ import { waitUntil } from "../servers/wait-until.js";
 import { Trial } from "./redis-trial.js";
 
 const TIMEOUT_MS = 150;
-const OPTIONS = { replicas: 1, replicaTimeoutMs: TIMEOUT_MS, claimMs: 500 };
+const OPTIONS = { replicas: 1, replicaTimeoutMs: TIMEOUT_MS, offerMs: 500 };
 
 let replication: Replication;
 let trial: Trial;

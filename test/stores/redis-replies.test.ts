@@ -21,9 +21,9 @@ vi.setConfig({ maxConcurrency: 8 });
 
 /** What must be lost soon is short; what must be kept leaves a busy machine its time. */
 const TTL_MS = 600;
-const CLAIM_MS = 300;
+const OFFER_MS = 300;
 const KEPT_TTL_MS = 4_000;
-const KEPT_CLAIM_MS = 1_500;
+const KEPT_OFFER_MS = 1_500;
 /** A client that reconnects, a command that is repeated: more than enough for both. */
 const SOON_MS = 2_000;
 
@@ -33,11 +33,11 @@ beforeAll(async () => {
 });
 afterAll(() => server?.close());
 
-type Open = (trial: Trial, port: number, claimMs: number) => Promise<Holdfast>;
+type Open = (trial: Trial, port: number, offerMs: number) => Promise<Holdfast>;
 
 const libraries: Record<string, Open> = {
-  ioredis: async (trial, port, claimMs) => trial.ioredis(port, { claimMs }),
-  "node-redis": (trial, port, claimMs) => trial.nodeRedis(port, { claimMs }),
+  ioredis: async (trial, port, offerMs) => trial.ioredis(port, { offerMs }),
+  "node-redis": (trial, port, offerMs) => trial.nodeRedis(port, { offerMs }),
 };
 
 type Strike = (proxy: FaultProxy, operation: Operation) => { readonly struck: Promise<unknown> };
@@ -100,14 +100,14 @@ interface Scene {
 
 async function underTrial(
   open: Open,
-  claimMs: number,
+  offerMs: number,
   act: (scene: Scene) => Promise<void>,
 ): Promise<void> {
   const proxy = await startProxy({ targetPort: server.port, framing: "resp" });
   const trial = new Trial(server);
   try {
-    const struck = await open(trial, proxy.port, claimMs);
-    const other = trial.ioredis(server.port, { claimMs });
+    const struck = await open(trial, proxy.port, offerMs);
+    const other = trial.ioredis(server.port, { offerMs });
     await trial.turn(struck);
     await trial.turn(other);
     await act({ trial, proxy, struck, other });
@@ -158,7 +158,7 @@ for (const [library, open] of Object.entries(libraries)) {
   describe.concurrent(`${library}: a command`, () => {
     for (const [title, strike] of Object.entries(breaks)) {
       test(`acquire ${title}: it is granted all the same`, () =>
-        underTrial(open, KEPT_CLAIM_MS, async ({ trial, struck, proxy }) => {
+        underTrial(open, KEPT_OFFER_MS, async ({ trial, struck, proxy }) => {
           const fault = strike(proxy, "acquire");
           const lease = await trial.acquire(struck, KEPT);
           await fault.struck;
@@ -166,17 +166,17 @@ for (const [library, open] of Object.entries(libraries)) {
           expect(await lease.release()).toBe(true);
         }));
 
-      test(`confirm ${title}: the lease outlives its claim`, () =>
-        underTrial(open, KEPT_CLAIM_MS, async (scene) => {
+      test(`confirm ${title}: the lease outlives its offer`, () =>
+        underTrial(open, KEPT_OFFER_MS, async (scene) => {
           // Without renewals, which would hide that it is never confirmed.
           const options = { ...KEPT, renew: false };
           const lease = (await handOver(scene, strike, options)) as Lease;
-          await staysHeld(lease, KEPT_CLAIM_MS);
+          await staysHeld(lease, KEPT_OFFER_MS);
           expect(await lease.release()).toBe(true);
         }));
 
       test(`renew ${title}: it is sent again`, () =>
-        underTrial(open, KEPT_CLAIM_MS, async ({ trial, struck, proxy }) => {
+        underTrial(open, KEPT_OFFER_MS, async ({ trial, struck, proxy }) => {
           const lease = await trial.acquire(struck, KEPT);
           const fault = strike(proxy, "renew");
           // Its answer may be that nobody knows; the keeper goes on with it.
@@ -187,7 +187,7 @@ for (const [library, open] of Object.entries(libraries)) {
         }));
 
       test(`release ${title}: it is sent again, the next goes on at once`, () =>
-        underTrial(open, KEPT_CLAIM_MS, async ({ trial, struck, other, proxy }) => {
+        underTrial(open, KEPT_OFFER_MS, async ({ trial, struck, other, proxy }) => {
           const lease = await trial.acquire(struck);
           const fault = strike(proxy, "release");
           expect(await lease.release()).toBe(true);
@@ -198,7 +198,7 @@ for (const [library, open] of Object.entries(libraries)) {
 
     for (const [title, strike] of Object.entries(silences)) {
       test(`acquire ${title}: granted anew, or a clear error`, () =>
-        underTrial(open, CLAIM_MS, async ({ trial, struck, proxy }) => {
+        underTrial(open, OFFER_MS, async ({ trial, struck, proxy }) => {
           const fault = strike(proxy, "acquire");
           const outcome = await trial.acquire(struck, SHORT).catch((error: unknown) => error);
           await fault.struck;
@@ -208,18 +208,18 @@ for (const [library, open] of Object.entries(libraries)) {
           } else await (outcome as Lease).release();
         }));
 
-      test(`confirm ${title}: belief ends with the claim`, () =>
-        underTrial(open, CLAIM_MS, async (scene) => {
+      test(`confirm ${title}: belief ends with the offer`, () =>
+        underTrial(open, OFFER_MS, async (scene) => {
           const outcome = await handOver(scene, strike, SHORT);
           // A push that is not proven fresh waits for an answer, which comes late or never.
           if (outcome instanceof StoreError) return;
           const lease = outcome as Lease;
-          if (lease.remainingMs() > CLAIM_MS) await lease.release();
+          if (lease.remainingMs() > OFFER_MS) await lease.release();
           else await isLost(scene, lease);
         }));
 
       test(`renew ${title}: the loss is told in time`, () =>
-        underTrial(open, CLAIM_MS, async (scene) => {
+        underTrial(open, OFFER_MS, async (scene) => {
           const lease = await scene.trial.acquire(scene.struck, SHORT);
           const { struck } = strike(scene.proxy, "renew");
           // At once: on a busy machine the lease may end before it is renewed by itself.
@@ -229,7 +229,7 @@ for (const [library, open] of Object.entries(libraries)) {
         }));
 
       test(`release ${title}: it does not throw, nor outlast the lease`, () =>
-        underTrial(open, CLAIM_MS, async ({ trial, struck, proxy }) => {
+        underTrial(open, OFFER_MS, async ({ trial, struck, proxy }) => {
           const lease = await trial.acquire(struck, SHORT);
           const fault = strike(proxy, "release");
           const startMs = performance.now();
@@ -240,7 +240,7 @@ for (const [library, open] of Object.entries(libraries)) {
     }
 
     test("that comes once more after its lock was released finds a tombstone", () =>
-      underTrial(open, CLAIM_MS, async ({ trial, struck, other, proxy }) => {
+      underTrial(open, OFFER_MS, async ({ trial, struck, other, proxy }) => {
         const held = holdRequest(proxy, { match: carries("acquire") });
         const acquiring = trial.acquire(struck, { ttlMs: 3_000 });
         await held.caught;
@@ -253,7 +253,7 @@ for (const [library, open] of Object.entries(libraries)) {
       }));
 
     test("that comes once more when its time is over is refused", () =>
-      underTrial(open, CLAIM_MS, async ({ trial, struck, other, proxy }) => {
+      underTrial(open, OFFER_MS, async ({ trial, struck, other, proxy }) => {
         const held = holdRequest(proxy, { match: carries("acquire") });
         const options = { ttlMs: TTL_MS, storeTimeoutMs: 100 };
         await expect(trial.acquire(struck, options)).rejects.toThrow(StoreError);

@@ -87,7 +87,7 @@ for (const [library, open] of Object.entries(libraries)) {
   describe.concurrent(library, () => {
     test("a slot moves under holders, waiters and their turns", () =>
       onTrial(async (trial) => {
-        const options = { claimMs: 500 };
+        const options = { offerMs: 500 };
         const clients = [
           await open(trial, options),
           await open(trial, options),

@@ -4,7 +4,7 @@
  * It believes a grant in three cases only: its own request was answered with one (the deadline
  * counts from the moment that very request was sent); a touch of its client was answered with one
  * (likewise); or a push says so and the store's clock is known well enough to tell that the push is
- * fresh. In the last two the grant lives for the claim window until its confirm is answered, and so
+ * fresh. In the last two the grant lives for the offer window until its confirm is answered, and so
  * does the belief. Whatever else happens, the owner is released in the end, with a tombstone where
  * a copy of a request may still be under way: an owner that gave up never holds again.
  */
@@ -18,7 +18,7 @@ import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js"
 import type { Timer } from "../../time/timers.js";
 import { ArbiterGrant } from "./arbiter-grant.js";
 import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./channel.js";
-import { type Claimant, Confirmation } from "./confirmation.js";
+import { Confirmation, type OfferTaker } from "./confirmation.js";
 import type { Surroundings } from "./surroundings.js";
 import { holderView, markView } from "./views.js";
 
@@ -36,7 +36,7 @@ export interface Again {
 
 export type Outcome = Grant | Busy | Again;
 
-export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListener {
+export class Acquisition implements Recipient<Acquire>, OfferTaker, SilenceListener {
   readonly key: string;
   readonly #claim: Claim;
   readonly #wait: Wait | null;
@@ -97,7 +97,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
    * that does not wait asks again itself.
    */
   get touchMs(): number {
-    const periodMs = Math.min(this.#claimMs, this.#claim.storeTimeoutMs / 3);
+    const periodMs = Math.min(this.#offerMs, this.#claim.storeTimeoutMs / 3);
     return this.#wait ? periodMs : Math.min(periodMs, LONGEST_RETRY_MS);
   }
 
@@ -168,7 +168,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
     const { channel, believesPushes, port } = this.#around;
     const receivedMs = port.clock.nowMs();
     const deadlineMs = channel.time(this.key).believe(pushed, receivedMs);
-    this.#claimGrant(pushed, believesPushes ? deadlineMs : null, receivedMs);
+    this.#takeOffer(pushed, believesPushes ? deadlineMs : null, receivedMs);
   }
 
   /** A touch was answered with a grant whose push was lost. */
@@ -176,7 +176,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
     if (this.#settled || this.#confirming === pushed.token) return;
     const lengthMs = (pushed.expiryUs - pushed.grantedUs) / 1000;
     const deadlineMs = sentMs + (pushed.expiryUs - nowUs) / 1000 - marginMs(lengthMs);
-    this.#claimGrant(pushed, this.#around.believesPushes ? deadlineMs : null, sentMs);
+    this.#takeOffer(pushed, this.#around.believesPushes ? deadlineMs : null, sentMs);
   }
 
   /** The work of a `once` is done. */
@@ -199,8 +199,8 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
     return this.#around.port.clock.nowMs() - this.#startMs < this.#claim.storeTimeoutMs;
   }
 
-  get #claimMs(): number {
-    return this.#around.claimMs(this.#claim.ttlMs);
+  get #offerMs(): number {
+    return this.#around.offerMs(this.#claim.ttlMs);
   }
 
   #send(): void {
@@ -216,7 +216,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
     const windowMs = Math.min(ttlMs, storeTimeoutMs);
     const notAfterUs = channel.time(this.key).storeUs(port.clock.nowMs() + windowMs);
     this.#notAfterUs = Math.max(this.#notAfterUs, notAfterUs);
-    const claimUs = toUs(this.#claimMs);
+    const offerUs = toUs(this.#offerMs);
     return {
       type: "acquire",
       key: this.key,
@@ -229,8 +229,8 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
       ttlUs: toUs(ttlMs),
       meta: this.#meta,
       enqueue: this.#wait !== null,
-      claimUs,
-      touchUs: Math.min(claimUs, LONGEST_TOUCH_US),
+      offerUs,
+      touchUs: Math.min(offerUs, LONGEST_TOUCH_US),
       notAfterUs,
       seenToken: seenToken(),
     };
@@ -275,7 +275,7 @@ export class Acquisition implements Recipient<Acquire>, Claimant, SilenceListene
   }
 
   /** Confirms a handed-off grant: the confirm is on its way before anybody hears of the grant. */
-  #claimGrant(pushed: PushedGrant, deadlineMs: number | null, fromMs: number): void {
+  #takeOffer(pushed: PushedGrant, deadlineMs: number | null, fromMs: number): void {
     this.#confirming = pushed.token;
     this.#entered = true;
     const confirmation = new Confirmation(pushed, this, this.#around);

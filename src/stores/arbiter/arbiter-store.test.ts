@@ -281,7 +281,7 @@ describe("close", () => {
   );
 });
 
-it.each([Number.NaN, -1, 0, 9, "abc"])("a claim window of %s is refused", (claimMs) => {
-  const open = (): Store => new ArbiterStore(server.connect(), { claimMs: claimMs as number });
-  expect(open).toThrow("Invalid claimMs");
+it.each([Number.NaN, -1, 0, 9, "abc"])("a offer window of %s is refused", (offerMs) => {
+  const open = (): Store => new ArbiterStore(server.connect(), { offerMs: offerMs as number });
+  expect(open).toThrow("Invalid offerMs");
 });

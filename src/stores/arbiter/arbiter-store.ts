@@ -39,12 +39,12 @@ import { Withdrawal, type WithdrawalDuties } from "./withdrawal.js";
 
 export interface ArbiterOptions {
   /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
-  readonly claimMs?: number;
+  readonly offerMs?: number;
 }
 
-const USUAL_CLAIM_MS = 2_000;
+const USUAL_OFFER_MS = 2_000;
 /** With less, a client that waits would do nothing but touch. */
-const LEAST_CLAIM_MS = 10;
+const LEAST_OFFER_MS = 10;
 /**
  * So many answers in a row that came after the lease was over: the ttl is too short for this store.
  */
@@ -72,9 +72,9 @@ export class ArbiterStore implements Store {
   #isListening = false;
   #isClosed = false;
 
-  constructor(arbiter: Arbiter, { claimMs }: ArbiterOptions = {}) {
-    if (claimMs !== undefined && !(claimMs >= LEAST_CLAIM_MS)) {
-      throw new InvalidOptionError("claimMs", claimMs, `must be at least ${LEAST_CLAIM_MS}`);
+  constructor(arbiter: Arbiter, { offerMs }: ArbiterOptions = {}) {
+    if (offerMs !== undefined && !(offerMs >= LEAST_OFFER_MS)) {
+      throw new InvalidOptionError("offerMs", offerMs, `must be at least ${LEAST_OFFER_MS}`);
     }
     this.name = arbiter.name;
     this.namespace = arbiter.namespace ?? "";
@@ -105,7 +105,7 @@ export class ArbiterStore implements Store {
       client: this.#client,
       isLocal: arbiter.isLocal,
       believesPushes: arbiter.believesPushes,
-      claimMs: (ttlMs) => Math.min(ttlMs, claimMs ?? Math.max(USUAL_CLAIM_MS, ttlMs / 6)),
+      offerMs: (ttlMs) => Math.min(ttlMs, offerMs ?? Math.max(USUAL_OFFER_MS, ttlMs / 6)),
       seenToken: () => this.#grants.seenToken,
       metaText: (meta) => this.#metaText(meta),
       onQueued: (acquisition, ahead, dueMs) => this.#waiting.queue(acquisition, ahead, dueMs),
@@ -279,7 +279,7 @@ export class ArbiterStore implements Store {
 
   /**
    * A grant for somebody who is gone goes back at once. An owner that holds here does so by this
-   * very grant or by a later one, after the claim had lapsed: then the push is late, and nothing
+   * very grant or by a later one, after the offer had lapsed: then the push is late, and nothing
    * goes back.
    */
   #refuse(key: string, owner: string): void {

@@ -7,30 +7,30 @@ import type { Surroundings } from "./surroundings.js";
 const FIRST_RETRY_MS = 20;
 
 /** Whoever was handed a grant. */
-export interface Claimant {
+export interface OfferTaker {
   readonly key: string;
   readonly owner: string;
   readonly ttlMs: number;
   readonly isSettled: boolean;
   /** Null when it is over already. */
   accept(granted: { token: number; span: number }, deadlineMs: number): ArbiterGrant | null;
-  /** The claim window is over, and nobody knows whether the grant was confirmed in it. */
+  /** The offer window is over, and nobody knows whether the grant was confirmed in it. */
   onUnconfirmed(token: number): void;
 }
 
 /**
  * The confirm of a handed-off grant: on its way before anybody hears of the grant, repeated until
- * it is answered or the claim window is over. Until then a grant that is believed is believed only
+ * it is answered or the offer window is over. Until then a grant that is believed is believed only
  * for the window; one that is not, waits for the answer.
  */
 export class Confirmation {
   readonly #pushed: PushedGrant;
-  readonly #claimant: Claimant;
+  readonly #claimant: OfferTaker;
   readonly #around: Surroundings;
   readonly #command: Confirm;
   readonly #first: Promise<Answer<Confirm>>;
 
-  constructor(pushed: PushedGrant, claimant: Claimant, around: Surroundings) {
+  constructor(pushed: PushedGrant, claimant: OfferTaker, around: Surroundings) {
     const { key, owner } = claimant;
     this.#pushed = pushed;
     this.#claimant = claimant;

@@ -8,7 +8,7 @@ import type { Busy, GoneEvent, Grant } from "../../store.js";
 import { ArbiterStore } from "./arbiter-store.js";
 
 const KEY = "l:x";
-const CLAIM_MS = 5_000;
+const OFFER_MS = 5_000;
 let port: ManualPort;
 let server: LedgerServer;
 let holder: ArbiterStore;
@@ -53,7 +53,7 @@ describe("a pushed grant", () => {
     expect(asked.value).toMatchObject({ type: "granted" });
     expect(confirmsBefore).toBe(1);
     const grant = asked.value as Grant;
-    expect(grant.deadlineMs).toBeLessThan(port.nowMs + CLAIM_MS);
+    expect(grant.deadlineMs).toBeLessThan(port.nowMs + OFFER_MS);
     await port.advance(20);
     expect(grant.deadlineMs).toBeCloseTo(port.nowMs - 20 + 30_000 - marginMs(30_000), 6);
   });
@@ -83,9 +83,9 @@ describe("a pushed grant", () => {
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 
-  it("is believed only when confirmed, where its claim is too short to be of use", async () => {
+  it("is believed only when confirmed, where its offer is too short to be of use", async () => {
     arbiter.latencyMs = 10;
-    const claim = claimOf("w", { leastMs: CLAIM_MS });
+    const claim = claimOf("w", { leastMs: OFFER_MS });
     const asked = watch(store.acquire(claim, forever()));
     await port.advance(20);
     await handOver();
@@ -148,7 +148,7 @@ describe("a pushed grant", () => {
 });
 
 describe("a confirm", () => {
-  it("without an answer is repeated, and belief ends with the claim until it has one", async () => {
+  it("without an answer is repeated, and belief ends with the offer until it has one", async () => {
     const asked = await queueUp();
     arbiter.fate = "request broken";
     await handOver();
@@ -164,11 +164,11 @@ describe("a confirm", () => {
     expect(gone).toEqual([]);
   });
 
-  it("is not repeated beyond the claim", async () => {
+  it("is not repeated beyond the offer", async () => {
     await queueUp();
     arbiter.fate = "request broken";
     await handOver();
-    await port.advance(CLAIM_MS);
+    await port.advance(OFFER_MS);
     const tries = arbiter.sentOf("confirm").length;
     await port.advance(60_000);
     expect(arbiter.sentOf("confirm")).toHaveLength(tries);
@@ -203,7 +203,7 @@ describe("a confirm", () => {
     const asked = await queueUp();
     arbiter.fate = "request broken";
     await handOver();
-    await port.advance(CLAIM_MS);
+    await port.advance(OFFER_MS);
     expect(asked.state).toBe("pending");
     arbiter.fate = "answered";
     await port.advance(5_000);
@@ -217,7 +217,7 @@ describe("a push that never came", () => {
     arbiter.pushes = "kept";
     const asked = await queueUp();
     await handOver();
-    await port.advance(CLAIM_MS - 1);
+    await port.advance(OFFER_MS - 1);
     expect(asked.state).toBe("pending");
     await port.advance(1);
     expect(asked.value).toMatchObject({ type: "granted" });
@@ -231,7 +231,7 @@ describe("a push that never came", () => {
     arbiter.onReset();
     await settled();
     expect(asked.value).toMatchObject({ type: "granted" });
-    const lapseMs = port.nowMs + CLAIM_MS;
+    const lapseMs = port.nowMs + OFFER_MS;
     await port.advance(0);
     expect((asked.value as Grant).deadlineMs).toBeGreaterThan(lapseMs);
   });
@@ -245,7 +245,7 @@ describe("a push that never came", () => {
     await port.advance(0);
     other.fate = "request lost";
     await handOver();
-    await port.advance(CLAIM_MS);
+    await port.advance(OFFER_MS);
     expect(next.state).toBe("pending");
     await port.advance(1);
     expect(next.value).toMatchObject({ type: "granted" });
@@ -268,7 +268,7 @@ describe("a store that works in slices", () => {
     // The client that released goes on, long before any waiter would look by itself.
     await port.advance(100);
     expect(server.view(KEY)).toMatchObject({ waiters: [] });
-    await port.advance(CLAIM_MS);
+    await port.advance(OFFER_MS);
     expect(asked.filter(({ value }) => value?.type === "granted")).toHaveLength(300);
   });
 

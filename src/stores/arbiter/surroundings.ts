@@ -13,7 +13,7 @@ export interface Surroundings {
   readonly client: string;
   readonly isLocal: boolean;
   readonly believesPushes: boolean;
-  claimMs(ttlMs: number): number;
+  offerMs(ttlMs: number): number;
   seenToken(): number;
   metaText(meta: Meta): string;
   /** It stands in the queue: keep its place, and ask again when the next holder is due. */

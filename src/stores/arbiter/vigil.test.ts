@@ -17,7 +17,7 @@ let store: ArbiterStore;
 
 const forever = (): WaitTime => new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
 
-/** Waits with patience: the period is the claim window of a ttl of 30 s. */
+/** Waits with patience: the period is the offer window of a ttl of 30 s. */
 const patient = (owner: string, given: Partial<Claim> = {}): Claim =>
   claimOf(owner, { storeTimeoutMs: 60_000, ...given });
 

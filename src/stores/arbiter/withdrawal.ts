@@ -12,7 +12,7 @@ export interface WithdrawalDuties {
   readonly port: Port;
   readonly channel: Channel;
   /** The name went to somebody who has so long to confirm it. */
-  onHandedOff(key: string, claimMs: number): void;
+  onHandedOff(key: string, offerMs: number): void;
   /** The store has more waiters to serve at the name. */
   onMore(key: string): void;
   /** Nothing of it is under way any more. */
@@ -61,7 +61,7 @@ export class Withdrawal implements Recipient<Release>, Limited {
 
   onAnswer({ reply, resent }: Answer<Release>): void {
     this.#leave();
-    if (reply.claimUs > 0) this.#duties.onHandedOff(this.command.key, reply.claimUs / 1000);
+    if (reply.offerUs > 0) this.#duties.onHandedOff(this.command.key, reply.offerUs / 1000);
     if (reply.more) this.#duties.onMore(this.command.key);
     // Absent after a try of unknown outcome: that try released it, for nobody else could yet.
     this.#resolve(reply.held || resent || this.#failures > 0);

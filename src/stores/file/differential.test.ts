@@ -70,7 +70,7 @@ function draw(
     const request = isExclusive
       ? { mode: "exclusive" as const, weight: 1, limit: Number.MAX_SAFE_INTEGER }
       : { mode: "shared" as const, weight: 1 + next(2), limit };
-    const times = { ttlUs, claimUs: 40 * MS, touchUs: (20 + next(40)) * MS, notAfterUs };
+    const times = { ttlUs, offerUs: 40 * MS, touchUs: (20 + next(40)) * MS, notAfterUs };
     const rest = { span: 1 + next(3), meta: `{"n":${next(9)}}`, enqueue: next(5) > 0, seenToken };
     return { type: "acquire", key, owner, client, ...request, ...times, ...rest };
   }

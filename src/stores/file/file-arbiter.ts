@@ -227,7 +227,7 @@ export class FileArbiter implements Arbiter {
       const { pushes } = await this.#transact((ledger) => ledger.bury(client, key, grant));
       this.#tell(pushes);
     } catch {
-      // It was a short cut: otherwise the claim lapses by itself.
+      // It was a short cut: otherwise the offer lapses by itself.
     }
   }
 

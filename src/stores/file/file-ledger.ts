@@ -59,7 +59,7 @@ export class FileLedger {
     return apply(this.#state(command.key), command, this.#at, this.#emit, this.#upkeep);
   }
 
-  /** The process of a client is gone for certain: its place and its claims go to the next. */
+  /** The process of a client is gone for certain: its place and its offers go to the next. */
   bury(client: string, key: string, { owner, token }: PushedGrant): void {
     const state = this.#state(key);
     const holder = state.holder(owner);

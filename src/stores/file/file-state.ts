@@ -96,8 +96,8 @@ export class FileState implements LedgerState {
     return this.#holders.with(token);
   }
 
-  claims(client: string, most: number): readonly Holder[] {
-    return this.#holders.claims(client, most);
+  offers(client: string, most: number): readonly Holder[] {
+    return this.#holders.offers(client, most);
   }
 
   nextToExpire(): Holder | undefined {

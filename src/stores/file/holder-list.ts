@@ -11,7 +11,7 @@ export interface Holders {
   all(): Holder[];
   /** The one whose span has this token. */
   with(token: number): Holder | undefined;
-  claims(client: string, most: number): Holder[];
+  offers(client: string, most: number): Holder[];
   nextToExpire(): Holder | undefined;
   add(holder: Holder): void;
   update(holder: Holder): void;
@@ -48,9 +48,9 @@ export class HolderList implements Holders {
     return this.all().find((one) => token >= one.token && token < one.token + one.span);
   }
 
-  claims(client: string, most: number): Holder[] {
-    const claims = this.all().filter((one) => one.client === client && !one.confirmed);
-    return claims.slice(0, most);
+  offers(client: string, most: number): Holder[] {
+    const offers = this.all().filter((one) => one.client === client && !one.confirmed);
+    return offers.slice(0, most);
   }
 
   nextToExpire(): Holder | undefined {

@@ -10,7 +10,7 @@ const HERE = "space = ? AND key = ?";
 const COLUMNS = "token, owner, client, expiry, confirmed, body";
 const BY_OWNER = `SELECT ${COLUMNS} FROM holder WHERE ${HERE} AND owner = ?`;
 const ALL = `SELECT ${COLUMNS} FROM holder WHERE ${HERE} ORDER BY token`;
-const CLAIMS = `SELECT ${COLUMNS} FROM holder
+const OFFERS = `SELECT ${COLUMNS} FROM holder
   WHERE ${HERE} AND client = ? AND confirmed = 0 ORDER BY token LIMIT ?`;
 const LAST_BEFORE = `SELECT ${COLUMNS} FROM holder
   WHERE ${HERE} AND token <= ? ORDER BY token DESC LIMIT 1`;
@@ -54,8 +54,8 @@ export class HolderRows implements Holders {
     return holder && token < holder.token + holder.span ? holder : undefined;
   }
 
-  claims(client: string, most: number): Holder[] {
-    return this.#several(CLAIMS, [client, most]);
+  offers(client: string, most: number): Holder[] {
+    return this.#several(OFFERS, [client, most]);
   }
 
   nextToExpire(): Holder | undefined {

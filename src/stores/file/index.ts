@@ -32,7 +32,7 @@ export interface FileStoreOptions {
   /** Locks of different namespaces never meet. Default `""`. */
   readonly namespace?: string;
   /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
-  readonly claimMs?: number;
+  readonly offerMs?: number;
 }
 
 const EXAMPLE = "must be an object: fileStore({ path })";
@@ -48,9 +48,9 @@ const EXAMPLE = "must be an object: fileStore({ path })";
  * const locks = new Holdfast(fileStore({ path: "/var/lib/app/locks.db" }));
  */
 export function fileStore(options?: FileStoreOptions): Store {
-  const { path, namespace, claimMs } = knownOptions(
+  const { path, namespace, offerMs } = knownOptions(
     options,
-    ["path", "namespace", "claimMs"],
+    ["path", "namespace", "offerMs"],
     EXAMPLE,
   );
   if (path !== undefined && (typeof path !== "string" || path === "")) {
@@ -60,7 +60,7 @@ export function fileStore(options?: FileStoreOptions): Store {
     throw new InvalidOptionError("path", path, "must be a path; a URL is for connect(url)");
   }
   const arbiter = new FileArbiter(path ?? defaultPath(), checkNamespace(namespace));
-  return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
+  return new ArbiterStore(arbiter, offerMs === undefined ? {} : { offerMs });
 }
 
 /** `file:` is the default file; `file:/folder/locks.db?namespace=x` names one. */

@@ -18,7 +18,7 @@ export function quarantineReply(command: Command, remainingUs: number): Reply | 
     case "renew":
       return { type: "gone", reason: "missing", detail: "the lock file is of another boot" };
     case "release":
-      return { type: "released", held: false, claimUs: 0, more: false };
+      return { type: "released", held: false, offerUs: 0, more: false };
     case "inspect":
     case "revoke":
       return new StoreError(

@@ -109,7 +109,7 @@ function readWaiter(value: unknown): Waiter {
     weight: whole(fields.weight),
     limit: whole(fields.limit),
     ttlUs: whole(fields.ttlUs),
-    claimUs: whole(fields.claimUs),
+    offerUs: whole(fields.offerUs),
     span: whole(fields.span),
     meta: text(fields.meta),
     sinceUs: whole(fields.sinceUs),

@@ -41,7 +41,7 @@ const TABLES = `
   ) WITHOUT ROWID;
   CREATE UNIQUE INDEX holder_owner ON holder (space, key, owner);
   CREATE INDEX holder_expiry ON holder (space, key, expiry, token);
-  CREATE INDEX holder_claim ON holder (space, key, client) WHERE confirmed = 0;
+  CREATE INDEX holder_offer ON holder (space, key, client) WHERE confirmed = 0;
   CREATE TABLE waiter (
     space INTEGER, key TEXT, client TEXT, place INTEGER, owner TEXT NOT NULL, body TEXT NOT NULL,
     PRIMARY KEY (space, key, client, place)

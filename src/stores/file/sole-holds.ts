@@ -44,6 +44,6 @@ export class SoleHolds {
     this.#holds.delete(key);
     if (keep || tombstoneUs > at.us || hold.expiryUs <= at.us) return null;
     if (database.change(DELETE_SAME, [...hold.here, hold.body]) === 0) return null;
-    return [{ type: "released", held: true, claimUs: 0, more: false }];
+    return [{ type: "released", held: true, offerUs: 0, more: false }];
   }
 }

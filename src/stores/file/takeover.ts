@@ -66,7 +66,7 @@ const CLOCK_SLACK = 1.02;
 export function takeOver(database: Sqlite, at: Instant): void {
   const identity = machineIdentity();
   const [ttlUs, seen] = database.get(SEEN, []) as [number | null, string];
-  if (ttlUs === null) return claim(database, at);
+  if (ttlUs === null) return takeFile(database, at);
   const [text] = database.get("SELECT watch FROM machine", []) ?? [];
   const watch = readWatch(text);
   const isMine = watch?.by === identity && watch.sinceUs <= at.us;
@@ -80,13 +80,13 @@ export function takeOver(database: Sqlite, at: Instant): void {
   if (!isSame) throw new Quarantine(lengthUs, sharedFile());
   const remainingUs = watch.sinceUs + lengthUs - at.us;
   if (remainingUs > 0) throw new Quarantine(remainingUs, watch.isShared ? sharedFile() : null);
-  claim(database, at);
+  takeFile(database, at);
 }
 
 /** Where no boot id tells, leases that this clock cannot have made prove that it started anew. */
 export function dropImpossible(database: Sqlite, at: Instant): void {
   const impossible = `SELECT 1 FROM (${LEASES}) WHERE expiry > ? + ttl LIMIT 1`;
-  if (database.get(impossible, [at.us])) claim(database, at);
+  if (database.get(impossible, [at.us])) takeFile(database, at);
 }
 
 function sharedFile(): StoreError {
@@ -108,7 +108,7 @@ function readWatch(value: unknown): Watch | null {
 }
 
 /** Drops all that the clock of before told. The last tokens stay; marks stay by the wall clock. */
-function claim(database: Sqlite, at: Instant): void {
+function takeFile(database: Sqlite, at: Instant): void {
   for (const table of ["holder", "waiter", "client", "tombstone"]) {
     database.exec(`DELETE FROM ${table}`);
   }

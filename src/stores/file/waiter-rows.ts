@@ -143,6 +143,6 @@ export class WaiterRows implements Waiters {
 }
 
 function bodyOf(waiter: Waiter): string {
-  const { mode, weight, limit, ttlUs, claimUs, span, meta, sinceUs } = waiter;
-  return JSON.stringify({ mode, weight, limit, ttlUs, claimUs, span, meta, sinceUs });
+  const { mode, weight, limit, ttlUs, offerUs, span, meta, sinceUs } = waiter;
+  return JSON.stringify({ mode, weight, limit, ttlUs, offerUs, span, meta, sinceUs });
 }

@@ -6,7 +6,7 @@
  * When a client counts as gone: the system refuses a connection to a socket that nobody listens on.
  * A stopped process still accepts (its system does), and one that only has no socket file any more
  * is passed over until it asks itself. So what was granted to a refused client goes to the next at
- * once, and a dead waiter costs one message instead of a claim window.
+ * once, and a dead waiter costs one message instead of a offer window.
  */
 import { existsSync, lstatSync, readdirSync, unlinkSync } from "node:fs";
 import type { Server, Socket } from "node:net";

@@ -141,7 +141,7 @@ export interface MemoryStoreOptions {
   /** Stores with the same space share their locks. Default: a space of its own. */
   readonly space?: MemorySpace;
   /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
-  readonly claimMs?: number;
+  readonly offerMs?: number;
 }
 
 const EXAMPLE = "must be an object: memoryStore({ space })";
@@ -158,16 +158,16 @@ const EXAMPLE = "must be an object: memoryStore({ space })";
  * const theirs = new Holdfast(memoryStore({ space }));
  */
 export function memoryStore(options?: MemoryStoreOptions): Store {
-  const { space = new MemorySpace(), claimMs } = knownOptions(
+  const { space = new MemorySpace(), offerMs } = knownOptions(
     options,
-    ["space", "claimMs"],
+    ["space", "offerMs"],
     EXAMPLE,
   );
   if (!(space instanceof MemorySpace)) {
     throw new InvalidOptionError("space", space, "must be a MemorySpace");
   }
   const arbiter = new MemoryArbiter(space);
-  return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
+  return new ArbiterStore(arbiter, offerMs === undefined ? {} : { offerMs });
 }
 
 const named = new Map<string, MemorySpace>();

@@ -75,9 +75,9 @@ export class MemoryState implements LedgerState {
       : undefined;
   }
 
-  claims(client: string, most: number): readonly Holder[] {
+  offers(client: string, most: number): readonly Holder[] {
     const exclusive = this.#exclusive;
-    if (!exclusive) return this.#shared?.claims(client, most) ?? [];
+    if (!exclusive) return this.#shared?.offers(client, most) ?? [];
     return exclusive.client === client && !exclusive.confirmed ? [exclusive] : [];
   }
 

@@ -13,7 +13,7 @@ export class SharedHolders {
   /** How many holders came with each limit: only a deploy makes them differ. */
   readonly #limits = new Map<number, number>();
   /** The holders of each client that are not confirmed. */
-  readonly #claims = new Map<string, Set<Holder>>();
+  readonly #offers = new Map<string, Set<Holder>>();
   /** In the order of their tokens, with some that have left. */
   #byToken: Holder[] = [];
   #occupancy: Occupancy = VACANT;
@@ -48,9 +48,9 @@ export class SharedHolders {
   }
 
   /** The first of the client's holders that are not confirmed. */
-  claims(client: string, most: number): Holder[] {
+  offers(client: string, most: number): Holder[] {
     const found: Holder[] = [];
-    for (const holder of this.#claims.get(client) ?? []) {
+    for (const holder of this.#offers.get(client) ?? []) {
       if (found.length === most) break;
       found.push(holder);
     }
@@ -65,9 +65,9 @@ export class SharedHolders {
     this.#occupancy = joined(this.#occupancy, holder);
     this.#byToken.push(holder);
     if (holder.confirmed) return;
-    const claims = this.#claims.get(holder.client);
-    if (claims) claims.add(holder);
-    else this.#claims.set(holder.client, new Set([holder]));
+    const offers = this.#offers.get(holder.client);
+    if (offers) offers.add(holder);
+    else this.#offers.set(holder.client, new Set([holder]));
   }
 
   update(holder: Holder): void {
@@ -94,10 +94,10 @@ export class SharedHolders {
     }
   }
 
-  /** It is no claim any more. */
+  /** It is no offer any more. */
   #settle(holder: Holder): void {
-    const claims = this.#claims.get(holder.client);
-    if (claims?.delete(holder) && claims.size === 0) this.#claims.delete(holder.client);
+    const offers = this.#offers.get(holder.client);
+    if (offers?.delete(holder) && offers.size === 0) this.#offers.delete(holder.client);
   }
 }
 

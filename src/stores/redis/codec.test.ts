@@ -18,7 +18,7 @@ const acquire: Command = {
   span: 1,
   meta: "{}",
   enqueue: true,
-  claimUs: 5_000_000,
+  offerUs: 5_000_000,
   touchUs: 5_000_000,
   notAfterUs: NOW_US,
   seenToken: 0,

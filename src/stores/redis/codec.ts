@@ -51,14 +51,14 @@ export function encode(command: Command, channelPrefix: string): string {
 }
 
 function encodeAcquire(command: Acquire, channelPrefix: string): string {
-  const { owner, client, mode, weight, limit, ttlUs, claimUs, span, touchUs, meta } = command;
+  const { owner, client, mode, weight, limit, ttlUs, offerUs, span, touchUs, meta } = command;
   const isPlain = mode === "exclusive" && weight === 1 && limit === NO_LIMIT && span === 1;
   const letter = isPlain ? "x" : mode === "exclusive" ? "e" : "s";
   // A capital letter may wait.
   const operation = command.enqueue ? letter.toUpperCase() : letter;
   const detail = isPlain ? "" : `${count(weight)} ${count(limit)} ${count(span)} `;
   const times = fromZero(command.notAfterUs) + fromZero(command.seenToken) + digits(ttlUs);
-  const patience = `${carried(claimUs)} ${carried(touchUs)}`;
+  const patience = `${carried(offerUs)} ${carried(touchUs)}`;
   const words = `${owner} ${channelPrefix}${client} ${patience} ${detail}`;
   return operation + times + letter + words + meta;
 }
@@ -124,7 +124,7 @@ export function decode(command: Command, answered: unknown, nowUs: number): Repl
       return {
         type: "released",
         held: answered[0] === "R" || answered[0] === "S",
-        claimUs: text === "" ? 0 : whole(text),
+        offerUs: text === "" ? 0 : whole(text),
         more: answered[0] === "S" || answered[0] === "s",
       };
     case "N": {

@@ -34,11 +34,11 @@ export interface RedisStoreOptions {
   /** How long they may take, from 1 to 4,000; then `ReplicationError`. Default 1,000. */
   readonly replicaTimeoutMs?: number;
   /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
-  readonly claimMs?: number;
+  readonly offerMs?: number;
 }
 
 const MOST_REPLICA_TIMEOUT_MS = 4_000;
-const NUMBERS = ["replicas", "replicaTimeoutMs", "claimMs"] as const;
+const NUMBERS = ["replicas", "replicaTimeoutMs", "offerMs"] as const;
 const EXAMPLE = "must be an object with the client in it: redisStore({ client })";
 
 /**
@@ -63,7 +63,7 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
     namespace,
     replicas = 0,
     replicaTimeoutMs = 1_000,
-    claimMs,
+    offerMs,
   } = knownOptions(options, known, EXAMPLE);
   if (!Number.isInteger(replicas) || replicas < 0) {
     throw new InvalidOptionError("replicas", replicas, "must be a whole number from 0");
@@ -78,14 +78,14 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
     replicaTimeoutMs: Math.round(replicaTimeoutMs),
   };
   const arbiter = new RedisArbiter(driverOf(client), onClose ? { ...settings, onClose } : settings);
-  return new ArbiterStore(arbiter, claimMs === undefined ? {} : { claimMs });
+  return new ArbiterStore(arbiter, offerMs === undefined ? {} : { offerMs });
 }
 
 /**
  * Opens `redis://user:password@host:6379/5`, `rediss:` (TLS), `redis+cluster://host:7000` or
  * `redis+sentinel://host:26379/master/5`, the last two with TLS by `?tls=true`; more hosts as
  * `?host=host:port`, files of TLS as `ca`, `cert` and `key`, and `namespace`, `replicas`,
- * `replicaTimeoutMs`, `claimMs` likewise. Uses ioredis where installed, else redis.
+ * `replicaTimeoutMs`, `offerMs` likewise. Uses ioredis where installed, else redis.
  */
 export async function openRedisStore(url: URL): Promise<Store> {
   // A program that brings its own client does not load this.

@@ -136,16 +136,16 @@ local function handOff(key, name, command, at)
     return nil
   end
   if find(waiter, '%D') ~= 33 then return nil end
-  local letter, owner, id, claim = sub(waiter, 33, 33), nil, nil, nil
+  local letter, owner, id, offer = sub(waiter, 33, 33), nil, nil, nil
   if letter == 'x' then
-    owner, id, claim = string.match(waiter, '^(%S+) (%S+) (%d+)', 34)
+    owner, id, offer = string.match(waiter, '^(%S+) (%S+) (%d+)', 34)
   elseif letter == 'e' then
     local weight, limit, _
-    owner, id, claim, _, weight, limit, span = string.match(waiter, SPAN, 34)
+    owner, id, offer, _, weight, limit, span = string.match(waiter, SPAN, 34)
     if not owner or tonumber(weight) > tonumber(limit) then return nil end
   end
-  if not owner or #claim > 16 or #span > 16 then return nil end
-  local expiry = format('%016.0f', now + claim)
+  if not owner or #offer > 16 or #span > 16 then return nil end
+  local expiry = format('%016.0f', now + offer)
   if #expiry > 16 or sub(sums, 66, 81) ~= at or expiry > sub(sums, 18, 33) then return nil end
   local client = call('HGET', key, 'c' .. id)
   if not client or sub(client, 81) ~= 'a' or find(client, '%D') ~= 81 then return nil end
@@ -171,12 +171,12 @@ local function handOff(key, name, command, at)
     call('HSET', key, 'k', sums, 'x', holder, 'c' .. id, client)
   end
   put(name, '=' .. after)
-  return 'R' .. claim
+  return 'R' .. offer
 end
 local function wait(key, name, command)
   if nowText > sub(command, 2, 17) or not spanOf(command) then return nil end
-  local owner, id, claim, touch = string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 51)
-  if LONGEST - claim < 0 or LONGEST - 4 * touch < 0 then return nil end
+  local owner, id, offer, touch = string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 51)
+  if LONGEST - offer < 0 or LONGEST - 4 * touch < 0 then return nil end
   local found = try('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
   if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
@@ -368,7 +368,7 @@ for turn = 1, size do
 local function refuse(where) error({ where = where }) end
 local entries = {}
 function entries.read(entry, request)
-  local _, stop, owner, client, claim, touch = find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
+  local _, stop, owner, client, offer, touch = find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
   local letter, weight, limit, span = sub(request, 17, 17), 1, NO_LIMIT, 1
   if not stop or find(request, '%D') ~= 17 then return nil end
   if letter ~= 'x' then
@@ -376,10 +376,10 @@ function entries.read(entry, request)
     weight, limit, span = tonumber(weight), tonumber(limit), tonumber(span)
   end
   entry.request, entry.owner, entry.client = request, owner, client
-  entry.ttl, entry.claim, entry.touch = tonumber(sub(request, 1, 16)), tonumber(claim), touch
+  entry.ttl, entry.offer, entry.touch = tonumber(sub(request, 1, 16)), tonumber(offer), touch
   entry.weight, entry.limit, entry.span = weight, limit, span
   entry.mode = letter == 's' and 's' or 'x'
-  if not weight or #claim > 16 or #touch > 16 then return nil end
+  if not weight or #offer > 16 or #touch > 16 then return nil end
   return math.max(weight, limit, span) <= NO_LIMIT and entry or nil
 end
 function entries.inherit(entry, heir)
@@ -430,24 +430,24 @@ function hash.need(state, untilUs)
 end
 function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
 local function clear(state)
-  local byExpiry, claims = hash.companion(state, 'e'), hash.companion(state, 'u')
+  local byExpiry, offers = hash.companion(state, 'e'), hash.companion(state, 'u')
   local byPatience = hash.companion(state, 'g')
-  if call('EXISTS', state.key, byExpiry, claims, byPatience) == 0 then return end
+  if call('EXISTS', state.key, byExpiry, offers, byPatience) == 0 then return end
   local remove = (function()
-return function(key, byExpiry, claims, byPatience)
+return function(key, byExpiry, offers, byPatience)
   local sums = call('HGET', key, 'k')
   local isHash = sums and #sums == 113 and find(sums, '^[-*]%d+$')
   if not isHash and call('EXISTS', key) == 1 then refuse(key) end
   local holder = call('ZRANGE', byExpiry, -1, -1)[1]
   if holder and find(sub(holder, 1, 16), '%D') then refuse(byExpiry) end
-  for _, byClient in ipairs({ claims, byPatience }) do
+  for _, byClient in ipairs({ offers, byPatience }) do
     local client = call('ZRANGE', byClient, 0, 0)[1]
     if client and not find(client, '{hf:', 1, true) then refuse(byClient) end
   end
-  call('UNLINK', key, byExpiry, claims, byPatience)
+  call('UNLINK', key, byExpiry, offers, byPatience)
 end
   end)()
-  remove(state.key, byExpiry, claims, byPatience)
+  remove(state.key, byExpiry, offers, byPatience)
 end
 function hash.load(name, owner, client)
   local text = texts[name]
@@ -753,12 +753,12 @@ local part = {}
 local BELOW_ZERO = 9007199254740992
 local function digits(token) return string.format('%016.0f', token) end
 local function tokenScore(token) return string.format('%.0f', token - BELOW_ZERO) end
-local function claimOf(entry) return entry.client .. ' ' .. digits(entry.token) .. entry.owner end
+local function offerOf(entry) return entry.client .. ' ' .. digits(entry.token) .. entry.owner end
 function part.sums(state)
   if not state.sums then
     local text = hash.get(state, 's') or '0 0 0'
-    local _, stop, weight, claims = find(text, '^%d+ (%d+) (%d+)')
-    state.sums = { weight = tonumber(weight), claims = tonumber(claims), limits = {} }
+    local _, stop, weight, offers = find(text, '^%d+ (%d+) (%d+)')
+    state.sums = { weight = tonumber(weight), offers = tonumber(offers), limits = {} }
     for limit, count in string.gmatch(sub(text, stop + 1), ' (%d+):(%d+)') do
       state.sums.limits[limit] = tonumber(count)
     end
@@ -769,7 +769,7 @@ local function saveSums(state)
   local parts, sums = {}, state.sums
   for limit, count in pairs(sums.limits) do parts[#parts + 1] = ' ' .. limit .. ':' .. count end
   local weight = string.format(' %.0f ', sums.weight)
-  hash.set(state, 's', state.count .. weight .. sums.claims .. table.concat(parts))
+  hash.set(state, 's', state.count .. weight .. sums.offers .. table.concat(parts))
 end
 local function count(state, entry, one)
   local sums, limit = part.sums(state), string.format('%.0f', entry.limit)
@@ -777,7 +777,7 @@ local function count(state, entry, one)
   sums.weight = math.max(0, sums.weight + one * entry.weight)
   state.count = math.max(0, state.count + one)
   sums.limits[limit] = same > 0 and same or nil
-  if not entry.confirmed then sums.claims = math.max(0, sums.claims + one) end
+  if not entry.confirmed then sums.offers = math.max(0, sums.offers + one) end
   saveSums(state)
 end
 local function store(state, entry, ...)
@@ -809,12 +809,12 @@ function part.with(state, token)
   local entry = found and holderOf(state, 'e', found, 2)
   return entry and token < entry.token + entry.span and entry or nil
 end
-function part.claims(state, client, most)
-  if part.sums(state).claims == 0 then return {} end
+function part.offers(state, client, most)
+  if part.sums(state).offers == 0 then return {} end
   local key, from, to = hash.companion(state, 'u'), '[' .. client .. ' ', '(' .. client .. '!'
-  local found, claims = {}, call('ZRANGE', key, from, to, 'BYLEX', 'LIMIT', 0, most)
-  for _, claim in ipairs(claims) do
-    local entry = holderOf(state, 'u', claim, #client + 18)
+  local found, offers = {}, call('ZRANGE', key, from, to, 'BYLEX', 'LIMIT', 0, most)
+  for _, offer in ipairs(offers) do
+    local entry = holderOf(state, 'u', offer, #client + 18)
     if entry and not entry.confirmed then found[#found + 1] = entry end
   end
   return found
@@ -831,13 +831,13 @@ end
 function part.put(state, entry)
   count(state, entry, 1)
   store(state, entry, tokenScore(entry.token), 't' .. entry.owner)
-  if not entry.confirmed then write('ZADD', hash.companion(state, 'u'), 0, claimOf(entry)) end
+  if not entry.confirmed then write('ZADD', hash.companion(state, 'u'), 0, offerOf(entry)) end
 end
 function part.update(state, entry, confirms)
   if confirms then
-    part.sums(state).claims = math.max(0, part.sums(state).claims - 1)
+    part.sums(state).offers = math.max(0, part.sums(state).offers - 1)
     saveSums(state)
-    call('ZREM', hash.companion(state, 'u'), claimOf(entry))
+    call('ZREM', hash.companion(state, 'u'), offerOf(entry))
   end
   store(state, entry)
 end
@@ -845,7 +845,7 @@ function part.drop(state, entry)
   hash.set(state, 'h' .. entry.owner, false)
   local member = digits(entry.token) .. entry.owner
   call('ZREM', hash.companion(state, 'e'), member, 't' .. entry.owner)
-  if not entry.confirmed then call('ZREM', hash.companion(state, 'u'), claimOf(entry)) end
+  if not entry.confirmed then call('ZREM', hash.companion(state, 'u'), offerOf(entry)) end
   count(state, entry, -1)
 end
 function part.fits(state, request)
@@ -973,16 +973,16 @@ function part.endWait(state, entry)
   queue.drop(state, entry)
   emitNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
 end
-local function claims(state, client)
+local function offers(state, client)
   local exclusive = state.exclusive
   if not exclusive then
-    return state.count > 0 and shared().claims(state, client, SLICE + 1) or {}
+    return state.count > 0 and shared().offers(state, client, SLICE + 1) or {}
   end
   if exclusive.confirmed or entries.complete(exclusive).client ~= client then return {} end
   return { exclusive }
 end
 function part.touch(state, client)
-  local parts, waiting, found = {}, queue.client(state, client), claims(state, client)
+  local parts, waiting, found = {}, queue.client(state, client), offers(state, client)
   for place = 1, math.min(#found, SLICE) do
     local entry = found[place]
     if entry.expiry > now then
@@ -1061,7 +1061,7 @@ local function grant(state, entry, token, expiry, isConfirmed)
   holders.put(state, entry)
 end
 local function handOff(state, entry, token, toucher)
-  local expiry = now + entry.claim
+  local expiry = now + entry.offer
   local times = string.format(' %.0f %.0f %.0f %.0f ', token, entry.span, now, expiry)
   local isHeard = emit(entry.client, 'g' .. entry.owner .. times .. state.name)
   if not isHeard and entry.client ~= toucher then
@@ -1115,7 +1115,7 @@ local function acquire(state, request, notAfter, seen, mayWait)
     end
   end
   if not mayWait then return 'B' .. blockage(state) end
-  if LONGEST - request.claim < 0 or LONGEST - 4 * request.touch < 0 then return 'Ut' end
+  if LONGEST - request.offer < 0 or LONGEST - 4 * request.touch < 0 then return 'Ut' end
   local ahead = state.waiting
   queue.add(state, request, now + SILENT_PERIODS * request.touch)
   return 'Q' .. ahead .. blockage(state)

@@ -11,7 +11,7 @@ local entries = {}
 -- What a request says: a ttl, a letter (`x` for a plain mutex, else `e` or `s` and more), words.
 -- Nothing where it does not.
 function entries.read(entry, request)
-  local _, stop, owner, client, claim, touch = find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
+  local _, stop, owner, client, offer, touch = find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
   local letter, weight, limit, span = sub(request, 17, 17), 1, NO_LIMIT, 1
   if not stop or find(request, '%D') ~= 17 then return nil end
   if letter ~= 'x' then
@@ -19,11 +19,11 @@ function entries.read(entry, request)
     weight, limit, span = tonumber(weight), tonumber(limit), tonumber(span)
   end
   entry.request, entry.owner, entry.client = request, owner, client
-  entry.ttl, entry.claim, entry.touch = tonumber(sub(request, 1, 16)), tonumber(claim), touch
+  entry.ttl, entry.offer, entry.touch = tonumber(sub(request, 1, 16)), tonumber(offer), touch
   entry.weight, entry.limit, entry.span = weight, limit, span
   entry.mode = letter == 's' and 's' or 'x'
   -- More than these digits no client writes, and what is computed of them would not be exact.
-  if not weight or #claim > 16 or #touch > 16 then return nil end
+  if not weight or #offer > 16 or #touch > 16 then return nil end
   return math.max(weight, limit, span) <= NO_LIMIT and entry or nil
 end
 

@@ -54,16 +54,16 @@ local function handOff(key, name, command, at)
     return nil
   end
   if find(waiter, '%D') ~= 33 then return nil end
-  local letter, owner, id, claim = sub(waiter, 33, 33), nil, nil, nil
+  local letter, owner, id, offer = sub(waiter, 33, 33), nil, nil, nil
   if letter == 'x' then
-    owner, id, claim = string.match(waiter, '^(%S+) (%S+) (%d+)', 34)
+    owner, id, offer = string.match(waiter, '^(%S+) (%S+) (%d+)', 34)
   elseif letter == 'e' then
     local weight, limit, _
-    owner, id, claim, _, weight, limit, span = string.match(waiter, SPAN, 34)
+    owner, id, offer, _, weight, limit, span = string.match(waiter, SPAN, 34)
     if not owner or tonumber(weight) > tonumber(limit) then return nil end
   end
-  if not owner or #claim > 16 or #span > 16 then return nil end
-  local expiry = format('%016.0f', now + claim)
+  if not owner or #offer > 16 or #span > 16 then return nil end
+  local expiry = format('%016.0f', now + offer)
   if #expiry > 16 or sub(sums, 66, 81) ~= at or expiry > sub(sums, 18, 33) then return nil end
   -- Only to a client that is alive, and to a waiter of its present life.
   local client = call('HGET', key, 'c' .. id)
@@ -90,13 +90,13 @@ local function handOff(key, name, command, at)
     call('HSET', key, 'k', sums, 'x', holder, 'c' .. id, client)
   end
   put(name, '=' .. after)
-  return 'R' .. claim
+  return 'R' .. offer
 end
 
 local function wait(key, name, command)
   if nowText > sub(command, 2, 17) or not spanOf(command) then return nil end
-  local owner, id, claim, touch = string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 51)
-  if LONGEST - claim < 0 or LONGEST - 4 * touch < 0 then return nil end
+  local owner, id, offer, touch = string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 51)
+  if LONGEST - offer < 0 or LONGEST - 4 * touch < 0 then return nil end
   local found = try('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
   if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end

@@ -33,17 +33,17 @@ function part.endWait(state, entry)
 end
 
 -- The first of a client's grants that are not confirmed: one more than fit into a reply.
-local function claims(state, client)
+local function offers(state, client)
   local exclusive = state.exclusive
   if not exclusive then
-    return state.count > 0 and shared().claims(state, client, SLICE + 1) or {}
+    return state.count > 0 and shared().offers(state, client, SLICE + 1) or {}
   end
   if exclusive.confirmed or entries.complete(exclusive).client ~= client then return {} end
   return { exclusive }
 end
 
 function part.touch(state, client)
-  local parts, waiting, found = {}, queue.client(state, client), claims(state, client)
+  local parts, waiting, found = {}, queue.client(state, client), offers(state, client)
   for place = 1, math.min(#found, SLICE) do
     local entry = found[place]
     if entry.expiry > now then

@@ -96,10 +96,10 @@ local function grant(state, entry, token, expiry, isConfirmed)
   holders.put(state, entry)
 end
 
--- Gives the name to a waiter for the claim window; one that cannot be reached is passed over,
+-- Gives the name to a waiter for the offer window; one that cannot be reached is passed over,
 -- unless it is the one who touches: it hears of its grants by the answer.
 local function handOff(state, entry, token, toucher)
-  local expiry = now + entry.claim
+  local expiry = now + entry.offer
   local times = string.format(' %.0f %.0f %.0f %.0f ', token, entry.span, now, expiry)
   local isHeard = emit(entry.client, 'g' .. entry.owner .. times .. state.name)
   if not isHeard and entry.client ~= toucher then
@@ -127,7 +127,7 @@ function serve(state, toucher)
   end
 end
 
--- The first word of a waiter about its grant turns the claim window into the full lease, once.
+-- The first word of a waiter about its grant turns the offer window into the full lease, once.
 local function confirmHolder(state, entry)
   if entry.confirmed then return end
   entry.confirmed = true
@@ -160,7 +160,7 @@ local function acquire(state, request, notAfter, seen, mayWait)
     end
   end
   if not mayWait then return 'B' .. blockage(state) end
-  if LONGEST - request.claim < 0 or LONGEST - 4 * request.touch < 0 then return 'Ut' end
+  if LONGEST - request.offer < 0 or LONGEST - 4 * request.touch < 0 then return 'Ut' end
   local ahead = state.waiting
   queue.add(state, request, now + SILENT_PERIODS * request.touch)
   return 'Q' .. ahead .. blockage(state)

@@ -12,14 +12,14 @@ local function digits(token) return string.format('%016.0f', token) end
 
 local function tokenScore(token) return string.format('%.0f', token - BELOW_ZERO) end
 
-local function claimOf(entry) return entry.client .. ' ' .. digits(entry.token) .. entry.owner end
+local function offerOf(entry) return entry.client .. ' ' .. digits(entry.token) .. entry.owner end
 
 -- What they weigh, how many are not confirmed, and how many have each limit.
 function part.sums(state)
   if not state.sums then
     local text = hash.get(state, 's') or '0 0 0'
-    local _, stop, weight, claims = find(text, '^%d+ (%d+) (%d+)')
-    state.sums = { weight = tonumber(weight), claims = tonumber(claims), limits = {} }
+    local _, stop, weight, offers = find(text, '^%d+ (%d+) (%d+)')
+    state.sums = { weight = tonumber(weight), offers = tonumber(offers), limits = {} }
     for limit, count in string.gmatch(sub(text, stop + 1), ' (%d+):(%d+)') do
       state.sums.limits[limit] = tonumber(count)
     end
@@ -31,7 +31,7 @@ local function saveSums(state)
   local parts, sums = {}, state.sums
   for limit, count in pairs(sums.limits) do parts[#parts + 1] = ' ' .. limit .. ':' .. count end
   local weight = string.format(' %.0f ', sums.weight)
-  hash.set(state, 's', state.count .. weight .. sums.claims .. table.concat(parts))
+  hash.set(state, 's', state.count .. weight .. sums.offers .. table.concat(parts))
 end
 
 local function count(state, entry, one)
@@ -40,7 +40,7 @@ local function count(state, entry, one)
   sums.weight = math.max(0, sums.weight + one * entry.weight)
   state.count = math.max(0, state.count + one)
   sums.limits[limit] = same > 0 and same or nil
-  if not entry.confirmed then sums.claims = math.max(0, sums.claims + one) end
+  if not entry.confirmed then sums.offers = math.max(0, sums.offers + one) end
   saveSums(state)
 end
 
@@ -83,12 +83,12 @@ function part.with(state, token)
 end
 
 -- The first of a client's holders that are not confirmed.
-function part.claims(state, client, most)
-  if part.sums(state).claims == 0 then return {} end
+function part.offers(state, client, most)
+  if part.sums(state).offers == 0 then return {} end
   local key, from, to = hash.companion(state, 'u'), '[' .. client .. ' ', '(' .. client .. '!'
-  local found, claims = {}, call('ZRANGE', key, from, to, 'BYLEX', 'LIMIT', 0, most)
-  for _, claim in ipairs(claims) do
-    local entry = holderOf(state, 'u', claim, #client + 18)
+  local found, offers = {}, call('ZRANGE', key, from, to, 'BYLEX', 'LIMIT', 0, most)
+  for _, offer in ipairs(offers) do
+    local entry = holderOf(state, 'u', offer, #client + 18)
     if entry and not entry.confirmed then found[#found + 1] = entry end
   end
   return found
@@ -108,14 +108,14 @@ end
 function part.put(state, entry)
   count(state, entry, 1)
   store(state, entry, tokenScore(entry.token), 't' .. entry.owner)
-  if not entry.confirmed then write('ZADD', hash.companion(state, 'u'), 0, claimOf(entry)) end
+  if not entry.confirmed then write('ZADD', hash.companion(state, 'u'), 0, offerOf(entry)) end
 end
 
 function part.update(state, entry, confirms)
   if confirms then
-    part.sums(state).claims = math.max(0, part.sums(state).claims - 1)
+    part.sums(state).offers = math.max(0, part.sums(state).offers - 1)
     saveSums(state)
-    call('ZREM', hash.companion(state, 'u'), claimOf(entry))
+    call('ZREM', hash.companion(state, 'u'), offerOf(entry))
   end
   store(state, entry)
 end
@@ -124,7 +124,7 @@ function part.drop(state, entry)
   hash.set(state, 'h' .. entry.owner, false)
   local member = digits(entry.token) .. entry.owner
   call('ZREM', hash.companion(state, 'e'), member, 't' .. entry.owner)
-  if not entry.confirmed then call('ZREM', hash.companion(state, 'u'), claimOf(entry)) end
+  if not entry.confirmed then call('ZREM', hash.companion(state, 'u'), offerOf(entry)) end
   count(state, entry, -1)
 end
 

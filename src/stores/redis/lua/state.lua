@@ -43,13 +43,13 @@ function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
 
 -- Before a name gets a hash: what stands in its keys already goes, if it is ours.
 local function clear(state)
-  local byExpiry, claims = hash.companion(state, 'e'), hash.companion(state, 'u')
+  local byExpiry, offers = hash.companion(state, 'e'), hash.companion(state, 'u')
   local byPatience = hash.companion(state, 'g')
-  if call('EXISTS', state.key, byExpiry, claims, byPatience) == 0 then return end
+  if call('EXISTS', state.key, byExpiry, offers, byPatience) == 0 then return end
   local remove = (function()
     include('leftover')
   end)()
-  remove(state.key, byExpiry, claims, byPatience)
+  remove(state.key, byExpiry, offers, byPatience)
 end
 
 -- The owner and the client that the command is about are read along, and the waiter that was next.

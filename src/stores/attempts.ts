@@ -1,0 +1,22 @@
+import { StoreError } from "../errors.js";
+import type { Busy, Claim, Grant } from "../store.js";
+
+/** This owner can never hold, through no fault of the caller: the next attempt is under another. */
+export interface Again {
+  readonly type: "again";
+  /** `late`: the grant arrived when the lease was over already. `ended`: it was taken away. */
+  readonly reason: "late" | "ended";
+}
+
+/** The end of one attempt of an acquisition, under one owner. */
+export type AttemptResult<G extends Grant = Grant> = G | Busy | Again;
+
+/** After so many grants in a row that arrived too late, the ttl is too short for this store. */
+export const MOST_LATE_GRANTS = 3;
+
+export function lateGrantError(claim: Claim, store: string): StoreError {
+  return new StoreError(
+    `The store answers more slowly than a lease of ${claim.ttlMs} ms lasts: raise ttlMs.`,
+    { outcome: "not_applied", lockName: claim.name, store },
+  );
+}
