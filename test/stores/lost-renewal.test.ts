@@ -4,7 +4,6 @@
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { renewalReplyLost } from "../../src/conformance/cases/renewal-reply-lost.js";
 import { conformance, type Fault, type Harness } from "../../src/conformance/index.js";
 import type { Store } from "../../src/store.js";
 import { redisStore } from "../../src/stores/redis/index.js";
@@ -12,6 +11,8 @@ import { redlockStore } from "../../src/stores/redlock/index.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { redisHarness } from "./redis-harness.js";
 import { redlockHarness } from "./redlock-harness.js";
+
+const TITLE = "a renewal whose answer is lost is soon repeated, and keeps the lease";
 
 const servers: RedisServer[] = [];
 const clients: Redis[] = [];
@@ -52,7 +53,7 @@ function losing(store: Store, own: readonly Redis[]): { store: Store; loseReply(
 
 function runCase(harness: Harness): void {
   const { title, skip, run } = conformance(harness).find(
-    (one) => one.title === renewalReplyLost.title,
+    (one) => one.title === TITLE,
   ) as ReturnType<typeof conformance>[number];
   it(title, (context) => (skip === null ? run() : context.skip(skip)));
 }

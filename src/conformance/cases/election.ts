@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import type { Leader } from "../../locks/election.js";
+import type { Behaviour } from "../behaviour.js";
+import { needProcesses } from "../needs.js";
+import { isSettled, PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
+
+export const election: readonly Behaviour[] = [
+  {
+    title: "a leader leads alone, resigns at the end and rethrows what its body throws",
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      let end: (value: string) => void = () => {};
+      const leading = a
+        .election("seat")
+        .lead(() => new Promise<string>((resume) => (end = resume)));
+      const leader = await until("somebody leads", () => b.election("seat").leader());
+      const waiting = b.election("seat").campaign();
+      assert.equal(await isSettled(waiting, 50), false, "there is one leader");
+      end("led");
+      assert.equal(await leading, "led");
+      const lease = await within(PROMPT_MS, "the next is elected", waiting);
+      assert.ok(lease.token > leader.token);
+      await lease.release();
+
+      const failure = new Error("the body failed");
+      const failing = a.election("seat").lead(() => Promise.reject(failure));
+      await assert.rejects(failing, (error) => error === failure);
+      await until("nobody leads", async () => (await b.election("seat").leader()) === null);
+    },
+  },
+  {
+    title: "a leader that loses its office campaigns again, and its bodies never overlap",
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const seat = a.election("seat");
+      const tokens: bigint[] = [];
+      let inside = 0;
+      const leading = seat.lead(async ({ token, signal }) => {
+        inside += 1;
+        assert.equal(inside, 1, "bodies do not overlap");
+        tokens.push(token);
+        if (tokens.length < 3) {
+          const lost = new Promise((resume) => signal.addEventListener("abort", resume));
+          assert.equal(await b.revoke("seat", { token, reason: "test" }, "election"), true);
+          await lost;
+          // Winding down takes a moment; the next election has to wait for it.
+          await new Promise((resume) => setTimeout(resume, 50));
+        }
+        inside -= 1;
+        if (tokens.length === 2) throw new Error("stopped because the office was lost");
+        return "led";
+      });
+      assert.equal(await within(PATIENCE_MS, "it leads in the end", leading), "led");
+      assert.equal(tokens.length, 3);
+      assert.ok(tokens.every((token, index) => index === 0 || token > (tokens[index - 1] ?? 0n)));
+    },
+  },
+  {
+    title: "an observer sees the leaders come and go, and never a lower token",
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const controller = new AbortController();
+      const seen: (Leader | null)[] = [];
+      const observing = (async () => {
+        const options = { everyMs: 10, signal: controller.signal };
+        for await (const leader of b.election("seat").observe(options)) seen.push(leader);
+      })();
+      await until("nobody is seen", () => seen.length === 1);
+      const tokens: bigint[] = [];
+      for (let round = 0; round < 3; round += 1) {
+        const lease = await a.election("seat").campaign({ meta: { round } });
+        tokens.push(lease.token);
+        await until("the leader is seen", () => seen.at(-1)?.token === lease.token);
+        assert.equal(seen.at(-1)?.meta.round, round);
+        await lease.release();
+      }
+      await until("nobody is seen", () => seen.at(-1) === null);
+      controller.abort();
+      await within(PROMPT_MS, "the observer ends", observing);
+      const seenTokens = seen.flatMap((leader) => (leader ? [leader.token] : []));
+      assert.deepEqual(seenTokens, tokens, "each once, in order");
+    },
+  },
+  {
+    title: "when the leader is killed, another is elected",
+    needs: needProcesses,
+    async run(context) {
+      const [locks, child] = [await context.open(), await context.child()];
+      const { renewedMs } = context.ttl;
+      const seat = { kind: "election", name: "seat" } as const;
+      const token = await child.call("acquire", seat, { ttlMs: renewedMs });
+      const leading = locks.election("seat").lead((lease) => lease.token);
+      await child.kill();
+      const next = await within(2 * renewedMs + PROMPT_MS, "another leads", leading);
+      assert.ok(next > token);
+    },
+  },
+];

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import type { Behaviour } from "../behaviour.js";
+import { needFaults } from "../needs.js";
+import { isSettled, PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
+
+/** A renewal is repeated after a quarter of the time left, and its answer takes a moment. */
+const NOTICED_PART = 0.4;
+
+export const faultsLostMessages: readonly Behaviour[] = [
+  {
+    title: "an acquire whose answer is lost is retried to one hold with the same token",
+    needs: needFaults("loseReply"),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty();
+      const observer = await context.open();
+      // The connection is there before the fault, so that it is the acquire which is hit.
+      await (await locks.mutex("warm").acquire()).release();
+      const fault = await faults.loseReply("acquire");
+      const acquiring = locks.mutex("m").acquire();
+      await within(PATIENCE_MS, "the answer is lost", fault.struck);
+      const tokens = new Set<bigint>();
+      do {
+        const { holders } = await observer.inspect("m");
+        assert.ok(holders.length <= 1);
+        for (const { token } of holders) tokens.add(token);
+      } while (!(await isSettled(acquiring)));
+      const lease = await acquiring;
+      assert.deepEqual([...tokens], [lease.token], "the first grant is the one that was returned");
+      assert.equal((await observer.inspect("m")).holders.length, 1);
+      assert.equal(await lease.release(), true);
+      await context.untilFree(observer, "m", PROMPT_MS);
+    },
+  },
+  {
+    title: "a try whose answer is lost ends with the lock or with nothing held",
+    needs: needFaults("loseReply"),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty();
+      const observer = await context.open();
+      await (await locks.mutex("warm").acquire()).release();
+      const fault = await faults.loseReply("acquire");
+      const trying = locks.mutex("m").tryAcquire();
+      await within(PATIENCE_MS, "the answer is lost", fault.struck);
+      const lease = await within(PATIENCE_MS, "the try ends", trying);
+      if (lease) assert.equal(await lease.release(), true);
+      await context.untilFree(observer, "m", PROMPT_MS);
+    },
+  },
+  {
+    title: "a release whose answer is lost, retried after a successor, leaves the successor intact",
+    needs: needFaults("loseReply"),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty();
+      const other = await context.open();
+      const first = await locks.mutex("m").acquire();
+      const waiting = other.mutex("m").acquire();
+      await context.untilWaiting(other, "m", 1);
+      const fault = await faults.loseReply("release");
+      const releasing = first.release();
+      await within(PATIENCE_MS, "the answer is lost", fault.struck);
+      const successor = await within(PATIENCE_MS, "the successor is granted", waiting);
+      assert.equal(await within(PATIENCE_MS, "the release ends", releasing), true);
+      successor.assertHeld();
+      const { holders } = await other.inspect("m");
+      assert.deepEqual(
+        holders.map(({ token }) => token),
+        [successor.token],
+      );
+      assert.equal(await locks.mutex("m").tryAcquire(), null);
+      assert.equal(await successor.release(), true);
+    },
+  },
+  {
+    title: "a renewal whose answer is lost is soon repeated, and keeps the lease",
+    needs: needFaults("loseReply"),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty();
+      const other = await context.open();
+      const ttlMs = 4 * context.ttl.renewedMs;
+      const lease = await locks.mutex("m").acquire({ ttlMs });
+      const deadlineMs = performance.now() + lease.remainingMs();
+      const fault = await faults.loseReply("renew");
+      await within(ttlMs + PROMPT_MS, "an answer is lost", fault.struck);
+      const leftMs = deadlineMs - performance.now();
+      const isRenewed = () => performance.now() + lease.remainingMs() > deadlineMs + ttlMs / 4;
+      await until("the renewal is repeated", isRenewed, leftMs * NOTICED_PART);
+      await until("the first deadline is past", () => performance.now() > deadlineMs);
+      lease.assertHeld();
+      assert.equal(await other.mutex("m").tryAcquire(), null);
+      assert.equal(await lease.release(), true);
+    },
+  },
+  {
+    title: "a wake-up that is lost on its way is made up for by the backstop",
+    needs: needFaults("dropPush"),
+    async run(context) {
+      const holder = await context.open();
+      const { locks, faults } = await context.openFaulty();
+      const { renewedMs } = context.ttl;
+      const held = await holder.mutex("m").acquire();
+      const waiting = locks.mutex("m").acquire({ ttlMs: renewedMs });
+      await context.untilWaiting(holder, "m", 1);
+      const fault = await faults.dropPush();
+      await held.release();
+      await within(PATIENCE_MS, "the wake-up is lost", fault.struck);
+      const lease = await within(2 * renewedMs + PROMPT_MS, "the waiter asks by itself", waiting);
+      lease.assertHeld();
+      assert.ok(lease.token > held.token);
+      assert.equal(await lease.release(), true);
+    },
+  },
+];

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreError } from "../../errors.js";
+import type { Behaviour } from "../behaviour.js";
+import { needFaults } from "../needs.js";
+import { PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
+
+/** Longer than a store on a busy machine takes to answer, so that only the cut is a silence. */
+const SILENCE_MS = 2_000;
+
+export const faultsSilence: readonly Behaviour[] = [
+  {
+    title: "an acquire endures the silence of the store for storeTimeoutMs, then holds nothing",
+    needs: needFaults("cut", "heal"),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty();
+      const other = await context.open();
+      await (await locks.mutex("warm").acquire()).release();
+      await faults.cut();
+      const startMs = performance.now();
+      const acquiring = locks.mutex("m").acquire({ storeTimeoutMs: 500 });
+      const error = await within(
+        PATIENCE_MS,
+        "the acquire ends",
+        acquiring.catch((e) => e),
+      );
+      const tookMs = performance.now() - startMs;
+      assert.ok(error instanceof StoreError, String(error));
+      assert.equal(error.lockName, "m");
+      assert.ok(tookMs >= 450 && tookMs < 500 + PROMPT_MS, `it took ${tookMs} ms`);
+      await faults.heal();
+      await context.untilFree(other, "m");
+      await (await locks.mutex("m").acquire()).release();
+    },
+  },
+  {
+    title: "a wait and a try end in their time when the store is silent, and tell so",
+    needs: needFaults("cut", "heal"),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty();
+      await (await locks.mutex("warm").acquire()).release();
+      await faults.cut();
+      const waiting = locks.mutex("m").acquire({ waitMs: 300 });
+      const late = await within(
+        300 + PROMPT_MS,
+        "the wait ends",
+        waiting.catch((error) => error),
+      );
+      assert.ok(late instanceof StoreError, `an outage is no held lock: ${late}`);
+      const trying = locks.mutex("m").tryAcquire({ storeTimeoutMs: 300 });
+      const error = await within(
+        300 + PROMPT_MS,
+        "the try ends",
+        trying.catch((reason) => reason),
+      );
+      assert.ok(error instanceof StoreError, String(error));
+      await faults.heal();
+      await context.untilFree(locks, "m");
+    },
+  },
+  {
+    title: "a lease survives a silence of the store that ends before its deadline",
+    needs: needFaults("cut", "heal"),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty();
+      const ttlMs = 5 * context.ttl.renewedMs;
+      const lease = await locks.mutex("m").acquire({ ttlMs });
+      const deadlineMs = performance.now() + lease.remainingMs();
+      await faults.cut();
+      // The first renewal is due after a third of the ttl, and fails.
+      await until("a renewal was due", () => lease.remainingMs() < ttlMs * 0.6);
+      await faults.heal();
+      await until("the first deadline is past", () => performance.now() > deadlineMs);
+      lease.assertHeld();
+      assert.equal(lease.signal.aborted, false);
+      assert.equal(await lease.release(), true);
+    },
+  },
+  {
+    title: "a release that cannot reach the store ends in time and never masks the result",
+    needs: needFaults("cut", "heal"),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty();
+      const { shortMs } = context.ttl;
+      const running = locks.mutex("m").run(
+        async () => {
+          await faults.cut();
+          return "the value";
+        },
+        { ttlMs: shortMs },
+      );
+      const value = await within(shortMs + PROMPT_MS, "the release gives up", running);
+      assert.equal(value, "the value");
+      await faults.heal();
+      await context.untilFree(locks, "m");
+    },
+  },
+  {
+    title:
+      "a waiter endures the silence of the store for storeTimeoutMs, and leaves no place behind",
+    needs: needFaults("cut", "heal"),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty();
+      const other = await context.open();
+      const held = await other.mutex("m").acquire();
+      const waiting = locks.mutex("m").acquire({ storeTimeoutMs: SILENCE_MS });
+      // Awaited only later: until then a wait that ends must not be an unhandled rejection.
+      const ended = waiting.catch((reason) => reason);
+      await context.untilWaiting(other, "m", 1);
+      await faults.cut();
+      const error = await within(SILENCE_MS + PROMPT_MS, "the wait ends", ended);
+      assert.ok(error instanceof StoreError, String(error));
+      await faults.heal();
+      await held.release();
+      await context.untilFree(other, "m");
+    },
+  },
+  {
+    title: "a waiter that was cut off when its turn came is served when it is back",
+    needs: needFaults("cut", "heal"),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty();
+      const other = await context.open();
+      const held = await other.mutex("m").acquire();
+      const waiting = locks.mutex("m").acquire();
+      await context.untilWaiting(other, "m", 1);
+      await faults.cut();
+      await held.release();
+      await sleep(100);
+      await faults.heal();
+      // Whoever comes back asks what it missed, long before any backstop.
+      const lease = await within(PROMPT_MS, "the waiter is served", waiting);
+      assert.equal(await lease.release(), true);
+    },
+  },
+];

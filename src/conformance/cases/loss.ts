@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { LeaseLostError } from "../../errors.js";
+import { altered } from "../altered.js";
+import type { Behaviour } from "../behaviour.js";
+import { needWipe } from "../needs.js";
+import { PROMPT_MS, until, within } from "../patience.js";
+
+function block(durationMs: number): void {
+  const endMs = performance.now() + durationMs;
+  while (performance.now() < endMs);
+}
+
+export const loss: readonly Behaviour[] = [
+  {
+    title: "a holder that cannot renew knows of its loss before the store grants to another",
+    async run(context) {
+      const mute = altered(await context.openStore(), {
+        renew: () => Promise.reject(new Error("mute")),
+      });
+      const [a, b] = [context.bind(mute), await context.open()];
+      const { shortMs } = context.ttl;
+      const lease = await a.mutex("m").acquire({ ttlMs: shortMs });
+      const { signal } = lease;
+      // A busy machine may see the takeover late, so the deadline counts, too.
+      const remainingMs = lease.remainingMs();
+      assert.ok(remainingMs <= shortMs, `${remainingMs} ms are left of a ttl of ${shortMs} ms`);
+      // On a busy machine the grant may be seen before the timer of the loss; by the clock it is
+      // lost, and to ask is enough to have it told.
+      const takeover = b
+        .mutex("m")
+        .acquire()
+        .then((next) => ({
+          next,
+          state: lease.state,
+          isTold: signal.aborted,
+        }));
+      const bound = 2 * shortMs + PROMPT_MS;
+      const { next, state, isTold } = await within(bound, "the waiter takes over", takeover);
+      assert.equal(state, "lost");
+      assert.equal(isTold, true);
+      assert.ok(signal.reason instanceof LeaseLostError);
+      assert.equal(signal.reason.reason, "expired");
+      assert.equal(signal.reason.lockName, "m");
+      assert.ok(next.token > lease.token);
+    },
+  },
+  {
+    title: "who asks only after the loss finds the signal aborted and the assertion failing",
+    async run(context) {
+      const locks = await context.open();
+      const options = { ttlMs: context.ttl.shortMs, renew: false };
+      const signalled = await locks.mutex("signalled").acquire(options);
+      const asserted = await locks.mutex("asserted").acquire(options);
+      const endMs = performance.now() + asserted.remainingMs();
+      await until("the time of both is over", () => performance.now() > endMs);
+      assert.equal(signalled.signal.aborted, true);
+      assert.ok(signalled.signal.reason instanceof LeaseLostError);
+      assert.throws(() => signalled.signal.throwIfAborted(), { code: "HF_LEASE_LOST" });
+      assert.throws(() => asserted.assertHeld(), { code: "HF_LEASE_LOST" });
+      assert.equal(asserted.state, "lost");
+    },
+  },
+  {
+    title: "after a block past the ttl, the very next statement knows that the lease is lost",
+    alone: true,
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const { shortMs } = context.ttl;
+      const [asserted, stated, measured, signalled] = await Promise.all(
+        ["asserted", "stated", "measured", "signalled"].map((name) =>
+          a.mutex(name).acquire({ ttlMs: shortMs }),
+        ),
+      );
+      assert.ok(asserted && stated && measured && signalled);
+      block(shortMs + 50);
+      assert.throws(() => asserted.assertHeld(), LeaseLostError);
+      assert.equal(stated.state, "lost");
+      assert.equal(measured.remainingMs(), 0);
+      assert.equal(signalled.signal.aborted, true);
+
+      // The renewal that was due during the block must not bring it back.
+      await sleep(shortMs / 2);
+      assert.throws(() => asserted.assertHeld(), LeaseLostError);
+      assert.equal(await asserted.release(), false);
+      await context.untilFree(b, "asserted", shortMs + PROMPT_MS);
+    },
+  },
+  {
+    title: "run waits for its body after a loss, and tells the loss with what came out of it",
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const outcome = a.mutex("m").run(async ({ token, signal }) => {
+        const lost = new Promise((resume) => signal.addEventListener("abort", resume));
+        assert.equal(await b.revoke("m", { token, reason: "test" }), true);
+        await lost;
+        return "too late";
+      });
+      await assert.rejects(outcome, (error) => {
+        assert.ok(error instanceof LeaseLostError);
+        assert.equal(error.value, "too late");
+        assert.equal(error.reason, "revoked");
+        return true;
+      });
+    },
+  },
+  {
+    title: "a holder whose state is deleted in the store is told, at the deadline at the latest",
+    needs: needWipe,
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const { renewedMs } = context.ttl;
+      const lease = await a.mutex("m").acquire({ ttlMs: renewedMs });
+      const { signal } = lease;
+      const remainingMs = lease.remainingMs();
+      await context.wipe();
+      await until("the loss is told", () => signal.aborted, remainingMs + PROMPT_MS);
+      assert.ok(signal.reason instanceof LeaseLostError);
+      const reasons = ["missing", "replaced", "session_ended", "expired"];
+      assert.ok(reasons.includes(signal.reason.reason), signal.reason.reason);
+      assert.throws(() => lease.assertHeld(), { code: "HF_LEASE_LOST" });
+      assert.equal(await lease.release(), false);
+
+      const next = await within(PROMPT_MS, "the name is free", b.mutex("m").acquire());
+      assert.ok(next.token > lease.token, "tokens rise also when the store forgot the last");
+    },
+  },
+  {
+    title: "a loss that nobody noticed is found by the release, and run tells it",
+    needs: needWipe,
+    async run(context) {
+      const locks = await context.open();
+      const lease = await locks.mutex("m").acquire();
+      // Leases are long: no renewal comes between.
+      const running = locks.mutex("other").run(async () => {
+        await context.wipe();
+        return "done";
+      });
+      await assert.rejects(running, (error) => {
+        assert.ok(error instanceof LeaseLostError);
+        assert.equal(error.value, "done");
+        return true;
+      });
+      assert.equal(await lease.release(), false);
+      assert.equal(lease.state, "lost");
+      assert.equal(lease.signal.aborted, true);
+    },
+  },
+  {
+    title: "waiters whose places are deleted in the store ask again",
+    needs: needWipe,
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const { renewedMs } = context.ttl;
+      await a.mutex("m").acquire();
+      const waiting = b.mutex("m").acquire({ ttlMs: renewedMs });
+      await context.untilWaiting(a, "m", 1);
+      await context.wipe();
+      const bound = 2 * renewedMs + PROMPT_MS;
+      const lease = await within(bound, "the waiter finds the lock free", waiting);
+      lease.assertHeld();
+    },
+  },
+];

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import type { Behaviour } from "../behaviour.js";
+import { needMarks } from "../needs.js";
+import { PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
+
+const keepMs = 60_000;
+const failWork = () => assert.fail("ran a second time");
+
+export const once: readonly Behaviour[] = [
+  {
+    title: "once: whoever comes second is told that it is running, or done, and by whom",
+    needs: needMarks,
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      let finish: (value: number) => void = () => {};
+      const work = () => new Promise<number>((resume) => (finish = resume));
+      const first = a.once("job", work, { keepMs, meta: { job: "first" } });
+      await until("it runs", async () => (await b.inspect("job", "once")).holders.length === 1);
+      const second = await b.once("job", failWork, { keepMs });
+      assert.ok(!second.ran && second.state === "running");
+      assert.equal(second.by?.job, "first");
+      const waiting = [a, b].map((locks) => {
+        return locks.once("job", failWork, { keepMs, waitMs: PATIENCE_MS });
+      });
+      const other = b.once("job", failWork, { keepMs, waitMs: 100 });
+      const timedOut = await within(PROMPT_MS, "the wait ends", other);
+      assert.ok(!timedOut.ran && timedOut.state === "running");
+
+      finish(7);
+      const ran = await first;
+      assert.ok(ran.ran && ran.value === 7);
+      for (const told of await within(PROMPT_MS, "waiters are told", Promise.all(waiting))) {
+        assert.deepEqual(
+          [told.ran, !told.ran && told.state, told.token],
+          [false, "done", ran.token],
+        );
+      }
+      const late = await b.once("job", failWork, { keepMs });
+      assert.ok(!late.ran && late.state === "done");
+      assert.deepEqual([late.token, late.by?.job], [ran.token, "first"]);
+    },
+  },
+  {
+    title: "once: a failure frees it, and whoever waits takes over",
+    needs: needMarks,
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      let fail: (error: Error) => void = () => {};
+      const failing = a.once("job", () => new Promise((_, reject) => (fail = reject)), { keepMs });
+      await until("it runs", async () => (await b.inspect("job", "once")).holders.length === 1);
+      const waiting = b.once("job", () => "took over", { keepMs, waitMs: PATIENCE_MS });
+      await until("it waits", async () => (await b.inspect("job", "once")).waiters.length === 1);
+      fail(new Error("the work failed"));
+      await assert.rejects(failing, { message: "the work failed" });
+      const taken = await within(PROMPT_MS, "the waiter takes over", waiting);
+      assert.ok(taken.ran && taken.value === "took over");
+      const late = await a.once("job", failWork, { keepMs });
+      assert.ok(!late.ran && late.state === "done");
+    },
+  },
+  {
+    title: "once: a lost lease leaves no mark",
+    needs: needMarks,
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const lost = a.once(
+        "job",
+        async ({ token, signal }) => {
+          const told = new Promise((resume) => signal.addEventListener("abort", resume));
+          assert.equal(await b.revoke("job", { token, reason: "test" }, "once"), true);
+          await told;
+        },
+        { keepMs },
+      );
+      await assert.rejects(lost, { code: "HF_LEASE_LOST" });
+      const again = await b.once("job", () => "ran", { keepMs });
+      assert.ok(again.ran && again.value === "ran");
+    },
+  },
+  {
+    title: "once: the mark is gone after keepMs, or when it is revoked",
+    needs: needMarks,
+    async run(context) {
+      const locks = await context.open();
+      const first = await locks.once("job", () => 1, { keepMs: 1_500 });
+      const again = () => locks.once("job", () => 2, { keepMs });
+      assert.equal((await again()).ran, false);
+      const second = await until("it may run again", async () => {
+        const result = await again();
+        return result.ran && result;
+      });
+      assert.ok(first.ran && second.token > first.token);
+      const { mark } = await locks.inspect("job", "once");
+      assert.equal(mark?.token, second.token);
+      assert.equal(await locks.revoke("job", { token: first.token, reason: "t" }, "once"), false);
+      assert.equal(await locks.revoke("job", { token: second.token, reason: "t" }, "once"), true);
+      assert.equal((await again()).ran, true);
+    },
+  },
+];

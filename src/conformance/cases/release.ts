@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Behaviour } from "../behaviour.js";
+import { claimOf } from "../claim.js";
+import { needLeftovers } from "../needs.js";
+import { PROMPT_MS, until } from "../patience.js";
+
+/** Long enough for every answer to arrive: what nobody answered may leave a trace for a while. */
+const MOMENT_MS = 20;
+
+export const release: readonly Behaviour[] = [
+  {
+    title: "a second release never touches the holder that came between",
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const first = await a.mutex("m").acquire();
+      assert.equal(await first.release(), true);
+      const second = await b.mutex("m").acquire();
+      await first.release();
+      await first[Symbol.asyncDispose]();
+      assert.equal(await a.mutex("m").tryAcquire(), null);
+      second.assertHeld();
+      assert.equal(await second.release(), true);
+    },
+  },
+  {
+    title: "the store itself ignores a repeated release",
+    async run(context) {
+      const [a, b] = [await context.openStore(), await context.openStore()];
+      // Bound, so that they are closed; the case speaks to the stores themselves.
+      const observer = context.bind(a);
+      context.bind(b);
+      const first = await a.acquire(claimOf(a, "m", context.ttl.longMs), null);
+      assert.ok(first.type === "granted");
+      assert.equal(await a.release(first, PROMPT_MS), true);
+      const second = await b.acquire(claimOf(b, "m", context.ttl.longMs), null);
+      assert.ok(second.type === "granted");
+      assert.equal(
+        await a.release(first, PROMPT_MS),
+        false,
+        "there is nothing to release any more",
+      );
+      assert.equal(await observer.mutex("m").tryAcquire(), null);
+      assert.equal(await b.release(second, PROMPT_MS), true);
+    },
+  },
+  {
+    title: "a release after the loss returns false and leaves the successor alone",
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const lost = await a.mutex("m").acquire({ ttlMs: context.ttl.shortMs, renew: false });
+      const successor = await b.mutex("m").acquire();
+      assert.equal(await lost.release(), false);
+      assert.equal(await lost.release(), false);
+      assert.equal(lost.state, "lost");
+      await assert.rejects(lost.renew(), { code: "HF_LEASE_LOST" });
+      assert.equal(await a.mutex("m").tryAcquire(), null, "the successor holds it still");
+      successor.assertHeld();
+      assert.equal(await successor.release(), true);
+    },
+  },
+  {
+    title: "what was released leaves nothing behind in the store",
+    needs: needLeftovers,
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const hasShared = context.traits.modes.includes("shared");
+      const use = async (index: number): Promise<void> => {
+        const locks = index % 2 === 0 ? a : b;
+        const name = `m${index % 5}`;
+        const lock = index % 3 === 0 && hasShared ? locks.readWrite(name).read : locks.mutex(name);
+        if (index % 4 === 0) await (await lock.tryAcquire())?.release();
+        else await lock.run(() => sleep(MOMENT_MS));
+      };
+      await Promise.all(Array.from({ length: 40 }, (_, index) => use(index)));
+      await a.election("seat").lead(() => sleep(MOMENT_MS));
+
+      const held = await a.mutex("held").acquire({ fairness: "strict" });
+      await assert.rejects(b.mutex("held").acquire({ waitMs: 500 }), {
+        code: "HF_ACQUIRE_TIMEOUT",
+      });
+      // In one message: the store may hand over before it says that there is somebody in line.
+      const waiting = a.mutex("held").acquire({ fairness: "strict" });
+      await held.release();
+      const next = await waiting;
+      await sleep(MOMENT_MS);
+      await next.release();
+
+      await a.mutex("closed").acquire();
+      assert.equal(a.held().length, 1);
+      await Promise.all([a.close(), b.close()]);
+      assert.deepEqual(await context.leftovers(), []);
+    },
+  },
+  {
+    title: "what ended otherwise leaves nothing behind for longer than its ttl",
+    needs: needLeftovers,
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const { shortMs } = context.ttl;
+      const options = { ttlMs: shortMs, storeTimeoutMs: shortMs };
+      for (let round = 0; round < 10; round += 1) {
+        const controller = new AbortController();
+        const acquiring = a.mutex("aborted").acquire({ ...options, signal: controller.signal });
+        controller.abort(new Error("gave up"));
+        await acquiring.then(
+          (lease) => lease.release(),
+          () => undefined,
+        );
+      }
+      const revoked = await a.mutex("revoked").acquire(options);
+      await b.revoke("revoked", { token: revoked.token, reason: "test" });
+      const lost = await a.mutex("lost").acquire({ ...options, renew: false });
+      if (context.traits.marks) await a.once("done", () => 1, { ...options, keepMs: shortMs });
+      await until("the lease is over", () => lost.state === "lost");
+      await Promise.all([a.close(), b.close()]);
+      await until("nothing is left", async () => (await context.leftovers()).length === 0);
+    },
+  },
+];
