@@ -121,6 +121,16 @@ describe("imports", () => {
       up: ["../../holdfast.js", "../../locks/lock.js", "../../lease/lease.js"],
     },
     {
+      file: "src/stores/redlock/index.ts",
+      down: ["../../store.js", "../redis-client/driver.js", "./ballot.js"],
+      up: ["../redis/codec.js", "../arbiter/arbiter.js", "../../lease/lease.js"],
+    },
+    {
+      file: "src/stores/redis-client/driver.ts",
+      down: ["../../errors.js", "../../time/timers.js", "../store-url.js", "./ioredis.js"],
+      up: ["../redis/codec.js", "../redlock/ballot.js", "../../lease/lease.js"],
+    },
+    {
       file: "src/rules/fits.ts",
       down: ["./token.js", "../time/clock.js"],
       up: ["../store.js", "../stores/memory/index.js", "../lease/lease.js", "../holdfast.js"],

@@ -3,7 +3,7 @@
  * requests and answers are late, lost, repeated, and whose connections break.
  */
 import type { Store } from "../../src/store.js";
-import type { Driver, OwnConnection } from "../../src/stores/redis/driver.js";
+import type { Driver, OwnConnection } from "../../src/stores/redis-client/driver.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
 import type { Chance } from "../chance.js";

@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { driverOf } from "../../src/stores/redis/driver.js";
+import { driverOf } from "../../src/stores/redis-client/driver.js";
 import type { Instruction, Survey } from "../../src/stores/redlock/admission.js";
 import { decodeSurvey } from "../../src/stores/redlock/membership.js";
 import {

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HoldfastError } from "../../src/errors.js";
 import { Holdfast } from "../../src/holdfast.js";
-import { type Driver, driverOf } from "../../src/stores/redis/driver.js";
+import { type Driver, driverOf } from "../../src/stores/redis-client/driver.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
 import { waitUntil } from "../servers/wait-until.js";

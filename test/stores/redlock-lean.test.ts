@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
-import { driverOf } from "../../src/stores/redis/driver.js";
+import { driverOf } from "../../src/stores/redis-client/driver.js";
 import { RedlockKeys } from "../../src/stores/redlock/redlock-keys.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { setIdOf, voteArgs } from "../../src/stores/redlock/requests.js";

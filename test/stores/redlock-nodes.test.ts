@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/connect.js";
 import { InvalidOptionError, QuorumError, UnsupportedError } from "../../src/errors.js";
 import { Holdfast } from "../../src/holdfast.js";
-import { driverOf } from "../../src/stores/redis/driver.js";
+import { driverOf } from "../../src/stores/redis-client/driver.js";
 import { redlockStore } from "../../src/stores/redlock/index.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";

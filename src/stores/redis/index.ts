@@ -15,10 +15,10 @@ import { knownOptions } from "../../known-options.js";
 import type { Store } from "../../store.js";
 import { ArbiterStore } from "../arbiter/arbiter-store.js";
 import { checkNamespace } from "../namespace.js";
-import { driverOf, isClient } from "./driver.js";
-import type { Ioredis } from "./ioredis.js";
-import type { NodeRedis } from "./node-redis.js";
-import { openConnectedClient } from "./open-client.js";
+import { driverOf, isClient } from "../redis-client/driver.js";
+import type { Ioredis } from "../redis-client/ioredis.js";
+import type { NodeRedis } from "../redis-client/node-redis.js";
+import { openConnectedClient } from "../redis-client/open-client.js";
 import { RedisArbiter } from "./redis-arbiter.js";
 
 export interface RedisStoreOptions {
@@ -89,10 +89,9 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
  */
 export async function openRedisStore(url: URL): Promise<Store> {
   // A program that brings its own client does not load this.
-  const { readRedisUrl, redisTarget } = await import("./redis-target.js");
-  const read = readRedisUrl(url, ["namespace", ...NUMBERS]);
-  const options = { namespace: read.text("namespace") ?? "", ...read.numbers(...NUMBERS) };
-  const { client, close } = await openConnectedClient(await redisTarget(read));
+  const { readRedisUrl } = await import("./redis-url.js");
+  const { target, options } = await readRedisUrl(url, NUMBERS);
+  const { client, close } = await openConnectedClient(target);
   try {
     return open({ client, ...options }, close);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { slotOf } from "./cluster-slot.js";
+import { slotOf } from "../redis-client/cluster-slot.js";
 import { Layout, patternOf } from "./layout.js";
 
 describe("slots", () => {

@@ -10,7 +10,7 @@
  * `{hf:ns:7}`, whose slots are spread evenly: calls still carry many names, and every node gets its
  * part.
  */
-import { crc16, SLOTS } from "./cluster-slot.js";
+import { crc16, SLOTS } from "../redis-client/cluster-slot.js";
 
 /** Protocol: every client of a Cluster must use the same number. */
 const SHARDS = 64;

@@ -7,16 +7,16 @@ import type { Traits } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
-import { checkVersion } from "./check-version.js";
+import { checkVersion } from "../redis-client/check-version.js";
+import type { Driver } from "../redis-client/driver.js";
+import { isNoScript, plainError, storeError } from "../redis-client/failure.js";
+import { Subscription } from "../redis-client/subscription.js";
+import { whyUnreachable } from "../redis-client/unreachable.js";
 import { decode, decodePush, encode, expiryUs } from "./codec.js";
-import type { Driver } from "./driver.js";
-import { isNoScript, plainError, storeError } from "./failure.js";
 import { Layout, patternOf } from "./layout.js";
 import { type Listed, listCalls } from "./list-calls.js";
 import { type Replicated, Replication } from "./replication.js";
 import { SCRIPT } from "./script.generated.js";
-import { Subscription } from "./subscription.js";
-import { whyUnreachable } from "./unreachable.js";
 
 const SHA = createHash("sha1").update(SCRIPT).digest("hex");
 

@@ -16,8 +16,8 @@
  */
 import { ReplicationError, type StoreError } from "../../errors.js";
 import type { Timers } from "../../time/timers.js";
-import type { Driver, OwnConnection } from "./driver.js";
-import { isNoScript, storeError } from "./failure.js";
+import type { Driver, OwnConnection } from "../redis-client/driver.js";
+import { isNoScript, storeError } from "../redis-client/failure.js";
 import { WaitLink } from "./wait-link.js";
 
 /** What a batch was answered. */

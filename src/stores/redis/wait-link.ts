@@ -1,6 +1,6 @@
 import { StoreError } from "../../errors.js";
 import { type Timers, within } from "../../time/timers.js";
-import type { OwnConnection } from "./driver.js";
+import type { OwnConnection } from "../redis-client/driver.js";
 
 /** The server ends a WAIT by itself; this is for a server that does not answer at all. */
 const SILENCE_MS = 1_000;

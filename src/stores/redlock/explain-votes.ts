@@ -1,5 +1,5 @@
 import { type NodeVote, QuorumError, type StoreError } from "../../errors.js";
-import { whyUnreachable } from "../redis/unreachable.js";
+import { whyUnreachable } from "../redis-client/unreachable.js";
 import type { RedlockNode } from "./redlock-node.js";
 
 /** The same error with the reason for each node that gave no answer, where one is found. */

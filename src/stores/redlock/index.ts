@@ -15,13 +15,13 @@ import { InvalidOptionError, invalidValue } from "../../errors.js";
 import { knownOptions } from "../../known-options.js";
 import type { Store } from "../../store.js";
 import { checkNamespace } from "../namespace.js";
-import { type Driver, driverOf } from "../redis/driver.js";
-import type { Ioredis } from "../redis/ioredis.js";
-import type { NodeRedis } from "../redis/node-redis.js";
-import { readRedisUrl, redlockTargets } from "../redis/redis-target.js";
+import { type Driver, driverOf } from "../redis-client/driver.js";
+import type { Ioredis } from "../redis-client/ioredis.js";
+import type { NodeRedis } from "../redis-client/node-redis.js";
 import { openNodes } from "./open-nodes.js";
 import { RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
+import { readRedlockUrl } from "./redlock-url.js";
 
 export interface RedlockStoreOptions {
   /**
@@ -137,14 +137,9 @@ function demand(isMet: boolean, option: string, value: unknown, rule: string): a
  * `bootstrap=now` as parameters. Uses ioredis where installed, else redis.
  */
 export async function openRedlockStore(url: URL): Promise<Store> {
-  const read = readRedisUrl(url, ["namespace", "bootstrap", ...NUMBERS]);
-  const settings = {
-    namespace: read.text("namespace") ?? "",
-    bootstrap: (read.text("bootstrap") ?? "wait") as "wait" | "now",
-    ...read.numbers(...NUMBERS),
-  };
-  const { clients, names, close } = await openNodes(await redlockTargets(read));
-  const options = { clients, nodeNames: names, ...settings };
+  const { targets, options: given } = await readRedlockUrl(url, NUMBERS);
+  const { clients, names, close } = await openNodes(targets);
+  const options = { clients, nodeNames: names, ...given };
   try {
     return open(options, close);
   } catch (error) {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import { networkPort } from "../../time/port.js";
-import type { Driver } from "../redis/driver.js";
+import type { Driver } from "../redis-client/driver.js";
 import { Membership } from "./membership.js";
 import { RedlockNode } from "./redlock-node.js";
 

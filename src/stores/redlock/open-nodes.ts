@@ -1,9 +1,9 @@
 import { type NodeVote, QuorumError, type StoreError } from "../../errors.js";
 import { systemTimers, TimeLimitError, within } from "../../time/timers.js";
-import type { Ioredis } from "../redis/ioredis.js";
-import type { NodeRedis } from "../redis/node-redis.js";
-import { CONNECT_LIMIT_MS, type OpenedClient, openClient } from "../redis/open-client.js";
-import type { RedisTarget } from "../redis/redis-target.js";
+import type { Ioredis } from "../redis-client/ioredis.js";
+import type { NodeRedis } from "../redis-client/node-redis.js";
+import { CONNECT_LIMIT_MS, type OpenedClient, openClient } from "../redis-client/open-client.js";
+import type { RedisTarget } from "../redis-client/redis-target.js";
 
 export interface OpenedNodes {
   readonly clients: readonly (Ioredis | NodeRedis)[];

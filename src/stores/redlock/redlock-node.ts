@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
-import { checkVersion } from "../redis/check-version.js";
-import type { Driver } from "../redis/driver.js";
-import { isNoScript, plainError, storeError } from "../redis/failure.js";
+import { checkVersion } from "../redis-client/check-version.js";
+import type { Driver } from "../redis-client/driver.js";
+import { isNoScript, plainError, storeError } from "../redis-client/failure.js";
 import { SCRIPT } from "./script.generated.js";
 
 const SHA = createHash("sha1").update(SCRIPT).digest("hex");

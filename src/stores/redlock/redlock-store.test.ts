@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import type { Claim, GoneEvent } from "../../store.js";
-import type { Driver } from "../redis/driver.js";
+import type { Driver } from "../redis-client/driver.js";
 import { RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
 

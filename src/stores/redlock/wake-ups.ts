@@ -1,7 +1,7 @@
 import { guarded, Unreadable } from "../../foreign-data.js";
 import type { Port } from "../../time/port.js";
-import type { OwnConnection } from "../redis/driver.js";
-import { Subscription } from "../redis/subscription.js";
+import type { OwnConnection } from "../redis-client/driver.js";
+import { Subscription } from "../redis-client/subscription.js";
 import type { RedlockNode } from "./redlock-node.js";
 
 export interface Sleeper {

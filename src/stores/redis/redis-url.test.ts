@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { readRedisUrl, redisTarget } from "./redis-target.js";
+import { readRedisUrl } from "./redis-url.js";
 
-function targetOf(url: string) {
-  return redisTarget(readRedisUrl(new URL(url), []));
+async function targetOf(url: string) {
+  return (await readRedisUrl(new URL(url), [])).target;
 }
 
 it.each([
@@ -18,9 +18,9 @@ it.each([
   expect((await targetOf(url)).tls).toEqual(tls);
 });
 
-it.each(["yes", "on", "TRUE", ""])("tls=%s is refused, and means neither", (text) => {
-  const read = () => readRedisUrl(new URL(`redis+cluster://u:secret@h?tls=${text}`), []);
-  expect(read).toThrow(`Invalid tls: "${text}". It must be true or false.`);
+it.each(["yes", "on", "TRUE", ""])("tls=%s is refused, and means neither", async (text) => {
+  const read = targetOf(`redis+cluster://u:secret@h?tls=${text}`);
+  await expect(read).rejects.toThrow(`Invalid tls: "${text}". It must be true or false.`);
 });
 
 it("a Cluster has no database to choose", async () => {

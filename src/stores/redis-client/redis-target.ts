@@ -1,0 +1,42 @@
+import { InvalidOptionError } from "../../errors.js";
+import { type Address, StoreUrl, type TlsFiles } from "../store-url.js";
+
+/** Which servers to connect to and how, in the terms of no client library. */
+export interface RedisTarget {
+  readonly kind: "plain" | "sentinel" | "cluster";
+  readonly nodes: readonly Address[];
+  /** What the sentinels call the master. */
+  readonly master: string;
+  readonly database: number;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  /** Null: connections are not encrypted. */
+  readonly tls: TlsFiles | null;
+}
+
+const PORT = 6_379;
+const SENTINEL_PORT = 26_379;
+
+/** Reads the URL of a redis or redlock store; `parameters` are those of the store itself. */
+export function readTargetUrl(url: URL, parameters: readonly string[]): StoreUrl {
+  return new StoreUrl(url, {
+    port: url.protocol === "redis+sentinel:" ? SENTINEL_PORT : PORT,
+    parameters: [...parameters, "tls"],
+    isSecure: isSecure(url),
+  });
+}
+
+/** A value that is not known must not mean plain text: the password would be sent unencrypted. */
+function isSecure({ protocol, searchParams }: URL): boolean {
+  const text = searchParams.get("tls") ?? "false";
+  if (!/^(true|1|false|0)$/.test(text)) {
+    throw new InvalidOptionError("tls", text, "must be true or false");
+  }
+  return /^(rediss|redlocks):$/.test(protocol) || /^[t1]/.test(text);
+}
+
+/** The number of the database, which the path of a URL ends with. */
+export function databaseOf(protocol: string, [database = "0", ...more]: readonly string[]): number {
+  if (/^\d+$/.test(database) && more.length === 0) return Number(database);
+  throw new InvalidOptionError("url", protocol, "must end with the number of the database");
+}
