@@ -1,8 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import * as errors from "./errors.js";
 
 /** The module once more, as a second installed copy of the package would load it. */
-const copy = (await import(`./errors.js?${"copy"}`)) as typeof errors;
+vi.resetModules();
+const copy = await import("./errors.js");
 
 const {
   AcquireTimeoutError,
@@ -23,6 +24,7 @@ function samples(from: typeof errors): Record<string, errors.HoldfastError> {
     StoreError: new from.StoreError("It failed.", { outcome: "unknown", ...about }),
     UnsupportedError: new from.UnsupportedError("No.", about),
     ClosedError: new from.ClosedError(about),
+    InternalError: new from.InternalError("one is one").about("x", "memory"),
   };
 }
 
@@ -55,6 +57,7 @@ describe("every error", () => {
       "HF_STORE",
       "HF_UNSUPPORTED",
       "HF_CLOSED",
+      "HF_INTERNAL",
     ]);
     for (const [kind, error] of Object.entries(made)) {
       expect(error.name).toBe(kind);

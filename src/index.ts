@@ -5,6 +5,7 @@ export {
   ClosedError,
   DeadlockError,
   HoldfastError,
+  InternalError,
   InvalidOptionError,
   LeaseLostError,
   QuorumError,

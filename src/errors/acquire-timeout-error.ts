@@ -1,0 +1,39 @@
+import { withJson } from "../json.js";
+import { type ErrorContext, HoldfastError } from "./holdfast-error.js";
+import { shown } from "./shown.js";
+
+/** Who held the lock when the wait was over. */
+export interface BlockedBy {
+  readonly token: bigint;
+  readonly heldMs: number;
+  readonly meta: Readonly<Record<string, unknown>>;
+}
+
+/** The lock was not free within `waitMs`. */
+export class AcquireTimeoutError extends HoldfastError {
+  static override readonly brand: string = "AcquireTimeoutError";
+  override readonly code = "HF_ACQUIRE_TIMEOUT";
+  readonly waitMs: number;
+  /** The holder in the way, where the store told. */
+  readonly holder: BlockedBy | null;
+
+  constructor(waitMs: number, holder: BlockedBy | null, context: ErrorContext) {
+    const by = holder ? ` It is held by ${describe(holder)}.` : "";
+    super(
+      `Lock "${context.lockName}" was not acquired within ${Math.round(waitMs)} ms.${by} ` +
+        "Wait longer (waitMs), or treat it as busy (tryAcquire).",
+      context,
+    );
+    this.waitMs = waitMs;
+    this.holder = holder && withJson({ ...holder });
+  }
+}
+
+function describe({ meta, heldMs, token }: BlockedBy): string {
+  // A store that shares its keys with other programs shows a holder of those with token 0.
+  if (token === 0n) return "another program, by a key that Holdfast did not write";
+  const { host, pid, label, inside: _, ...more } = meta;
+  const who = [label, host && pid ? `${host} (pid ${pid})` : host, `token ${token}`];
+  const about = Object.keys(more).length > 0 ? `, ${shown(more)}` : "";
+  return `${who.filter(Boolean).join(", ")} for ${Math.round(heldMs)} ms${about}`;
+}

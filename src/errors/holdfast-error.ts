@@ -1,0 +1,66 @@
+import { jsonOf } from "../json.js";
+
+export interface ErrorContext {
+  readonly cause?: unknown;
+  readonly lockName?: string | undefined;
+  readonly store?: string | undefined;
+}
+
+/** A brand, not a prototype: `instanceof` also holds across two installed copies of the package. */
+const BRAND = Symbol.for("holdfast.error");
+
+/** Every error of this package; `code` says which. */
+export class HoldfastError extends Error {
+  /** What `instanceof` compares; a class of your own needs its own. */
+  static readonly brand: string = "HoldfastError";
+  readonly code: string = "HF_ERROR";
+  readonly lockName: string | undefined;
+  readonly store: string | undefined;
+
+  constructor(message: string, context: ErrorContext = {}) {
+    super(message, "cause" in context ? { cause: context.cause } : undefined);
+    this.lockName = context.lockName;
+    this.store = context.store;
+    const brands: string[] = [];
+    for (let type = new.target; type.brand !== undefined; type = Object.getPrototypeOf(type)) {
+      brands.push(type.brand);
+    }
+    Object.defineProperty(this, BRAND, { value: brands });
+    this.name = new.target.brand;
+  }
+
+  /** The same with the lock that it is about, which the code that threw did not know. */
+  about(lockName: string, store: string): this {
+    if (this.lockName !== undefined) return this;
+    // A copy: one failure may end several calls, each about its own lock.
+    const cause = "cause" in this ? { cause: this.cause } : undefined;
+    const copy = new Error(`Lock "${lockName}": ${this.message}`, cause);
+    Object.defineProperty(copy, BRAND, { value: (this as { [BRAND]?: unknown })[BRAND] });
+    return Object.assign(Object.setPrototypeOf(copy, Object.getPrototypeOf(this)), this, {
+      lockName,
+      store,
+    });
+  }
+
+  /** What a log needs of it: `JSON.stringify` shows no error by itself, and takes no `bigint`. */
+  toJSON(): Record<string, unknown> {
+    const { name, message, cause } = this;
+    const shown = cause instanceof Error ? { cause: `${cause.name}: ${cause.message}` } : {};
+    return { name, message, ...(jsonOf({ ...this }) as object), ...shown };
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (typeof value !== "object" || value === null) return false;
+    const brands = (value as { [BRAND]?: unknown })[BRAND];
+    return Array.isArray(brands) && brands.includes(this.brand);
+  }
+}
+
+/** What `check` returns; its errors name the lock. */
+export function aboutLock<T>(lockName: string, store: string, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw error instanceof HoldfastError ? error.about(lockName, store) : error;
+  }
+}
