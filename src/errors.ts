@@ -3,7 +3,12 @@ export { ClosedError, DeadlockError, UnsupportedError } from "./errors/call-erro
 export { aboutLock, type ErrorContext, HoldfastError } from "./errors/holdfast-error.js";
 export { InternalError } from "./errors/internal-error.js";
 export { InvalidOptionError, invalidValue } from "./errors/invalid-option-error.js";
-export { LeaseLostError, type LossReason, releasedBefore } from "./errors/lease-lost-error.js";
+export {
+  LeaseLostError,
+  type LossContext,
+  type LossReason,
+  releasedBefore,
+} from "./errors/lease-lost-error.js";
 export {
   isFinal,
   type NodeVote,

@@ -5,31 +5,41 @@ import type { HolderView } from "./store.js";
 /** The kind of lock that a call asked for. A resumed lease of a write side counts as a `mutex`. */
 export type LockKind = "mutex" | "read" | "write" | "semaphore" | "election" | "once";
 
-/** What every event says. Never an owner id or a handle: events end up in logs. */
+/** The part that all events of locks share. No owner id and no handle: events end up in logs. */
 export interface LockEvent {
+  /** The name of the lock. */
   readonly name: string;
+  /** Tells a lock from an election and a once of the same name. */
   readonly space: Space;
+  /** The name of the store, such as `redis`. */
   readonly store: string;
-  /** That of the store; empty where it has none. */
+  /** The namespace of the store; empty where it has none. */
   readonly namespace: string;
 }
 
 /** A lock as a call asked for it. */
 export interface RequestEvent extends LockEvent {
+  /** The kind of lock that the call asked for. */
   readonly kind: LockKind;
+  /** How many permits of a semaphore; 1 for all other locks. */
   readonly weight: number;
-  /** Null where there is none. */
+  /** The limit of the semaphore; null for all other locks. */
   readonly limit: number | null;
 }
 
+/** An event in the life of one lease. */
 export interface LeaseEvent extends RequestEvent {
+  /** The fencing token of the lease: the same in all its events. */
   readonly token: bigint;
 }
 
 /** The context of `holdfast:acquire`, a tracing channel: filled in until the acquisition ends. */
 export interface AcquireEvent extends RequestEvent {
+  /** How the acquisition ended; missing until it did. `busy`: a call that does not wait. */
   outcome?: "granted" | "busy" | "timeout" | "aborted" | "error";
+  /** The time from the call to its end. */
   waitedMs?: number;
+  /** The token of the lease, where it was granted. */
   token?: bigint;
   /** The holder in the way when the call was queued or refused; null where it is not known. */
   holder?: HolderView | null;
@@ -42,6 +52,7 @@ export interface AcquireEvent extends RequestEvent {
  * before the lock is asked for until it is given back. The value of the body is not in it.
  */
 export interface RunEvent extends Omit<RequestEvent, "kind"> {
+  /** The kind of lock; `all` for several together. */
   readonly kind: LockKind | "all";
   /** `not_run`: the lock was not acquired, or the work of a `once` was done. `failed`: it threw. */
   outcome?: "done" | "failed" | "lost" | "not_run";
@@ -49,23 +60,31 @@ export interface RunEvent extends Omit<RequestEvent, "kind"> {
   token?: bigint;
 }
 
+/** A renewal was answered, or was not. */
 export interface RenewEvent extends LeaseEvent {
   /** `failed`: no answer yet; it is tried again until the deadline. */
   readonly outcome: "renewed" | "failed";
+  /** How long the lease can be relied on without a further renewal. */
   readonly remainingMs: number;
-  /** Why it failed. */
+  /** The error of the store, where the renewal failed. */
   readonly error?: unknown;
 }
 
+/** A lease was given back. */
 export interface ReleaseEvent extends LeaseEvent {
+  /** The time from the grant to the release. */
   readonly heldMs: number;
   /** `failed`: the store could not be told in time; the grant ends by its expiry. */
   readonly outcome: "released" | "lost" | "failed";
+  /** The error of the store, where the release failed. */
   readonly error?: unknown;
 }
 
+/** A lease ended before it was released. */
 export interface LostEvent extends LeaseEvent {
+  /** Why it ended. */
   readonly reason: LossReason;
+  /** The time from the grant to the loss. */
   readonly heldMs: number;
 }
 
@@ -75,15 +94,21 @@ export interface HandoffEvent extends LeaseEvent {
   readonly isLocal: boolean;
 }
 
+/** This process revoked a lease, of its own or of another process. */
 export interface RevokedEvent extends LockEvent {
+  /** The token that `revoke` was given. */
   readonly token: bigint;
+  /** The reason that `revoke` was given. */
   readonly reason: string;
 }
 
-/** A store sent, or holds, data that is not ours: it was passed over, and no caller was there. */
+/** The store skipped data that Holdfast did not write, in a message that no call waited for. */
 export interface ForeignEvent {
+  /** The name of the store, such as `redis`. */
   readonly store: string;
+  /** The key, the row or the message that holds the data. */
   readonly where: string;
+  /** Why the data cannot be read. */
   readonly error: unknown;
 }
 
@@ -99,7 +124,10 @@ export const channels = {
   foreign: "holdfast:foreign",
 } as const;
 
-/** Where a call was made: an `AsyncResource`, without the types of Node, which a user may lack. */
+/**
+ * The async context of a call: an `AsyncResource`, declared without the types of Node, which a user
+ * may not have installed.
+ */
 export interface CallContext {
   runInAsyncScope(run: () => void): void;
 }

@@ -6,7 +6,7 @@ import { Client } from "./lease/client.js";
 import type { Lease } from "./lease/lease.js";
 import { AllLock, type LeaseSet } from "./locks/all.js";
 import { type Deadlock, deadlocksOf } from "./locks/deadlocks.js";
-import { Election } from "./locks/election.js";
+import { type Election, StoreElection } from "./locks/election.js";
 import { type Lock, StoreLock } from "./locks/lock.js";
 import {
   beginOnce,
@@ -30,11 +30,15 @@ import type { LockView, Store } from "./store.js";
 
 /** Two locks on one name: many readers, or one writer. */
 export interface ReadWriteLock {
+  /** The name that both locks share. */
   readonly name: string;
+  /** Held by any number of readers at a time, while there is no writer. */
   readonly read: Lock;
+  /** Held by one writer alone. */
   readonly write: Lock;
 }
 
+/** Which lease to end, and why. */
 export interface RevokeOptions {
   /** The token of the lease to end: a newer one is left alone. */
   readonly token: bigint;
@@ -150,7 +154,7 @@ export class Holdfast implements AsyncDisposable {
       waitMs: given.waitMs ?? Number.POSITIVE_INFINITY,
       fairness: "strict",
     });
-    return new Election(this.#client, seat);
+    return new StoreElection(this.#client, seat);
   }
 
   /**
@@ -303,6 +307,7 @@ export class Holdfast implements AsyncDisposable {
     return this.#client.close();
   }
 
+  /** As `close`, at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

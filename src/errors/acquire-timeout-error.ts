@@ -2,19 +2,25 @@ import { withJson } from "../json.js";
 import { type ErrorContext, HoldfastError } from "./holdfast-error.js";
 import { shown } from "./shown.js";
 
-/** Who held the lock when the wait was over. */
+/** The holder of the lock when the wait was over. */
 export interface BlockedBy {
+  /** The fencing token of that holder, as `revoke` takes it; 0 for a key of another program. */
   readonly token: bigint;
+  /** How long it had held the lock by then. */
   readonly heldMs: number;
+  /** Its `meta`: `host`, `pid` and `label`, unless that process chose otherwise. */
   readonly meta: Readonly<Record<string, unknown>>;
 }
 
 /** The lock was not free within `waitMs`. */
 export class AcquireTimeoutError extends HoldfastError {
+  /** {@inheritDoc HoldfastError.brand} */
   static override readonly brand: string = "AcquireTimeoutError";
+  /** {@inheritDoc HoldfastError.code} */
   override readonly code = "HF_ACQUIRE_TIMEOUT";
+  /** How long the call waited at most. */
   readonly waitMs: number;
-  /** The holder in the way, where the store told. */
+  /** The holder in the way; null where the store did not tell. */
   readonly holder: BlockedBy | null;
 
   constructor(waitMs: number, holder: BlockedBy | null, context: ErrorContext) {

@@ -3,7 +3,9 @@ import { type ErrorContext, HoldfastError } from "./holdfast-error.js";
 
 /** The store cannot do this; the message says which can. */
 export class UnsupportedError extends HoldfastError {
+  /** {@inheritDoc HoldfastError.brand} */
   static override readonly brand: string = "UnsupportedError";
+  /** {@inheritDoc HoldfastError.code} */
   override readonly code = "HF_UNSUPPORTED";
 }
 
@@ -11,7 +13,9 @@ const AROUND: Record<Space, string> = { lock: "run", election: "lead", once: "on
 
 /** The call would wait for the `run`, `lead` or `once` that it is made in. */
 export class DeadlockError extends HoldfastError {
+  /** {@inheritDoc HoldfastError.brand} */
   static override readonly brand: string = "DeadlockError";
+  /** {@inheritDoc HoldfastError.code} */
   override readonly code = "HF_WOULD_DEADLOCK";
 
   /** `remedy` is what helps besides a call after the run; empty where nothing does. */
@@ -28,7 +32,9 @@ export class DeadlockError extends HoldfastError {
 
 /** Something was asked of a Holdfast that is closed. */
 export class ClosedError extends HoldfastError {
+  /** {@inheritDoc HoldfastError.brand} */
   static override readonly brand: string = "ClosedError";
+  /** {@inheritDoc HoldfastError.code} */
   override readonly code = "HF_CLOSED";
 
   constructor(context: ErrorContext = {}) {

@@ -1,8 +1,12 @@
 import { jsonOf } from "../json.js";
 
+/** The facts that any error of this package may carry. */
 export interface ErrorContext {
+  /** The error of a client or of the system that led to this one. */
   readonly cause?: unknown;
+  /** The name of the lock that the failed call was about. */
   readonly lockName?: string | undefined;
+  /** The name of the store that the lock lives in, such as `redis`. */
   readonly store?: string | undefined;
 }
 
@@ -13,8 +17,11 @@ const BRAND = Symbol.for("holdfast.error");
 export class HoldfastError extends Error {
   /** What `instanceof` compares; a class of your own needs its own. */
   static readonly brand: string = "HoldfastError";
+  /** The kind of the error, the same in all versions; `docs/errors.md` lists all codes. */
   readonly code: string = "HF_ERROR";
+  /** The name of the lock; undefined where the error is about no single lock. */
   readonly lockName: string | undefined;
+  /** The name of the store, such as `redis`; undefined before a store was asked. */
   readonly store: string | undefined;
 
   constructor(message: string, context: ErrorContext = {}) {
@@ -49,6 +56,7 @@ export class HoldfastError extends Error {
     return { name, message, ...(jsonOf({ ...this }) as object), ...shown };
   }
 
+  /** Compares brands, so `instanceof` also knows errors of another installed copy. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     if (typeof value !== "object" || value === null) return false;
     const brands = (value as { [BRAND]?: unknown })[BRAND];

@@ -3,10 +3,15 @@ import { shown } from "./shown.js";
 
 /** An option or argument that cannot work, found before anything was sent. */
 export class InvalidOptionError extends HoldfastError {
+  /** {@inheritDoc HoldfastError.brand} */
   static override readonly brand: string = "InvalidOptionError";
+  /** {@inheritDoc HoldfastError.code} */
   override readonly code = "HF_INVALID_OPTION";
+  /** The name of the option or argument. */
   readonly option: string;
+  /** The value as it was given; a description of it where it may be a secret. */
   readonly value: unknown;
+  /** The rule that the value breaks, as the end of a sentence: "must be at least 1". */
   readonly rule: string;
 
   constructor(

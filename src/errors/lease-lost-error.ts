@@ -20,11 +20,15 @@ const LOSS: Record<LossReason, string> = {
 
 /** The lease ended before it was released: others may hold the lock, so the work must stop. */
 export class LeaseLostError extends HoldfastError {
+  /** {@inheritDoc HoldfastError.brand} */
   static override readonly brand: string = "LeaseLostError";
+  /** {@inheritDoc HoldfastError.code} */
   override readonly code = "HF_LEASE_LOST";
+  /** Why the lease ended. */
   readonly reason: LossReason;
+  /** The token of the lost lease, to look for what was written under it. */
   readonly token: bigint | null;
-  /** What the store or whoever revoked it had to say. */
+  /** The reason that was given to `revoke`, or more words of the store; may be empty. */
   readonly detail: string;
   /** What the body of `run` returned, when it ended after the loss. */
   value: unknown = undefined;
@@ -47,11 +51,14 @@ export function releasedBefore(context: ErrorContext & LossContext): LeaseLostEr
   return new LeaseLostError("missing", { ...context, text });
 }
 
+/** The facts that a `LeaseLostError` carries beside those of every error. */
 export interface LossContext {
+  /** The token of the lost lease. */
   readonly token?: bigint | null;
+  /** More words of the store, or the reason of a revocation. */
   readonly detail?: string;
-  /** Says it better than the reason alone. */
+  /** Takes the place of the sentence that explains the reason. */
   readonly why?: string;
-  /** The whole text, where no work has to stop. */
+  /** Takes the place of the whole message, where no work has to stop. */
   readonly text?: string;
 }

@@ -5,7 +5,9 @@ export type Outcome = "not_applied" | "unknown";
 
 /** The store failed or stayed silent. */
 export class StoreError extends HoldfastError {
+  /** {@inheritDoc HoldfastError.brand} */
   static override readonly brand: string = "StoreError";
+  /** {@inheritDoc HoldfastError.code} */
   override readonly code: string = "HF_STORE";
   /** `unknown`: the call may have taken effect. */
   readonly outcome: Outcome;
@@ -33,12 +35,15 @@ export function isFinal(error: unknown): error is StoreError {
 
 /** Too few replicas had a grant in time: it does not count, and was given back. */
 export class ReplicationError extends StoreError {
+  /** {@inheritDoc HoldfastError.brand} */
   static override readonly brand: string = "ReplicationError";
+  /** {@inheritDoc HoldfastError.code} */
   override readonly code = "HF_STORE_REPLICATION";
   /** How many replicas had to have it. */
   readonly asked: number;
   /** How many said so within `timeoutMs`. */
   readonly acknowledged: number;
+  /** How long the replicas were given (`replicaTimeoutMs`). */
   readonly timeoutMs: number;
 
   constructor(asked: number, acknowledged: number, timeoutMs: number, context: ErrorContext = {}) {
@@ -53,9 +58,11 @@ export class ReplicationError extends StoreError {
   }
 }
 
-/** What one of several independent nodes said. */
+/** The answer of one of several independent nodes. */
 export interface NodeVote {
+  /** The name of the node: host and port, or as `nodeNames` has it. */
   readonly node: string;
+  /** The answer in one word; only `granted` counts towards a majority. */
   readonly vote:
     | "granted"
     | "held"
@@ -72,10 +79,13 @@ export interface NodeVote {
 
 /** Too few of several independent nodes agreed; `votes` says what each of them did. */
 export class QuorumError extends StoreError {
+  /** {@inheritDoc HoldfastError.brand} */
   static override readonly brand: string = "QuorumError";
+  /** {@inheritDoc HoldfastError.code} */
   override readonly code = "HF_STORE_QUORUM";
+  /** One answer for each node. */
   readonly votes: readonly NodeVote[];
-  /** What to do about it. */
+  /** The sentence of the message that says how to get a majority. */
   readonly advice: string;
 
   constructor(

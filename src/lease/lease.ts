@@ -33,6 +33,7 @@ import type { Keeper } from "./keeper.js";
  * await save({ rates: await rates.json(), fence: lease.token });
  */
 export interface Lease extends AsyncDisposable {
+  /** The name of the lock. */
   readonly name: string;
   /** The fencing number of this grant: hand it to whatever the work writes to. */
   readonly token: bigint;

@@ -23,15 +23,19 @@ import { tracedRun } from "./traced-run.js";
 
 /** Leases that live and end together. Tokens are per name: there is no single one. */
 export interface LeaseSet extends AsyncDisposable {
+  /** One lease for each lock, in the order of the bytes of their names. */
   readonly leases: readonly Lease[];
   /** Aborts when the first of them is lost. */
   readonly signal: AbortSignal;
+  /** `lost` as soon as one lease is lost, `released` as soon as one is released. */
   readonly state: "held" | "released" | "lost";
   /** The fencing token of one of the names. */
   tokenOf(name: string): bigint;
-  /** Until the earliest of their deadlines. */
+  /** How long all of them can be relied on without a further renewal. */
   remainingMs(): number;
+  /** Throws `LeaseLostError` unless all of them are held at this moment. */
   assertHeld(): void;
+  /** Renews all of them now, for `ttlMs` or for the same time again. */
   renew(ttlMs?: number): Promise<void>;
   /** True when all of them were held until now. */
   release(): Promise<boolean>;

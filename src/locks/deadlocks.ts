@@ -9,14 +9,19 @@ import type { HolderView, LockView, Meta } from "../store.js";
 
 /** One lease of a circle, and the lock that the work under this lease waits for. */
 export interface DeadlockStep {
+  /** The name of the lock that this lease holds. */
   readonly name: string;
+  /** The token of this lease: `revoke` takes it, to break the circle here. */
   readonly token: bigint;
+  /** The `meta` of the holder: which process it is. */
   readonly meta: Meta;
+  /** The name of the lock that it waits for, which the next step holds. */
   readonly waitsFor: string;
 }
 
 /** Leases that wait for each other: each waits for a lock that the next one holds. */
 export interface Deadlock {
+  /** In the order of the circle: the last step waits for the first. */
   readonly steps: readonly DeadlockStep[];
 }
 

@@ -11,31 +11,28 @@ import { tracedRun } from "./traced-run.js";
 
 const RETRY_MS = 1_000;
 
-/** Who leads, as the store last said. */
+/** The leader, as the store last said. */
 export interface Leader {
+  /** The fencing token of its lease: it rises with every change of the leader. */
   readonly token: bigint;
+  /** Its `meta`: `host`, `pid` and `label`, unless that process chose otherwise. */
   readonly meta: Meta;
+  /** How long it had led when the store was asked. */
   readonly heldMs: number;
 }
 
+/** How `observe` looks, and when it ends. */
 export interface ObserveOptions {
+  /** Ends the loop. */
   readonly signal?: AbortSignal | undefined;
   /** How often to look. Default 1 000. */
   readonly everyMs?: number | undefined;
 }
 
-/** One leader among all who campaign, first come first served. */
-export class Election {
+/** One leader among all candidates, first come, first served. */
+export interface Election {
+  /** The name that was given; elections have names apart from those of locks. */
   readonly name: string;
-  readonly #client: Client;
-  readonly #seat: StoreLock;
-
-  constructor(client: Client, seat: StoreLock) {
-    this.name = seat.name;
-    this.#client = client;
-    this.#seat = seat;
-  }
-
   /**
    * Waits to be elected. The lease is the office: release it to resign.
    *
@@ -47,10 +44,7 @@ export class Election {
    *   await lease.release();
    * }
    */
-  campaign(options?: AcquireOptions): Promise<Lease> {
-    return this.#seat.acquire(options);
-  }
-
+  campaign(options?: AcquireOptions): Promise<Lease>;
   /**
    * Leads until `body` returns or throws: then it resigns and passes the outcome on. After a loss,
    * or once the signal told `body` to wind down (`graceMs`), it waits for `body` to end, so that
@@ -64,6 +58,37 @@ export class Election {
    *   { signal: stop.signal },
    * );
    */
+  lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
+  /** The leader at this moment; null when there is none. */
+  leader(): Promise<Leader | null>;
+  /**
+   * Yields the leader, or null, whenever that changes; never a leader with a lower token.
+   *
+   * @example
+   * const election = locks.election("indexer");
+   * for await (const leader of election.observe({ signal: stop.signal })) {
+   *   console.log(leader ? `led by ${leader.meta.host}` : "no leader");
+   * }
+   */
+  observe(options?: ObserveOptions): AsyncGenerator<Leader | null, void>;
+}
+
+/** An election over the lock of its office. */
+export class StoreElection implements Election {
+  readonly name: string;
+  readonly #client: Client;
+  readonly #seat: StoreLock;
+
+  constructor(client: Client, seat: StoreLock) {
+    this.name = seat.name;
+    this.#client = client;
+    this.#seat = seat;
+  }
+
+  campaign(options?: AcquireOptions): Promise<Lease> {
+    return this.#seat.acquire(options);
+  }
+
   lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
     const { target } = this.#seat;
     const { store } = this.#client;
@@ -95,7 +120,7 @@ export class Election {
     }
   }
 
-  /** Who was elected once stays a candidate while the store is out of reach. */
+  /** A process that was elected once stays a candidate while the store is out of reach. */
   async #standAgain(options: AcquireOptions | undefined): Promise<Lease> {
     for (;;) {
       try {
@@ -107,7 +132,6 @@ export class Election {
     }
   }
 
-  /** Who leads now; null when nobody does. */
   async leader(): Promise<Leader | null> {
     const { store } = this.#client;
     const { holders } = await this.#client.look(() => store.inspect("election", this.name));
@@ -117,15 +141,6 @@ export class Election {
     return withJson({ token, meta, heldMs });
   }
 
-  /**
-   * Yields the leader, or null, whenever that changes; never a leader with a lower token.
-   *
-   * @example
-   * const election = locks.election("indexer");
-   * for await (const leader of election.observe({ signal: stop.signal })) {
-   *   console.log(leader ? `led by ${leader.meta.host}` : "no leader");
-   * }
-   */
   async *observe(options?: ObserveOptions): AsyncGenerator<Leader | null, void> {
     const { signal, everyMs = 1_000 } = knownOptions(options, ["signal", "everyMs"]);
     checkDuration("everyMs", everyMs, 1);

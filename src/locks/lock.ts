@@ -21,6 +21,7 @@ export type TryResult<T> =
 
 /** Something that can be held. Every kind of lock has these three verbs. */
 export interface Lock<L = Lease> {
+  /** The name that was given; of several locks, their names joined by " + ". */
   readonly name: string;
   /**
    * Waits for the lock. Throws `AcquireTimeoutError` after `waitMs`, or the reason of `signal`.

@@ -18,26 +18,30 @@ import { joinScope, runInScope } from "./run-scopes.js";
 import { type Releasable, runUnder } from "./run-under.js";
 import { tracedRun } from "./traced-run.js";
 
+/** The options of `once`: those of an acquisition, and how long a success counts. */
 export interface OnceOptions extends AcquireOptions {
   /** How long the success is remembered. */
   readonly keepMs: number;
 }
 
-/** `running`: somebody is at it. `done`: somebody has done it. */
+/** `running`: another call runs the work now. `done`: another call has finished it. */
 export type OnceResult<T> =
   | { readonly ran: true; readonly value: T; readonly token: bigint }
   | {
       readonly ran: false;
       readonly state: "running" | "done";
-      /** Who, where the store told. */
+      /** The `meta` of that call; null where the store did not tell. */
       readonly by: Meta | null;
       readonly token: bigint | null;
     };
 
-/** A `once` that was begun: nobody else runs the work while its lease is held. */
+/** A `once` that this call began: no other call runs the work while its lease is held. */
 export interface OnceRun extends AsyncDisposable {
+  /** Tells a run of this call from one that another call began. */
   readonly began: true;
+  /** Held while the work runs; `finish` and `abandon` release it. */
   readonly lease: Lease;
+  /** The fencing token of this run. */
   readonly token: bigint;
   /**
    * The work is done: leaves the mark. Throws `LeaseLostError` when the lease was lost before, and
@@ -50,11 +54,11 @@ export interface OnceRun extends AsyncDisposable {
    * await run.finish();
    */
   finish(): Promise<void>;
-  /** The work failed, or was not done: frees it for others. So does the end of the block. */
+  /** The work failed or was not done: another call may run it. The end of the block does this. */
   abandon(): Promise<void>;
 }
 
-/** What `beginOnce` found: a run of one's own, or that of another. */
+/** The result of `beginOnce`: a run of this call, or what is known of the run of another. */
 export type OnceBeginning =
   | OnceRun
   | (AsyncDisposable & { readonly began: false } & Omit<
