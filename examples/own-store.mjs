@@ -1,7 +1,8 @@
 // A store of your own in one file, and the conformance kit that tells whether it behaves. It polls,
 // knows exclusive locks only, and keeps them in a Map; what decides atomically could stand there.
-import { Holdfast, localPort } from "holdfast";
+import { Holdfast } from "holdfast";
 import { conformance } from "holdfast/conformance";
+import { deadlineOf, localPort } from "holdfast/store";
 
 const TRAITS = {
   scope: "process",
@@ -52,7 +53,8 @@ class MapStore {
       const row = this.#rowOf(grant);
       if (!row) return { type: "gone", reason: "missing", detail: "" };
       row.expiryMs = Math.max(row.expiryMs, sentMs + ttlMs);
-      grant.deadlineMs = Math.max(grant.deadlineMs, row.expiryMs - marginMs(ttlMs));
+      const deadlineMs = deadlineOf(sentMs, row.expiryMs - sentMs, ttlMs);
+      grant.deadlineMs = Math.max(grant.deadlineMs, deadlineMs);
       return { type: "renewed", waiting: false };
     });
   }
@@ -109,7 +111,8 @@ class MapStore {
     const token = BigInt(this.#table.lastToken);
     const expiryMs = sentMs + claim.ttlMs;
     this.#table.rows.set(keyOf(claim), { claim, token, grantedMs: sentMs, expiryMs });
-    const deadlineMs = expiryMs - marginMs(claim.ttlMs);
+    // Before the expiry: clocks run apart, and timers fire early.
+    const deadlineMs = deadlineOf(sentMs, claim.ttlMs, claim.ttlMs);
     const grant = { type: "granted", claim, token, span: 1, deadlineMs, locator: null };
     this.#grants.set(claim.owner, grant);
     return grant;
@@ -154,9 +157,6 @@ class MapStore {
 }
 
 const keyOf = ({ space, name }) => `${space}:${name}`;
-
-/** Clocks run apart and timers fire early: stop believing before the store stops granting. */
-const marginMs = (ttlMs) => ttlMs / 100 + 2;
 
 const locks = new Holdfast(new MapStore(new Table()));
 console.log(await locks.mutex("first").run(() => "it locks"));

@@ -59,7 +59,8 @@ export const buildSimulation = () =>
  */
 async function compile(target, project, sources, finish = async () => {}) {
   const files = sources.flatMap(sourceFiles);
-  const rules = ["tsconfig.json", project, "package-lock.json", "scripts/bundle.mjs"];
+  const manifests = ["package.json", "package-lock.json"];
+  const rules = ["tsconfig.json", project, ...manifests, "scripts/bundle.mjs"];
   const fresh = hash([...rules, ...files]);
   await unlessStamped(`node_modules/.holdfast-${target}`, fresh, target, target, async () => {
     const staging = join(root, `.${target}-${process.pid}`);

@@ -1,5 +1,12 @@
 export { connect } from "./connect.js";
-export type { BlockedBy, ErrorContext, LossReason, NodeVote, Outcome } from "./errors.js";
+export type {
+  BlockedBy,
+  ErrorContext,
+  LossContext,
+  LossReason,
+  NodeVote,
+  Outcome,
+} from "./errors.js";
 export {
   AcquireTimeoutError,
   ClosedError,
@@ -39,22 +46,4 @@ export type { OnceBeginning, OnceOptions, OnceResult, OnceRun } from "./locks/on
 export type { AcquireOptions } from "./options.js";
 export type { Mode } from "./rules/fits.js";
 export type { Space } from "./rules/name.js";
-export type {
-  Busy,
-  Claim,
-  GoneEvent,
-  Grant,
-  HolderView,
-  LockView,
-  MarkView,
-  Meta,
-  Renewal,
-  Store,
-  Traits,
-  Wait,
-  WaiterView,
-} from "./store.js";
-export type { Clock } from "./time/clock.js";
-export { localPort, networkPort, type Port } from "./time/port.js";
-export type { Random } from "./time/random.js";
-export type { Timer, Timers } from "./time/timers.js";
+export type { HolderView, LockView, MarkView, Meta, WaiterView } from "./store.js";

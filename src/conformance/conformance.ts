@@ -6,8 +6,9 @@ import { Context } from "./context.js";
 import type { Harness } from "./harness.js";
 import { CASE_MS, within } from "./patience.js";
 
-/** One test, for whatever runner. */
+/** One test, for any test runner. */
 export interface ConformanceCase {
+  /** A sentence about the store; no two cases share it. */
   readonly title: string;
   /** Why it does not apply to the store; null when it does. */
   readonly skip: string | null;

@@ -28,11 +28,13 @@ export interface Faults {
   dropPush(): Fault | Promise<Fault>;
   /** Nothing reaches the store any more, until `heal`. */
   cut(): Promise<void> | void;
+  /** Ends a `cut`. */
   heal(): Promise<void> | void;
 }
 
 /** A store whose connection can be disturbed. */
 export interface FaultyStore extends Partial<Faults> {
+  /** The store itself. */
   readonly store: Store;
 }
 

@@ -1,3 +1,4 @@
+/** An exclusive holder is alone; shared holders may hold together. */
 export type Mode = "exclusive" | "shared";
 
 /** What an acquisition asks of a name. A mutex is exclusive; readers and semaphores are shared. */

@@ -26,7 +26,7 @@ export interface Waiter extends Request {
 }
 
 /** What the ledger knows of a client at one name: there only while it has waiters. */
-export interface Client {
+export interface WaitingClient {
   readonly id: string;
   readonly touchUs: number;
   readonly waiting: number;
@@ -87,12 +87,12 @@ export interface LedgerState {
   enqueue(waiter: Waiter, liveness: { touchUs: number; goneUs: number }): void;
   dropWaiter(waiter: Waiter): void;
 
-  client(id: string): Client | undefined;
+  client(id: string): WaitingClient | undefined;
   /** A client that was silent for too long. */
-  silent(nowUs: number): Client | undefined;
-  updateClient(client: Client): void;
+  silent(nowUs: number): WaitingClient | undefined;
+  updateClient(client: WaitingClient): void;
   /** Drops the client and all its waiters. */
-  dropClient(client: Client): void;
+  dropClient(client: WaitingClient): void;
 
   mark(): Mark | undefined;
   putMark(mark: Mark): void;

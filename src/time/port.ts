@@ -3,12 +3,15 @@ import { type Random, systemRandom } from "./random.js";
 import { systemTimers, type Timers } from "./timers.js";
 
 /**
- * The one way to time and chance. The simulation has a twin of it, so nothing else may ask the
+ * The only source of time and chance. The simulation replaces it, so no other code may ask the
  * system.
  */
 export interface Port {
+  /** The time that deadlines are counted in. */
   readonly clock: Clock;
+  /** Calls back later. */
   readonly timers: Timers;
+  /** Ids, secrets and jitter. */
   readonly random: Random;
 }
 

@@ -1,5 +1,6 @@
+/** Randomness of the system, or of a seed in the simulation. */
 export interface Random {
-  /** An id that nobody else will ever draw. */
+  /** An id of 128 bits: no two draws are ever the same. */
   id(): string;
   /** A secret of 256 bits, for what must not be guessed. */
   secret(): string;

@@ -1,10 +1,12 @@
-/** Something that will happen unless it is cancelled. */
+/** A task that runs later unless it is cancelled. */
 export interface Timer {
+  /** The task will not run; does nothing after it ran. */
   cancel(): void;
-  /** Whether the process has to stay for it. */
+  /** Whether the process has to stay alive for the task. */
   keepAlive(isNeeded: boolean): void;
 }
 
+/** Runs tasks later. */
 export interface Timers {
   /**
    * Runs `task` once, about `delayMs` from now: up to 1 ms early, any time late. Keeps the process

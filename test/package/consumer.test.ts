@@ -14,6 +14,14 @@ console.log(typeof token);
 await locks.close();
 `;
 
+/** The least that an author of a store writes. */
+const AUTHOR = `
+import { type Arbiter, arbiterStore, localPort, type Store } from "holdfast/store";
+
+export const storeOver = (arbiter: Arbiter): Store => arbiterStore(arbiter);
+console.log(typeof localPort.clock.nowMs());
+`;
+
 const COMMONJS = `
 const { Holdfast } = require("holdfast");
 const { memoryStore } = require("holdfast/memory");
@@ -80,6 +88,7 @@ describe("a project with nothing but the package", () => {
   beforeAll(() => {
     project.install();
     project.write("program.mts", PROGRAM);
+    project.write("author.mts", AUTHOR);
     project.write("program.cjs", COMMONJS);
     project.write("program.cts", COMMONJS_TYPESCRIPT);
     project.write("node16.cts", COMMONJS_NODE16);
@@ -90,6 +99,11 @@ describe("a project with nothing but the package", () => {
   it("compiles with NodeNext and runs", () => {
     project.compile("program.mts", { module: "nodenext" });
     expect(project.node("out/program.mjs")).toBe("bigint");
+  });
+
+  it("compiles a store of its own and runs", () => {
+    project.compile("author.mts", { module: "nodenext" });
+    expect(project.node("out/author.mjs")).toBe("number");
   });
 
   it("compiles for a bundler", () => {

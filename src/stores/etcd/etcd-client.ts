@@ -2,11 +2,13 @@
  * As much of an `etcd3` client as the store uses; keys are bytes, 64-bit numbers travel as text.
  */
 export interface EtcdClient {
+  /** Reads, writes and transactions of keys. */
   readonly kv: {
     txn(request: TxnRequest, options?: CallOptions): Promise<TxnReply>;
     range(request: RangeRequest, options?: CallOptions): Promise<RangeReply>;
     deleteRange(request: { readonly key: Buffer }, options?: CallOptions): Promise<DeleteReply>;
   };
+  /** Leases of etcd, which the sessions of the store are. */
   readonly leaseClient: {
     leaseGrant(
       request: { readonly TTL: number; readonly ID: string },
@@ -19,6 +21,7 @@ export interface EtcdClient {
     ): Promise<{ readonly TTL: string }>;
     leaseKeepAlive(): Promise<EtcdStream<{ readonly ID: string }, KeepAliveReply>>;
   };
+  /** The stream of changes of keys. */
   readonly watchClient: {
     watch(): Promise<EtcdStream<WatchRequest, WatchReply>>;
   };

@@ -7,6 +7,7 @@ import { SequencerStore } from "../sequencer/sequencer-store.js";
 import type { EtcdClient } from "./etcd-client.js";
 import { EtcdSequencer } from "./etcd-sequencer.js";
 
+/** The client to use, and the namespace of the locks. */
 export interface EtcdStoreOptions {
   /** An `Etcd3` of the package `etcd3`. It is not closed with the store. */
   readonly client: EtcdClient;

@@ -1,11 +1,11 @@
 import type { Occupancy } from "../../rules/fits.js";
 import type {
-  Client,
   Holder,
   LedgerState,
   Mark,
   Tombstone,
   Waiter,
+  WaitingClient,
 } from "../../rules/ledger-state.js";
 import { HolderList, type Holders } from "./holder-list.js";
 import { HolderRows } from "./holder-rows.js";
@@ -154,19 +154,19 @@ export class FileState implements LedgerState {
     this.#waiters = this.#heldWaiters();
   }
 
-  client(id: string): Client | undefined {
+  client(id: string): WaitingClient | undefined {
     return this.#waiters.size > 0 ? this.#waiters.client(id) : undefined;
   }
 
-  silent(nowUs: number): Client | undefined {
+  silent(nowUs: number): WaitingClient | undefined {
     return this.#waiters.size > 0 ? this.#waiters.silent(nowUs) : undefined;
   }
 
-  updateClient(client: Client): void {
+  updateClient(client: WaitingClient): void {
     this.#waiters.update(client);
   }
 
-  dropClient(client: Client): void {
+  dropClient(client: WaitingClient): void {
     this.#waiters.drop(client);
     this.#waiters = this.#heldWaiters();
   }

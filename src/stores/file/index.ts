@@ -22,6 +22,7 @@ import { StoreUrl } from "../store-url.js";
 import { FileArbiter } from "./file-arbiter.js";
 import { defaultPath } from "./lock-folder.js";
 
+/** Where the lock file is, and how it is used. */
 export interface FileStoreOptions {
   /**
    * The lock file, on a local file system, in a folder of this user; made when it is missing.

@@ -5,7 +5,7 @@
  */
 import { foreignData, oneOf, record, text, Unreadable, whole } from "../../foreign-data.js";
 import type { Occupancy } from "../../rules/fits.js";
-import type { Client, Holder, Tombstone, Waiter } from "../../rules/ledger-state.js";
+import type { Holder, Tombstone, Waiter, WaitingClient } from "../../rules/ledger-state.js";
 import type { Here, KeptClient, KeptMark, NameRecord, WaiterSum } from "./name-record.js";
 import { type Row, resultCode } from "./sqlite.js";
 
@@ -52,7 +52,7 @@ export function waiterOf([owner, client, place, body]: Row): Waiter & { readonly
   return { ...readWaiter({ ...parsed(body), owner, client }), place: whole(place) };
 }
 
-export function clientOf([id, touchUs, goneUs, waiting, suspect]: Row): Client {
+export function clientOf([id, touchUs, goneUs, waiting, suspect]: Row): WaitingClient {
   const kept = readKeptClient({ id, touchUs, goneUs, suspect: isOne(suspect) });
   return { ...kept, waiting: whole(waiting) };
 }

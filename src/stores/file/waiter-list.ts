@@ -1,4 +1,4 @@
-import type { Client, Waiter } from "../../rules/ledger-state.js";
+import type { Waiter, WaitingClient } from "../../rules/ledger-state.js";
 import { type KeptClient, MOST_INLINE, type NameRecord } from "./name-record.js";
 
 /** The queue of one name. */
@@ -11,10 +11,10 @@ export interface Waiters {
   all(): Waiter[];
   add(waiter: Waiter, liveness: { touchUs: number; goneUs: number }): void;
   remove(waiter: Waiter): void;
-  client(id: string): Client | undefined;
-  silent(nowUs: number): Client | undefined;
-  update(client: Client): void;
-  drop(client: Client): void;
+  client(id: string): WaitingClient | undefined;
+  silent(nowUs: number): WaitingClient | undefined;
+  update(client: WaitingClient): void;
+  drop(client: WaitingClient): void;
 }
 
 /** A few waiters, within the record of their name. */
@@ -62,20 +62,20 @@ export class WaiterList implements Waiters {
     if (!this.all().some((waiter) => waiter.client === client)) this.#forget(client);
   }
 
-  client(id: string): Client | undefined {
+  client(id: string): WaitingClient | undefined {
     return this.#view(this.#kept(id));
   }
 
-  silent(nowUs: number): Client | undefined {
+  silent(nowUs: number): WaitingClient | undefined {
     return this.#view(this.#clients.find(({ goneUs }) => goneUs <= nowUs));
   }
 
-  update({ id, goneUs, suspect }: Client): void {
+  update({ id, goneUs, suspect }: WaitingClient): void {
     const kept = this.#kept(id);
     if (kept) Object.assign(kept, { goneUs, suspect });
   }
 
-  drop({ id }: Client): void {
+  drop({ id }: WaitingClient): void {
     this.#keep((waiter) => waiter.client !== id);
     this.#forget(id);
   }
@@ -88,7 +88,7 @@ export class WaiterList implements Waiters {
     return this.#clients.find((client) => client.id === id);
   }
 
-  #view(kept: KeptClient | undefined): Client | undefined {
+  #view(kept: KeptClient | undefined): WaitingClient | undefined {
     if (!kept) return undefined;
     const waiting = this.all().filter(({ client }) => client === kept.id).length;
     return { ...kept, waiting };

@@ -1,5 +1,5 @@
 import { whole } from "../../foreign-data.js";
-import type { Client, Waiter } from "../../rules/ledger-state.js";
+import type { Waiter, WaitingClient } from "../../rules/ledger-state.js";
 import type { Here, NameRecord, WaiterSum } from "./name-record.js";
 import { clientOf, reading, waiterOf } from "./read-rows.js";
 import type { Sqlite, Value } from "./sqlite.js";
@@ -88,11 +88,11 @@ export class WaiterRows implements Waiters {
     this.#left(1);
   }
 
-  client(id: string): Client | undefined {
+  client(id: string): WaitingClient | undefined {
     return this.#client(CLIENT, id);
   }
 
-  silent(nowUs: number): Client | undefined {
+  silent(nowUs: number): WaitingClient | undefined {
     const sum = this.#sum(0);
     if (nowUs < sum.silentUs) return undefined;
     const silent = this.#client(SILENT, nowUs);
@@ -104,13 +104,13 @@ export class WaiterRows implements Waiters {
     return silent;
   }
 
-  update({ id, goneUs, suspect }: Client): void {
+  update({ id, goneUs, suspect }: WaitingClient): void {
     const sum = this.#sum(goneUs);
     sum.silentUs = Math.min(sum.silentUs, goneUs);
     this.#database.run(UPDATE_CLIENT, [goneUs, Number(suspect), ...this.#here, id]);
   }
 
-  drop({ id, waiting }: Client): void {
+  drop({ id, waiting }: WaitingClient): void {
     this.#database.run(DELETE_LINE, [...this.#here, id]);
     this.#database.run(DELETE_CLIENT, [...this.#here, id]);
     this.#left(waiting);
@@ -123,7 +123,7 @@ export class WaiterRows implements Waiters {
     });
   }
 
-  #client(sql: string, value: Value): Client | undefined {
+  #client(sql: string, value: Value): WaitingClient | undefined {
     return reading("client", this.#here, () => {
       const row = this.#database.get(sql, [...this.#here, value]);
       return row && clientOf(row);

@@ -62,14 +62,17 @@ export class MemorySpace {
     return this.#ledger.size;
   }
 
+  /** For the store: delivers the pushes for one client. */
   listen(client: string, onPush: (push: Push) => void): void {
     this.#listeners.set(client, onPush);
   }
 
+  /** For the store: delivers no more pushes for this client. */
   leave(client: string): void {
     this.#listeners.delete(client);
   }
 
+  /** For the store: runs the commands in order, at one instant. */
   execute(commands: readonly Command[]): Execution {
     const at = this.#now();
     this.#upkeep.startBatch();
@@ -78,6 +81,7 @@ export class MemorySpace {
     return { nowUs: at.us, node: "", replies };
   }
 
+  /** For the store: all names in use whose key begins with the prefix. */
   list(prefix: string): { key: string; view: View }[] {
     return this.#ledger.list(prefix, this.#now());
   }
@@ -137,6 +141,7 @@ class MemoryArbiter implements Arbiter {
   }
 }
 
+/** Which locks in memory to use. */
 export interface MemoryStoreOptions {
   /** Stores with the same space share their locks. Default: a space of its own. */
   readonly space?: MemorySpace;

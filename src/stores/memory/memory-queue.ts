@@ -1,5 +1,5 @@
 import { Fifo, type Place } from "../../rules/fifo.js";
-import type { Client, Waiter } from "../../rules/ledger-state.js";
+import type { Waiter, WaitingClient } from "../../rules/ledger-state.js";
 import { Heap, type HeapItem } from "../../time/heap.js";
 
 interface Entry {
@@ -12,7 +12,7 @@ interface Patience extends HeapItem {
 }
 
 /** The waiters of one client, first come first. */
-class Line implements Client, HeapItem {
+class Line implements WaitingClient, HeapItem {
   readonly id: string;
   touchUs: number;
   readonly entries = new Fifo<Entry>();
@@ -66,7 +66,7 @@ export class MemoryQueue {
     return entries.sort((a, b) => a.order - b.order).map((entry) => entry.waiter);
   }
 
-  client(id: string): Client | undefined {
+  client(id: string): WaitingClient | undefined {
     return this.#lines.get(id);
   }
 
@@ -95,7 +95,7 @@ export class MemoryQueue {
     else if (wasFirst && !line.suspect) this.#ready.update(line);
   }
 
-  update(client: Client): void {
+  update(client: WaitingClient): void {
     const line = this.#lines.get(client.id);
     if (!line) return;
     this.#patience.update(line.patience);
@@ -103,12 +103,12 @@ export class MemoryQueue {
     else if (line.heapIndex < 0) this.#ready.push(line);
   }
 
-  silent(nowUs: number): Client | undefined {
+  silent(nowUs: number): WaitingClient | undefined {
     const line = this.#patience.peek()?.line;
     return line && line.goneUs <= nowUs ? line : undefined;
   }
 
-  drop(client: Client): void {
+  drop(client: WaitingClient): void {
     const line = this.#lines.get(client.id);
     if (!line) return;
     for (const { waiter } of line.entries) this.#places.delete(waiter.owner);

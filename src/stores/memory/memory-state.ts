@@ -1,11 +1,11 @@
 import { joined, type Occupancy, VACANT } from "../../rules/fits.js";
 import type {
-  Client,
   Holder,
   LedgerState,
   Mark,
   Tombstone,
   Waiter,
+  WaitingClient,
 } from "../../rules/ledger-state.js";
 import { MemoryQueue } from "./memory-queue.js";
 import { SharedHolders } from "./shared-holders.js";
@@ -132,19 +132,19 @@ export class MemoryState implements LedgerState {
     this.#queue?.remove(waiter);
   }
 
-  client(id: string): Client | undefined {
+  client(id: string): WaitingClient | undefined {
     return this.#queue?.client(id);
   }
 
-  silent(nowUs: number): Client | undefined {
+  silent(nowUs: number): WaitingClient | undefined {
     return this.#queue?.silent(nowUs);
   }
 
-  updateClient(client: Client): void {
+  updateClient(client: WaitingClient): void {
     this.#queue?.update(client);
   }
 
-  dropClient(client: Client): void {
+  dropClient(client: WaitingClient): void {
     this.#queue?.drop(client);
   }
 

@@ -21,6 +21,7 @@ import type { NodeRedis } from "../redis-client/node-redis.js";
 import { openConnectedClient } from "../redis-client/open-client.js";
 import { RedisArbiter } from "./redis-arbiter.js";
 
+/** The client to use, and how much of the server to trust. */
 export interface RedisStoreOptions {
   /**
    * A client of ioredis 5 or 6 or of redis (node-redis) 5 or 6: plain, Sentinel or Cluster. Its

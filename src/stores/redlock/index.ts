@@ -23,6 +23,7 @@ import { RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
 import { readRedlockUrl } from "./redlock-url.js";
 
+/** The clients of the servers, and how far the servers are trusted. */
 export interface RedlockStoreOptions {
   /**
    * One client for each server: ioredis 5 or 6, or redis (node-redis) 5 or 6. At least 2, better 3

@@ -1,0 +1,81 @@
+/**
+ * `holdfast/store`: the names that an author of a store uses. A store implements `Store` itself, or
+ * it implements `Arbiter` or `Sequencer`, and a family makes the store out of that.
+ */
+import type { Store } from "../store.js";
+import type { Arbiter } from "./arbiter/arbiter.js";
+import { type ArbiterOptions, ArbiterStore } from "./arbiter/arbiter-store.js";
+import type { Sequencer } from "./sequencer/sequencer.js";
+import { SequencerStore } from "./sequencer/sequencer-store.js";
+
+export type { LossReason } from "../errors.js";
+export type { Mode, Occupancy, Request } from "../rules/fits.js";
+export { apply } from "../rules/ledger.js";
+export type {
+  Command,
+  Emit,
+  Instant,
+  Push,
+  PushedGrant,
+  Reply,
+  View,
+} from "../rules/ledger-command.js";
+export type {
+  Holder,
+  LedgerState,
+  Mark,
+  Tombstone,
+  Waiter,
+  WaitingClient,
+} from "../rules/ledger-state.js";
+export { deadlineOf } from "../rules/margin.js";
+export { keyOf, type Space, splitKey } from "../rules/name.js";
+export { Upkeep } from "../rules/upkeep.js";
+export type {
+  Busy,
+  Claim,
+  GoneEvent,
+  Grant,
+  HolderView,
+  LockView,
+  MarkView,
+  Meta,
+  Renewal,
+  Store,
+  Traits,
+  Wait,
+  WaiterView,
+} from "../store.js";
+export type { Clock } from "../time/clock.js";
+export { localPort, networkPort, type Port } from "../time/port.js";
+export type { Random } from "../time/random.js";
+export type { Timer, Timers } from "../time/timers.js";
+export type { Arbiter, Execution } from "./arbiter/arbiter.js";
+export type { ArbiterOptions } from "./arbiter/arbiter-store.js";
+export type {
+  Change,
+  Entering,
+  Entry,
+  Leaving,
+  Listing,
+  OwnEntry,
+  Place,
+  Proof,
+  Sequencer,
+  SessionLink,
+  Watch,
+  Watched,
+} from "./sequencer/sequencer.js";
+
+/**
+ * The store over an arbiter: the queue, handoffs, batches, repeated requests and the arithmetic of
+ * clocks come with it.
+ */
+export function arbiterStore(arbiter: Arbiter, options?: ArbiterOptions): Store {
+  return new ArbiterStore(arbiter, options);
+}
+
+/** The store over a sequencer: sessions, watches, repeated requests and deadlines come with it. */
+export function sequencerStore(sequencer: Sequencer): Store {
+  return new SequencerStore(sequencer);
+}
