@@ -3,8 +3,11 @@ export type Mode = "exclusive" | "shared";
 
 /** What an acquisition asks of a name. A mutex is exclusive; readers and semaphores are shared. */
 export interface Request {
+  /** Whether it holds alone or together with others. */
   readonly mode: Mode;
+  /** How many permits; 1 where there is no limit. */
   readonly weight: number;
+  /** The most permits that all holders may have together, as this request knows it. */
   readonly limit: number;
 }
 
@@ -13,8 +16,11 @@ export const NO_LIMIT: number = Number.MAX_SAFE_INTEGER;
 
 /** A set of holders in sum: all that `fits` has to know about them. */
 export interface Occupancy {
+  /** How many holders there are. */
   readonly count: number;
+  /** Whether one of them is exclusive: then it is alone. */
   readonly exclusive: boolean;
+  /** The sum of their weights. */
   readonly weight: number;
   /** The least limit of all holders: during a deploy they may differ. */
   readonly limit: number;

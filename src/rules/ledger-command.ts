@@ -2,7 +2,9 @@ import type { Request } from "./fits.js";
 
 /** One instant of a store: the time its leases run by, and the wall clock its tokens follow. */
 export interface Instant {
+  /** The time that leases run by: it never steps. */
   readonly us: number;
+  /** The wall clock, which tokens follow. */
   readonly wallUs: number;
 }
 
@@ -70,6 +72,7 @@ export interface Revoke extends Addressed {
   readonly reason: string;
 }
 
+/** A command of the ledger, told apart by its `type`. */
 export type Command = Acquire | Confirm | Renew | Release | Touch | Inspect | Revoke;
 
 export interface HolderEntry extends Request {
@@ -102,10 +105,15 @@ interface Blockage {
 
 /** A grant made by a handoff: in the offer window until its owner confirms it. */
 export interface PushedGrant {
+  /** The owner of the acquisition that was granted. */
   readonly owner: string;
+  /** The first token of the grant. */
   readonly token: number;
+  /** How many tokens the grant has, from `token` on. */
   readonly span: number;
+  /** The store's time of the handoff. */
   readonly grantedUs: number;
+  /** The store's time at which the offer lapses unless it is confirmed. */
   readonly expiryUs: number;
 }
 
@@ -158,6 +166,7 @@ export type Touched = {
   readonly waiting: number;
   readonly more: boolean;
 } & Blockage;
+/** The state of one name. */
 export type View = {
   readonly type: "view";
   readonly holders: readonly HolderEntry[];
@@ -166,6 +175,7 @@ export type View = {
 };
 export type Revoked = { readonly type: "revoked"; readonly done: boolean };
 
+/** The reply of the ledger to one command, told apart by its `type`. */
 export type Reply =
   | Granted
   | Queued

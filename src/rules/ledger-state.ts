@@ -2,50 +2,75 @@ import type { Occupancy, Request } from "./fits.js";
 
 /** One grant. Mutable fields are written back with `updateHolder`. */
 export interface Holder extends Request {
+  /** The owner of the acquisition that was granted. */
   readonly owner: string;
-  /** Is told what becomes of it. */
+  /** The client that is told about a revocation; a resumed lease changes it. */
   client: string;
+  /** The first token of the grant. */
   readonly token: number;
+  /** How many tokens the grant has, from `token` on. */
   readonly span: number;
+  /** The JSON text of its meta. */
   readonly meta: string;
+  /** The store's time of the grant. */
   readonly grantedUs: number;
+  /** The length of the last renewal. */
   ttlUs: number;
+  /** The store's time from which the grant no longer counts. */
   expiryUs: number;
-  /** False while a handed-off grant waits for the first word of its owner. */
+  /** False while the grant is an offer: its owner has not confirmed the handoff. */
   confirmed: boolean;
 }
 
+/** One acquisition in the queue. */
 export interface Waiter extends Request {
+  /** The owner of the acquisition. */
   readonly owner: string;
+  /** The client that is told about its grant. */
   readonly client: string;
+  /** The length of the lease that it asks for. */
   readonly ttlUs: number;
+  /** How long a grant waits for its confirm when it is handed off to this waiter. */
   readonly offerUs: number;
+  /** How many tokens it asks for. */
   readonly span: number;
+  /** The JSON text of its meta. */
   readonly meta: string;
+  /** The store's time at which it joined the queue. */
   readonly sinceUs: number;
 }
 
 /** What the ledger knows of a client at one name: there only while it has waiters. */
 export interface WaitingClient {
+  /** The random id of the client. */
   readonly id: string;
+  /** How often it promised to touch the name. */
   readonly touchUs: number;
+  /** How many waiters it has in the queue of this name. */
   readonly waiting: number;
-  /** When its silence has lasted too long. */
+  /** The store's time at which its silence has lasted too long. */
   goneUs: number;
   /** Its waiters keep their places, but are passed over. */
   suspect: boolean;
 }
 
+/** The work of a `once` is done: no acquire is granted before the mark ends. */
 export interface Mark {
+  /** The token of the run that finished. */
   readonly token: number;
+  /** The store's time from which the mark no longer counts. */
   readonly untilUs: number;
+  /** The JSON text of the meta of that run. */
   readonly meta: string;
 }
 
-/** Refuses an owner that has ended; the reason is that of a revocation. */
+/** Refuses late requests of an owner that has ended. */
 export interface Tombstone {
+  /** The owner that has ended. */
   readonly owner: string;
+  /** The store's time from which no request of this owner can be under way. */
   readonly untilUs: number;
+  /** The reason of the revocation that ended the owner; null where it was released. */
   readonly reason: string | null;
 }
 
@@ -55,13 +80,17 @@ export interface Tombstone {
  * `dropClient`.
  */
 export interface LedgerState {
+  /** The name, as `keyOf` writes it. */
   readonly key: string;
 
   /** The last token given out in this namespace. */
   lastToken(): number;
+  /** Keeps the last token, even when all names of the namespace are free. */
   setLastToken(token: number): void;
 
+  /** The holders in sum. */
   occupancy(): Occupancy;
+  /** The holder with this owner. */
   holder(owner: string): Holder | undefined;
   /** In the order of their tokens. */
   holders(): Iterable<Holder>;
@@ -69,15 +98,20 @@ export interface LedgerState {
   holderWith(token: number): Holder | undefined;
   /** The holders of a client that are not confirmed: the first so many, by their tokens. */
   offers(client: string, most: number): readonly Holder[];
+  /** The holder with the earliest expiry. */
   nextToExpire(): Holder | undefined;
   /** A holder whose expiry has come. */
   expired(nowUs: number): Holder | undefined;
+  /** Adds a holder. */
   putHolder(holder: Holder): void;
+  /** Keeps the changed fields of a holder. */
   updateHolder(holder: Holder): void;
+  /** Removes a holder. */
   dropHolder(holder: Holder): void;
 
   /** How many wait, reachable or not. */
   waiting(): number;
+  /** The waiter with this owner. */
   waiter(owner: string): Waiter | undefined;
   /** In the order of the queue. */
   waiters(): Iterable<Waiter>;
@@ -85,22 +119,28 @@ export interface LedgerState {
   head(): Waiter | undefined;
   /** A client that waits already is given the patience of its most patient waiter. */
   enqueue(waiter: Waiter, liveness: { touchUs: number; goneUs: number }): void;
+  /** Removes a waiter, and its client with the last waiter of that client. */
   dropWaiter(waiter: Waiter): void;
 
+  /** The client with this id, if it has waiters here. */
   client(id: string): WaitingClient | undefined;
   /** A client that was silent for too long. */
   silent(nowUs: number): WaitingClient | undefined;
+  /** Keeps the changed fields of a client. */
   updateClient(client: WaitingClient): void;
   /** Drops the client and all its waiters. */
   dropClient(client: WaitingClient): void;
 
+  /** The mark of a finished `once`. */
   mark(): Mark | undefined;
+  /** Adds the mark of a finished `once`. */
   putMark(mark: Mark): void;
   /** Drops the mark if its time has come. */
   dropMark(nowUs: number): void;
 
   /** The tombstone of an owner, unless its time has come. */
   tombstone(owner: string, nowUs: number): Tombstone | undefined;
+  /** Adds a tombstone, or replaces the tombstone of the same owner. */
   putTombstone(tombstone: Tombstone): void;
   /** Drops some of those whose time has come. */
   dropTombstones(nowUs: number): void;

@@ -20,6 +20,7 @@ export function keyOf(space: Space, name: string): string {
   return PREFIX[space] + name;
 }
 
+/** The space and the name that `keyOf` made the key of. */
 export function splitKey(key: string): { space: Space; name: string } {
   const space = key.startsWith("l") ? "lock" : key.startsWith("e") ? "election" : "once";
   return { space, name: key.slice(2) };

@@ -37,10 +37,12 @@ export class Upkeep {
     this.#left = slice;
   }
 
+  /** Call it before the commands of a batch: they share one slice. */
   startBatch(): void {
     this.#left = this.slice;
   }
 
+  /** Called by `apply` before each command. */
   startCommand(): void {
     this.isBehind = false;
   }

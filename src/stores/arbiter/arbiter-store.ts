@@ -37,6 +37,7 @@ import { lockView, markView } from "./views.js";
 import { Waiting } from "./waiting.js";
 import { Withdrawal, type WithdrawalDuties } from "./withdrawal.js";
 
+/** How the family treats this arbiter. */
 export interface ArbiterOptions {
   /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
   readonly offerMs?: number;

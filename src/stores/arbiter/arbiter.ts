@@ -3,30 +3,34 @@ import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
 import type { Traits } from "../../store.js";
 import type { Port } from "../../time/port.js";
 
-/** What one call to the store answered. */
+/** The answer to one batch of commands. */
 export interface Execution {
-  /** The store's time when it acted. */
+  /** The store's time at which the batch ran. */
   readonly nowUs: number;
-  /** Which run of which server that was: its clock is nobody else's. */
+  /** The run of the server that answered: another run, or another server, has another clock. */
   readonly node: string;
   /** One per command, in order; an error where only that command failed. */
   readonly replies: readonly (Reply | StoreError)[];
-  /** The connection changed under way: some command may arrive once more. */
+  /** The connection changed under way: a command may reach the store a second time. */
   readonly resent?: boolean;
 }
 
 /**
- * What an arbiter store implements: the ledger's commands in one round trip, and pushes to this
- * client. All else is the family's.
+ * A place that runs the commands of the ledger atomically, in one round trip, and pushes messages
+ * to clients. The family does the rest.
  */
 export interface Arbiter {
+  /** As `Store.name`. */
   readonly name: string;
+  /** As `Store.namespace`. */
   readonly namespace?: string;
+  /** As `Store.traits`. */
   readonly traits: Traits;
+  /** As `Store.port`. */
   readonly port: Port;
-  /** Answers within the call, in this process: nothing to batch, nothing to time out. */
+  /** True where `execute` answers within the call: no batches and no time-outs are needed. */
   readonly isLocal: boolean;
-  /** False where a handed-off grant counts only after its confirm was answered. */
+  /** False where a handed-off grant counts only after its confirm is answered. */
   readonly believesPushes: boolean;
 
   /** Commands of one shard travel together and share one clock. */
@@ -42,5 +46,6 @@ export interface Arbiter {
   listen(client: string, onPush: (push: Push) => void, onReset: () => void): void;
   /** As `Store.explain`. */
   explain?(error: StoreError): Promise<StoreError>;
+  /** Frees what the arbiter opened itself; called once, when nothing is under way any more. */
   close(): Promise<void>;
 }
