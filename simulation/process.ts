@@ -125,6 +125,8 @@ export class SimulatedProcess implements Inhabitant {
   }
 
   async turn(task: () => void, drain: () => Promise<void>): Promise<void> {
+    // Mutants read the clock where the code has none at hand.
+    Object.assign(globalThis, { simulatedClock: this.port.clock });
     if (this.#hasSlept) {
       this.#hasSlept = false;
       for (const listener of this.#onAwake) listener();

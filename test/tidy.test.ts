@@ -12,6 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { mutants } from "../simulation/mutants/list.js";
+import { marksIn } from "../simulation/mutants/marks.js";
 
 const root = join(import.meta.dirname, "..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -69,6 +71,17 @@ describe("lines", () => {
     expect(linesWith(/\bregistry\.\w+\.\w|\bdeb\.debian\b|\bnode[s]ource\b/, text)).toEqual([]);
     expect(linesWith(/(?<![\w.$}])\/(home|root|Users|work|farm)\/\w/, text)).toEqual([]);
     expect(linesWith(/"resolved": "http/, ["package-lock.json"])).toEqual([]);
+  });
+});
+
+describe("rules", () => {
+  it("are marked once in the code, and each mark has a mutant", () => {
+    const sources = files.filter((file) => file.startsWith("src/") && file.endsWith(".ts"));
+    const marks = sources.flatMap((file) => marksIn(read(file))).sort();
+    const broken = mutants.flatMap(({ rule, also = [] }) => [rule, ...also.map((one) => one.rule)]);
+    expect(marks).toEqual([...new Set(broken)].sort());
+    const titles = mutants.map(({ title }) => title);
+    expect(titles).toEqual([...new Set(titles)]);
   });
 });
 

@@ -2,48 +2,35 @@ import type { Mutant } from "./mutant.js";
 
 /** Among waiters of one process that take turns. */
 export const cohort: readonly Mutant[] = [
-  {
-    title: "the span is used again",
-    file: "lease/cohort.js",
-    find: "this.#turnsLeft -= 1;",
-    replace: "",
-  },
+  { title: "the span is used again", rule: "span-is-used-up", change: "drop" },
   {
     title: "turns share a token",
-    file: "lease/cohort.js",
-    find: "const token = this.#nextToken++;",
-    replace: "const token = this.#nextToken;",
+    rule: "turn-has-its-own-token",
+    change: { text: "++", becomes: "", why: "An operator goes." },
   },
   {
-    title: "who gave up gets a turn",
-    file: "lease/cohort.js",
-    find: "this.#members.remove(place);",
-    replace: "",
+    title: "a waiter that gave up gets a turn",
+    rule: "no-turn-after-giving-up",
+    change: "drop",
   },
   {
     title: "leases of unequal grace take turns",
-    file: "lease/cohort.js",
-    find: "options.graceMs === graceMs",
-    replace: "true",
+    rule: "only-equals-take-turns",
+    change: {
+      text: /\S+ === graceMs/,
+      becomes: "true",
+      why: "One of several equal terms is known by its option.",
+    },
   },
-  {
-    title: "a loss stops the cohort",
-    file: "lease/cohort.js",
-    find: `lease?.onLost(reason, detail);
-        this.#goOn();`,
-    replace: "lease?.onLost(reason, detail);",
-  },
+  { title: "a loss stops the cohort", rule: "cohort-goes-on-after-a-loss", change: "drop" },
   {
     title: "the last turn stops the cohort",
-    file: "lease/cohort.js",
-    find: `const released = this.#duties.release(last);
-        this.#goOn();`,
-    replace: "const released = this.#duties.release(last);",
+    rule: "cohort-goes-on-after-its-span",
+    change: "drop",
   },
   {
     title: "a span without a limit",
-    file: "lease/cohort.js",
-    find: "this.#members.size > 1 ? first.options.cohortLimit : 1",
-    replace: "this.#members.size > 1 ? 10 * first.options.cohortLimit : 1",
+    rule: "turns-are-bounded",
+    change: { term: 1, of: "?:", becomes: "10 * $" },
   },
 ];

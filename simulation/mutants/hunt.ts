@@ -3,12 +3,13 @@
  * did so before, then all that a test run goes through.
  */
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Family } from "../plan.js";
 import { foundAt } from "./found-at.js";
 import type { Mutant } from "./mutant.js";
+import { plant, readCode } from "./plant.js";
 
 export interface Catch {
   readonly title: string;
@@ -48,8 +49,10 @@ async function seek(mutant: Mutant, build: string): Promise<Catch> {
   try {
     cpSync(build, folder, { recursive: true });
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-    const problem = plant(mutant, folder);
-    if (problem) return { title, seed: null, line: problem };
+    const code = readCode(join(folder, "src"));
+    for (const [file, text] of plant(mutant, code)) {
+      if (text !== code.get(file)) writeFileSync(join(folder, "src", file), text);
+    }
     const first = foundAt[title];
     const hint = first === undefined ? null : await runSeeds(folder, family, first, 1);
     const { seed, line } = hint?.seed != null ? hint : await runSeeds(folder, family, 0, SEEDS);
@@ -59,21 +62,11 @@ async function seek(mutant: Mutant, build: string): Promise<Catch> {
     const own = isBlamed ? await runSeeds(build, family, seed, 1) : null;
     if (own?.seed != null) return { title, seed: null, line: `${title}: not its fault, ${line}` };
     return { title, seed, line: `${title}: ${line} ${seconds} s` };
+  } catch (error) {
+    return { title, seed: null, line: `${title}: ${(error as Error).message}` };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/** Why it cannot be planted, if it cannot. */
-export function plant({ title, also, ...edit }: Mutant, build: string): string | null {
-  for (const { file, find, replace } of also ? [edit, also] : [edit]) {
-    const path = join(build, "src", file);
-    const parts = readFileSync(path, "utf8").split(find);
-    const count = parts.length - 1;
-    if (count !== 1) return `${title}: the text to replace is ${count} times in ${file}, not once`;
-    writeFileSync(path, parts.join(replace));
-  }
-  return null;
 }
 
 /** The first of the seeds that fails, and what it says. */

@@ -2,89 +2,62 @@ import type { Mutant } from "./mutant.js";
 
 /** In the life of a lease: keeper, hold and wait. */
 export const lease: readonly Mutant[] = [
-  {
-    title: "assertHeld looks at a flag",
-    file: "lease/keeper.js",
-    find: "if (hold.isLive && this.#store.port.clock.exactMs() >= hold.deadlineMs) {",
-    replace: "if (false) {",
-  },
+  { title: "assertHeld looks at a flag", rule: "held-by-the-clock", change: "never" },
   {
     title: "sleep is not counted",
-    file: "lease/keeper.js",
-    find: "if (hold.isLive && this.#store.port.clock.exactMs() >= hold.deadlineMs) {",
-    replace: "if (hold.isLive && this.#store.port.clock.nowMs() >= hold.deadlineMs) {",
+    rule: "held-by-the-clock",
+    change: { text: "exactMs", becomes: "nowMs", why: "The rule is the choice of this clock." },
   },
-  {
-    title: "the deadline passes without a word",
-    file: "lease/keeper.js",
-    find: `this.#lose(hold, hold.endReason, "");
-                continue;`,
-    replace: `this.#holds.remove(hold);
-                continue;`,
-  },
+  { title: "a loss is not told", rule: "loss-is-told", change: "drop" },
   {
     title: "the keeper sleeps with the machine",
-    file: "lease/keeper.js",
-    find: "Math.min(Math.max(1, next.dueMs - nowMs), LONGEST_NAP_MS)",
-    replace: "Math.max(1, next.dueMs - nowMs)",
+    rule: "sleep-of-the-machine-is-noticed",
+    change: { only: 1, of: "min" },
   },
   {
-    title: "renewed past the deadline",
-    file: "lease/keeper.js",
-    find: "if (nowMs >= hold.deadlineMs) {",
-    replace: `if (hold.renews && nowMs >= hold.deadlineMs) {
+    title: "a lease is renewed past its deadline",
+    rule: "no-renewal-after-the-deadline",
+    change: {
+      becomes: `if (hold.renews && nowMs >= hold.deadlineMs) {
                 hold.dueMs = nowMs + hold.ttlMs / 6;
                 this.#holds.update(hold);
                 batch.push(hold);
                 continue;
             }
-            if (nowMs >= hold.deadlineMs) {`,
-    also: {
-      file: "stores/arbiter/renewals.js",
-      find: "if (this.#port.clock.exactMs() >= grant.deadlineMs) {",
-      replace: "if (false) {",
+            $`,
+      why: "Without the statement the keeper would look at the hold for ever: it has to go on.",
     },
+    also: [{ rule: "no-renewal-is-sent-late", change: "never" }],
   },
   {
-    title: "a cleanup that fails is nobody's business",
-    file: "lease/keeper.js",
-    find: "this.#store.release(hold.grant, CLEANUP_MS).catch(() => { });",
-    replace: "this.#store.release(hold.grant, CLEANUP_MS);",
+    title: "a failed cleanup is an unhandled rejection",
+    rule: "host-sees-no-rejection",
+    change: { text: /\.catch\(.*\)/, becomes: "", why: "One call of a chain goes." },
   },
   {
     title: "no answer is a loss",
-    file: "lease/keeper.js",
-    find: 'if (renewal.type === "gone")',
-    replace: 'if (renewal.type !== "renewed")',
+    rule: "unknown-is-not-lost",
+    change: { text: '=== "gone"', becomes: '!== "renewed"', why: "The rule is this distinction." },
   },
   {
     title: "renewals come too late",
-    file: "lease/keeper.js",
-    find: "isRenewed ? hold.renewalDueMs(sentMs)",
-    replace: "isRenewed ? sentMs + hold.ttlMs * 2",
+    rule: "renewals-come-in-time",
+    change: { term: 1, of: "?:", becomes: "$ + 60_000" },
   },
   {
     title: "the grace is ignored",
-    file: "lease/hold.js",
-    find: "return this.deadlineMs - this.graceMs;",
-    replace: "return this.deadlineMs;",
+    rule: "warning-before-the-deadline",
+    change: { only: 1, of: "+" },
   },
   {
     title: "maxHoldMs is ignored",
-    file: "lease/hold.js",
-    find: "return Math.min(this.grant.deadlineMs, this.endMs);",
-    replace: "return this.grant.deadlineMs;",
+    rule: "hold-ends-at-its-maximum",
+    change: { only: 1, of: "min" },
   },
-  {
-    title: "the wait has no end",
-    file: "lease/wait-time.js",
-    find: 'this.end("time");',
-    replace: "{}",
-  },
+  { title: "the wait has no end", rule: "wait-ends-in-time", change: "drop" },
   {
     title: "a settled wait keeps its timer",
-    file: "lease/wait-time.js",
-    find: "this.#timer?.cancel();\n        if (this.#signal)",
-    replace: "if (this.#signal)",
+    rule: "settled-wait-leaves-no-timer",
+    change: "drop",
   },
 ];

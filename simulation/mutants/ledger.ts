@@ -1,133 +1,93 @@
 import type { Mutant } from "./mutant.js";
 
-/** In the ledger: what the store itself would do wrong. */
+/** In the ledger: mistakes of the store itself. */
 export const ledger: readonly Mutant[] = [
   {
-    title: "no notAfter for an acquire",
-    file: "rules/ledger.js",
-    find: `if (at.us > command.notAfterUs)
-        return { type: "stale", reason: "late" };
-    const { owner } = command;`,
-    replace: "const { owner } = command;",
+    title: "an acquire has no notAfter",
+    rule: "late-acquire-is-refused",
+    change: "never",
   },
   {
-    title: "no tombstone after a release",
-    file: "rules/ledger.js",
-    find: "if (tombstoneUs > at.us)",
-    replace: "if (false)",
+    title: "a release leaves no tombstone",
+    rule: "release-leaves-a-tombstone",
+    change: "never",
   },
-  {
-    title: "tombstones stay for ever",
-    file: "rules/upkeep.js",
-    find: "state.dropTombstones(at.us);",
-    replace: "",
-  },
+  { title: "tombstones stay for ever", rule: "tombstones-end", change: "drop" },
   {
     title: "a renewal shortens",
-    file: "rules/ledger.js",
-    find: "holder.expiryUs = Math.max(holder.expiryUs, at.us + command.ttlUs);",
-    replace: "holder.expiryUs = at.us + command.ttlUs;",
+    rule: "renewal-never-shortens",
+    change: { only: 2, of: "max" },
   },
   {
-    title: "a renewal re-creates",
-    file: "rules/ledger.js",
-    find: `if (!holder)
-        return gone(state, command.owner, at);`,
-    replace: `if (!holder) {
+    title: "a renewal makes a lost grant again",
+    rule: "renewal-never-revives",
+    change: {
+      becomes: `if (!holder) {
         const { owner, ttlUs } = command;
         const all = { mode: "exclusive", weight: 1, limit: 1, span: 1, meta: "{}", client: "" };
         const times = { expiryUs: at.us + ttlUs, grantedUs: at.us, confirmed: true };
         state.putHolder({ ...all, ...times, owner, ttlUs, token: command.seenToken });
         return renewed(state, state.holder(owner), at);
     }`,
+      why: "The rule is that this code does not exist.",
+    },
   },
   {
-    title: "a confirm does not extend",
-    file: "rules/ledger.js",
-    find: "holder.expiryUs = Math.max(holder.expiryUs, at.us + holder.ttlUs);",
-    replace: "",
+    title: "a confirm does not extend the offer",
+    rule: "confirm-gives-the-full-lease",
+    change: "drop",
   },
   {
-    title: "a lapsed claim goes unnoticed",
-    file: "rules/upkeep.js",
-    find: `if (!holder.confirmed && !hasSpokenSince(state, holder))
-        suspect(state, holder.client);`,
-    replace: "",
+    title: "a lapsed offer makes no suspect",
+    rule: "lapsed-offer-makes-a-suspect",
+    change: "never",
   },
   {
     title: "a lapse that is noticed late makes a suspect of a client that spoke",
-    file: "rules/upkeep.js",
-    find: "if (!holder.confirmed && !hasSpokenSince(state, holder))",
-    replace: "if (!holder.confirmed)",
+    rule: "lapsed-offer-makes-a-suspect",
+    change: { only: 1, of: "&&" },
   },
-  {
-    title: "a suspect is never cleared",
-    file: "rules/ledger.js",
-    find: "client.suspect = false;",
-    replace: "",
-  },
+  { title: "a suspect is never cleared", rule: "any-word-clears-a-suspect", change: "drop" },
   {
     title: "silent clients keep their places",
-    file: "rules/upkeep.js",
-    find: "state.dropClient(client);",
-    replace: "break;",
+    rule: "silent-clients-lose-their-places",
+    change: "drop",
   },
   {
     title: "newcomers overtake the queue",
-    file: "rules/ledger.js",
-    find: "if (!state.head() && fits(state.occupancy(), command))",
-    replace: "if (fits(state.occupancy(), command))",
+    rule: "newcomers-queue-behind",
+    change: { only: 2, of: "&&" },
   },
+  { title: "a waiter is not removed on abort", rule: "release-ends-the-wait", change: "never" },
   {
-    title: "a waiter is not removed on abort",
-    file: "rules/ledger.js",
-    find: `if (waiter)
-        state.dropWaiter(waiter);`,
-    replace: "",
-  },
-  {
-    title: "a release serves nobody",
-    file: "rules/ledger.js",
-    find: `if (holder || waiter)
-        serve(state, at, emit, upkeep);`,
-    replace: "",
+    title: "a release does not serve the queue",
+    rule: "release-serves-the-queue",
+    change: "never",
   },
   {
     title: "a handoff forgets its span",
-    file: "rules/upkeep.js",
-    find: `state.dropWaiter(waiter);
-    state.setLastToken(token + span - 1);`,
-    replace: `state.dropWaiter(waiter);
-    state.setLastToken(token);`,
+    rule: "handoff-uses-up-its-span",
+    change: { only: 1, of: "+" },
   },
   {
-    title: "what clients have seen is ignored",
-    file: "rules/ledger.js",
-    find: "if (!learn(state, command.seenToken, at))",
-    replace: "if (false)",
+    title: "the tokens that clients have seen are ignored",
+    rule: "seen-tokens-count",
+    change: "never",
   },
   {
-    title: "a grant to a dead client counts",
-    file: "rules/upkeep.js",
-    find: "return suspect(state, client);",
-    replace: "suspect(state, client);",
+    title: "a dead client is granted the lock",
+    rule: "unreachable-waiters-are-passed-over",
+    change: "drop",
   },
   {
     title: "a finished once leaves no mark",
-    file: "rules/ledger.js",
-    find: "if (keep) {",
-    replace: "if (false) {",
+    rule: "finished-once-leaves-a-mark",
+    change: "never",
   },
   {
     title: "a mark does not end the waiting",
-    file: "rules/upkeep.js",
-    find: "const mark = state.mark();",
-    replace: "const mark = undefined;",
+    rule: "mark-ends-every-wait",
+    change: { value: "undefined" },
   },
-  {
-    title: "the queue is a stack",
-    file: "stores/memory/memory-queue.js",
-    find: "a.order < b.order",
-    replace: "a.order > b.order",
-  },
+  { title: "the queue is a stack", rule: "first-come-first-served", change: "swap" },
 ];

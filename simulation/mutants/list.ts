@@ -1,11 +1,10 @@
 /**
  * Bugs to plant, one at a time, in a copy of the build. Each is small, plausible, and must be found
- * by the seeds that every test run goes through. `find` has to match exactly once in the compiled
- * file.
+ * by the seeds that every test run goes through.
  */
 import type { Family } from "../plan.js";
+import { arbiter } from "./arbiter.js";
 import { cohort } from "./cohort.js";
-import { family } from "./family.js";
 import { lease } from "./lease.js";
 import { ledger } from "./ledger.js";
 import type { Mutant } from "./mutant.js";
@@ -20,7 +19,7 @@ function of(family: Family, list: readonly Mutant[]): Mutant[] {
 export const mutants: readonly Mutant[] = [
   ...rules,
   ...ledger,
-  ...family,
+  ...arbiter,
   ...lease,
   ...cohort,
   ...of("quorum", quorum),

@@ -1,121 +1,100 @@
-import type { Mutant } from "./mutant.js";
+import { type Mutant, NOW } from "./mutant.js";
 
-const NODE = "stores/redlock/node-rules.js";
-const BALLOT = "stores/redlock/ballot.js";
-const ADMISSION = "stores/redlock/admission.js";
-const ACQUISITION = "stores/redlock/acquisition.js";
-
-/** In the quorum family: what a node, a proposer or the admission of nodes would do wrong. */
+/** In the quorum family: mistakes of a node, of a proposer, or of the admission of nodes. */
 export const quorum: readonly Mutant[] = [
   {
     title: "quorum: a node votes below its ballot",
-    file: NODE,
-    find: "if (ballot <= stored) {",
-    replace: "if (lock && ballot < stored) {",
+    rule: "vote-only-above-the-ballot",
+    change: "never",
   },
   {
     title: "quorum: the next ballot is a token of the one before",
-    file: BALLOT,
-    find: "return Math.ceil(Math.max(wallUs, highestSeen + 1) / BALLOT_SPAN) * BALLOT_SPAN;",
-    replace: "return Math.max(wallUs, highestSeen + 1);",
+    rule: "ballots-span-their-tokens",
+    change: { term: 2, of: "*", becomes: "1" },
+    also: [{ rule: "ballots-span-their-tokens", change: { term: 2, of: "/", becomes: "1" } }],
   },
   {
     title: "quorum: votes for a lower ballot count",
-    file: ACQUISITION,
-    find: "const round = this.#vote(claim, ballot);",
-    replace: `const round = this.#vote(claim, ballot);
+    rule: "only-the-final-ballot-counts",
+    change: {
+      becomes: `$
             if (raises > 0) {
                 for (const [at, vote] of this.lastAnswers.entries()) {
                     if (vote?.type === "granted") round.answers[at] = vote;
                 }
             }
             this.lastAnswers = round.answers;`,
+      why: "The rule is that no round keeps the votes of the one before.",
+    },
   },
   {
-    title: "quorum: a vote takes what another holds",
-    file: NODE,
-    find: "if (lock && lock.owner !== owner) {",
-    replace: "if (lock && lock.owner !== owner && ballot <= stored) {",
+    title: "quorum: a vote takes the lock of another holder",
+    rule: "vote-spares-another-holder",
+    change: "never",
   },
   {
     title: "quorum: half of the nodes are enough",
-    file: BALLOT,
-    find: "return Math.floor(nodes / 2) + 1;",
-    replace: "return Math.max(1, Math.floor(nodes / 2));",
+    rule: "majority-of-all-nodes",
+    change: { term: 2, of: "+", becomes: "0" },
   },
   {
     title: "quorum: a deadline counts from the answers",
-    file: ACQUISITION,
-    find: "deadlineOf(answers, sentMs, driftFactor)",
-    replace: "deadlineOf(answers, port.clock.nowMs(), driftFactor)",
+    rule: "quorum-deadline-counts-from-sending",
+    change: { term: 2, of: "call", becomes: NOW },
   },
   {
     title: "quorum: a renewal counts from its answers",
-    file: "stores/redlock/renewals.js",
-    find: "deadlineOf(poll.answers, poll.sentMs, ",
-    replace: "deadlineOf(poll.answers, this.#around.port.clock.nowMs(), ",
+    rule: "quorum-renewal-counts-from-sending",
+    change: { term: 2, of: "call", becomes: NOW },
   },
   {
-    title: "quorum: a deadline is that of the node that keeps it longest",
-    file: BALLOT,
-    find: "return ends[majorityOf(votes.length) - 1] ??",
-    replace: "return ends[0] ??",
+    title: "quorum: a deadline is that of the node that keeps the lease longest",
+    rule: "deadline-of-a-majority",
+    change: { term: 1, of: "+", becomes: "1" },
   },
   {
     title: "quorum: a late grant is kept",
-    file: ACQUISITION,
-    find: "if (!isLate && !this.#isEnded) {",
-    replace: "if (!this.#isEnded) {",
+    rule: "quorum-late-grant-is-given-back",
+    change: { only: 2, of: "&&" },
   },
   {
     title: "quorum: a failed round is not given back",
-    file: ACQUISITION,
-    find: "if (isTaken || raises > 0)",
-    replace: "if (false)",
+    rule: "failed-round-is-given-back",
+    change: "never",
   },
   {
     title: "quorum: a renewal shortens",
-    file: NODE,
-    find: "const untilMs = Math.max(lock.untilMs, ms(nowUs) + ttlMs);",
-    replace: "const untilMs = ms(nowUs) + ttlMs;",
+    rule: "node-renewal-never-shortens",
+    change: { only: 2, of: "max" },
   },
   {
     title: "quorum: a restarted node votes at once",
-    file: NODE,
-    find: "Math.max(sinceMs + maxTtlMs, overMs)",
-    replace: "0",
+    rule: "restarted-node-waits",
+    change: { only: 1, of: "?:" },
   },
   {
     title: "quorum: the marker of an earlier process counts",
-    file: NODE,
-    find: `if (marker?.run !== run)
-        return { type: "asleep", why: "unmarked" };`,
-    replace: `if (!marker)
-        return { type: "asleep", why: "unmarked" };`,
+    rule: "marker-of-this-process-only",
+    change: {
+      text: /!== \w+/,
+      becomes: "=== undefined",
+      why: "A node without a marker still has to wait.",
+    },
   },
   {
     title: "quorum: a restarted node does not ask how long leases are",
-    file: ADMISSION,
-    find: "const restMs = Math.max(known.restMs, ...telling.map(longRestMs));",
-    replace: "const restMs = 0;",
+    rule: "restarted-node-asks-for-long-leases",
+    change: { value: "0" },
   },
   {
     title: "quorum: nodes forget long leases while one of them lives",
-    file: ADMISSION,
-    find: "marker.longUntilMs + marker.longTtlMs - ",
-    replace: "marker.longUntilMs - marker.longTtlMs - ",
+    rule: "long-leases-are-remembered",
+    change: { term: 2, of: "+", becomes: "-$" },
   },
   {
     title: "quorum: long leases are not announced",
-    file: NODE,
-    find: `if (maxTtlMs < ttlMs)
-        return { type: "asleep", why: "short", maxTtlMs };
-    // Once`,
-    replace: "// Once",
-    also: {
-      file: ACQUISITION,
-      find: "isAnnounced(claim.ttlMs) || (await this.#orEnd(announce(claim.ttlMs)))",
-      replace: "true",
-    },
+    rule: "node-refuses-unannounced-leases",
+    change: "never",
+    also: [{ rule: "long-leases-are-announced", change: "always" }],
   },
 ];

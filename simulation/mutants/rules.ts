@@ -2,40 +2,27 @@ import type { Mutant } from "./mutant.js";
 
 /** In the rules that all stores share. */
 export const rules: readonly Mutant[] = [
+  { title: "no margin", rule: "margin-for-drift", change: { value: "0" } },
   {
-    title: "no margin",
-    file: "rules/margin.js",
-    find: "return lengthMs / 100 + 2;",
-    replace: "return 0;",
+    title: "a deadline without its margin",
+    rule: "deadline-before-expiry",
+    change: { term: 3, of: "+", becomes: "0" },
   },
   {
-    title: "token ignores the last one",
-    file: "rules/token.js",
-    find: "return Math.max(wallUs, lastToken + 1);",
-    replace: "return wallUs;",
+    title: "a token ignores the last one",
+    rule: "tokens-only-rise",
+    change: { only: 1, of: "max" },
+  },
+  { title: "a token ignores the clock", rule: "tokens-only-rise", change: { only: 2, of: "max" } },
+  {
+    title: "only the limit of the request counts",
+    rule: "least-limit-counts",
+    change: { only: 2, of: "min" },
   },
   {
-    title: "token ignores the clock",
-    file: "rules/token.js",
-    find: "return Math.max(wallUs, lastToken + 1);",
-    replace: "return lastToken + 1;",
+    title: "only the limit of the holders counts",
+    rule: "least-limit-counts",
+    change: { only: 1, of: "min" },
   },
-  {
-    title: "the requester's limit only",
-    file: "rules/fits.js",
-    find: "<= Math.min(held.limit, request.limit)",
-    replace: "<= request.limit",
-  },
-  {
-    title: "the holders' limit only",
-    file: "rules/fits.js",
-    find: "<= Math.min(held.limit, request.limit)",
-    replace: "<= held.limit",
-  },
-  {
-    title: "a writer joins readers",
-    file: "rules/fits.js",
-    find: 'if (held.exclusive || request.mode === "exclusive")',
-    replace: "if (held.exclusive)",
-  },
+  { title: "a writer joins readers", rule: "exclusive-holds-alone", change: { only: 1, of: "||" } },
 ];

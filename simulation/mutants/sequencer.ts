@@ -1,94 +1,79 @@
-import type { Mutant } from "./mutant.js";
+import { type Mutant, NOW } from "./mutant.js";
 
-const SESSION = "stores/etcd/etcd-session.js";
-const LINE = "stores/sequencer/line.js";
-const ACQUISITION = "stores/sequencer/acquisition.js";
-const KEPT = "stores/sequencer/session.js";
-
-/** In the sequencer family: what an entry, a session or a watch would do wrong. */
+/** In the sequencer family: mistakes about an entry, a session or a watch. */
 export const sequencer: readonly Mutant[] = [
   {
     title: "sequencer: a keep-alive counts without a proof of its term",
-    file: SESSION,
-    find: "if (header.raft_term !== kept.header.raft_term || ttlMs <= 0) {",
-    replace: "if (ttlMs <= 0) {",
+    rule: "keep-alive-needs-its-term",
+    change: { only: 2, of: "||" },
   },
   {
     title: "sequencer: a deadline counts from the proof",
-    file: KEPT,
-    find: "Math.max(this.#deadlineMs, sentMs + ttlMs - marginMs(ttlMs));",
-    replace: "Math.max(this.#deadlineMs, this.#port.clock.nowMs() + ttlMs - marginMs(ttlMs));",
+    rule: "session-deadline-counts-from-sending",
+    change: { term: 1, of: "+", becomes: NOW },
   },
   {
     title: "sequencer: a late grant is kept",
-    file: ACQUISITION,
-    find: "if (this.#around.port.clock.exactMs() >= session.deadlineMs)",
-    replace: "if (false)",
+    rule: "entry-granted-late-is-withdrawn",
+    change: "never",
   },
   {
     title: "sequencer: an event is taken for a turn",
-    file: LINE,
-    find: "this.look(change.at);",
-    replace: "this.#waiters[0]?.onTurn(this.#listing, 0);",
+    rule: "turn-by-the-queue-not-the-event",
+    change: { only: 1, of: "&&" },
   },
   {
     title: "sequencer: an entry that holds does not say so",
-    file: ACQUISITION,
-    find: "session.link.markHeld(entry, CALL_MS).catch(() => { });",
-    replace: "",
+    rule: "holder-tells-those-behind",
+    change: "drop",
   },
   {
     title: "sequencer: limits that have left are forgotten",
-    file: ACQUISITION,
-    find: "this.#hadLimits = hasLimits(listing.entries);",
-    replace: "",
+    rule: "limits-that-left-are-remembered",
+    change: "drop",
   },
   {
     title: "sequencer: the end of a lease here goes unnoticed",
-    file: "stores/sequencer/custody.js",
-    find: "this.#lineOf(grant.entry.place)?.look();",
-    replace: "",
+    rule: "end-of-a-lease-is-told-here",
+    change: "drop",
   },
   {
     title: "sequencer: a waiter never looks by itself",
-    file: LINE,
-    find: "this.#timer = this.#duties.port.timers.after(delayMs, () => this.look(), true);",
-    replace: "",
+    rule: "waiter-looks-by-itself",
+    change: "drop",
   },
   {
     title: "sequencer: an entry that is not wanted stays",
-    file: ACQUISITION,
-    find: "left = await this.#around.withdraw(entry, session, isAsked);",
-    replace: "session.remove(entry);",
+    rule: "unwanted-entry-is-withdrawn",
+    change: "drop",
   },
   {
     title: "sequencer: a late copy makes a withdrawn entry again",
-    file: SESSION,
-    find: 'const guard = entry.isDoubtful ? [put(this.#key, "", this.#lease)] : [];',
-    replace: "const guard = [];",
+    rule: "withdrawal-writes-the-guard",
+    change: { value: "[]" },
   },
   {
     title: "sequencer: names are used again while a copy may come",
-    file: SESSION,
-    find: "this.#numbers.giveBack(number, !mayEcho && !entry.isDoubtful);",
-    replace: "this.#numbers.giveBack(number, true);",
+    rule: "entry-names-rest-while-copies-may-come",
+    change: { term: 2, of: "call", becomes: "true" },
   },
   {
     title: "sequencer: a repeated release tells of a loss",
-    file: SESSION,
-    find: "const wasRepeated = sendings.count > 1;",
-    replace: "const wasRepeated = false;",
+    rule: "repeated-leave-was-ours",
+    change: "never",
   },
   {
     title: "sequencer: waiters of the same process do not see the mark",
-    file: SESSION,
-    find: "line?.response_range?.kvs ?? []",
-    replace: 'line?.response_range?.kvs.filter((kv) => !kv.key.toString().endsWith("/done")) ?? []',
+    rule: "release-shows-the-mark",
+    change: {
+      text: "?.kvs",
+      becomes: '?.kvs.filter((kv) => !kv.key.toString().endsWith("/done"))',
+      why: "The mark is one key of several.",
+    },
   },
   {
     title: "sequencer: a renewal does not mind how little is left",
-    file: "lease/hold.js",
-    find: "return sentMs + Math.min(renewAfterMs(this.ttlMs), halfMs);",
-    replace: "return sentMs + renewAfterMs(this.ttlMs);",
+    rule: "short-lease-is-renewed-sooner",
+    change: { only: 1, of: "min" },
   },
 ];

@@ -88,6 +88,7 @@ export class Cohort implements Tenant {
   takes(options: Options, wait: WaitTime | null): boolean {
     const { ttlMs, graceMs, storeTimeoutMs, meta } = this.#options;
     const isKnown = wait !== null || this.#hold !== null || (this.#asking?.isInformed ?? true);
+    // rule: only-equals-take-turns
     return (
       isKnown &&
       options.ttlMs === ttlMs &&
@@ -154,11 +155,13 @@ export class Cohort implements Tenant {
     this.#hold = null;
     this.#lease = null;
     lease?.onLost(reason, detail);
+    // rule: cohort-goes-on-after-a-loss
     this.#goOn();
   }
 
   #leave(place: Place<Member>): void {
     const { wait, resolve } = place.value;
+    // rule: no-turn-after-giving-up
     this.#members.remove(place);
     if (this.#hold) wait?.report(this.#ownView());
     else if (this.#asking) wait?.learnFrom(this.#asking);
@@ -177,6 +180,7 @@ export class Cohort implements Tenant {
     const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined, onReport);
     this.#asking = wait;
     // Whoever had a turn may come back for another while the others have theirs.
+    // rule: turns-are-bounded
     const span = this.#members.size > 1 ? first.options.cohortLimit : 1;
     const claim = this.#duties.claim(this.#target, first.options, span);
     store.acquire(claim, first.wait ? wait : null).then(
@@ -218,7 +222,9 @@ export class Cohort implements Tenant {
     const member = this.#members.shift();
     member?.wait?.settle();
     const { keeper } = this.#duties;
+    // rule: turn-has-its-own-token
     const token = this.#nextToken++;
+    // rule: span-is-used-up
     this.#turnsLeft -= 1;
     // What the turn before renewed for was its own business.
     hold.ttlMs = this.#options.ttlMs;
@@ -248,6 +254,7 @@ export class Cohort implements Tenant {
     this.#hold = null;
     this.#duties.keeper.drop(last.hold);
     const released = this.#duties.release(last);
+    // rule: cohort-goes-on-after-its-span
     this.#goOn();
     return released;
   }

@@ -55,10 +55,12 @@ export class Hold implements HeapItem {
   }
 
   get deadlineMs(): number {
+    // rule: hold-ends-at-its-maximum
     return Math.min(this.grant.deadlineMs, this.endMs);
   }
 
   get warningMs(): number {
+    // rule: warning-before-the-deadline
     return this.deadlineMs - this.graceMs;
   }
 
@@ -69,6 +71,7 @@ export class Hold implements HeapItem {
   renewalDueMs(sentMs: number): number {
     const restMs = this.grant.deadlineMs - this.graceMs - sentMs;
     const halfMs = Math.max(restMs / 2, retryAfterMs(this.ttlMs));
+    // rule: short-lease-is-renewed-sooner
     return sentMs + Math.min(renewAfterMs(this.ttlMs), halfMs);
   }
 

@@ -72,6 +72,7 @@ export class Keeper {
 
   /** Ends the hold if its deadline has passed; true while it holds. */
   check(hold: Hold): boolean {
+    // rule: held-by-the-clock
     if (hold.isLive && this.#store.port.clock.exactMs() >= hold.deadlineMs) {
       this.#lose(hold, hold.endReason, "");
     }
@@ -99,6 +100,7 @@ export class Keeper {
     const { clock, timers } = this.#store.port;
     this.#timer?.cancel();
     const nowMs = clock.nowMs();
+    // rule: sleep-of-the-machine-is-noticed
     const delayMs = Math.min(Math.max(1, next.dueMs - nowMs), LONGEST_NAP_MS);
     this.#timerMs = nowMs + delayMs;
     this.#timer = timers.after(delayMs, () => this.#tick());
@@ -112,6 +114,7 @@ export class Keeper {
     const batch: Hold[] = [];
     for (let hold = this.#holds.peek(); hold; hold = this.#holds.peek()) {
       if (hold.dueMs > nowMs && !isDueAlong(hold, nowMs)) break;
+      // rule: no-renewal-after-the-deadline
       if (nowMs >= hold.deadlineMs) {
         this.#lose(hold, hold.endReason, "");
         continue;
@@ -147,9 +150,11 @@ export class Keeper {
 
   #onRenewal(hold: Hold, renewal: Renewal, sentMs: number): void {
     hold.isUnanswered = false;
+    // rule: unknown-is-not-lost
     if (renewal.type === "gone") return this.#lose(hold, renewal.reason, renewal.detail);
     const { clock } = this.#store.port;
     const isRenewed = renewal.type === "renewed";
+    // rule: renewals-come-in-time
     hold.renewMs = isRenewed ? hold.renewalDueMs(sentMs) : clock.nowMs() + retryAfterMs(hold.ttlMs);
     this.#replan(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
@@ -178,9 +183,11 @@ export class Keeper {
     if (hold.isDetached) return hold.tenant.onLost(reason, detail);
     // The store may still count it as held (a maximum, or a clock behind ours): the next may go on,
     // before the tenant stands in line again.
+    // rule: host-sees-no-rejection
     const cleanup = this.#store.release(hold.grant, CLEANUP_MS).catch(() => {});
     this.#cleanups.add(cleanup);
     void cleanup.finally(() => this.#cleanups.delete(cleanup));
+    // rule: loss-is-told
     hold.tenant.onLost(reason, detail);
   }
 }

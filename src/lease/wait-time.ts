@@ -107,6 +107,7 @@ export class WaitTime implements Wait, AbortListener {
   settle(): void {
     this.#listener = undefined;
     if (!this.#isArmed) return;
+    // rule: settled-wait-leaves-no-timer
     this.#timer?.cancel();
     if (this.#signal) unlisten(this.#signal, this);
   }
@@ -115,7 +116,11 @@ export class WaitTime implements Wait, AbortListener {
     const { clock, timers } = this.#port;
     const restMs = this.untilMs - clock.nowMs();
     // Timers may fire early: the clock decides.
-    if (restMs <= 0) this.end("time");
-    else this.#timer = timers.after(restMs, () => this.#sleep(), true);
+    if (restMs <= 0) {
+      // rule: wait-ends-in-time
+      this.end("time");
+    } else {
+      this.#timer = timers.after(restMs, () => this.#sleep(), true);
+    }
   }
 }

@@ -34,7 +34,9 @@ export const VACANT: Occupancy = { count: 0, exclusive: false, weight: 0, limit:
  */
 export function fits(held: Occupancy, request: Request): boolean {
   if (held.count === 0) return request.weight <= request.limit;
+  // rule: exclusive-holds-alone
   if (held.exclusive || request.mode === "exclusive") return false;
+  // rule: least-limit-counts
   return held.weight + request.weight <= Math.min(held.limit, request.limit);
 }
 

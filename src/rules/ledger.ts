@@ -68,10 +68,12 @@ function orByAnswer(emit: Emit, client: string): Emit {
 
 function acquire(state: LedgerState, command: Acquire, at: Instant): Reply {
   if (!hasFairTerms(command)) return refused("terms");
+  // rule: late-acquire-is-refused
   if (at.us > command.notAfterUs) return { type: "stale", reason: "late" };
   const { owner } = command;
   if (state.tombstone(owner, at.us)) return { type: "stale", reason: "ended" };
   // A token below one that the client was granted before is worse than none.
+  // rule: seen-tokens-count
   if (!learn(state, command.seenToken, at)) return refused("seen");
   const mine = holderOf(state, owner, at);
   if (mine) {
@@ -89,6 +91,7 @@ function acquire(state: LedgerState, command: Acquire, at: Instant): Reply {
   }
   const token = nextToken(state.lastToken(), at.wallUs);
   if (token > LAST_TOKEN) return refused("tokens");
+  // rule: newcomers-queue-behind
   if (!state.head() && fits(state.occupancy(), command)) return grant(state, command, token, at);
   if (!command.enqueue) return { type: "busy", ...blockage(state, at) };
   if (!hasFairPatience(command)) return refused("terms");
@@ -147,6 +150,7 @@ function confirm(state: LedgerState, owner: string, at: Instant): Reply {
 function confirmHolder(state: LedgerState, holder: Holder, at: Instant): void {
   if (holder.confirmed) return;
   holder.confirmed = true;
+  // rule: confirm-gives-the-full-lease
   holder.expiryUs = Math.max(holder.expiryUs, at.us + holder.ttlUs);
   state.updateHolder(holder);
 }
@@ -157,9 +161,11 @@ function renew(state: LedgerState, command: Renew, at: Instant): Reply {
   // A renewal gives no token, so it need not fail for one that is not believed.
   learn(state, command.seenToken, at);
   const holder = holderOf(state, command.owner, at);
+  // rule: renewal-never-revives
   if (!holder) return gone(state, command.owner, at);
   holder.confirmed = true;
   holder.ttlUs = command.ttlUs;
+  // rule: renewal-never-shortens
   holder.expiryUs = Math.max(holder.expiryUs, at.us + command.ttlUs);
   state.updateHolder(holder);
   // After the update: a holder that was not confirmed stands among those of its old client.
@@ -191,17 +197,21 @@ function release(
 ): Reply {
   const { owner, keep } = command;
   const tombstoneUs = Math.min(command.tombstoneUs, at.us + LONGEST_US);
+  // rule: release-leaves-a-tombstone
   if (tombstoneUs > at.us) bury(state, owner, tombstoneUs, at);
   const holder = holderOf(state, owner, at);
   const waiter = holder ? undefined : state.waiter(owner);
+  // rule: release-ends-the-wait
   if (waiter) state.dropWaiter(waiter);
   if (holder) {
     state.dropHolder(holder);
+    // rule: finished-once-leaves-a-mark
     if (keep) {
       const untilUs = at.us + cutOff(keep.ttlUs);
       state.putMark({ token: holder.token, untilUs, meta: keep.meta });
     }
   }
+  // rule: release-serves-the-queue
   if (holder || waiter) serve(state, at, emit, upkeep);
   const next = state.nextToExpire();
   const offerUs = next && !next.confirmed ? Math.max(0, next.expiryUs - at.us) : 0;
@@ -286,6 +296,7 @@ function inspect(state: LedgerState, at: Instant): Reply {
 function alive(state: LedgerState, id: string, at: Instant): void {
   const client = state.client(id);
   if (!client) return;
+  // rule: any-word-clears-a-suspect
   client.suspect = false;
   client.goneUs = at.us + SILENT_PERIODS * client.touchUs;
   state.updateClient(client);

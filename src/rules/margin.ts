@@ -3,6 +3,7 @@
  * apart, 2 ms for timers that fire early and times that are rounded.
  */
 export function marginMs(lengthMs: number): number {
+  // rule: margin-for-drift
   return lengthMs / 100 + 2;
 }
 
@@ -11,5 +12,6 @@ export function marginMs(lengthMs: number): number {
  * than was ever asked for is the doing of a clock that was set back, and may be undone.
  */
 export function deadlineOf(sentMs: number, remainingMs: number, ttlMs: number): number {
+  // rule: deadline-before-expiry
   return sentMs + Math.min(remainingMs, ttlMs) - marginMs(ttlMs);
 }

@@ -8,6 +8,7 @@ export const LAST_TOKEN: number = Number.MAX_SAFE_INTEGER - MOST_TURNS;
  * store forgot the last one, and the last one, so that it keeps rising when the clock stepped back.
  */
 export function nextToken(lastToken: number, wallUs: number): number {
+  // rule: tokens-only-rise
   return Math.max(wallUs, lastToken + 1);
 }
 

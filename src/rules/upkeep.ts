@@ -65,12 +65,14 @@ export function expire(state: LedgerState, at: Instant, upkeep: Upkeep): void {
     lapse(state, holder);
     holder = state.expired(at.us);
   }
+  // rule: tombstones-end
   state.dropTombstones(at.us);
   state.dropMark(at.us);
   if (state.waiting() === 0) return;
   // Which of them go first is up to the store.
   let client = state.silent(at.us);
   for (let done = 0; client && done < SLICE; done += 1) {
+    // rule: silent-clients-lose-their-places
     state.dropClient(client);
     client = state.silent(at.us);
   }
@@ -79,6 +81,7 @@ export function expire(state: LedgerState, at: Instant, upkeep: Upkeep): void {
 function lapse(state: LedgerState, holder: Holder): void {
   state.dropHolder(holder);
   // The client did not confirm the grant: it is dead or hung, and so are its other waiters.
+  // rule: lapsed-offer-makes-a-suspect
   if (!holder.confirmed && !hasSpokenSince(state, holder)) suspect(state, holder.client);
 }
 
@@ -105,6 +108,7 @@ export function holderOf(state: LedgerState, owner: string, at: Instant): Holder
  */
 export function serve(state: LedgerState, at: Instant, emit: Emit, upkeep: Upkeep): void {
   if (state.waiting() === 0) return;
+  // rule: mark-ends-every-wait
   const mark = state.mark();
   for (let done = 0; ; done += 1) {
     const waiter = state.head();
@@ -123,8 +127,12 @@ function handOff(state: LedgerState, waiter: Waiter, token: number, at: Instant,
   const expiryUs = at.us + waiter.offerUs;
   const { client, owner, span } = waiter;
   const grant = { owner, token, span, grantedUs: at.us, expiryUs };
-  if (!emit({ type: "granted", client, key: state.key, grant })) return suspect(state, client);
+  if (!emit({ type: "granted", client, key: state.key, grant })) {
+    // rule: unreachable-waiters-are-passed-over
+    return suspect(state, client);
+  }
   state.dropWaiter(waiter);
+  // rule: handoff-uses-up-its-span
   state.setLastToken(token + span - 1);
   state.putHolder({ ...waiter, token, expiryUs, grantedUs: at.us, confirmed: false });
 }

@@ -123,6 +123,7 @@ export class Acquisition implements Recipient<Acquire>, OfferTaker, SilenceListe
 
   onAnswer(answer: Answer<Acquire>): void {
     this.#underWay -= 1;
+    // rule: resent-request-may-have-copies
     if (answer.resent) this.#unsure = true;
     // A push may overtake the reply: with the last of them, nothing of this owner is under way.
     if (this.#grant) this.#grant.tombstoneUs = this.#tombstoneUs();
@@ -238,10 +239,13 @@ export class Acquisition implements Recipient<Acquire>, OfferTaker, SilenceListe
 
   #onAnswer({ reply, sentMs }: Answer<Acquire>): void {
     switch (reply.type) {
-      case "granted":
+      case "granted": {
         this.#entered = true;
-        this.accept(reply, deadlineOf(sentMs, reply.remainingUs / 1000, this.#claim.ttlMs));
+        // rule: deadline-counts-from-sending
+        const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, this.#claim.ttlMs);
+        this.accept(reply, deadlineMs);
         return;
+      }
       case "queued":
         this.#entered = true;
         this.#failures = 0;
@@ -281,7 +285,9 @@ export class Acquisition implements Recipient<Acquire>, OfferTaker, SilenceListe
     const confirmation = new Confirmation(pushed, this, this.#around);
     const leastMs = this.#claim.leastMs ?? 0;
     const nowMs = this.#around.port.clock.nowMs();
+    // rule: offer-outlasts-the-grace
     const isBelieved = deadlineMs !== null && deadlineMs - nowMs > leastMs;
+    // rule: offer-is-believed-until-it-lapses
     const grant = isBelieved ? this.accept(pushed, deadlineMs) : null;
     const lapseMs = fromMs + (pushed.expiryUs - pushed.grantedUs) / 1000;
     confirmation.follow(grant, grant?.deadlineMs ?? lapseMs).catch((cause: unknown) => {
@@ -297,6 +303,7 @@ export class Acquisition implements Recipient<Acquire>, OfferTaker, SilenceListe
 
   /** Takes a grant, unless it is over already: then it is given back, never returned. */
   accept(granted: { token: number; span: number }, deadlineMs: number): ArbiterGrant | null {
+    // rule: late-grant-is-given-back
     if (this.#around.port.clock.exactMs() >= deadlineMs) {
       this.#settle(null)?.({ type: "again", reason: "late" });
       return null;
@@ -338,6 +345,7 @@ export class Acquisition implements Recipient<Acquire>, OfferTaker, SilenceListe
     this.#silence?.end();
     const { withdraw, onSettled } = this.#around;
     onSettled(this, grant);
+    // rule: every-end-withdraws
     if (!grant && (this.#entered || this.#unsure || this.#underWay > 0)) {
       withdraw(this.key, this.owner, this.#tombstoneUs(), this.#claim.ttlMs);
     }
@@ -346,6 +354,7 @@ export class Acquisition implements Recipient<Acquire>, OfferTaker, SilenceListe
 
   /** A copy may act up to and with `notAfterUs`: the tombstone stands for longer. */
   #tombstoneUs(): number {
+    // rule: tombstone-outlives-copies
     return this.#unsure || this.#underWay > 0 ? this.#notAfterUs + 1 : 0;
   }
 }

@@ -284,6 +284,7 @@ export class ArbiterStore implements Store {
    * goes back.
    */
   #refuse(key: string, owner: string): void {
+    // rule: late-push-spares-the-holder
     if (!this.#grants.of(owner)) this.#cleanups.repeat(key, owner);
   }
 }

@@ -36,6 +36,7 @@ export class Confirmation {
     this.#claimant = claimant;
     this.#around = around;
     this.#command = { type: "confirm", key, owner };
+    // rule: confirm-is-sent-at-once
     this.#first = around.channel.sendNow(this.#command);
   }
 
@@ -50,8 +51,9 @@ export class Confirmation {
       if (believed ? !isLive(believed) : this.#claimant.isSettled) return;
       next = channel.sendNow(this.#command);
     }
-    if (believed) this.#onBelieved(believed, answer);
-    else if (!this.#claimant.isSettled) this.#onAwaited(answer);
+    if (believed) return this.#onBelieved(believed, answer);
+    // rule: unproven-handoff-waits-for-its-confirm
+    if (!this.#claimant.isSettled) this.#onAwaited(answer);
   }
 
   #onBelieved(grant: ArbiterGrant, answer: Answer<Confirm> | null): void {

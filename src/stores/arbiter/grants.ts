@@ -24,6 +24,7 @@ export class Grants {
   }
 
   of(owner: string): ArbiterGrant | undefined {
+    // rule: released-grant-is-known-until-answered
     return this.#byOwner.get(owner);
   }
 

@@ -24,6 +24,7 @@ export class Renewals {
 
   async renew(grant: ArbiterGrant, ttlMs: number): Promise<Renewal> {
     // A renewal after the own deadline could revive what somebody else was promised.
+    // rule: no-renewal-is-sent-late
     if (this.#port.clock.exactMs() >= grant.deadlineMs) {
       return { type: "gone", reason: "expired", detail: "" };
     }
@@ -42,12 +43,15 @@ export class Renewals {
 
   #onAnswer(grant: ArbiterGrant, ttlMs: number, { reply, sentMs }: Answer<Renew>): Renewal {
     switch (reply.type) {
-      case "renewed":
+      case "renewed": {
         if (BigInt(reply.token) !== grant.token) {
           return { type: "gone", reason: "replaced", detail: "" };
         }
-        grant.extend(deadlineOf(sentMs, reply.remainingUs / 1000, ttlMs));
+        // rule: renewal-counts-from-sending
+        const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, ttlMs);
+        grant.extend(deadlineMs);
         return { type: "renewed", waiting: reply.waiting };
+      }
       case "gone":
         return reply;
       case "stale":

@@ -56,6 +56,7 @@ export class StoreTime {
     const low = this.#lowest(receivedMs);
     const lagMs = receivedMs - grant.grantedUs / 1000 - low;
     const margin = marginMs((grant.expiryUs - grant.grantedUs) / 1000);
+    // rule: handoff-is-believed-if-fresh
     if (!(lagMs >= 0 && lagMs <= margin)) return null;
     return low + grant.expiryUs / 1000 - 2 * margin;
   }

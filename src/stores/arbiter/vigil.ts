@@ -69,6 +69,7 @@ export class Vigil {
     this.end();
     const changes = this.#changes;
     // A call that is lost ends by a time-out longer than the store's patience: do not wait for it.
+    // rule: unanswered-touch-is-repeated
     this.#wakeIn(this.#periodMs);
     try {
       this.#onAnswer(await this.#duties.touch(this.#key), changes);
@@ -77,6 +78,7 @@ export class Vigil {
       if (error instanceof StoreError && !error.retryable) {
         for (const acquisition of [...this.#waiting]) acquisition.onRefusal(error);
       }
+      // rule: failed-touch-is-repeated
       this.#wakeIn(this.#periodMs / RETRY_PART);
     }
   }
@@ -89,9 +91,11 @@ export class Vigil {
     if (reply.more) return this.#wakeIn(0);
     // The store lost some of our places (restart, or we were silent for too long): ask for all
     // anew.
+    // rule: lost-places-are-asked-for-again
     if (isSameSet && reply.waiting + reply.grants.length < this.#waiting.size) {
       for (const acquisition of this.#waiting) acquisition.ask();
     }
+    // rule: waiter-asks-when-the-holder-is-due
     this.#wakeIn(reply.holder ? reply.dueUs / 1000 : this.#periodMs);
   }
 

@@ -64,6 +64,7 @@ export class Withdrawal implements Recipient<Release>, Limited {
     if (reply.offerUs > 0) this.#duties.onHandedOff(this.command.key, reply.offerUs / 1000);
     if (reply.more) this.#duties.onMore(this.command.key);
     // Absent after a try of unknown outcome: that try released it, for nobody else could yet.
+    // rule: repeated-release-was-ours
     this.#resolve(reply.held || resent || this.#failures > 0);
   }
 

@@ -96,6 +96,7 @@ export class EtcdSession implements SessionLink {
   forget(entry: OwnEntry): void {
     const { number, id, mayEcho } = entry as EtcdEntry;
     const isOurs = number !== null && id.startsWith(`${this.id}.`);
+    // rule: entry-names-rest-while-copies-may-come
     if (isOurs) this.#numbers.giveBack(number, !mayEcho && !entry.isDoubtful);
   }
 
@@ -163,6 +164,7 @@ export class EtcdSession implements SessionLink {
   ): Promise<Leaving> {
     const { calls, keys } = this.#tools;
     const { place, key } = entry as EtcdEntry;
+    // rule: withdrawal-writes-the-guard
     const guard = entry.isDoubtful ? [put(this.#key, "", this.#lease)] : [];
     const success: RequestOp[] = [{ request_delete_range: { key } }, ...guard];
     const compare: Compare[] = [];
@@ -194,6 +196,7 @@ export class EtcdSession implements SessionLink {
     }
     if (entry.isDoubtful) this.#learn(reply.header.revision);
     // Absent after several sendings: an earlier one removed it and left the mark.
+    // rule: repeated-leave-was-ours
     const wasRepeated = sendings.count > 1;
     if (!reply.succeeded) {
       if (markLease && !wasRepeated) calls.revokeLease(markLease, limitMs).catch(() => {});
@@ -201,6 +204,7 @@ export class EtcdSession implements SessionLink {
     }
     const left = reply.responses[0];
     const line = reply.responses.at(-1);
+    // rule: release-shows-the-mark
     return {
       wasThere: wasRepeated || left?.response_delete_range?.deleted !== "0",
       listing: look ? keys.listing(place, reply.header, line?.response_range?.kvs ?? []) : null,
@@ -221,6 +225,7 @@ export class EtcdSession implements SessionLink {
       const { header, responses } = await calls.txn({ success }, limitMs);
       const isThere = responses.map((one) => (one.response_range?.kvs.length ?? 0) > 0);
       if (!isThere[0]) return { type: "gone" };
+      // rule: keep-alive-needs-its-term
       if (header.raft_term !== kept.header.raft_term || ttlMs <= 0) {
         throw new StoreError("etcd: the leader changed during a keep-alive.", {
           outcome: "unknown",

@@ -45,6 +45,7 @@ class Line implements WaitingClient, HeapItem {
 export class MemoryQueue {
   readonly #places = new Map<string, Place<Entry>>();
   readonly #lines = new Map<string, Line>();
+  // rule: first-come-first-served
   readonly #ready = new Heap<Line>((a, b) => a.order < b.order);
   readonly #patience = new Heap<Patience>((a, b) => a.line.goneUs < b.line.goneUs);
   #nextOrder = 0;

@@ -107,9 +107,11 @@ export class Acquisition {
   async #attempt(claim: Claim): Promise<RedlockGrant | Busy | null> {
     const { seen, port, isAnnounced, announce } = this.#around;
     for (let raises = 0; ; raises += 1) {
+      // rule: long-leases-are-announced
       const isKnown = isAnnounced(claim.ttlMs) || (await this.#orEnd(announce(claim.ttlMs)));
       if (this.#isEnded && raises === 0) return null;
       const ballot = nextBallot(ballotClock(port), seen.of(this.#name));
+      // rule: only-the-final-ballot-counts
       const round = this.#vote(claim, ballot);
       this.#round = round;
       const judgement = await round.judged;
@@ -122,6 +124,7 @@ export class Acquisition {
       if (judgement === null) this.#waiting?.enter();
       const isTaken = answers.some((answer) => mayHaveVoted(answer));
       // Who goes on waiting says so where it gives back, so that all nodes know who was first.
+      // rule: failed-round-is-given-back
       if (isTaken || raises > 0) this.#withdraw(claim.owner, ballot, !this.#isEnded);
       if (this.#isEnded || judgement === null) return null;
       if (judgement === "granted") return this.#asleep(answers);
@@ -151,8 +154,10 @@ export class Acquisition {
   #accept(claim: Claim, ballot: number, { answers, sentMs }: Round): RedlockGrant | null {
     const { port, driftFactor } = this.#around;
     this.#around.onMajority();
+    // rule: quorum-deadline-counts-from-sending
     const deadlineMs = deadlineOf(answers, sentMs, driftFactor);
     const isLate = port.clock.exactMs() + (claim.leastMs ?? 0) >= deadlineMs;
+    // rule: quorum-late-grant-is-given-back
     if (!isLate && !this.#isEnded) {
       return new RedlockGrant(claim, this.#keys, ballot, deadlineMs);
     }

@@ -98,6 +98,7 @@ function instruct(
   }
   const telling = marker ? [{ nowUs, marker }, ...informed] : informed;
   const maxTtlMs = Math.max(known.maxTtlMs, ...telling.map((one) => one.marker.maxTtlMs));
+  // rule: restarted-node-asks-for-long-leases
   const restMs = Math.max(known.restMs, ...telling.map(longRestMs));
   const top = Math.max(0, ...informed.map((one) => one.marker.top));
 
@@ -123,6 +124,7 @@ function isOfOthers({ marker, run }: Survey, set: string): boolean {
  * at the latest. Later than that a marker says nothing of such leases.
  */
 export function longRestMs({ nowUs, marker }: Pick<Informed, "nowUs" | "marker">): number {
+  // rule: long-leases-are-remembered
   return Math.max(0, marker.longUntilMs + marker.longTtlMs - Math.floor(nowUs / 1000));
 }
 

@@ -9,6 +9,7 @@ import type { NodeRelease, NodeRenewal, Vote } from "./vote.js";
 const ROUNDED_MS = 2;
 
 export function majorityOf(nodes: number): number {
+  // rule: majority-of-all-nodes
   return Math.floor(nodes / 2) + 1;
 }
 
@@ -20,6 +21,7 @@ export const BALLOT_SPAN = 64;
 
 /** Follows the clock, so that one round is enough; and whatever was seen, so that it rises. */
 export function nextBallot(wallUs: number, highestSeen: number): number {
+  // rule: ballots-span-their-tokens
   return Math.ceil(Math.max(wallUs, highestSeen + 1) / BALLOT_SPAN) * BALLOT_SPAN;
 }
 
@@ -93,6 +95,7 @@ export function deadlineOf(
     ends.push(sentMs + remainingMs - remainingMs * driftFactor - ROUNDED_MS);
   }
   ends.sort((a, b) => b - a);
+  // rule: deadline-of-a-majority
   return ends[majorityOf(votes.length) - 1] ?? Number.NEGATIVE_INFINITY;
 }
 

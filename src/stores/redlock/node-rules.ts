@@ -74,9 +74,11 @@ export function vote(node: NodeState, name: string, nowUs: number, request: Vote
   // No ballot that this node accepts is above the stored one: only its key can say why.
   if (stored > most) return { type: "foreign", key: "", holds: "ahead" };
   const { lock } = state;
+  // rule: vote-spares-another-holder
   if (lock && lock.owner !== owner) {
     return { type: "held", stored, remainingMs: leftMs(lock, nowUs), record: null, ahead: 0 };
   }
+  // rule: vote-only-above-the-ballot
   if (ballot <= stored) {
     if (lock && ballot === stored) return { type: "granted", remainingMs: leftMs(lock, nowUs) };
     return { type: "too_low", stored };
@@ -143,6 +145,7 @@ function prolong(
   nowUs: number,
   { ballot, ttlMs, channel }: Pick<VoteRequest, "ballot" | "ttlMs" | "channel">,
 ): NodeRenewal {
+  // rule: node-renewal-never-shortens
   const untilMs = Math.max(lock.untilMs, ms(nowUs) + ttlMs);
   // After a resume, another client keeps the lease.
   state.lock = { ...lock, untilMs, channel: lock.channel === null ? null : channel };
@@ -219,6 +222,7 @@ export function instruct(
     return true;
   }
   const sinceMs = how === "join" ? ms(nowUs) : node.startedMs;
+  // rule: restarted-node-waits
   const fromMs = how === "now" ? 0 : Math.max(sinceMs + maxTtlMs, overMs);
   const least = marker?.floor ?? 0;
   const floor = instruction.floor === null ? null : Math.max(least, instruction.floor, nowUs);
@@ -267,12 +271,14 @@ function asleep(
 ): Asleep | Foreign | null {
   const { run, marker, foreign } = node;
   if (foreign) return foreign;
+  // rule: marker-of-this-process-only
   if (marker?.run !== run) return { type: "asleep", why: "unmarked" };
   if (marker.set !== set) return { type: "asleep", why: "other_set", set: marker.set };
   const waitMs = marker.fromMs - ms(nowUs);
   if (waitMs > 0) return { type: "asleep", why: "young", waitMs };
   if (marker.floor === null) return { type: "asleep", why: "unfloored" };
   const maxTtlMs = longestMs(marker, nowUs);
+  // rule: node-refuses-unannounced-leases
   if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
   // Once is enough: a clock that is set back does not take the vote away again.
   node.marker = { ...marker, fromMs: 0 };

@@ -73,7 +73,9 @@ export class Renewals {
       judgement = await poll.judged;
     }
     if (judgement === "renewed") {
-      grant.extend(deadlineOf(poll.answers, poll.sentMs, driftFactor));
+      // rule: quorum-renewal-counts-from-sending
+      const untilMs = deadlineOf(poll.answers, poll.sentMs, driftFactor);
+      grant.extend(untilMs);
     }
     return { judgement: judgement ?? "unknown", answers: poll.answers };
   }

@@ -200,6 +200,7 @@ export class Acquisition implements Waiter, SilenceListener {
     if (index < holderCount(listing.entries)) void this.#take(listing, index, false);
     else if (this.#wait) {
       this.#tell(listing, index);
+      // rule: limits-that-left-are-remembered
       this.#hadLimits = hasLimits(listing.entries);
       this.#line = this.#around.line(entry.place);
       this.#line.add(this, listing);
@@ -220,6 +221,7 @@ export class Acquisition implements Waiter, SilenceListener {
       if (!isThere) return this.#again(false);
     }
     if (session.isOver) return this.#again(false);
+    // rule: entry-granted-late-is-withdrawn
     if (this.#around.port.clock.exactMs() >= session.deadlineMs) return this.#again(true);
     this.#isSettled = true;
     this.onAnswered();
@@ -229,6 +231,7 @@ export class Acquisition implements Waiter, SilenceListener {
     this.#resolve(grant);
     if (hasWaited && mustTell(listing.entries, index, this.#hadLimits)) {
       // Should this fail, whoever waits for it looks by itself before long.
+      // rule: holder-tells-those-behind
       session.link.markHeld(entry, CALL_MS).catch(() => {});
     }
   }
@@ -266,6 +269,7 @@ export class Acquisition implements Waiter, SilenceListener {
       entry.isWithdrawn = true;
       // A request without an answer may still arrive.
       if (entry.order === 0n) entry.isDoubtful = true;
+      // rule: unwanted-entry-is-withdrawn
       left = await this.#around.withdraw(entry, session, isAsked);
     } else if (isAsked) {
       left = { wasThere: false, listing: await this.#around.glance(this.place) };

@@ -50,6 +50,7 @@ export class Custody {
   /** The lease is over, but its entry may stay a while: waiters have to watch it themselves. */
   giveUp(grant: SequencerGrant): void {
     this.drop(grant);
+    // rule: end-of-a-lease-is-told-here
     this.#lineOf(grant.entry.place)?.look();
   }
 

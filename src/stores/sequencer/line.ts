@@ -239,6 +239,7 @@ export class Line {
   #strike({ gone }: LineWatch, at: bigint): void {
     const [first] = this.#waiters;
     const left = this.#listing?.entries.filter(({ id }) => !gone.has(id)) ?? [];
+    // rule: turn-by-the-queue-not-the-event
     const isNext = first && left[0]?.order === first.entry.order;
     // A shared one may have to tell those behind it, and a mark is no entry that leaves.
     if (isNext && left[0]?.mode === "exclusive" && this.place.space !== "once") {
@@ -255,6 +256,7 @@ export class Line {
   /** Waiting keeps the process alive. */
   #arm(delayMs = this.#backstopMs()): void {
     this.#timer?.cancel();
+    // rule: waiter-looks-by-itself
     this.#timer = this.#duties.port.timers.after(delayMs, () => this.look(), true);
   }
 

@@ -209,6 +209,7 @@ export class Session {
     else if (!this.#isOver) {
       const ttlMs = Math.min(this.ttlMs, proof.ttlMs);
       this.#sentMs = Math.max(this.#sentMs, sentMs);
+      // rule: session-deadline-counts-from-sending
       this.#deadlineMs = Math.max(this.#deadlineMs, sentMs + ttlMs - marginMs(ttlMs));
       this.#arm(this.#sentMs + renewAfterMs(this.ttlMs) - this.#port.clock.nowMs());
     }
