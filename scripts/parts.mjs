@@ -2,7 +2,7 @@
 
 /** @type {Record<string, readonly string[]>} */
 export const parts = {
-  unit: ["src/**/*.test.ts", "bench/*.test.ts", "test/tidy.test.ts"],
+  unit: ["src/**/*.test.ts", "bench/*.test.ts", "test/*.test.ts"],
   package: ["test/package/**/*.test.ts"],
   stores: ["test/servers/**/*.test.ts", "test/faults/**/*.test.ts", "test/stores/**/*.test.ts"],
   cli: ["test/cli/**/*.test.ts"],
