@@ -1,6 +1,8 @@
 import type { Harness } from "../../src/conformance/index.js";
+import type { Store } from "../../src/store.js";
 import { type RedisStoreOptions, redisStore } from "../../src/stores/redis/index.js";
 import type { RedisServer } from "../servers/redis.js";
+import { type ProxiedClient, redisFaults } from "./redis-faults.js";
 
 type Client = RedisStoreOptions["client"];
 
@@ -11,6 +13,8 @@ export interface Deployment {
   /** For processes of their own. */
   url(namespace: string): string;
   client(): Client;
+  /** A client of its own for the cases with faults. Without it they are skipped. */
+  proxied?(): Promise<ProxiedClient>;
 }
 
 /** The harness of the conformance kit for one client on one deployment. */
@@ -27,9 +31,23 @@ export function redisHarness(
       }),
     );
   };
+  const open = (client: Client, namespace: string): Store =>
+    redisStore({ client, namespace, ...options });
+  const { proxied } = deployment;
   return {
     traits: TRAITS,
-    open: async (namespace) => redisStore({ client: deployment.client(), namespace, ...options }),
+    open: async (namespace) => open(deployment.client(), namespace),
+    ...(proxied && {
+      faults: {
+        kinds: ["loseReply", "keepBack", "dropPush", "cut", "heal"],
+        async open(namespace) {
+          const { client, proxies } = await proxied();
+          // The proxies are watched before the store subscribes.
+          const faults = redisFaults(proxies);
+          return { store: open(client, namespace), ...faults };
+        },
+      },
+    }),
     child: {
       module: new URL("./redis-child.mjs", import.meta.url),
       argument: (namespace) => deployment.url(namespace),

@@ -14,7 +14,7 @@ export type Client = RedisStoreOptions["client"];
 export type StoreOptions = Partial<Omit<RedisStoreOptions, "client" | "namespace">>;
 
 /** The letters that commands begin with on their way, see the codec of the store. */
-const LETTERS = { acquire: "XxSs", confirm: "c", renew: "n", release: "rd" } as const;
+const LETTERS = { acquire: "XxEeSs", confirm: "c", renew: "nm", release: "rd" } as const;
 
 export type Operation = keyof typeof LETTERS;
 
@@ -22,7 +22,10 @@ export type Operation = keyof typeof LETTERS;
 export function carries(operation: Operation): (request: ProxiedRequest) => boolean {
   return ({ command, args }) => {
     if (command !== "EVALSHA" && command !== "EVAL") return false;
-    const commands = args.slice(2 + Number(args[1]));
+    // The names of the locks, the commands on them, and perhaps flags.
+    const rest = args.slice(2 + Number(args[1]));
+    const count = Math.floor(rest.length / 2);
+    const commands = rest.slice(count, 2 * count);
     return commands.some(([letter = ""]) => LETTERS[operation].includes(letter));
   };
 }

@@ -1,6 +1,7 @@
 import type { Harness } from "../../src/conformance/index.js";
 import type { Store } from "../../src/store.js";
 import { type RedlockStoreOptions, redlockStore } from "../../src/stores/redlock/index.js";
+import { nextPush } from "../faults/next-push.js";
 import type { FaultProxy } from "../faults/proxy.js";
 import type { RedisServer } from "../servers/redis.js";
 
@@ -41,13 +42,17 @@ export function redlockHarness(
       kinds: ["dropPush", "cut", "heal"],
       async open(namespace) {
         const { clients: own, proxies } = await disturbed();
-        const heard = proxies.map((proxy) => pushed(proxy, "subscribe", "pass"));
+        const heard = proxies.map((proxy) =>
+          nextPush(proxy, { kind: "subscribe", channel: hasNews }, "pass"),
+        );
         return {
           store: open(namespace, own),
           // Every node tells of a release: what one of them says is lost at all of them.
           async dropPush() {
             await Promise.all(heard);
-            const lost = proxies.map((proxy) => pushed(proxy, "message", "drop"));
+            const lost = proxies.map((proxy) =>
+              nextPush(proxy, { kind: "message", channel: hasNews }, "drop"),
+            );
             return { struck: Promise.race(lost) };
           },
           cut: () => {
@@ -78,17 +83,7 @@ export function redlockHarness(
   };
 }
 
-/** Resolves when the next such word to a subscriber has met its verdict. */
-function pushed(proxy: FaultProxy, word: string, verdict: "pass" | "drop"): Promise<void> {
-  return new Promise((resolve) => {
-    const remove = proxy.onReply((reply) => {
-      if (!reply.pushed || !Array.isArray(reply.value)) return undefined;
-      const [said, channel] = reply.value;
-      // Nothing is told on the channel that names a process.
-      if (said !== word || String(channel).includes("/")) return undefined;
-      remove();
-      resolve();
-      return verdict;
-    });
-  });
+/** A node publishes releases; it publishes nothing on the channel that names a process. */
+function hasNews(channel: string): boolean {
+  return !channel.includes("/");
 }
