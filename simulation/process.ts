@@ -56,7 +56,6 @@ export class SimulatedProcess implements Inhabitant {
       },
       random: {
         id: () => `${id}-${this.#ids++}`,
-        secret: () => `${id}-secret-${this.#ids++}`,
         fraction: () => chance.fraction(),
       },
     };

@@ -130,7 +130,7 @@ describe("imports", () => {
     },
     {
       file: "src/stores/memory/index.ts",
-      down: ["../../store.js", "../../errors.js", "../arbiter/batcher.js", "../../rules/fits.js"],
+      down: ["../../store.js", "../../errors.js", "../arbiter/channel.js", "../../rules/fits.js"],
       up: ["../../holdfast.js", "../../locks/lock.js", "../../lease/lease.js"],
     },
     {
@@ -151,6 +151,14 @@ describe("imports", () => {
     { file: "src/time/clock.ts", down: ["./timers.js"], up: ["../store.js", "../lease/lease.js"] },
     { file: "src/lease/lease.test.ts", down: ["../stores/memory/index.js"], up: [] },
   ];
+
+  it("of this test name files that exist", () => {
+    const paths = LAYERS.flatMap(({ file, down, up }) => [
+      file,
+      ...[...down, ...up].map((path) => join(dirname(file), path.replace(/\.js$/, ".ts"))),
+    ]);
+    expect(paths.filter((path) => !files.includes(path))).toEqual([]);
+  });
 
   it("go downward only, or the linter complains", () => {
     const folder = mkdtempSync(join(tmpdir(), "holdfast-tidy-"));

@@ -11,7 +11,7 @@ export interface Port {
   readonly clock: Clock;
   /** Calls back later. */
   readonly timers: Timers;
-  /** Ids, secrets and jitter. */
+  /** Ids and jitter. */
   readonly random: Random;
 }
 

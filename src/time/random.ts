@@ -1,9 +1,7 @@
 /** Randomness of the system, or of a seed in the simulation. */
 export interface Random {
-  /** An id of 128 bits: no two draws are ever the same. */
+  /** An id of 128 bits: no two draws are ever the same, and no other process can guess one. */
   id(): string;
-  /** A secret of 256 bits, for what must not be guessed. */
-  secret(): string;
   /** A number in [0, 1), for spreading retries. */
   fraction(): number;
 }
@@ -27,6 +25,5 @@ function drawId(): string {
 
 export const systemRandom: Random = {
   id: drawId,
-  secret: () => crypto().randomBytes(32).toString("base64url"),
   fraction: () => Math.random(),
 };

@@ -6,6 +6,15 @@ import { rolldown } from "rolldown";
 import { expect, it } from "vitest";
 import { root } from "./packed-project.js";
 
+/** All that may be published. */
+const PUBLISHED = [
+  /^(README|CHANGELOG)\.md$/,
+  /^(LICENSE|package\.json)$/,
+  /^dist\/([\w-]+\/)*[\w-]+\.(js|d\.ts)$/,
+  /^docs\/(stores\/)?[\w-]+\.md$/,
+  /^docs\/benchmarks\/[\w-]+\.svg$/,
+  /^examples\/[\w-]+\.(mjs|md)$/,
+];
 const MOST_FILES = 400;
 const MOST_BYTES = 2_000_000;
 
@@ -50,7 +59,13 @@ it("has few files, and a moderate size", () => {
   const { files, unpackedSize } = dryPack();
   expect(files.length).toBeLessThanOrEqual(MOST_FILES);
   expect(unpackedSize).toBeLessThanOrEqual(MOST_BYTES);
-  expect(files.filter(({ path }) => /\.map$|\.test\.|^src\//.test(path))).toEqual([]);
+});
+
+it("publishes what is meant to be published, and nothing else", () => {
+  const paths = dryPack().files.map(({ path }) => path);
+  expect(paths.filter((path) => !PUBLISHED.some((pattern) => pattern.test(path)))).toEqual([]);
+  const unused = PUBLISHED.filter((pattern) => !paths.some((path) => pattern.test(path)));
+  expect(unused).toEqual([]);
 });
 
 it("adds little to a program that locks in Redis", async () => {

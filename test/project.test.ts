@@ -1,0 +1,74 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+const { version, scripts, engines } = JSON.parse(read("package.json"));
+
+/** The parser that the check for unused code brings along. */
+const { parse } = createRequire(join(root, "node_modules/knip/package.json"))("yaml");
+
+interface Job {
+  readonly strategy?: { readonly matrix: { readonly node: readonly number[] } };
+  readonly steps: readonly { readonly run?: string; readonly uses?: string }[];
+}
+
+const namesIn = (folder: string): string[] =>
+  readdirSync(join(root, folder)).map((name) => `${folder}/${name}`);
+
+function jobsOf(workflow: string): Job[] {
+  return Object.values(parse(read(workflow)).jobs as Record<string, Job>);
+}
+
+describe.each(namesIn(".github/workflows"))("%s", (workflow) => {
+  const commands = jobsOf(workflow).flatMap(({ steps }) => steps.flatMap(({ run }) => run ?? []));
+
+  it("names scripts that exist", () => {
+    const named = commands.flatMap((command) => [
+      ...[...command.matchAll(/npm run ([\w:]+)/g)].map(([, name = ""]) => scripts[name]),
+      ...[...command.matchAll(/\bscripts\/[\w-]+\.mjs/g)].map(([file]) =>
+        existsSync(join(root, file)),
+      ),
+    ]);
+    expect(commands).not.toEqual([]);
+    expect(named.every(Boolean)).toBe(true);
+  });
+});
+
+it("runs all tests on every supported version of Node", () => {
+  const jobs = jobsOf(".github/workflows/test.yml");
+  const least = Number(/^>=(\d+)/.exec(engines.node)?.[1]);
+  for (const { strategy, steps } of jobs) {
+    expect(strategy?.matrix.node).toEqual([20, 22, 24]);
+    expect(strategy?.matrix.node[0]).toBe(least);
+    expect(steps.at(-1)).toEqual({ run: "npm test" });
+  }
+  expect(jobs.length).toBe(2);
+});
+
+it("asks in a report of a bug for all that is needed to repeat it", () => {
+  const { body } = parse(read(".github/ISSUE_TEMPLATE/bug.yml"));
+  const fields = body.filter(({ id }: { id?: string }) => id !== undefined);
+  expect(fields.map(({ id }: { id: string }) => id)).toEqual([
+    "happened",
+    "program",
+    "store",
+    "versions",
+    "state",
+  ]);
+  const stores = readdirSync(join(root, "docs/stores")).map((name) => name.replace(".md", ""));
+  const offered = fields.find(({ id }: { id: string }) => id === "store").attributes.options;
+  expect(offered.filter((name: string) => !name.includes(" ")).sort()).toEqual(stores.sort());
+});
+
+it("offers templates that can be read", () => {
+  for (const file of namesIn(".github/ISSUE_TEMPLATE"))
+    expect(parse(read(file))).toBeTypeOf("object");
+});
+
+it("has a changelog whose newest section is the version of the package", () => {
+  const [, newest = ""] = /^## (.*)$/m.exec(read("CHANGELOG.md")) ?? [];
+  expect(newest.replace(/^Unreleased: /, "").split(",")[0]).toBe(version);
+});
