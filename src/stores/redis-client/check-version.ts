@@ -16,15 +16,11 @@ return type(info) == 'string' and string.match(info, 'redis_version:(%S+)') or '
  * fail in the middle, after a write. It is asked before a script is sent in full. A server keeps
  * the script from then on, so that a call by the hash runs only on a server that has passed.
  */
-export async function checkVersion(driver: Driver, key: string): Promise<void> {
+export async function checkVersion(driver: Driver, key: string, store: string): Promise<void> {
   const tooOld = await driver.send(key, "eval", [PROBE, "1", key]);
   if (!tooOld) return;
   throw new StoreError(
     `This server is Redis ${tooOld}: Redis 6.2 or newer, or Valkey, is needed.`,
-    {
-      outcome: "not_applied",
-      retryable: false,
-      store: "redis",
-    },
+    { outcome: "not_applied", retryable: false, store },
   );
 }

@@ -15,7 +15,12 @@ export class Connecting {
   trouble: unknown;
 
   /** `diagnose` looks for the cause of a failure of which the client tells only the effect. */
-  constructor(client: Emitter, ready: Promise<unknown>, diagnose: () => Promise<unknown>) {
+  constructor(
+    store: string,
+    client: Emitter,
+    ready: Promise<unknown>,
+    diagnose: () => Promise<unknown>,
+  ) {
     let onFailure = (_failure: StoreError): void => {};
     let onRefusal = (_failure: StoreError): void => {};
     const failed = new Promise<never>((_, reject) => {
@@ -26,11 +31,11 @@ export class Connecting {
     });
     let isDiagnosed = false;
     const settle = async (error: unknown): Promise<void> => {
-      let failure = storeError(error);
+      let failure = storeError(error, store);
       if (failure.retryable && !isDiagnosed) {
         isDiagnosed = true;
         const cause = await diagnose();
-        if (cause) failure = storeError(cause);
+        if (cause) failure = storeError(cause, store);
       }
       onFailure(failure);
       if (!failure.retryable) onRefusal(failure);
@@ -43,7 +48,7 @@ export class Connecting {
       () => {
         isDiagnosed = true;
       },
-      (cause: unknown) => Promise.reject(storeError(cause)),
+      (cause: unknown) => Promise.reject(storeError(cause, store)),
     );
     this.firstAttempt = Promise.race([done, failed]);
     this.connected = Promise.race([done, refused]);

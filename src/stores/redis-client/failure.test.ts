@@ -61,19 +61,24 @@ const CASES = [
 describe("an error of Redis or its client", () => {
   it.each(CASES)("%s", (message, expected) => {
     const cause = new Error(message);
-    expect(storeError(cause)).toMatchObject({ ...expected, cause, code: "HF_STORE" });
+    expect(storeError(cause, "redis")).toMatchObject({
+      ...expected,
+      cause,
+      code: "HF_STORE",
+      store: "redis",
+    });
   });
 
   it("without a message is told by its code, or by what it is", () => {
     // As when `localhost` has two addresses, and Redis listens at neither.
     const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
-    expect(storeError(refused)).toMatchObject({
+    expect(storeError(refused, "redis")).toMatchObject({
       ...BEFORE_IT_RAN,
       message: "Redis refused: no Redis answers at this address (ECONNREFUSED).",
     });
     // As when a command of node-redis waited for too long.
     class TimeoutError extends Error {}
-    expect(storeError(new TimeoutError())).toMatchObject({
+    expect(storeError(new TimeoutError(), "redis")).toMatchObject({
       outcome: "unknown",
       retryable: true,
       message:

@@ -87,10 +87,10 @@ function insecure(pattern: RegExp, advice: string): Meaning {
 const FOREIGN = "FOREIGN ";
 
 /**
- * The store's error for whatever a client threw; what is not known may have taken effect. A wrong
- * type is that of `register`, where there is one.
+ * The error of `store` for whatever a client threw. A failure of unknown kind may have taken
+ * effect. A wrong type is that of `register`, where there is one.
  */
-export function storeError(cause: unknown, register?: string): StoreError {
+export function storeError(cause: unknown, store: string, register?: string): StoreError {
   if (cause instanceof StoreError) return cause;
   const message = saidBy(cause).replace(/\.$/, "");
   if (message.startsWith(FOREIGN)) return foreignData(message.slice(FOREIGN.length));
@@ -105,18 +105,18 @@ export function storeError(cause: unknown, register?: string): StoreError {
   const mayHaveWritten = IN_SCRIPT.test(words) && !isAtFirstWrite;
   const outcome = mayHaveWritten ? "unknown" : (meaning?.outcome ?? "unknown");
   const text = advice ? `${lead}: ${advice} (${message}).` : `Redis failed: ${message}.`;
-  return new StoreError(text, { outcome, retryable, cause: discreet(cause), store: "redis" });
+  return new StoreError(text, { outcome, retryable, cause: discreet(cause), store });
 }
 
 /** The same for a client of one server, which cannot follow where a Cluster sends it. */
-export function plainError(cause: unknown, register?: string): StoreError {
+export function plainError(cause: unknown, store: string, register?: string): StoreError {
   if (!(cause instanceof Error) || !/^(MOVED|ASK) /.test(cause.message)) {
-    return storeError(cause, register);
+    return storeError(cause, store, register);
   }
   const text =
     `This server is part of a Cluster (${cause.message}), and the client is for one server: ` +
     "use a Cluster client (new Cluster of ioredis, createCluster of redis, or redis+cluster:).";
-  const context = { outcome: "not_applied", retryable: false, store: "redis" } as const;
+  const context = { outcome: "not_applied", retryable: false, store } as const;
   return new StoreError(text, { ...context, cause: discreet(cause) });
 }
 

@@ -26,12 +26,12 @@ type Constructor = new (...args: unknown[]) => unknown;
  * connects when it can. Its connections do not keep the process alive: a held lease is no reason to
  * go on, and an awaited one has its timers.
  */
-export async function openClient(target: RedisTarget): Promise<OpenedClient> {
+export async function openClient(target: RedisTarget, store: string): Promise<OpenedClient> {
   // Bundlers accept a missing module only where its failure is handled right here.
   const ioredis = (await import("ioredis" as string).catch(() => null)) as IoredisModule | null;
-  if (ioredis && isSupportedIoredis(ioredis)) return openIoredis(ioredis, target);
+  if (ioredis && isSupportedIoredis(ioredis)) return openIoredis(ioredis, target, store);
   const redis = (await import("redis" as string).catch(() => null)) as RedisModule | null;
-  if (redis && isSupportedNodeRedis(redis)) return openNodeRedis(redis, target);
+  if (redis && isSupportedNodeRedis(redis)) return openNodeRedis(redis, target, store);
   throw unusable([...(ioredis ? ["ioredis"] : []), ...(redis ? ["redis"] : [])]);
 }
 
@@ -51,8 +51,11 @@ function isSupportedNodeRedis(module: RedisModule): boolean {
 }
 
 /** The same, but connected: otherwise the client is closed, and the error says why. */
-export async function openConnectedClient(target: RedisTarget): Promise<OpenedClient> {
-  const opened = await openClient(target);
+export async function openConnectedClient(
+  target: RedisTarget,
+  store: string,
+): Promise<OpenedClient> {
+  const opened = await openClient(target, store);
   const { connecting, close } = opened;
   try {
     await within(systemTimers, CONNECT_LIMIT_MS, connecting.connected);
@@ -61,7 +64,7 @@ export async function openConnectedClient(target: RedisTarget): Promise<OpenedCl
     await close().catch(() => {});
     if (!(error instanceof TimeLimitError)) throw error;
     // The servers or sentinels themselves say more than a client that tells "all failed".
-    throw notConnected(target, (await unreachable(target.nodes)) ?? connecting.trouble);
+    throw notConnected(target, store, (await unreachable(target.nodes)) ?? connecting.trouble);
   }
 }
 
@@ -75,6 +78,7 @@ interface IoredisModule {
 function openIoredis(
   { default: fallback, Redis = fallback, Cluster }: IoredisModule,
   target: RedisTarget,
+  store: string,
 ): OpenedClient {
   const { kind, nodes, master, database: db, username, password, tls } = target;
   const disconnectTimeout = DISCONNECT_TIMEOUT_MS;
@@ -96,7 +100,11 @@ function openIoredis(
   const ready = new Promise<void>((resolve) => client.on("ready", () => resolve()));
   const opened = client as unknown as { disconnect(): void };
   const close = async (): Promise<void> => opened.disconnect();
-  return { client, connecting: new Connecting(client, ready, () => troubleOf(target)), close };
+  return {
+    client,
+    connecting: new Connecting(store, client, ready, () => troubleOf(target)),
+    close,
+  };
 }
 
 interface RedisModule {
@@ -110,7 +118,7 @@ type Opening = NodeRedis & {
   readonly masters?: readonly { readonly client?: { unref(): void } }[];
 };
 
-function openNodeRedis(module: RedisModule, target: RedisTarget): OpenedClient {
+function openNodeRedis(module: RedisModule, target: RedisTarget, store: string): OpenedClient {
   const { kind, nodes, master, database, username, password } = target;
   const access = { ...(username ? { username } : {}), ...(password ? { password } : {}) };
   const socket = socketOf(target.tls);
@@ -136,7 +144,11 @@ function openNodeRedis(module: RedisModule, target: RedisTarget): OpenedClient {
     await client.connect();
     for (const node of client.masters ?? []) node.client?.unref();
   });
-  return { client, connecting: new Connecting(client, ready, () => troubleOf(target)), close };
+  return {
+    client,
+    connecting: new Connecting(store, client, ready, () => troubleOf(target)),
+    close,
+  };
 }
 
 /** Why there is a secure connection to none of the servers; null where there is one. */
@@ -150,7 +162,7 @@ function socketOf(tls: TlsFiles | null): object {
   return tls ? { tls: true, ...tls } : {};
 }
 
-function notConnected({ nodes, tls }: RedisTarget, cause: unknown): StoreError {
+function notConnected({ nodes, tls }: RedisTarget, store: string, cause: unknown): StoreError {
   const places = nodes.map(({ host: name, port }) => `${name}:${port}`).join(", ");
   const said = cause instanceof Error ? saidBy(cause) : "";
   const why = said && ` (${said})`;
@@ -159,5 +171,5 @@ function notConnected({ nodes, tls }: RedisTarget, cause: unknown): StoreError {
   const isMute = said === "" || said.includes("before secure TLS connection");
   const question = tls && isMute ? " Is TLS spoken there?" : "";
   const text = `No Redis answers at ${places}: ${limit}${why}.${question}`;
-  return new StoreError(text, { outcome: "not_applied", store: "redis", cause });
+  return new StoreError(text, { outcome: "not_applied", store, cause });
 }

@@ -92,7 +92,7 @@ export async function openRedisStore(url: URL): Promise<Store> {
   // A program that brings its own client does not load this.
   const { readRedisUrl } = await import("./redis-url.js");
   const { target, options } = await readRedisUrl(url, NUMBERS);
-  const { client, close } = await openConnectedClient(target);
+  const { client, close } = await openConnectedClient(target, "redis");
   try {
     return open({ client, ...options }, close);
   } catch (error) {

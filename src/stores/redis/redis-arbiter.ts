@@ -166,7 +166,7 @@ export class RedisArbiter implements Arbiter {
     return send("evalsha", args).then(read, (refusal: unknown) => {
       if (!isNoScript(refusal)) throw this.#error(refusal, register);
       args[0] = SCRIPT;
-      return checkVersion(this.#driver, register)
+      return checkVersion(this.#driver, register, this.name)
         .then(() => send("eval", args))
         .then(read, (cause: unknown) => {
           throw this.#error(cause, register);
@@ -175,7 +175,8 @@ export class RedisArbiter implements Arbiter {
   }
 
   #error(cause: unknown, register?: string): StoreError {
-    return this.#driver.isCluster ? storeError(cause, register) : plainError(cause, register);
+    const errorOf = this.#driver.isCluster ? storeError : plainError;
+    return errorOf(cause, this.name, register);
   }
 
   #read(commands: readonly Command[], raw: unknown, changesBefore: number): Execution {
@@ -197,7 +198,9 @@ export class RedisArbiter implements Arbiter {
   /** A reply that cannot be read is unknown for its command, and for no other of the batch. */
   #reply(command: Command, answer: unknown, nowUs: number): Reply | StoreError {
     try {
-      return isRefusal(answer) ? storeError(answer.slice(1)) : decode(command, answer, nowUs);
+      return isRefusal(answer)
+        ? storeError(answer.slice(1), this.name)
+        : decode(command, answer, nowUs);
     } catch (error) {
       return foreignData(this.#where(command.key), error);
     }

@@ -112,7 +112,7 @@ export class Replication {
       if (count >= this.#replicas) return null;
       return new ReplicationError(this.#replicas, count, this.#timeoutMs, { store: "redis" });
     } catch (error) {
-      return storeError(error);
+      return storeError(error, "redis");
     }
   }
 

@@ -28,8 +28,8 @@ import {
   judge,
   nextBallot,
 } from "./ballot.js";
+import { quorumError } from "./failure.js";
 import { Poll } from "./poll.js";
-import { quorumError } from "./quorum-report.js";
 import { RedlockGrant } from "./redlock-grant.js";
 import { voteArgs } from "./requests.js";
 import type { Surroundings } from "./surroundings.js";

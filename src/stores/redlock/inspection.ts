@@ -6,12 +6,11 @@ import type { LockView, WaiterView } from "../../store.js";
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import { checkVersion } from "../redis-client/check-version.js";
-import { storeError } from "../redis-client/failure.js";
 import type { AnyAnswer } from "./answers.js";
 import { majorityOf } from "./ballot.js";
+import { nodeError, quorumError } from "./failure.js";
 import { holderView, markView, type NameRecord, parseRecord } from "./name-record.js";
 import { Poll } from "./poll.js";
-import { quorumError } from "./quorum-report.js";
 import type { RedlockKeys } from "./redlock-keys.js";
 import type { RedlockNode } from "./redlock-node.js";
 import { decodeForeign, decodeRelease, expiryMs, type Failure, type Foreign } from "./vote.js";
@@ -67,9 +66,9 @@ export class Inspection {
     );
     const heard = found.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
     if (heard.length < majorityOf(found.length)) {
-      const answers = found.map((result): Failure | undefined =>
+      const answers = found.map((result, at): Failure | undefined =>
         result.status === "rejected"
-          ? { type: "error", error: storeError(result.reason) }
+          ? { type: "error", error: nodeError(this.#nodes[at]?.name ?? "", result.reason) }
           : undefined,
       );
       throw quorumError(this.#nodes, answers);
@@ -114,7 +113,7 @@ export class Inspection {
   async #names(node: RedlockNode, space: Space, prefix: string): Promise<string[]> {
     const { driver } = node;
     // Where no ballot is found, no script runs that would refuse a server that is too old.
-    await checkVersion(driver, this.#keys.ofNode()[0]);
+    await checkVersion(driver, this.#keys.ofNode()[0], "redlock");
     const pattern = this.#keys.ballots(driver.keyPrefix, space, prefix);
     const names = new Set<string>();
     const untilMs = this.#port.clock.nowMs() + SCAN_MS;

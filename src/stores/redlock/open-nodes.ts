@@ -4,6 +4,7 @@ import type { Ioredis } from "../redis-client/ioredis.js";
 import type { NodeRedis } from "../redis-client/node-redis.js";
 import { CONNECT_LIMIT_MS, type OpenedClient, openClient } from "../redis-client/open-client.js";
 import type { RedisTarget } from "../redis-client/redis-target.js";
+import { failedVote, nodeError } from "./failure.js";
 
 export interface OpenedNodes {
   readonly clients: readonly (Ioredis | NodeRedis)[];
@@ -21,7 +22,10 @@ interface OpenedNode extends OpenedClient {
  */
 export async function openNodes(targets: readonly RedisTarget[]): Promise<OpenedNodes> {
   const nodes = await Promise.all(
-    targets.map(async (target) => ({ name: nameOf(target), ...(await openClient(target)) })),
+    targets.map(async (target) => ({
+      name: nameOf(target),
+      ...(await openClient(target, "redlock")),
+    })),
   );
   const close = (): Promise<unknown> => Promise.all(nodes.map((node) => node.close()));
   try {
@@ -53,7 +57,8 @@ async function demandMajority(nodes: readonly OpenedNode[]): Promise<void> {
         await connecting.firstAttempt;
         connected += 1;
       } catch (error) {
-        if (!(error as StoreError).retryable) refusals.set(name, error as StoreError);
+        const refusal = nodeError(name, error);
+        if (!refusal.retryable) refusals.set(name, refusal);
       }
       if (connected >= most || refusals.size > nodes.length - most) resolve();
     });
@@ -64,8 +69,10 @@ async function demandMajority(nodes: readonly OpenedNode[]): Promise<void> {
   });
   if (refusals.size <= nodes.length - most) return;
   const votes = nodes.map(({ name }): NodeVote => {
-    const detail = refusals.get(name)?.message;
-    return { node: name, vote: detail ? "error" : "time_out", detail: detail ?? "no answer yet" };
+    const refusal = refusals.get(name);
+    return refusal
+      ? failedVote(name, refusal)
+      : { node: name, vote: "time_out", detail: "no answer yet" };
   });
   throw new QuorumError(votes, "Correct the URL or the servers.", {
     outcome: "not_applied",

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
 import { checkVersion } from "../redis-client/check-version.js";
 import type { Driver } from "../redis-client/driver.js";
-import { isNoScript, plainError, storeError } from "../redis-client/failure.js";
+import { isNoScript } from "../redis-client/failure.js";
+import { nodeError } from "./failure.js";
 import { SCRIPT } from "./script.generated.js";
 
 const SHA = createHash("sha1").update(SCRIPT).digest("hex");
@@ -41,7 +42,7 @@ export class RedlockNode {
     onError: (error: StoreError) => void,
   ): void {
     if (this.#unanswered >= MOST_UNANSWERED) {
-      return onError(storeError(`${MOST_UNANSWERED} requests before it are unanswered`));
+      return onError(nodeError(this.name, `${MOST_UNANSWERED} requests before it are unanswered`));
     }
     this.#unanswered += 1;
     const { driver } = this;
@@ -53,10 +54,10 @@ export class RedlockNode {
       },
       (error: unknown) => {
         this.#unanswered -= 1;
-        if (!isNoScript(error)) return onError(plainError(error));
-        checkVersion(driver, key)
+        if (!isNoScript(error)) return onError(nodeError(this.name, error));
+        checkVersion(driver, key, "redlock")
           .then(() => driver.send(key, "eval", [SCRIPT, ...request.slice(1)]))
-          .then(onAnswer, (cause: unknown) => onError(plainError(cause)));
+          .then(onAnswer, (cause: unknown) => onError(nodeError(this.name, cause)));
       },
     );
   }

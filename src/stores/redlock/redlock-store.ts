@@ -15,7 +15,7 @@ import type {
 } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
 import { Acquisition } from "./acquisition.js";
-import { explainVotes } from "./explain-votes.js";
+import { explainVotes } from "./failure.js";
 import { Inspection } from "./inspection.js";
 import { KeptGrants } from "./kept-grants.js";
 import { Membership } from "./membership.js";

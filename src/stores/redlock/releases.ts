@@ -1,7 +1,7 @@
 import { isHopeless } from "./answers.js";
 import { judgeRelease } from "./ballot.js";
+import { quorumError } from "./failure.js";
 import { Poll } from "./poll.js";
-import { quorumError } from "./quorum-report.js";
 import type { RedlockGrant } from "./redlock-grant.js";
 import type { Surroundings } from "./surroundings.js";
 import { decodeRelease, type NodeRelease } from "./vote.js";

@@ -2,8 +2,8 @@
 import type { Claim, GoneEvent, Renewal } from "../../store.js";
 import { isHopeless } from "./answers.js";
 import { deadlineOf, judgeRenewal, type RenewalJudgement } from "./ballot.js";
+import { quorumError } from "./failure.js";
 import { Poll } from "./poll.js";
-import { quorumError } from "./quorum-report.js";
 import { RedlockGrant } from "./redlock-grant.js";
 import { renewArgs, resumeArgs } from "./requests.js";
 import type { Surroundings } from "./surroundings.js";

@@ -1,10 +1,31 @@
-import { type NodeVote, type Outcome, QuorumError } from "../../errors.js";
+/** The errors of this store: of one node, and of nodes that make no majority. */
+import { type NodeVote, type Outcome, QuorumError, StoreError } from "../../errors.js";
+import { plainError } from "../redis-client/failure.js";
+import { whyUnreachable } from "../redis-client/unreachable.js";
 import { type AnyAnswer, isHopeless, isRefusal } from "./answers.js";
 import type { RedlockNode } from "./redlock-node.js";
 import type { Foreign } from "./vote.js";
 
 const BOOTSTRAP =
   'If nobody can hold a lock of these nodes, say so with bootstrap: "now" (?bootstrap=now).';
+
+/** The error for whatever the client of one node threw: it names the node. */
+export function nodeError(node: string, cause: unknown): StoreError {
+  const { message, outcome, retryable, cause: origin } = plainError(cause, "redlock");
+  const context = { outcome, retryable, store: "redlock", cause: origin };
+  return new StoreError(nodePrefix(node) + message, context);
+}
+
+function nodePrefix(node: string): string {
+  return `Node ${node}: `;
+}
+
+/** The vote of a node that failed. A `QuorumError` names the node before the detail. */
+export function failedVote(node: string, { message }: Error): NodeVote {
+  const prefix = nodePrefix(node);
+  const detail = message.startsWith(prefix) ? message.slice(prefix.length) : message;
+  return { node, vote: "error", detail };
+}
 
 /** The error for answers that make no majority: what each node said, and what to do about it. */
 export function quorumError(
@@ -42,7 +63,7 @@ function nodeVote(node: string, answer: AnyAnswer): NodeVote {
     case "foreign":
       return { node, vote: "foreign", detail: foreignText(answer) };
     case "error":
-      return { node, vote: "error", detail: answer.error.message };
+      return failedVote(node, answer.error);
     case "missing":
     case "revoked":
     case "absent":
@@ -99,4 +120,25 @@ function advice(answers: readonly AnyAnswer[]): string {
   if (whys.includes("young")) return `Wait, or raise storeTimeoutMs. ${BOOTSTRAP}`;
   if (whys.length > 0) return `Bring back the nodes that do not answer. ${BOOTSTRAP}`;
   return "Bring back the nodes that do not answer, or give them more time (nodeTimeoutMs).";
+}
+
+/** The same error with the reason for each node that gave no answer, where one is found. */
+export async function explainVotes(
+  error: StoreError,
+  nodes: readonly RedlockNode[],
+): Promise<StoreError> {
+  if (!(error instanceof QuorumError)) return error;
+  let cause = error.cause;
+  const votes = await Promise.all(
+    error.votes.map(async (vote, at): Promise<NodeVote> => {
+      const isSilent = vote.vote === "time_out" || vote.vote === "error";
+      const node = isSilent ? nodes[at] : undefined;
+      const why = node ? await whyUnreachable(node.driver) : null;
+      if (!why) return vote;
+      cause = why;
+      return { ...vote, detail: `no answer (${why.message})` };
+    }),
+  );
+  const { outcome, retryable, lockName, store, advice } = error;
+  return new QuorumError(votes, advice, { outcome, retryable, lockName, store, cause });
 }
