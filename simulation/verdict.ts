@@ -1,6 +1,6 @@
 /** Runs a seed and lets every checker look at its history. */
 
-import { MOST_EXTENSIONS } from "../src/stores/redlock/poll.js";
+import { MOST_EXTENSIONS } from "../src/stores/redlock/quorum.js";
 import { POLL_STEP_MS } from "../src/stores/redlock/releases.js";
 import { checkBoundedOvertaking } from "./checkers/bounded-overtaking.js";
 import { checkConfirmation } from "./checkers/confirmation.js";

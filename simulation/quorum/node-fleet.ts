@@ -2,7 +2,7 @@
  * The nodes of a quorum, and what befalls them: at any time fewer than half of them have forgotten
  * something, or have a clock that jumped.
  */
-import { majorityOf } from "../../src/stores/redlock/ballot.js";
+import { majorityOf } from "../../src/stores/redlock/tally.js";
 import type { Chance } from "../chance.js";
 import type { History } from "../history.js";
 import type { StoreSide } from "../store-server.js";

@@ -1,4 +1,4 @@
-import { majorityOf } from "../../src/stores/redlock/ballot.js";
+import { majorityOf } from "../../src/stores/redlock/tally.js";
 import type { History } from "../history.js";
 import { readVote, type VoteArgs } from "./quorum-request.js";
 

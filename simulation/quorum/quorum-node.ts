@@ -2,6 +2,7 @@
  * One node of a quorum: the rules of a node in TypeScript behind a clock of its own, answering as
  * the script does, in a process that stops, restarts, forgets, or comes back with what it saved.
  */
+import type { Asleep } from "../../src/stores/redlock/codec.js";
 import {
   instruct,
   type NodeState,
@@ -11,8 +12,7 @@ import {
   revoke,
   vote,
 } from "../../src/stores/redlock/node-rules.js";
-import { setIdOf } from "../../src/stores/redlock/requests.js";
-import type { Asleep } from "../../src/stores/redlock/vote.js";
+import { setIdOf } from "../../src/stores/redlock/quorum.js";
 import { readRelease, readVote } from "./quorum-request.js";
 
 const WALL_US = 1_700_000_000_000_000;

@@ -7,6 +7,16 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { driverOf } from "../../src/stores/redis-client/driver.js";
 import type { Instruction, Survey } from "../../src/stores/redlock/admission.js";
+import {
+  decodeRelease,
+  decodeRenewal,
+  decodeVote,
+  releaseArgs,
+  renewArgs,
+  resumeArgs,
+  voteArgs,
+} from "../../src/stores/redlock/codec.js";
+import { Layout } from "../../src/stores/redlock/layout.js";
 import { decodeSurvey } from "../../src/stores/redlock/membership.js";
 import {
   instruct,
@@ -19,16 +29,8 @@ import {
   revoke,
   vote,
 } from "../../src/stores/redlock/node-rules.js";
-import { RedlockKeys } from "../../src/stores/redlock/redlock-keys.js";
+import { setIdOf } from "../../src/stores/redlock/quorum.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
-import {
-  releaseArgs,
-  renewArgs,
-  resumeArgs,
-  setIdOf,
-  voteArgs,
-} from "../../src/stores/redlock/requests.js";
-import { decodeRelease, decodeRenewal, decodeVote } from "../../src/stores/redlock/vote.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 
 const SET = "a,b,c";
@@ -197,7 +199,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** The real node and the model, in step. */
 class Pair {
-  readonly #keys = new RedlockKeys("d");
+  readonly #layout = new Layout("d");
   readonly #model: NodeState;
   readonly #base: number;
   /** By key, what another program has put there, as the server writes it. */
@@ -210,8 +212,8 @@ class Pair {
 
   static async start(): Promise<Pair> {
     await server.ask("FLUSHALL");
-    const keys = new RedlockKeys("d");
-    const raw = (await node.ask(keys.ofNode(), ["survey"])) as unknown[];
+    const layout = new Layout("d");
+    const raw = (await node.ask(layout.keysOfNode(), ["survey"])) as unknown[];
     const { run, nowUs } = decodeSurvey(raw);
     const startedMs = Math.floor(nowUs / 1000) - Number(raw[1]) * 1000;
     return new Pair({ run, startedMs, marker: null, names: new Map() }, nowUs + 60_000_000);
@@ -236,7 +238,7 @@ class Pair {
   async #expectSameChannel(name: string, one: Step): Promise<void> {
     const { lock } = this.#state(name);
     if (!lock?.channel) return;
-    const [, , ballot = ""] = this.#keys.of("lock", name);
+    const [, , ballot = ""] = this.#layout.keysOf("lock", name);
     const record = String(await server.ask("GET", ballot));
     const [, owner, channel] = /^\d+ [HW] (\S+) \d+ \d+ \d+ (\S+) /.exec(record) ?? [];
     expect([owner, channel], JSON.stringify(one)).toEqual([lock.owner, lock.channel]);
@@ -244,7 +246,7 @@ class Pair {
 
   /** What another program has put in the place of a key of ours. */
   async #plant({ name, at, holds }: Extract<Step, { type: "plant" }>): Promise<void> {
-    const key = this.#keys.of("lock", name)[PLACES.indexOf(at)] ?? "";
+    const key = this.#layout.keysOf("lock", name)[PLACES.indexOf(at)] ?? "";
     await this.#clear(name, at);
     if (holds === "hash") await server.ask("HSET", key, "a", "1");
     else if (holds === "list") await server.ask("RPUSH", key, "1");
@@ -265,7 +267,7 @@ class Pair {
   }
 
   async #clear(name: string, at: Place): Promise<void> {
-    const key = this.#keys.of("lock", name)[PLACES.indexOf(at)] ?? "";
+    const key = this.#layout.keysOf("lock", name)[PLACES.indexOf(at)] ?? "";
     await server.ask("DEL", key);
     this.#planted.delete(key);
     if (at === "marker") Object.assign(this.#model, { marker: null, foreign: null });
@@ -291,7 +293,14 @@ class Pair {
         const { name, owner, span, ttlMs } = one;
         const channel = one.isHeard ? HEARD : UNHEARD;
         const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs, channel };
-        const args = voteArgs(request, request.ballot, channel, "{}", setIdOf(SET), null);
+        const args = voteArgs({
+          claim: request,
+          ballot: request.ballot,
+          channel,
+          metaText: "{}",
+          setId: setIdOf(SET),
+          waiter: null,
+        });
         const raw = await this.#ask(name, args);
         // What is told of the holder is not the node's decision.
         const actual = { ...decodeVote(raw, ttlMs) };
@@ -302,16 +311,16 @@ class Pair {
         const { name, owner, span, ttlMs } = one;
         const channel = one.isHeard ? HEARD : UNHEARD;
         const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs, channel };
-        const around = { setId: setIdOf(SET), wakeUps: { channel } };
-        const args = renewArgs({ claim: request, token: BigInt(request.ballot) }, ttlMs, around);
+        const keeper = { setId: setIdOf(SET), channel };
+        const args = renewArgs({ claim: request, token: BigInt(request.ballot) }, ttlMs, keeper);
         return [renew(model, name, nowUs, request), decodeRenewal(await this.#ask(name, args))];
       }
       case "resume": {
         const { name, owner, ttlMs } = one;
         const channel = one.isHeard ? HEARD : UNHEARD;
         const request = { set: SET, owner, ballot: at(one.ballot), ttlMs, channel };
-        const around = { setId: setIdOf(SET), wakeUps: { channel } };
-        const args = resumeArgs({ claim: request, token: BigInt(request.ballot) }, around);
+        const keeper = { setId: setIdOf(SET), channel };
+        const args = resumeArgs(request, BigInt(request.ballot), keeper);
         return [resume(model, name, nowUs, request), decodeRenewal(await this.#ask(name, args))];
       }
       case "release": {
@@ -388,15 +397,15 @@ class Pair {
   }
 
   #ask(name: string, args: readonly string[]): Promise<unknown> {
-    return node.ask(this.#keys.of("lock", name), args);
+    return node.ask(this.#layout.keysOf("lock", name), args);
   }
 
   async #tell(args: readonly string[]): Promise<boolean> {
-    return (await node.ask(this.#keys.ofNode(), args)) === 1;
+    return (await node.ask(this.#layout.keysOfNode(), args)) === 1;
   }
 
   async #survey(): Promise<Pick<Survey, "nowUs" | "marker">> {
-    const raw = await node.ask(this.#keys.ofNode(), ["survey"]);
+    const raw = await node.ask(this.#layout.keysOfNode(), ["survey"]);
     if (!this.#model.foreign) return decodeSurvey(raw);
     expect(raw).toEqual(["X", "holdfast:node", this.#model.foreign.holds]);
     const [seconds, micros] = (await server.ask("TIME")) as string[];

@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
 import { driverOf } from "../../src/stores/redis-client/driver.js";
-import { RedlockKeys } from "../../src/stores/redlock/redlock-keys.js";
+import { voteArgs } from "../../src/stores/redlock/codec.js";
+import { Layout } from "../../src/stores/redlock/layout.js";
+import { setIdOf } from "../../src/stores/redlock/quorum.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
-import { setIdOf, voteArgs } from "../../src/stores/redlock/requests.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { RedlockTrial } from "./redlock-trial.js";
@@ -59,7 +60,7 @@ it("a vote sent again to a process that came back with an old snapshot is refuse
   const listener = await driver.open(null);
   try {
     const node = new RedlockNode("a", driver);
-    const keys = new RedlockKeys("");
+    const layout = new Layout("");
     const { run_id: run = "" } = await server.info("server");
     await listener.subscribe(`${channel}/${run}`, () => {});
     // Ahead of the floor, which is the time of the marker.
@@ -68,11 +69,11 @@ it("a vote sent again to a process that came back with an old snapshot is refuse
       ballot += 1;
       const claim = { owner: name, span: 1, ttlMs: 20_000 };
       return node.ask(
-        keys.of("lock", name),
-        voteArgs(claim, ballot, channel, "{}", setIdOf(SET), null),
+        layout.keysOf("lock", name),
+        voteArgs({ claim, ballot, channel, metaText: "{}", setId: setIdOf(SET), waiter: null }),
       );
     };
-    await node.ask(keys.ofNode(), ["mark", run, SET, "now", "30000", "0", "0"]);
+    await node.ask(layout.keysOfNode(), ["mark", run, SET, "now", "30000", "0", "0"]);
     expect(await vote("first")).toBe("G");
     await server.ask("CONFIG", "RESETSTAT");
     expect(await vote("second")).toBe("G");

@@ -1,42 +1,41 @@
+import { Backoff } from "../../time/backoff.js";
+import { pause } from "../../time/pause.js";
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import type { Driver, OwnConnection } from "./driver.js";
 
-const FIRST_RETRY_MS = 50;
-const LONGEST_RETRY_MS = 2_000;
-/** A connection that lost its other end says nothing by itself. */
+const PAUSES = { firstMs: 50, longestMs: 2_000 };
+/** A connection whose other end is gone shows no error by itself. */
 const PING_EVERY_MS = 10_000;
 const PING_LIMIT_MS = 5_000;
 
-/**
- * Keeps one channel subscribed on a connection of its own, for as long as the store is open.
- * Messages of the times between are lost; `onUp` tells when such a time is over, the first as well.
- */
+export interface SubscriptionRules {
+  readonly channel: string;
+  onMessage(message: string): void;
+  /** The subscription is up, for the first time or again. Messages from before that are lost. */
+  onUp(): void;
+  /** Called on every new connection, not awaited: its first request goes out before all else. */
+  prepare?(connection: OwnConnection): Promise<unknown>;
+}
+
+/** Keeps one channel subscribed on a connection of its own, for as long as the store is open. */
 export class Subscription {
   readonly #driver: Driver;
   readonly #port: Port;
-  readonly #channel: string;
-  readonly #onMessage: (message: string) => void;
-  readonly #onUp: () => void;
-  readonly #prepare: (connection: OwnConnection) => Promise<unknown>;
+  readonly #rules: SubscriptionRules;
+  readonly #pauses: Backoff;
   #connection: OwnConnection | null = null;
   #isClosed = false;
 
-  constructor(
-    driver: Driver,
-    port: Port,
-    channel: string,
-    onMessage: (message: string) => void,
-    onUp: () => void,
-    /** What else is done on every new connection; its first request goes out before all others. */
-    prepare: (connection: OwnConnection) => Promise<unknown> = async () => {},
-  ) {
+  constructor(driver: Driver, port: Port, rules: SubscriptionRules) {
     this.#driver = driver;
     this.#port = port;
-    this.#channel = channel;
-    this.#onMessage = onMessage;
-    this.#onUp = onUp;
-    this.#prepare = prepare;
+    this.#rules = rules;
+    this.#pauses = new Backoff(port.random, PAUSES);
+  }
+
+  /** Connects and subscribes in the background. */
+  start(): void {
     void this.#keepUp();
   }
 
@@ -46,22 +45,19 @@ export class Subscription {
   }
 
   async #keepUp(): Promise<void> {
-    for (let pauseMs = FIRST_RETRY_MS; !this.#isClosed; ) {
+    while (!this.#isClosed) {
       try {
-        await this.#once(() => {
-          pauseMs = FIRST_RETRY_MS;
-        });
+        await this.#once();
       } catch {
-        // Whoever waits is told by touches meanwhile; there is nobody to throw to.
+        // Without the subscription, waiters still ask the store from time to time.
       }
       if (this.#isClosed) return;
-      await new Promise<void>((resume) => this.#port.timers.after(pauseMs, resume));
-      pauseMs = Math.min(2 * pauseMs, LONGEST_RETRY_MS);
+      await pause(this.#port.timers, this.#pauses.nextMs());
     }
   }
 
-  /** One life of the connection, to its end. */
-  async #once(onUp: () => void): Promise<void> {
+  /** One connection, from its start to its end. */
+  async #once(): Promise<void> {
     const connection = await this.#driver.open(null);
     this.#connection = connection;
     if (this.#isClosed) return connection.close();
@@ -69,8 +65,8 @@ export class Subscription {
     try {
       const subscribed = this.#subscribe(connection);
       await Promise.race([within(this.#port.timers, PING_LIMIT_MS, subscribed), rejected(closed)]);
-      onUp();
-      this.#onUp();
+      this.#pauses.reset();
+      this.#rules.onUp();
       void this.#watch(connection, closed);
       await closed;
     } finally {
@@ -79,10 +75,11 @@ export class Subscription {
     }
   }
 
-  /** Whoever listens does not wait for the rest: what is told meanwhile would be missed. */
+  /** Does not wait for `prepare`: messages would be lost meanwhile. */
   #subscribe(connection: OwnConnection): Promise<unknown> {
-    this.#prepare(connection).catch(() => {});
-    return connection.subscribe(this.#channel, this.#onMessage);
+    const { channel, onMessage, prepare } = this.#rules;
+    prepare?.(connection).catch(() => {});
+    return connection.subscribe(channel, onMessage);
   }
 
   async #watch(connection: OwnConnection, closed: Promise<void>): Promise<void> {
@@ -91,7 +88,7 @@ export class Subscription {
       isOver = true;
     });
     while (!isOver && !this.#isClosed) {
-      await new Promise<void>((resume) => this.#port.timers.after(PING_EVERY_MS, resume));
+      await pause(this.#port.timers, PING_EVERY_MS);
       try {
         await within(this.#port.timers, PING_LIMIT_MS, connection.send(["PING"]));
       } catch {

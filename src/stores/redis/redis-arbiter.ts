@@ -115,18 +115,17 @@ export class RedisArbiter implements Arbiter {
    * which the server counts, or is missed; both heal by what the family asks after `onReset`.
    */
   listen(client: string, onPush: (push: Push) => void, onReset: () => void): void {
-    this.#subscription = new Subscription(
-      this.#driver,
-      this.port,
-      this.#layout.channelPrefix + client,
-      guarded(this.name, "a message to this client", (message: string) => {
+    this.#subscription = new Subscription(this.#driver, this.port, {
+      channel: this.#layout.channelPrefix + client,
+      onMessage: guarded(this.name, "a message to this client", (message: string) => {
         onPush(decodePush(client, message));
       }),
-      () => {
+      onUp: () => {
         onReset();
         void this.#afterAnswers(onReset);
       },
-    );
+    });
+    this.#subscription.start();
   }
 
   /** Whoever entered a queue before that, but hears of it only now, missed pushes too. */

@@ -1,59 +1,70 @@
 /**
  * One acquisition, from the first round of votes to a grant or the end of the wait.
  *
- * It believes that it holds in one case only: in one round, a majority of the nodes voted for its
- * owner at the very ballot of that round, and the time it may rely on is not over yet. However a
- * round ends otherwise, what it may have taken is given back, on all nodes, before anything else is
- * asked: a node that votes late finds that its ballot was closed.
+ * It believes that it holds the lock in one case only: in one round, a majority of the nodes voted
+ * for its owner at the very ballot of that round, and the deadline has not passed. However else a
+ * round ends, what the round may have taken is given back on all nodes before the next question: a
+ * node that votes late finds that the ballot was closed.
  */
-import { StoreError } from "../../errors.js";
+import type { StoreError } from "../../errors.js";
+import type { MetaText } from "../../rules/meta-text.js";
 import { keyOf } from "../../rules/name.js";
 import type { Busy, Claim, Wait } from "../../store.js";
+import { Backoff } from "../../time/backoff.js";
+import { lateGrantError, MOST_LATE_GRANTS } from "../attempts.js";
 import {
   type Answers,
   aheadOf,
   busyBy,
+  deadlineOf,
+  highestStored,
   isAsleep,
   isHeldBy,
   isHopeless,
+  type Judgement,
+  judge,
   mayHaveVoted,
   outcomeOf,
   wakesInMs,
 } from "./answers.js";
-import {
-  ballotClock,
-  deadlineOf,
-  highestStored,
-  type Judgement,
-  judge,
-  nextBallot,
-} from "./ballot.js";
+import { ballotClock, nextBallot, type SeenBallots } from "./ballot.js";
+import { decodeVote, type Vote, voteArgs } from "./codec.js";
 import { quorumError } from "./failure.js";
-import { Poll } from "./poll.js";
-import { RedlockGrant } from "./redlock-grant.js";
-import { voteArgs } from "./requests.js";
-import type { Surroundings } from "./surroundings.js";
-import { decodeVote, type Vote } from "./vote.js";
-import { Waiting } from "./waiting.js";
+import { RedlockGrant } from "./grants.js";
+import type { Membership } from "./membership.js";
+import type { Poll, Quorum } from "./quorum.js";
+import type { Releases } from "./releases.js";
+import { Waiter } from "./waiter.js";
+import type { WakeUps } from "./wake-ups.js";
 
-/** Rounds in a row for ever higher ballots; after that somebody else is about to win. */
+/** After so many rounds in a row for ever higher ballots, another proposer is about to win. */
 const MOST_RAISES = 5;
-/** So many answers in a row that came after the lease was over: the ttl is too short. */
-const MOST_LATE_GRANTS = 3;
-/** A try that meets another one half-way is made again. */
+/** A try that splits the votes with another proposer is made again, this often in all. */
 const MOST_SPLIT_TRIES = 5;
-const RETRY_MS = 10;
-const LONGEST_RETRY_MS = 1_000;
+const SPLIT_PAUSES = { firstMs: 15, longestMs: 75 };
+const FAILURE_PAUSES = { firstMs: 30, longestMs: 1_500 };
 
 type Round = Poll<Vote, Judgement>;
+
+/** The parts of the store that an acquisition works with. */
+export interface AcquisitionParts {
+  readonly quorum: Quorum;
+  readonly membership: Membership;
+  readonly wakeUps: WakeUps;
+  readonly releases: Releases;
+  readonly seen: SeenBallots;
+  readonly metaText: MetaText;
+}
 
 export class Acquisition {
   readonly #claim: Claim;
   readonly #keys: readonly string[];
   readonly #wait: Wait | null;
-  readonly #around: Surroundings;
-  readonly #waiting: Waiting | null;
+  readonly #parts: AcquisitionParts;
+  readonly #waiter: Waiter | null;
   readonly #name: string;
+  readonly #splitPauses: Backoff;
+  readonly #failurePauses: Backoff;
   #round: Round | null = null;
   #isEnded = false;
   #late = 0;
@@ -62,31 +73,35 @@ export class Acquisition {
   #patientUntilMs = 0;
   #onPauseEnd: () => void = () => {};
 
-  constructor(claim: Claim, keys: readonly string[], wait: Wait | null, around: Surroundings) {
+  constructor(claim: Claim, keys: readonly string[], wait: Wait | null, parts: AcquisitionParts) {
+    const { quorum, wakeUps } = parts;
+    const { random } = quorum.port;
     this.#claim = claim;
     this.#keys = keys;
     this.#wait = wait;
-    this.#around = around;
+    this.#parts = parts;
     this.#name = keyOf(claim.space, claim.name);
-    this.#waiting = wait ? new Waiting(claim, keys, around) : null;
+    this.#splitPauses = new Backoff(random, SPLIT_PAUSES);
+    this.#failurePauses = new Backoff(random, FAILURE_PAUSES);
+    this.#waiter = wait ? new Waiter(keys, quorum, wakeUps, quorum.limitMs(claim.ttlMs, 0)) : null;
   }
 
   async run(): Promise<RedlockGrant | Busy> {
-    this.#beHeard();
+    this.#onHeard();
     this.#wait?.onEnd(() => this.giveUp());
     try {
-      for (let attempt = this.#claim; !this.#isEnded; attempt = this.#again()) {
-        const outcome = await this.#attempt(attempt);
-        if (!outcome) continue;
-        // Whoever holds has better things to do than to wait for this.
-        const left = this.#waiting?.leave(outcome.type === "granted");
-        if (outcome.type === "busy") await left;
-        return outcome;
+      for (let claim = this.#claim; !this.#isEnded; claim = this.#underNewOwner()) {
+        const result = await this.#attempt(claim);
+        if (!result) continue;
+        // A new holder does not wait until the nodes have struck it from their queues.
+        const left = this.#waiter?.leave(result.type === "granted");
+        if (result.type === "busy") await left;
+        return result;
       }
-      await this.#waiting?.leave(false);
-      return this.#waiting?.busy ?? { type: "busy", holder: null, mark: null };
+      await this.#waiter?.leave(false);
+      return this.#waiter?.busy ?? { type: "busy", holder: null, mark: null };
     } catch (error) {
-      await this.#waiting?.leave(false);
+      await this.#waiter?.leave(false);
       throw error;
     }
   }
@@ -95,20 +110,23 @@ export class Acquisition {
   giveUp(): void {
     this.#isEnded = true;
     this.#round?.cut();
-    this.#waiting?.end();
+    this.#waiter?.end();
     this.#onPauseEnd();
   }
 
-  #again(): Claim {
-    return { ...this.#claim, owner: this.#around.port.random.id() };
+  #underNewOwner(): Claim {
+    return { ...this.#claim, owner: this.#parts.quorum.port.random.id() };
   }
 
-  /** Null when it is worth another attempt; by then whatever there was to wait for has come. */
+  /** Null when another attempt is worth it; by then the event to wait for has come. */
   async #attempt(claim: Claim): Promise<RedlockGrant | Busy | null> {
-    const { seen, port, isAnnounced, announce } = this.#around;
+    const { seen, quorum, membership } = this.#parts;
+    const { port } = quorum;
     for (let raises = 0; ; raises += 1) {
       // rule: long-leases-are-announced
-      const isKnown = isAnnounced(claim.ttlMs) || (await this.#orEnd(announce(claim.ttlMs)));
+      const isKnown =
+        membership.isAnnounced(claim.ttlMs) ||
+        (await this.#orEnd(membership.announce(claim.ttlMs)));
       if (this.#isEnded && raises === 0) return null;
       const ballot = nextBallot(ballotClock(port), seen.of(this.#name));
       // rule: only-the-final-ballot-counts
@@ -120,10 +138,10 @@ export class Acquisition {
       seen.note(this.#name, Math.max(ballot, highestStored(answers)), port.clock.wallUs());
       if (judgement === "granted" && isKnown) return this.#accept(claim, ballot, round);
       if (judgement === "raise" && raises < MOST_RAISES && !this.#isEnded) continue;
-      // A node that has not answered yet may enter us: it is told to forget us right behind.
-      if (judgement === null) this.#waiting?.enter();
+      // A node that has not answered yet may enter the waiter: the withdrawal comes behind.
+      if (judgement === null) this.#waiter?.enter();
       const isTaken = answers.some((answer) => mayHaveVoted(answer));
-      // Who goes on waiting says so where it gives back, so that all nodes know who was first.
+      // A withdrawal names the waiter that goes on waiting, so that all nodes know its place.
       // rule: failed-round-is-given-back
       if (isTaken || raises > 0) this.#withdraw(claim.owner, ballot, !this.#isEnded);
       if (this.#isEnded || judgement === null) return null;
@@ -133,27 +151,29 @@ export class Acquisition {
   }
 
   #vote(claim: Claim, ballot: number): Round {
-    const { port, nodes, setId, limitMs, metaText, onVote, wakeUps } = this.#around;
+    const { quorum, wakeUps, metaText, membership } = this.#parts;
     const { ttlMs } = claim;
-    const waiting = this.#waiting;
-    waiting?.begin(ballot);
-    return new Poll<Vote, Judgement>(port, {
-      nodes,
+    const waiter = this.#waiter;
+    waiter?.begin(ballot);
+    const { channel } = wakeUps;
+    const { setId } = quorum;
+    const leastMs = quorum.limitMs(ttlMs, 0);
+    return quorum.ask<Vote, Judgement>({
       keys: this.#keys,
-      args: voteArgs(claim, ballot, wakeUps.channel, metaText(claim), setId, waiting),
-      limitMs: Math.min(limitMs(ttlMs, this.#failures), this.#leftMs(limitMs(ttlMs, 0))),
+      args: voteArgs({ claim, ballot, channel, metaText: metaText.of(claim.meta), setId, waiter }),
+      limitMs: Math.min(quorum.limitMs(ttlMs, this.#failures), this.#leftMs(leastMs)),
       decode: (raw) => decodeVote(raw, ttlMs),
       judge,
       onAnswer: (vote, at) => {
-        waiting?.onVote(vote, at);
-        onVote(vote);
+        waiter?.onVote(vote, at);
+        membership.onAnswer(vote);
       },
     });
   }
 
   #accept(claim: Claim, ballot: number, { answers, sentMs }: Round): RedlockGrant | null {
-    const { port, driftFactor } = this.#around;
-    this.#around.onMajority();
+    const { port, driftFactor } = this.#parts.quorum;
+    this.#parts.membership.onMajority();
     // rule: quorum-deadline-counts-from-sending
     const deadlineMs = deadlineOf(answers, sentMs, driftFactor);
     const isLate = port.clock.exactMs() + (claim.leastMs ?? 0) >= deadlineMs;
@@ -165,10 +185,7 @@ export class Acquisition {
     if (this.#isEnded) return null;
     this.#late += 1;
     if (this.#late < MOST_LATE_GRANTS && this.#wait) return null;
-    throw new StoreError(
-      `A majority answers more slowly than a lease of ${claim.ttlMs} ms lasts: raise ttlMs.`,
-      { outcome: "not_applied", lockName: claim.name, store: "redlock" },
-    );
+    throw lateGrantError(claim, "redlock");
   }
 
   async #decide(
@@ -176,8 +193,8 @@ export class Acquisition {
     answers: Answers,
   ): Promise<Busy | null> {
     if (judgement === "refused") {
-      this.#around.onMajority();
-      this.#beHeard();
+      this.#parts.membership.onMajority();
+      this.#onHeard();
       return this.#refused(answers);
     }
     if (judgement === "asleep") return this.#asleep(answers);
@@ -185,89 +202,87 @@ export class Acquisition {
   }
 
   async #refused(answers: Answers): Promise<Busy | null> {
-    const busy = busyBy(answers, this.#around.port.clock.wallUs() / 1000);
+    const busy = busyBy(answers, this.#parts.quorum.port.clock.wallUs() / 1000);
     if (busy.mark) return busy;
-    const waiting = this.#waiting;
-    if (waiting) {
+    const waiter = this.#waiter;
+    if (waiter) {
       this.#wait?.report(busy.holder, aheadOf(answers));
-      const isServed = await waiting.turn(answers, busy, (holder, ahead) => {
-        this.#beHeard();
+      const turn = await waiter.turn(answers, busy, (holder, ahead) => {
+        this.#onHeard();
         this.#wait?.report(holder, ahead);
       });
-      if (isServed === "silent") return this.#silent(waiting.answers);
+      if (turn === "silent") return this.#silent(waiter.answers);
       return null;
     }
-    // Nobody holds it: two who tried at once are in each other's way.
+    // No owner holds the lock: proposers that asked at the same time split the votes.
     const isSplit = !answers.some((vote) => vote?.type === "held" && isHeldBy(answers, vote));
     this.#splits += 1;
     if (!isSplit || this.#splits === MOST_SPLIT_TRIES) return busy;
-    await this.#pause(this.#jittered(RETRY_MS * this.#splits));
+    await this.#pause(this.#splitPauses.nextMs());
     return null;
   }
 
   async #asleep(answers: Answers): Promise<null> {
     const { ttlMs } = this.#claim;
-    const { port, readmit, announce } = this.#around;
-    const isStrange = answers.some((vote) => isAsleep(vote, "other_set"));
-    if (isStrange && this.#failures > 0) throw this.#error(answers);
-    if (answers.some((vote) => isAsleep(vote, "short"))) await this.#orEnd(announce(ttlMs));
+    const { quorum, membership } = this.#parts;
+    const isOfOtherSet = answers.some((vote) => isAsleep(vote, "other_set"));
+    if (isOfOtherSet && this.#failures > 0) throw this.#error(answers);
+    if (answers.some((vote) => isAsleep(vote, "short"))) {
+      await this.#orEnd(membership.announce(ttlMs));
+    }
     const isUnknown = (vote: Answers[number]): boolean =>
       isAsleep(vote, "unmarked") || isAsleep(vote, "unfloored");
     const isFirst = this.#failures === 0;
-    if (isFirst || answers.some(isUnknown)) await this.#orEnd(readmit());
+    if (isFirst || answers.some(isUnknown)) await this.#orEnd(membership.readmit());
     if (this.#isEnded) return null;
-    // Whoever vouches for the nodes may have woken them by that.
+    // With `bootstrap: "now"`, the first readmission may have woken the nodes.
     const waitMs = isFirst ? 0 : wakesInMs(answers);
-    const restMs = this.#patientUntilMs - port.clock.nowMs();
-    // To wait for longer than anybody would is of no use: they are told at once, and how to go on.
+    const restMs = this.#patientUntilMs - quorum.port.clock.nowMs();
+    // A wait that cannot end in time is refused at once, with advice.
     if (restMs <= 0 || waitMs > restMs || (waitMs > 0 && !this.#wait)) throw this.#error(answers);
     this.#failures += 1;
-    if (waitMs > 0 || this.#failures > 1) await this.#pause(Math.max(waitMs, this.#retryMs()));
+    if (waitMs > 0 || this.#failures > 1) {
+      await this.#pause(Math.max(waitMs, this.#failurePauses.nextMs()));
+    }
     return null;
   }
 
   async #silent(answers: Answers): Promise<null> {
-    const restMs = this.#patientUntilMs - this.#around.port.clock.nowMs();
+    const restMs = this.#patientUntilMs - this.#parts.quorum.port.clock.nowMs();
     if (restMs <= 0 || isHopeless(answers)) throw this.#error(answers);
     this.#failures += 1;
-    await this.#pause(Math.min(restMs, this.#retryMs()));
+    await this.#pause(Math.min(restMs, this.#failurePauses.nextMs()));
     return null;
   }
 
   #error(answers: Answers): StoreError {
-    const { nodes } = this.#around;
+    const { nodes } = this.#parts.quorum;
     const outcome = outcomeOf(answers);
     return quorumError(nodes, answers, { lockName: this.#claim.name, outcome });
   }
 
   #withdraw(owner: string, ballot: number, goesOn: boolean): void {
+    const { quorum, releases, seen } = this.#parts;
     const { ttlMs } = this.#claim;
-    const waiting = goesOn ? this.#waiting : null;
-    const [waiter, since] = [waiting?.enter() ?? "", waiting?.since ?? "0"];
-    this.#around.withdraw({ keys: this.#keys, owner, ballot, ttlMs, waiter, since });
-    this.#around.seen.note(this.#name, ballot + 1, this.#around.port.clock.wallUs());
+    const waiter = goesOn ? this.#waiter : null;
+    waiter?.enter();
+    releases.withdraw({ keys: this.#keys, owner, ballot, ttlMs, waiter });
+    seen.note(this.#name, ballot + 1, quorum.port.clock.wallUs());
   }
 
-  /** A majority answered: the patience with their silence begins anew. */
-  #beHeard(): void {
+  /** A majority answered: the patience with silent nodes begins anew. */
+  #onHeard(): void {
     this.#failures = 0;
-    this.#patientUntilMs = this.#around.port.clock.nowMs() + this.#claim.storeTimeoutMs;
+    this.#failurePauses.reset();
+    this.#patientUntilMs = this.#parts.quorum.port.clock.nowMs() + this.#claim.storeTimeoutMs;
   }
 
-  /** What is left of the patience with the nodes, but enough for one answer. */
+  /** The rest of the patience with silent nodes, but enough for one answer. */
   #leftMs(leastMs: number): number {
-    return Math.max(leastMs, this.#patientUntilMs - this.#around.port.clock.nowMs());
+    return Math.max(leastMs, this.#patientUntilMs - this.#parts.quorum.port.clock.nowMs());
   }
 
-  #retryMs(): number {
-    return this.#jittered(Math.min(RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS));
-  }
-
-  #jittered(delayMs: number): number {
-    return delayMs * (0.5 + this.#around.port.random.fraction());
-  }
-
-  /** Whoever gives up is not kept waiting by what is asked for the sake of all. */
+  /** Null as soon as the wait is over: a question on behalf of all acquisitions goes on. */
   #orEnd<T>(asked: Promise<T>): Promise<T | null> {
     return new Promise((resolve, reject) => {
       this.#onPauseEnd = () => resolve(null);
@@ -279,7 +294,7 @@ export class Acquisition {
   #pause(delayMs: number): Promise<void> {
     if (this.#isEnded) return Promise.resolve();
     return new Promise((resume) => {
-      const timer = this.#around.port.timers.after(delayMs, resume, true);
+      const timer = this.#parts.quorum.port.timers.after(delayMs, resume, true);
       this.#onPauseEnd = () => {
         timer.cancel();
         resume();

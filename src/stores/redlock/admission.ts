@@ -7,7 +7,7 @@
  * not below any ballot that it may have forgotten. Both are known to a majority of the others: any
  * majority that granted something with this node's vote has a node in common with it.
  */
-import { majorityOf } from "./ballot.js";
+import { majorityOf } from "./tally.js";
 
 /** What a node says of itself. */
 export interface Survey {

@@ -1,16 +1,120 @@
-/** What a round of answers says to whoever was not granted. */
-import { type Outcome, StoreError } from "../../errors.js";
+/**
+ * The proposer's rules: what the answers of all nodes to one question amount to, and until when a
+ * grant may be believed. Pure, so that tests can try the answers in any order.
+ */
+import { isFinal, type Outcome, StoreError } from "../../errors.js";
 import type { Busy, HolderView } from "../../store.js";
-import { majorityOf } from "./ballot.js";
+import type { Failure, Held, NodeRelease, NodeRenewal, Sight, Vote } from "./codec.js";
 import { holderView, markView } from "./name-record.js";
-import type { Failure, Held, NodeRelease, NodeRenewal, Sight, Vote } from "./vote.js";
+import { majorityReadyAt, preventsMajority, reachedByMajority, Tally } from "./tally.js";
 
 type Answer = Vote | Sight | Failure | undefined;
 export type Answers = readonly Answer[];
-/** Whatever a node was asked for. */
+/** The answer to any question about a lock. */
 export type AnyAnswer = Answer | NodeRenewal | NodeRelease;
 
-/** Whoever may have voted for us, or may still do so, has something to give back. */
+/** Clocks of two machines run apart by a part of the time; times are rounded by this much. */
+const ROUNDED_MS = 2;
+
+export type Judgement =
+  /** A majority voted for this very ballot. */
+  | "granted"
+  /** Some nodes know a higher ballot: a majority is within reach of a ballot above theirs. */
+  | "raise"
+  /** Another owner holds the lock, or several proposers split the votes. */
+  | "refused"
+  /** So many nodes do not vote at present that there is no majority. */
+  | "asleep"
+  /** Too few nodes answer. */
+  | "silent";
+
+/**
+ * The result of one round of votes; null while a majority may still come. All votes must be of this
+ * round: then every grant among them is for its ballot. A vote for a lower ballot does not count.
+ */
+export function judge(votes: readonly (Vote | undefined)[]): Judgement | null {
+  const tally = new Tally(votes);
+  if (tally.isMajority("granted")) return "granted";
+  if (tally.mayBeMajority("granted")) return null;
+  if (tally.isMajority("granted", "too_low")) return "raise";
+  if (tally.preventsMajority("held", "reserved")) return "refused";
+  if (tally.isOpen) return null;
+  if (tally.isMajority("granted", "too_low", "held", "reserved")) return "refused";
+  return tally.preventsMajority("asleep") ? "asleep" : "silent";
+}
+
+/** The highest ballot that the votes tell of. */
+export function highestStored(votes: readonly (Vote | undefined)[]): number {
+  let highest = 0;
+  for (const vote of votes) {
+    if (vote && "stored" in vote) highest = Math.max(highest, vote.stored);
+  }
+  return highest;
+}
+
+/**
+ * Until when a majority is certain to keep the lease. Each node keeps it for the time that it
+ * answered, counted from just before its request was sent, less the margin for its clock.
+ */
+export function deadlineOf(
+  votes: readonly (Vote | NodeRenewal | undefined)[],
+  sentMs: number,
+  driftFactor: number,
+): number {
+  const ends: number[] = [];
+  for (const vote of votes) {
+    if (vote?.type !== "granted") continue;
+    const { remainingMs } = vote;
+    ends.push(sentMs + remainingMs - remainingMs * driftFactor - ROUNDED_MS);
+  }
+  return reachedByMajority(ends, votes.length);
+}
+
+export type RenewalJudgement = "renewed" | "gone" | "unknown";
+
+/**
+ * The result of a renewal; null while it is open. Only certain losses end a lease: a node that is
+ * silent or does not vote may still keep it. And a renewal never makes a lease: where no node kept
+ * the lease all the time, nodes that were taken again do not count.
+ */
+export function judgeRenewal(
+  answers: readonly (NodeRenewal | undefined)[],
+): RenewalJudgement | null {
+  const tally = new Tally(answers);
+  const isKept = answers.some((answer) => answer?.type === "granted" && !answer.isRetaken);
+  if (tally.isMajority("granted") && isKept) return "renewed";
+  if (tally.preventsMajority("replaced", "revoked", "missing")) return "gone";
+  if (tally.isOpen) return null;
+  return tally.isMajority("granted") ? "gone" : "unknown";
+}
+
+/**
+ * Whether the lease was there: a majority said so, or too few nodes deny it to be sure. A node that
+ * may have forgotten the lease does not count as evidence against it. Null while it is open.
+ */
+export function judgeRelease(
+  answers: readonly (NodeRelease | undefined)[],
+): boolean | "silent" | null {
+  const tally = new Tally(answers);
+  if (tally.isMajority("released")) return true;
+  if (tally.preventsMajority("absent")) return false;
+  if (tally.isOpen) return null;
+  if (!tally.isMajority("released", "absent", "unsure")) return "silent";
+  return tally.count("released") > 0;
+}
+
+/** What a waiter sees: whether it is worth asking for votes. Null while it is open. */
+export function judgeSight(
+  answers: readonly (Sight | undefined)[],
+): "open" | "held" | "silent" | null {
+  const tally = new Tally(answers);
+  if (tally.isMajority("open")) return "open";
+  if (tally.preventsMajority("held", "reserved")) return "held";
+  if (tally.isOpen) return null;
+  return tally.isMajority("open", "held", "reserved") ? "held" : "silent";
+}
+
+/** Whether the node may have voted for this proposer, or may still do so. */
 export function mayHaveVoted(answer: Answer): boolean {
   const type = answer?.type;
   return type === undefined || type === "granted" || type === "time_out" || type === "error";
@@ -19,43 +123,41 @@ export function mayHaveVoted(answer: Answer): boolean {
 /** `not_applied` where every node has said that it kept nothing. */
 export function outcomeOf(answers: Answers): Outcome {
   const isUnknown = answers.some((answer) => {
-    const isRefusal = answer?.type === "error" && isKnown(answer.error);
+    const isRefusal = answer?.type === "error" && isNotApplied(answer.error);
     return mayHaveVoted(answer) && !isRefusal;
   });
   return isUnknown ? "unknown" : "not_applied";
 }
 
-function isKnown(error: Error): boolean {
+function isNotApplied(error: Error): boolean {
   return error instanceof StoreError && error.outcome === "not_applied";
 }
 
-export function isAsleep(vote: Answer, why: string): boolean {
+export function isAsleep(vote: AnyAnswer, why: string): boolean {
   return vote?.type === "asleep" && vote.why === why;
 }
 
-/** So many nodes keep it for one owner that nobody else can have a majority. */
+/** So many nodes keep the lock for one owner that no other owner can have a majority. */
 export function isHeldBy(answers: Answers, { record }: Held): boolean {
   const same = answers.filter(
     (vote) => vote?.type === "held" && vote.record?.value === record?.value,
   );
-  return same.length > answers.length - majorityOf(answers.length);
+  return preventsMajority(same.length, answers.length);
 }
 
-/** When enough nodes will vote that a majority is there. */
+/** The time until so many nodes vote that a majority is there. */
 export function wakesInMs(answers: Answers): number {
-  const waits = answers.map((vote) => {
-    return vote?.type === "asleep" && vote.why === "young" ? vote.waitMs : 0;
-  });
-  waits.sort((a, b) => a - b);
-  return waits[majorityOf(answers.length) - 1] ?? 0;
+  return majorityReadyAt(
+    answers.map((vote) => (vote?.type === "asleep" && vote.why === "young" ? vote.waitMs : 0)),
+  );
 }
 
-/** So many nodes will say the same again, whenever they are asked, that no majority can come. */
+/** So many nodes will give the same answer whenever they are asked that no majority can come. */
 export function isHopeless(answers: readonly AnyAnswer[]): boolean {
-  return answers.filter(isFinal).length > answers.length - majorityOf(answers.length);
+  return preventsMajority(answers.filter(isFinalAnswer).length, answers.length);
 }
 
-function isFinal(answer: AnyAnswer): boolean {
+function isFinalAnswer(answer: AnyAnswer): boolean {
   switch (answer?.type) {
     case "too_high":
     case "foreign":
@@ -63,17 +165,16 @@ function isFinal(answer: AnyAnswer): boolean {
     case "asleep":
       return answer.why === "other_set";
     default:
-      return isRefusal(answer);
+      return isFinalRefusal(answer);
   }
 }
 
-/** A server that is too old, a right that is missing: to ask again would not help. */
-export function isRefusal(answer: AnyAnswer): boolean {
-  if (answer?.type !== "error") return false;
-  return answer.error instanceof StoreError && !answer.error.retryable;
+/** A server that is too old, a right that is missing: asking again would not help. */
+export function isFinalRefusal(answer: AnyAnswer): boolean {
+  return answer?.type === "error" && isFinal(answer.error);
 }
 
-/** How many wait before us, at the node that knows of most. */
+/** The number of waiters before this one, at the node that knows of most. */
 export function aheadOf(answers: Answers): number {
   let ahead = 0;
   for (const answer of answers) {
@@ -82,7 +183,7 @@ export function aheadOf(answers: Answers): number {
   return ahead;
 }
 
-/** Who is in the way, as the node says that knows most. */
+/** The holder or mark that is in the way, as told by the node that knows most of it. */
 export function busyBy(answers: Answers, nowMs: number): Busy {
   let holder: HolderView | null = null;
   for (const answer of answers) {
@@ -101,12 +202,12 @@ function hasMore(view: HolderView, other: HolderView): boolean {
   return view.token === other.token && Object.keys(other.meta).length === 0;
 }
 
-/** When so many nodes are free by themselves that a majority is within reach. */
+/** The time until leases and reservations have ended at so many nodes that a majority is free. */
 export function dueInMs(answers: Answers): number {
-  const times = answers.map((answer) => {
-    if (answer?.type === "held" || answer?.type === "reserved") return answer.remainingMs;
-    return answer?.type === "granted" || answer?.type === "open" ? 0 : Number.POSITIVE_INFINITY;
-  });
-  times.sort((a, b) => a - b);
-  return times[majorityOf(answers.length) - 1] ?? Number.POSITIVE_INFINITY;
+  return majorityReadyAt(
+    answers.map((answer) => {
+      if (answer?.type === "held" || answer?.type === "reserved") return answer.remainingMs;
+      return answer?.type === "granted" || answer?.type === "open" ? 0 : Number.POSITIVE_INFINITY;
+    }),
+  );
 }

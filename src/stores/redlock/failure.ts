@@ -2,9 +2,9 @@
 import { type NodeVote, type Outcome, QuorumError, StoreError } from "../../errors.js";
 import { plainError } from "../redis-client/failure.js";
 import { whyUnreachable } from "../redis-client/unreachable.js";
-import { type AnyAnswer, isHopeless, isRefusal } from "./answers.js";
+import { type AnyAnswer, isFinalRefusal, isHopeless } from "./answers.js";
+import type { Foreign } from "./codec.js";
 import type { RedlockNode } from "./redlock-node.js";
-import type { Foreign } from "./vote.js";
 
 const BOOTSTRAP =
   'If nobody can hold a lock of these nodes, say so with bootstrap: "now" (?bootstrap=now).';
@@ -114,7 +114,7 @@ function advice(answers: readonly AnyAnswer[]): string {
   const foreign = answers.find((answer) => answer?.type === "foreign");
   if (foreign?.type === "foreign") return foreignAdvice(foreign);
   if (answers.some((answer) => answer?.type === "too_high")) return "Set the clock of this client.";
-  if (answers.some(isRefusal)) {
+  if (answers.some(isFinalRefusal)) {
     return "Correct what the nodes refuse: docs/stores/redlock.md has the versions and the rights.";
   }
   if (whys.includes("young")) return `Wait, or raise storeTimeoutMs. ${BOOTSTRAP}`;

@@ -18,10 +18,9 @@ import { checkNamespace } from "../namespace.js";
 import { type Driver, driverOf } from "../redis-client/driver.js";
 import type { Ioredis } from "../redis-client/ioredis.js";
 import type { NodeRedis } from "../redis-client/node-redis.js";
-import { openNodes } from "./open-nodes.js";
 import { RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
-import { readRedlockUrl } from "./redlock-url.js";
+import { openNodes, readRedlockUrl } from "./redlock-url.js";
 
 /** The clients of the servers, and how far the servers are trusted. */
 export interface RedlockStoreOptions {

@@ -1,55 +1,61 @@
-/** What the nodes keep, for people: who holds a lock, which are in use, and to end one by hand. */
+/** For people: shows who holds a lock and which locks are in use, and ends a lease by hand. */
 import type { QuorumError } from "../../errors.js";
 import { list, text } from "../../foreign-data.js";
 import type { Space } from "../../rules/name.js";
 import type { LockView, WaiterView } from "../../store.js";
-import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import { checkVersion } from "../redis-client/check-version.js";
 import type { AnyAnswer } from "./answers.js";
-import { majorityOf } from "./ballot.js";
+import {
+  decodeForeign,
+  decodeRelease,
+  expiryMs,
+  type Failure,
+  type Foreign,
+  type NodeRelease,
+} from "./codec.js";
 import { nodeError, quorumError } from "./failure.js";
+import type { Layout } from "./layout.js";
 import { holderView, markView, type NameRecord, parseRecord } from "./name-record.js";
-import { Poll } from "./poll.js";
-import type { RedlockKeys } from "./redlock-keys.js";
+import type { Poll, Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
-import { decodeForeign, decodeRelease, expiryMs, type Failure, type Foreign } from "./vote.js";
+import { majorityOf, Tally } from "./tally.js";
 
 const LOOK_MS = 1_000;
 const SCAN_MS = 5_000;
-/** So many names at a time are looked at for a list. */
+/** A list looks at so many names at a time. */
 const LIST_CHUNK = 50;
 
-/** The plain key at one node. */
+/** What one node keeps of a lock. */
 interface Kept {
+  readonly type: "kept";
   readonly value: string;
   readonly remainingMs: number;
   readonly record: NameRecord | null;
-  /** Who waits, and since when by their own clocks. */
-  readonly line: readonly { readonly member: string; readonly sinceMs: number }[];
+  /** The waiters, and since when each waits by its own clock. */
+  readonly queue: readonly { readonly member: string; readonly sinceMs: number }[];
 }
 
 export class Inspection {
-  readonly #port: Port;
-  readonly #nodes: readonly RedlockNode[];
-  readonly #keys: RedlockKeys;
+  readonly #quorum: Quorum;
+  readonly #layout: Layout;
 
-  constructor(port: Port, nodes: readonly RedlockNode[], keys: RedlockKeys) {
-    this.#port = port;
-    this.#nodes = nodes;
-    this.#keys = keys;
+  constructor(quorum: Quorum, layout: Layout) {
+    this.#quorum = quorum;
+    this.#layout = layout;
   }
 
-  /** Shows whom a majority holds, or may hold as far as the nodes that answered can tell. */
+  /** Shows the holder that has a majority, or may have one as far as the answers can tell. */
   async inspect(space: Space, name: string): Promise<LockView> {
     const poll = this.#ask(space, name, ["look"], decodeKept);
     await poll.judged;
     const { answers } = poll;
-    const kept = answers.flatMap((answer) => (answer && "value" in answer ? [answer] : []));
-    const majority = majorityOf(answers.length);
-    if (kept.length < majority) throw quorumError(this.#nodes, failures(answers));
-    const holder = mostKept(kept, majority - (answers.length - kept.length));
-    const nowMs = this.#port.clock.wallUs() / 1000;
+    if (!new Tally(answers).isMajority("kept")) {
+      throw quorumError(this.#quorum.nodes, failures(answers));
+    }
+    const kept = answers.flatMap((answer) => (answer?.type === "kept" ? [answer] : []));
+    const holder = mostKept(kept, majorityOf(answers.length) - (answers.length - kept.length));
+    const nowMs = this.#quorum.port.clock.wallUs() / 1000;
     const view = { space, name, holders: [], waiters: waitersIn(kept, nowMs), mark: null };
     if (!holder) return view;
     const { record, remainingMs } = holder;
@@ -57,21 +63,20 @@ export class Inspection {
     return { ...view, holders: [holderView(record, remainingMs, nowMs)] };
   }
 
-  /** Names that were locked within a day leave a ballot: those of them that are in use. */
+  /** A name that was locked within a day has a ballot. Shows those of them that are in use. */
   async *list(space: Space, prefix: string): AsyncIterable<LockView> {
+    const { nodes, port } = this.#quorum;
     const found = await Promise.allSettled(
-      this.#nodes.map((node) =>
-        within(this.#port.timers, SCAN_MS, this.#names(node, space, prefix)),
-      ),
+      nodes.map((node) => within(port.timers, SCAN_MS, this.#names(node, space, prefix))),
     );
     const heard = found.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
     if (heard.length < majorityOf(found.length)) {
       const answers = found.map((result, at): Failure | undefined =>
         result.status === "rejected"
-          ? { type: "error", error: nodeError(this.#nodes[at]?.name ?? "", result.reason) }
+          ? { type: "error", error: nodeError(nodes[at]?.name ?? "", result.reason) }
           : undefined,
       );
-      throw quorumError(this.#nodes, answers);
+      throw quorumError(nodes, answers);
     }
     const names = [...new Set(heard.flat())].sort();
     for (let start = 0; start < names.length; start += LIST_CHUNK) {
@@ -84,66 +89,63 @@ export class Inspection {
     }
   }
 
-  /** True when it was there and has no majority any more. */
+  /** Ends a lease, or drops a mark. True when it was there and has no majority any more. */
   async revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
-    const poll = this.#ask(space, name, ["revoke", `${token}`, reason], decodeRelease);
+    const args = ["revoke", `${token}`, reason];
+    const poll = this.#ask<NodeRelease>(space, name, args, decodeRelease);
     await poll.judged;
-    const { answers } = poll;
-    const count = (type: string): number => answers.filter((one) => one?.type === type).length;
-    const { length } = answers;
-    const majority = majorityOf(length);
-    const [ended, absent] = [count("released"), count("absent")];
-    if (absent > length - majority) return false;
-    if (ended + absent > length - majority) return ended > 0;
-    throw quorumError(this.#nodes, answers, { lockName: name, outcome: "unknown" });
+    const tally = new Tally(poll.answers);
+    if (tally.preventsMajority("absent")) return false;
+    if (tally.preventsMajority("released", "absent")) return tally.count("released") > 0;
+    throw quorumError(this.#quorum.nodes, poll.answers, { lockName: name, outcome: "unknown" });
   }
 
-  /** Null for a name that is left out because of foreign data, which the poll has reported. */
+  /** Null for a name that is left out because of foreign data; the poll has reported the data. */
   async #listed(space: Space, name: string): Promise<LockView | null> {
     try {
       return await this.inspect(space, name);
     } catch (error) {
       const { votes } = error as QuorumError;
       const heard = votes?.filter(({ vote }) => vote === "granted" || vote === "foreign") ?? [];
-      if (heard.length < majorityOf(this.#nodes.length)) throw error;
+      if (heard.length < majorityOf(this.#quorum.nodes.length)) throw error;
       return null;
     }
   }
 
   async #names(node: RedlockNode, space: Space, prefix: string): Promise<string[]> {
     const { driver } = node;
-    // Where no ballot is found, no script runs that would refuse a server that is too old.
-    await checkVersion(driver, this.#keys.ofNode()[0], "redlock");
-    const pattern = this.#keys.ballots(driver.keyPrefix, space, prefix);
+    const { clock } = this.#quorum.port;
+    // A server without any ballot runs no script, so no script refuses a server that is too old.
+    await checkVersion(driver, this.#layout.keysOfNode()[0], "redlock");
+    const pattern = this.#layout.ballotPattern(driver.keyPrefix, space, prefix);
     const names = new Set<string>();
-    const untilMs = this.#port.clock.nowMs() + SCAN_MS;
+    const untilMs = clock.nowMs() + SCAN_MS;
     let cursor = "0";
     do {
       const args = [cursor, "MATCH", pattern, "COUNT", "1000"];
       const [next, keys] = list(await driver.send("", "scan", args));
       for (const key of list(keys)) {
-        names.add(this.#keys.nameOf(driver.keyPrefix, space, String(key)));
+        names.add(this.#layout.nameOf(driver.keyPrefix, space, String(key)));
       }
       cursor = String(next);
-      // Nobody waits for longer; a cursor that never ends would be followed for ever.
-    } while (/^[1-9]\d*$/.test(cursor) && this.#port.clock.nowMs() < untilMs);
+      // The caller waits no longer, and a cursor may never end.
+    } while (/^[1-9]\d*$/.test(cursor) && clock.nowMs() < untilMs);
     return [...names];
   }
 
-  /** Waits for every node, within reason: people want to see all there is. */
-  #ask<Answer>(
+  /** Waits for every node, within a limit: people want to see all there is. */
+  #ask<Answer extends { readonly type: string }>(
     space: Space,
     name: string,
     args: readonly string[],
     decode: (raw: unknown) => Answer,
   ): Poll<Answer, true> {
-    return new Poll<Answer, true>(this.#port, {
-      nodes: this.#nodes,
-      keys: this.#keys.of(space, name),
+    return this.#quorum.ask<Answer, true>({
+      keys: this.#layout.keysOf(space, name),
       args,
       limitMs: LOOK_MS,
       decode,
-      judge: (answers) => (answers.includes(undefined) ? null : true),
+      judge: (answers) => (new Tally(answers).isOpen ? null : true),
     });
   }
 }
@@ -153,23 +155,24 @@ function decodeKept(raw: unknown): Kept | Foreign {
   if (refused) return refused;
   const [pttl, value, ballot, waiters] = list(raw);
   const record = parseRecord(text(ballot));
-  const line = list(waiters);
+  const queue = list(waiters);
   return {
+    type: "kept",
     value: text(value),
     remainingMs: expiryMs(pttl),
     record: record?.value === value ? record : null,
-    line: line.flatMap((member, at) => {
-      const sinceMs = Number(line[at + 1]) / 1000;
+    queue: queue.flatMap((member, at) => {
+      const sinceMs = Number(queue[at + 1]) / 1000;
       return at % 2 === 0 && Number.isFinite(sinceMs) ? [{ member: text(member), sinceMs }] : [];
     }),
   };
 }
 
-/** All that any node knows of; what they say of themselves is not kept. */
+/** All waiters that any node knows of. Nodes do not keep the meta of waiters. */
 function waitersIn(kept: readonly Kept[], nowMs: number): WaiterView[] {
   const since = new Map<string, number>();
-  for (const { line } of kept) {
-    for (const { member, sinceMs } of line) {
+  for (const { queue } of kept) {
+    for (const { member, sinceMs } of queue) {
       since.set(member, Math.min(sinceMs, since.get(member) ?? sinceMs));
     }
   }
@@ -183,7 +186,7 @@ function waitersIn(kept: readonly Kept[], nowMs: number): WaiterView[] {
   }));
 }
 
-/** The value that most nodes keep, if they are enough; of those the one that knows most of it. */
+/** The value that most nodes keep, if they are enough; of these nodes the one with most details. */
 function mostKept(kept: readonly Kept[], least: number): Kept | null {
   const byValue = new Map<string, Kept[]>();
   for (const one of kept) {
@@ -198,7 +201,5 @@ function mostKept(kept: readonly Kept[], least: number): Kept | null {
 }
 
 function failures(answers: readonly (Kept | Failure | undefined)[]): AnyAnswer[] {
-  return answers.map((answer) =>
-    answer && "value" in answer ? { type: "open", stored: 0 } : answer,
-  );
+  return answers.map((answer) => (answer?.type === "kept" ? { type: "open", stored: 0 } : answer));
 }

@@ -3,10 +3,13 @@ import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import { networkPort } from "../../time/port.js";
 import type { Driver } from "../redis-client/driver.js";
 import { Membership } from "./membership.js";
+import { Quorum } from "./quorum.js";
 import { RedlockNode } from "./redlock-node.js";
 
 const SET = "a,b,c";
 const KEYS = ["holdfast:node"];
+const LIMITS = { nodeTimeoutMs: 200, driftFactor: 0.01 };
+const RULES = { maxTtlMs: 30_000, announceMs: 60_000, bootstrap: "wait" } as const;
 const nowUs = Date.now() * 1_000;
 
 /** A node that answers what it is told to, one answer after the other, and keeps what it hears. */
@@ -37,8 +40,7 @@ it("a node learns its floor from answers that are younger than its own", async (
   const due = ["3", "1000", `${nowUs}`, "3", SET, "1", "30000", "", "0", "0", "0"];
   const c = scripted("c", [due]);
   const nodes = [a, b, c].map(({ node }) => node);
-  const rules = { set: SET, maxTtlMs: 30_000, announceMs: 60_000, bootstrap: "wait" } as const;
-  await new Membership(networkPort(), nodes, KEYS, rules, 1_000).readmit();
+  await new Membership(new Quorum(nodes, LIMITS, networkPort()), KEYS, RULES).readmit();
   expect(c.heard).toEqual([["admit", "3", "90"]]);
   expect([...a.heard, ...b.heard]).toEqual([]);
 });
@@ -46,14 +48,12 @@ it("a node learns its floor from answers that are younger than its own", async (
 it("relies on what it announced for as long as nodes that run fast remember it", async () => {
   const port = new ManualPort();
   const nodes = ["a", "b", "c"].map((name) => scripted(name, []));
-  const rules = { set: SET, maxTtlMs: 30_000, announceMs: 60_000, bootstrap: "wait" } as const;
-  const membership = new Membership(
-    port,
+  const quorum = new Quorum(
     nodes.map(({ node }) => node),
-    KEYS,
-    rules,
-    1_000,
+    LIMITS,
+    port,
   );
+  const membership = new Membership(quorum, KEYS, RULES);
   expect(membership.isAnnounced(90_000)).toBe(false);
   expect(await membership.announce(90_000)).toBe(true);
   expect(nodes[0]?.heard).toEqual([["raise", SET, "90000", "60000"]]);

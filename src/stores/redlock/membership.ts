@@ -1,7 +1,6 @@
-/** Tells the nodes what they need to know before they vote; see admission.ts for the rules. */
+/** Marks and admits nodes, so that they vote; admission.ts has the rules. */
 import { InvalidOptionError } from "../../errors.js";
 import { list, text, whole } from "../../foreign-data.js";
-import type { Port } from "../../time/port.js";
 import {
   type AdmissionRules,
   admit,
@@ -9,99 +8,100 @@ import {
   type Marker,
   type Survey,
 } from "./admission.js";
-import { majorityOf } from "./ballot.js";
-import { Poll } from "./poll.js";
-import type { RedlockNode } from "./redlock-node.js";
-import type { Failure } from "./vote.js";
+import type { Failure, NodeRenewal, Vote } from "./codec.js";
+import type { Poll, Question, Quorum } from "./quorum.js";
+import { Tally } from "./tally.js";
 
-/** In the background, nodes that cannot be let in yet are looked at no more often. */
+/** In the background, nodes that cannot be admitted yet are surveyed no more often. */
 const LEAST_INTERVAL_MS = 500;
+/** A node that is slow once in its life still counts. */
+const SURVEY_TIMEOUTS = 5;
 
-/** Clocks of nodes and of this client may run apart by a fifth: so much of a time is certain. */
+/** Clocks of nodes and of this client may run apart by a fifth: this part of a time is certain. */
 const TRUSTED_PART = 0.75;
 
-export interface MembershipRules extends Omit<AdmissionRules, "restMs"> {
-  /** For how long a node knows of longer leases, once it was told of them. */
+export interface MembershipRules extends Omit<AdmissionRules, "restMs" | "set"> {
+  /** For how long a node remembers the announcement of longer leases. */
   readonly announceMs: number;
 }
 
 export class Membership {
-  readonly #port: Port;
-  readonly #nodes: readonly RedlockNode[];
+  readonly #quorum: Quorum;
   readonly #keys: readonly string[];
   readonly #rules: MembershipRules;
-  readonly #limitMs: number;
+  #isClosed = false;
   #admitting: Promise<void> | null = null;
   #lastMs = Number.NEGATIVE_INFINITY;
-  /** What a majority knows of: leases of this length, until then by this client's clock. */
+  /** A majority knows of leases of this length, until then by this client's clock. */
   #announced = { ttlMs: 0, untilMs: 0 };
-  /** When every lease that is longer than `maxTtlMs` and that this client announced is over. */
+  /** When every lease above `maxTtlMs` that this client announced is over. */
   #overMs = 0;
   #bootstrap: AdmissionRules["bootstrap"];
 
-  constructor(
-    port: Port,
-    nodes: readonly RedlockNode[],
-    keys: readonly string[],
-    rules: MembershipRules,
-    limitMs: number,
-  ) {
-    this.#port = port;
-    this.#nodes = nodes;
+  constructor(quorum: Quorum, keys: readonly string[], rules: MembershipRules) {
+    this.#quorum = quorum;
     this.#keys = keys;
     this.#rules = rules;
-    this.#limitMs = limitMs;
     this.#bootstrap = rules.bootstrap;
   }
 
-  /** A majority votes. Whoever vouched for the nodes did so for the time before, not for ever. */
+  /** A majority votes. `bootstrap: "now"` vouches for the time before that, not for ever. */
   onMajority(): void {
     this.#bootstrap = "wait";
   }
 
-  /** Looks at all nodes and lets in whom it may. One at a time, for all who ask. */
+  /** Surveys all nodes and admits those that may vote. Callers share one survey at a time. */
   readmit(): Promise<void> {
     this.#admitting ??= this.#readmit().finally(() => {
       this.#admitting = null;
-      this.#lastMs = this.#port.clock.nowMs();
+      this.#lastMs = this.#quorum.port.clock.nowMs();
     });
     return this.#admitting;
   }
 
-  /** A node was met that does not vote; whoever asked it has its majority, or will say so. */
-  onSleeper(): void {
-    if (this.#port.clock.nowMs() - this.#lastMs < LEAST_INTERVAL_MS) return;
-    // Whoever needs the node asks again, and is told what is wrong.
+  /** Admits a node in the background when its answer shows that it waits for that. */
+  onAnswer(answer: Vote | NodeRenewal | Failure): void {
+    if (answer.type !== "asleep" || this.#isClosed) return;
+    if (answer.why !== "unmarked" && answer.why !== "unfloored") return;
+    if (this.#quorum.port.clock.nowMs() - this.#lastMs < LEAST_INTERVAL_MS) return;
+    // A caller that needs the node surveys it again, and gets the error.
     this.readmit().catch(() => {});
   }
 
-  /** Whether a majority is known to know of leases of this length, if they are asked for now. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Whether a majority certainly knows of leases of this length, if they are granted now. */
   isAnnounced(ttlMs: number): boolean {
     const { ttlMs: mostMs, untilMs } = this.#announced;
-    return Math.ceil(ttlMs) <= mostMs && this.#port.clock.nowMs() < untilMs;
+    return Math.ceil(ttlMs) <= mostMs && this.#quorum.port.clock.nowMs() < untilMs;
   }
 
   /**
-   * A lease of this length counts only when a majority knew of such before the first node voted for
-   * it: who restarts learns from the others for how long it may have forgotten something. What they
-   * know holds for a time, counted from before they were told: see docs/stores/redlock.md.
+   * Announces leases of this length; true when a majority knows of them. A lease counts only when a
+   * majority knew of its length before the first node voted for it: a node that restarts learns
+   * from the other nodes for how long a forgotten lease may live. An announcement holds for a time,
+   * counted from before it was sent: see docs/stores/redlock.md.
    */
   async announce(ttlMs: number): Promise<boolean> {
     const ttl = Math.ceil(ttlMs);
-    const { set, announceMs } = this.#rules;
-    const sentMs = this.#port.clock.nowMs();
-    const poll = this.#ask<boolean, boolean>(["raise", set, `${ttl}`, `${announceMs}`], {
-      decode: (raw) => whole(raw) === 1,
+    const { announceMs } = this.#rules;
+    const { set, port } = this.#quorum;
+    const sentMs = port.clock.nowMs();
+    const poll = this.#ask<Announcement, boolean>(["raise", set, `${ttl}`, `${announceMs}`], {
+      decode: (raw) => ({ type: whole(raw) === 1 ? "known" : "refused" }),
       judge: (answers) => {
-        const majority = majorityOf(answers.length);
-        if (answers.filter((answer) => answer === true).length >= majority) return true;
-        return answers.includes(undefined) ? null : false;
+        const tally = new Tally(answers);
+        if (tally.isMajority("known")) return true;
+        return tally.isOpen ? null : false;
       },
     });
     const isKnown = await poll.judged;
     if (!isKnown) return false;
-    if (ttl > this.#rules.maxTtlMs)
+    if (ttl > this.#rules.maxTtlMs) {
       this.#overMs = Math.max(this.#overMs, sentMs + announceMs + ttl);
+    }
     if (!this.isAnnounced(ttl)) {
       this.#announced = { ttlMs: ttl, untilMs: sentMs + announceMs * TRUSTED_PART };
     }
@@ -111,10 +111,11 @@ export class Membership {
   async #readmit(): Promise<void> {
     const surveys = await this.#survey();
     this.#demandDistinct(surveys);
-    const restMs = Math.max(0, Math.ceil(this.#overMs - this.#port.clock.nowMs()));
-    const rules = { ...this.#rules, bootstrap: this.#bootstrap, restMs };
-    const isAnybodyDue = admit(surveys, surveys, rules).some((instruction) => instruction !== null);
-    if (!isAnybodyDue) return;
+    const { port, set } = this.#quorum;
+    const restMs = Math.max(0, Math.ceil(this.#overMs - port.clock.nowMs()));
+    const rules = { ...this.#rules, set, bootstrap: this.#bootstrap, restMs };
+    const isAnyDue = admit(surveys, surveys, rules).some((instruction) => instruction !== null);
+    if (!isAnyDue) return;
     const instructions = admit(surveys, await this.#survey(), rules);
     await Promise.all(instructions.map((instruction, at) => this.#tell(at, instruction)));
   }
@@ -132,14 +133,15 @@ export class Membership {
     for (const [at, survey] of surveys.entries()) {
       const twin = surveys.findIndex((other) => other !== null && other.run === survey?.run);
       if (survey === null || twin === at) continue;
-      const [name, other] = [this.#nodes[at]?.name, this.#nodes[twin]?.name];
+      const { nodes } = this.#quorum;
+      const [name, other] = [nodes[at]?.name, nodes[twin]?.name];
       const rule = `must be of different servers: ${other} and ${name} are one`;
       throw new InvalidOptionError("clients", name, rule);
     }
   }
 
   async #tell(at: number, instruction: Instruction | null): Promise<void> {
-    const node = this.#nodes[at];
+    const node = this.#quorum.nodes[at];
     if (!instruction || !node) return;
     const { run, floor } = instruction;
     const args =
@@ -148,38 +150,32 @@ export class Membership {
         : [
             "mark",
             run,
-            this.#rules.set,
+            this.#quorum.set,
             instruction.how,
             `${Math.ceil(instruction.maxTtlMs)}`,
             `${instruction.restMs}`,
             `${floor ?? ""}`,
           ];
-    const poll = new Poll<boolean, true>(this.#port, {
-      nodes: [node],
-      keys: this.#keys,
-      args,
-      limitMs: this.#limitMs,
-      decode: (raw) => whole(raw) === 1,
-      judge: () => true,
-    });
-    await poll.judged;
+    const how = { nodes: [node], decode: whole, judge: (): true => true };
+    await this.#ask<number, true>(args, how).judged;
   }
 
   #ask<Answer, Judgement>(
     args: readonly string[],
-    how: {
-      decode(raw: unknown): Answer;
-      judge(answers: readonly (Answer | Failure | undefined)[]): Judgement | null;
-    },
+    how: Pick<Question<Answer, Judgement>, "nodes" | "decode" | "judge">,
   ): Poll<Answer, Judgement> {
-    const [nodes, keys, limitMs] = [this.#nodes, this.#keys, this.#limitMs];
-    return new Poll(this.#port, { nodes, keys, args, limitMs, ...how });
+    const limitMs = SURVEY_TIMEOUTS * this.#quorum.nodeTimeoutMs;
+    return this.#quorum.ask({ keys: this.#keys, args, limitMs, ...how });
   }
+}
+
+interface Announcement {
+  readonly type: "known" | "refused";
 }
 
 export function decodeSurvey(raw: unknown): Survey {
   const [run, uptime, nowUs, markedRun = "", set, from, max, floor, top, long, till] = list(raw);
-  // A node that says what it holds instead of a marker counts as one that was not heard.
+  // A node that reports foreign data instead of its state counts as a node that is silent.
   whole(uptime);
   const marker = (): Marker => ({
     run: text(markedRun),

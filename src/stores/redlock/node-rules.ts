@@ -5,7 +5,7 @@
  * is granted.
  */
 import { type Instruction, longRestMs, type Marker } from "./admission.js";
-import type { Asleep, Foreign, NodeRelease, NodeRenewal, Vote } from "./vote.js";
+import type { Asleep, Foreign, NodeRelease, NodeRenewal, Vote } from "./codec.js";
 
 const DAY_US = 86_400_000_000;
 const YEAR_US = 365 * DAY_US;

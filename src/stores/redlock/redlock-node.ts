@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
+import { foreignData, reportForeign } from "../../foreign-data.js";
 import { checkVersion } from "../redis-client/check-version.js";
 import type { Driver } from "../redis-client/driver.js";
 import { isNoScript } from "../redis-client/failure.js";
@@ -28,6 +29,13 @@ export class RedlockNode {
   constructor(name: string, driver: Driver) {
     this.name = name;
     this.driver = driver;
+  }
+
+  /** Publishes foreign data in a reply: a caller whose majority holds hears of it no other way. */
+  reportForeign(what: string, cause?: unknown): StoreError {
+    const error = foreignData(what, cause);
+    reportForeign("redlock", `${what} (node ${this.name})`, error);
+    return error;
   }
 
   /** Runs a verb of the node's script; sent before it returns. Rejects with a `StoreError`. */

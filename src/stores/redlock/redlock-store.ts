@@ -1,5 +1,6 @@
 /** A store over independent nodes: asks all of them, and believes what a majority says. */
 import { ClosedError, type StoreError } from "../../errors.js";
+import { MetaText } from "../../rules/meta-text.js";
 import { keyOf, type Space } from "../../rules/name.js";
 import type {
   Busy,
@@ -14,22 +15,18 @@ import type {
   Wait,
 } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
-import { Acquisition } from "./acquisition.js";
+import { Acquisition, type AcquisitionParts } from "./acquisition.js";
+import { SeenBallots } from "./ballot.js";
 import { explainVotes } from "./failure.js";
+import { Grants, type RedlockGrant } from "./grants.js";
 import { Inspection } from "./inspection.js";
-import { KeptGrants } from "./kept-grants.js";
+import { Layout } from "./layout.js";
 import { Membership } from "./membership.js";
-import type { RedlockGrant } from "./redlock-grant.js";
-import { RedlockKeys } from "./redlock-keys.js";
+import { Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
 import { Releases } from "./releases.js";
 import { Renewals } from "./renewals.js";
-import { releaseArgs, setIdOf } from "./requests.js";
-import { SeenBallots } from "./seen-ballots.js";
-import type { Surroundings } from "./surroundings.js";
-import type { Failure, NodeRenewal, Vote } from "./vote.js";
 import { WakeUps } from "./wake-ups.js";
-import { Withdrawals } from "./withdrawals.js";
 
 export const TRAITS: Traits = {
   scope: "network",
@@ -42,15 +39,7 @@ export const TRAITS: Traits = {
   exclusiveBecause: "its nodes agree on one holder by majority, not on how many share a lock",
 };
 
-/** A node time-out is at most this part of the ttl, so that a round leaves most of the lease. */
-const LIMIT_PART = 5;
-const LONGEST_LIMIT_MS = 1_000;
-/** Long enough to come and vote, also on a busy machine. */
-const RESERVE_TIMEOUTS = 4;
-/** A node that is slow once in its life is not left out for that. */
-const SURVEY_TIMEOUTS = 5;
-
-/** Leases that are longer than `maxTtlMs` are announced anew after this time. */
+/** Leases above `maxTtlMs` are announced anew after this time. */
 const ANNOUNCE_MS = 3_600_000;
 
 export interface RedlockSettings {
@@ -58,10 +47,10 @@ export interface RedlockSettings {
   readonly nodeTimeoutMs: number;
   readonly driftFactor: number;
   readonly maxTtlMs: number;
-  /** For how long nodes know of longer leases, once they were told of them. Default: an hour. */
+  /** For how long nodes remember the announcement of longer leases. Default: an hour. */
   readonly announceMs?: number;
   readonly bootstrap: "wait" | "now";
-  /** Closes the clients, where they are ours. */
+  /** Closes the clients that this package opened. */
   readonly onClose?: () => Promise<unknown>;
 }
 
@@ -70,90 +59,64 @@ export class RedlockStore implements Store {
   readonly namespace: string;
   readonly traits: Traits = TRAITS;
   readonly port: Port;
-  readonly #settings: RedlockSettings;
-  readonly #keys: RedlockKeys;
+  readonly #layout: Layout;
+  readonly #quorum: Quorum;
   readonly #membership: Membership;
+  readonly #grants: Grants;
   readonly #wakeUps: WakeUps;
-  readonly #withdrawals: Withdrawals;
+  readonly #releases: Releases;
+  readonly #renewals: Renewals;
   readonly #inspection: Inspection;
   readonly #seen = new SeenBallots();
-  readonly #reserveMs: number;
-  readonly #around: Surroundings;
+  readonly #parts: AcquisitionParts;
   readonly #acquisitions = new Set<Acquisition>();
-  readonly #grants: KeptGrants;
-  readonly #renewals: Renewals;
-  readonly #releases: Releases;
-  #lastMeta: Meta | undefined;
-  #lastMetaText = "";
+  readonly #onClose: () => Promise<unknown>;
   #isClosed = false;
-  #onGone: (event: GoneEvent) => void = () => {};
 
   constructor(
     nodes: readonly RedlockNode[],
     settings: RedlockSettings,
     port: Port = networkPort(),
   ) {
-    const { namespace, nodeTimeoutMs, driftFactor, maxTtlMs, bootstrap } = settings;
-    const { announceMs = ANNOUNCE_MS } = settings;
+    const { namespace, maxTtlMs, bootstrap, announceMs = ANNOUNCE_MS } = settings;
     this.namespace = namespace;
     this.port = port;
-    this.#settings = settings;
-    const set = nodes
-      .map(({ name }) => name)
-      .sort()
-      .join(",");
-    this.#keys = new RedlockKeys(namespace);
-    const rules = { set, maxTtlMs, announceMs, bootstrap };
-    const surveyMs = SURVEY_TIMEOUTS * nodeTimeoutMs;
-    this.#membership = new Membership(port, nodes, this.#keys.ofNode(), rules, surveyMs);
-    const reserveMs = Math.ceil(RESERVE_TIMEOUTS * nodeTimeoutMs);
-    this.#reserveMs = reserveMs;
-    this.#withdrawals = new Withdrawals(port, nodes, reserveMs);
-    this.#inspection = new Inspection(port, nodes, this.#keys);
-    this.#grants = new KeptGrants(nodes, (event) => this.#onGone(event));
-    this.#wakeUps = new WakeUps(
-      port,
-      nodes,
-      (at, owner, token, reason) => this.#grants.onRevoked(at, owner, token, reason),
-      (at) => this.#grants.lookAfterAll(at),
-    );
-    this.#around = {
-      port,
-      nodes,
-      setId: setIdOf(set),
-      driftFactor,
-      seen: this.#seen,
+    this.#onClose = settings.onClose ?? (async () => {});
+    this.#layout = new Layout(namespace);
+    const quorum = new Quorum(nodes, settings, port);
+    this.#quorum = quorum;
+    const rules = { maxTtlMs, announceMs, bootstrap };
+    this.#membership = new Membership(quorum, this.#layout.keysOfNode(), rules);
+    this.#grants = new Grants(nodes);
+    this.#wakeUps = new WakeUps(quorum, this.#grants);
+    this.#releases = new Releases(quorum);
+    this.#renewals = new Renewals(quorum, this.#membership, this.#wakeUps);
+    this.#inspection = new Inspection(quorum, this.#layout);
+    this.#parts = {
+      quorum,
+      membership: this.#membership,
       wakeUps: this.#wakeUps,
-      reserveMs,
-      // Where a majority was silent, more patience is the better bet than asking again.
-      limitMs: (ttlMs, failures) =>
-        Math.min(nodeTimeoutMs * 2 ** failures, ttlMs / LIMIT_PART, LONGEST_LIMIT_MS),
-      metaText: ({ meta }) => this.#metaText(meta),
-      readmit: () => this.#membership.readmit(),
-      isAnnounced: (ttlMs) => this.#membership.isAnnounced(ttlMs),
-      announce: (ttlMs) => this.#membership.announce(ttlMs),
-      onMajority: () => this.#membership.onMajority(),
-      onVote: (vote) => this.#notice(vote),
-      withdraw: (withdrawal) => this.#withdrawals.withdraw(withdrawal),
+      releases: this.#releases,
+      seen: this.#seen,
+      metaText: new MetaText(),
     };
-    this.#renewals = new Renewals(this.#around);
-    this.#releases = new Releases(this.#around, this.#withdrawals);
   }
 
   async acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy> {
     if (this.#isClosed) throw new ClosedError({ store: this.name });
     this.#wakeUps.listen();
-    const keys = this.#keys.of(claim.space, claim.name);
-    const acquisition = new Acquisition(claim, keys, wait, this.#around);
+    const keys = this.#layout.keysOf(claim.space, claim.name);
+    const acquisition = new Acquisition(claim, keys, wait, this.#parts);
     this.#acquisitions.add(acquisition);
     const { ups } = this.#wakeUps;
     try {
-      const outcome = await acquisition.run();
-      if (outcome.type === "granted") {
-        this.#grants.add(outcome);
-        if (this.#wakeUps.ups !== ups) this.#grants.lookAfter(outcome);
+      const result = await acquisition.run();
+      if (result.type === "granted") {
+        this.#grants.add(result);
+        // A revocation may have been published while a subscription was down.
+        if (this.#wakeUps.ups !== ups) this.#grants.lookAfter(result);
       }
-      return outcome;
+      return result;
     } finally {
       this.#acquisitions.delete(acquisition);
     }
@@ -177,22 +140,21 @@ export class RedlockStore implements Store {
     const { claim, token } = grant;
     if (grant.isReleased) return false;
     this.#grants.remove(grant);
-    const ballot = Number(token);
-    this.#seen.note(keyOf(claim.space, claim.name), ballot + 1, this.port.clock.wallUs());
-    const args = releaseArgs(claim.owner, ballot, this.#reserveMs);
-    if (keep) args.push(`${Math.ceil(keep.ttlMs)}`, JSON.stringify(keep.meta));
-    const isHeld = await this.#releases.release(grant, args, this.port.clock.nowMs() + withinMs);
+    const name = keyOf(claim.space, claim.name);
+    this.#seen.note(name, Number(token) + 1, this.port.clock.wallUs());
+    const untilMs = this.port.clock.nowMs() + withinMs;
+    const isHeld = await this.#releases.release(grant, untilMs, keep);
     grant.isReleased = true;
     return isHeld;
   }
 
   async resume(claim: Claim, token: bigint): Promise<Grant | null> {
-    const keys = this.#keys.of(claim.space, claim.name);
+    const keys = this.#layout.keysOf(claim.space, claim.name);
     this.#wakeUps.listen();
     const grant = await this.#renewals.resume(claim, keys, token);
     if (!grant) return null;
     this.#grants.add(grant);
-    // The store did not know the grant when a revocation came before the line above.
+    // A revocation may have been published before the grant was added.
     this.#grants.lookAfter(grant);
     return grant;
   }
@@ -202,7 +164,7 @@ export class RedlockStore implements Store {
   }
 
   onEvent(listener: (event: GoneEvent) => void): void {
-    this.#onGone = listener;
+    this.#grants.onGone = listener;
   }
 
   inspect(space: Space, name: string): Promise<LockView> {
@@ -218,30 +180,16 @@ export class RedlockStore implements Store {
   }
 
   explain(error: StoreError): Promise<StoreError> {
-    return explainVotes(error, this.#around.nodes);
+    return explainVotes(error, this.#quorum.nodes);
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const acquisition of [...this.#acquisitions]) acquisition.giveUp();
-    await this.#withdrawals.close();
+    this.#membership.close();
+    await this.#releases.close();
     this.#wakeUps.close();
-    await this.#settings.onClose?.();
-  }
-
-  /** Whatever node does not vote is let in again when that is due, whoever met it. */
-  #notice(answer: Vote | NodeRenewal | Failure): void {
-    if (answer.type !== "asleep" || this.#isClosed) return;
-    if (answer.why === "unmarked" || answer.why === "unfloored") this.#membership.onSleeper();
-  }
-
-  /** Acquisitions of one lock share one frozen object: its text is made once. */
-  #metaText(meta: Meta): string {
-    if (meta !== this.#lastMeta) {
-      this.#lastMeta = meta;
-      this.#lastMetaText = JSON.stringify(meta);
-    }
-    return this.#lastMetaText;
+    await this.#onClose();
   }
 }

@@ -1,29 +1,62 @@
-import { isHopeless } from "./answers.js";
-import { judgeRelease } from "./ballot.js";
+/**
+ * Gives back what this client holds, or may hold: the release of a grant, which its caller waits
+ * for, and withdrawals in the background.
+ */
+import type { Meta } from "../../store.js";
+import { Backoff } from "../../time/backoff.js";
+import { pause } from "../../time/pause.js";
+import { within } from "../../time/timers.js";
+import { WorkUnderWay } from "../../time/work-under-way.js";
+import { isHopeless, judgeRelease } from "./answers.js";
+import { decodeRelease, type NodeRelease, releaseArgs } from "./codec.js";
 import { quorumError } from "./failure.js";
-import { Poll } from "./poll.js";
-import type { RedlockGrant } from "./redlock-grant.js";
-import type { Surroundings } from "./surroundings.js";
-import { decodeRelease, type NodeRelease } from "./vote.js";
-import type { Withdrawals } from "./withdrawals.js";
+import type { RedlockGrant } from "./grants.js";
+import type { Poll, Quorum } from "./quorum.js";
+import type { RedlockNode } from "./redlock-node.js";
 
-/** A poll ends as soon as a majority has answered; after a silent one, the next is longer. */
+/** A poll ends as soon as a majority has answered. The poll after a silent one is longer. */
 export const POLL_STEP_MS = 500;
-const RETRY_MS = 50;
+const RELEASE_PAUSES = { firstMs: 50, longestMs: 1_000 };
+const WITHDRAWAL_PAUSES = { firstMs: 100, longestMs: 2_000 };
+const CALL_MS = 5_000;
+/** A node that does not answer for this long has let the keys of most leases expire. */
+const LEAST_CLEANUP_MS = 5_000;
+const LONGEST_CLEANUP_MS = 30_000;
 
-/** Gives back what is held: until a majority has said whether it was there, or time is over. */
+/** What an attempt may have taken. */
+export interface Withdrawal {
+  readonly keys: readonly string[];
+  readonly owner: string;
+  readonly ballot: number;
+  readonly ttlMs: number;
+  /** The waiter that goes on waiting; null where none does. */
+  readonly waiter: { readonly member: string; readonly since: string } | null;
+}
+
 export class Releases {
-  readonly #around: Surroundings;
-  readonly #withdrawals: Withdrawals;
+  readonly #quorum: Quorum;
+  readonly #underWay = new WorkUnderWay();
+  #isClosed = false;
 
-  constructor(around: Surroundings, withdrawals: Withdrawals) {
-    this.#around = around;
-    this.#withdrawals = withdrawals;
+  constructor(quorum: Quorum) {
+    this.#quorum = quorum;
   }
 
-  async release(grant: RedlockGrant, args: readonly string[], untilMs: number): Promise<boolean> {
-    const { port, nodes } = this.#around;
-    // Absent after a try without an answer: that try released it, for nobody else could yet.
+  /**
+   * Releases a grant. Resolves when a majority has said whether the lease was there; rejects when
+   * that is not known by `untilMs`. `keep` leaves a mark.
+   */
+  async release(
+    grant: RedlockGrant,
+    untilMs: number,
+    keep?: { readonly ttlMs: number; readonly meta: Meta },
+  ): Promise<boolean> {
+    const { port, nodes, reserveMs } = this.#quorum;
+    const args = releaseArgs(grant.claim.owner, Number(grant.token), reserveMs);
+    if (keep) args.push(`${Math.ceil(keep.ttlMs)}`, JSON.stringify(keep.meta));
+    const pauses = new Backoff(port.random, RELEASE_PAUSES);
+    // A try without an answer may have released the lease. No other client can release it, so a
+    // later `absent` from the same node means that this try did.
     const doubtful = new Set<number>();
     for (let failures = 0; ; failures += 1) {
       const limitMs = Math.min(untilMs - port.clock.nowMs(), POLL_STEP_MS * (failures + 1));
@@ -33,13 +66,30 @@ export class Releases {
       for (const [at, answer] of poll.answers.entries()) {
         if (answer?.type === "time_out" || answer?.type === "error") doubtful.add(at);
       }
-      const pauseMs = RETRY_MS * (failures + 1);
+      const pauseMs = pauses.nextMs();
       if (isHopeless(poll.answers) || port.clock.nowMs() + pauseMs >= untilMs) {
         const about = { lockName: grant.claim.name, outcome: "unknown" } as const;
         throw quorumError(nodes, poll.answers, about);
       }
-      await new Promise<void>((again) => port.timers.after(pauseMs, again, true));
+      await pause(port.timers, pauseMs, true);
     }
+  }
+
+  /**
+   * Gives back what an attempt may have taken: on all nodes, also on nodes that never answered. A
+   * node that cannot be told is told again until what it may keep has expired anyway.
+   */
+  withdraw({ keys, owner, ballot, ttlMs, waiter }: Withdrawal): void {
+    const args = releaseArgs(owner, ballot, this.#quorum.reserveMs);
+    if (waiter) args.push("0", "", waiter.member, waiter.since);
+    for (const node of this.#quorum.nodes) this.#tellInBackground(node, keys, args, ttlMs);
+  }
+
+  /** Resolves when all nodes that answer at all have answered; a node that fails is left alone. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const { port, reserveMs } = this.#quorum;
+    await within(port.timers, reserveMs, this.#underWay.settled()).catch(() => {});
   }
 
   #poll(
@@ -48,10 +98,9 @@ export class Releases {
     limitMs: number,
     doubtful: ReadonlySet<number>,
   ): Poll<NodeRelease, boolean | "silent"> {
-    const { port, nodes } = this.#around;
+    const { nodes } = this.#quorum;
     const before = nodes.map(({ driver }) => driver.changes());
-    return new Poll<NodeRelease, boolean | "silent">(port, {
-      nodes,
+    return this.#quorum.ask<NodeRelease, boolean | "silent">({
       keys,
       args,
       limitMs,
@@ -67,9 +116,49 @@ export class Releases {
       onAnswer: (answer, at, isLate) => {
         const node = nodes[at];
         if (isLate && answer.type === "error" && node) {
-          this.#withdrawals.retry(node, keys, args, claim.ttlMs);
+          this.#tellInBackground(node, keys, args, claim.ttlMs);
         }
       },
+    });
+  }
+
+  #tellInBackground(
+    node: RedlockNode,
+    keys: readonly string[],
+    args: readonly string[],
+    ttlMs: number,
+  ): void {
+    const cleanupMs = Math.min(Math.max(ttlMs, LEAST_CLEANUP_MS), LONGEST_CLEANUP_MS);
+    const untilMs = this.#quorum.port.clock.nowMs() + cleanupMs;
+    void this.#underWay.add(this.#tell(node, keys, args, untilMs));
+  }
+
+  /** Does not reject. */
+  async #tell(
+    node: RedlockNode,
+    keys: readonly string[],
+    args: readonly string[],
+    untilMs: number,
+  ): Promise<void> {
+    const { clock, timers, random } = this.#quorum.port;
+    const pauses = new Backoff(random, WITHDRAWAL_PAUSES);
+    for (;;) {
+      try {
+        return void decodeRelease(await this.#answer(node.ask(keys, args)));
+      } catch {
+        if (this.#isClosed || clock.nowMs() >= untilMs) return;
+        await pause(timers, pauses.nextMs());
+        if (this.#isClosed) return;
+      }
+    }
+  }
+
+  /** Ends after a time, but does not keep the process alive. */
+  #answer(asked: Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const { timers } = this.#quorum.port;
+      const timer = timers.after(CALL_MS, () => reject(new Error("No answer.")));
+      asked.finally(() => timer.cancel()).then(resolve, reject);
     });
   }
 }

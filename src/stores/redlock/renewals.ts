@@ -1,15 +1,27 @@
 /** Renewals of grants at all nodes, and the resumption of one that another process made. */
 import type { Claim, GoneEvent, Renewal } from "../../store.js";
-import { isHopeless } from "./answers.js";
-import { deadlineOf, judgeRenewal, type RenewalJudgement } from "./ballot.js";
+import { pause } from "../../time/pause.js";
+import {
+  deadlineOf,
+  isAsleep,
+  isHopeless,
+  judgeRenewal,
+  type RenewalJudgement,
+} from "./answers.js";
+import {
+  decodeRenewal,
+  type Failure,
+  type Keeper,
+  type NodeRenewal,
+  renewArgs,
+  resumeArgs,
+} from "./codec.js";
 import { quorumError } from "./failure.js";
-import { Poll } from "./poll.js";
-import { RedlockGrant } from "./redlock-grant.js";
-import { renewArgs, resumeArgs } from "./requests.js";
-import type { Surroundings } from "./surroundings.js";
-import { decodeRenewal, type Failure, type NodeRenewal } from "./vote.js";
+import { RedlockGrant } from "./grants.js";
+import type { Membership } from "./membership.js";
+import type { Poll, Quorum } from "./quorum.js";
 
-/** Nobody waits for a node for longer; of a lease that is nearly over, a part of it is enough. */
+/** A node may take until the deadline, or a part of the ttl, but no longer than this. */
 const LONGEST_RENEWAL_MS = 5_000;
 const LIMIT_PART = 5;
 const RETRY_MS = 50;
@@ -18,19 +30,23 @@ type Answers = readonly (NodeRenewal | Failure | undefined)[];
 type Asked = { readonly judgement: RenewalJudgement; readonly answers: Answers };
 
 export class Renewals {
-  readonly #around: Surroundings;
+  readonly #quorum: Quorum;
+  readonly #membership: Membership;
+  readonly #keeper: Keeper;
 
-  constructor(around: Surroundings) {
-    this.#around = around;
+  constructor(quorum: Quorum, membership: Membership, { channel }: Pick<Keeper, "channel">) {
+    this.#quorum = quorum;
+    this.#membership = membership;
+    this.#keeper = { setId: quorum.setId, channel };
   }
 
   async renew(grant: RedlockGrant, ttlMs: number): Promise<Renewal> {
-    const { port, nodes } = this.#around;
-    // A renewal after the own deadline could revive what somebody else was promised.
+    const { port, nodes } = this.#quorum;
+    // A renewal after the deadline could revive a lease that another owner may have replaced.
     if (port.clock.exactMs() >= grant.deadlineMs) {
       return { type: "gone", reason: "expired", detail: "" };
     }
-    const args = renewArgs(grant, ttlMs, this.#around);
+    const args = renewArgs(grant, ttlMs, this.#keeper);
     const { judgement, answers } = await this.#send(grant, ttlMs, args);
     if (judgement === "renewed") return { type: "renewed", waiting: false };
     if (judgement === "gone") return { type: "gone", ...lossOf(answers) };
@@ -39,14 +55,15 @@ export class Renewals {
   }
 
   /**
-   * Nobody here has believed in it so far, and its time may be over: somebody else may have had the
-   * lock, so nothing is taken again, and only nodes count that have kept it all the time.
+   * Takes over a grant of another process; null when the grant is gone. The lease may be over, and
+   * another owner may have held the lock since. So no node is taken again, and only nodes that have
+   * kept the lease all the time count.
    */
   async resume(claim: Claim, keys: readonly string[], token: bigint): Promise<RedlockGrant | null> {
-    const { port, nodes } = this.#around;
+    const { port, nodes } = this.#quorum;
     const untilMs = port.clock.nowMs() + claim.storeTimeoutMs;
     const grant = new RedlockGrant(claim, keys, Number(token), Number.NEGATIVE_INFINITY);
-    const args = resumeArgs(grant, this.#around);
+    const args = resumeArgs(claim, token, this.#keeper);
     for (;;) {
       const { judgement, answers } = await this.#send(grant, claim.ttlMs, args);
       if (judgement === "gone") return null;
@@ -54,27 +71,25 @@ export class Renewals {
       if (isHopeless(answers) || port.clock.nowMs() >= untilMs) {
         throw quorumError(nodes, answers, { lockName: claim.name, outcome: "unknown" });
       }
-      await new Promise<void>((again) => port.timers.after(RETRY_MS, again, true));
+      await pause(port.timers, RETRY_MS, true);
     }
   }
 
   async #send(grant: RedlockGrant, ttlMs: number, args: readonly string[]): Promise<Asked> {
-    const { isAnnounced, announce, driftFactor } = this.#around;
-    const isKnown = isAnnounced(ttlMs) || (await announce(ttlMs));
+    const membership = this.#membership;
+    const isKnown = membership.isAnnounced(ttlMs) || (await membership.announce(ttlMs));
     let poll = this.#poll(grant, ttlMs, args);
     let judgement = await poll.judged;
-    // More was asked for than a majority may know of: then only the old deadline is certain.
+    // A majority may not know of leases of this length: only the old deadline is certain.
     if (judgement === "renewed" && !isKnown) judgement = "unknown";
-    const isShort = poll.answers.some(
-      (answer) => answer?.type === "asleep" && answer.why === "short",
-    );
-    if (judgement === "unknown" && isShort && (await announce(ttlMs))) {
+    const isShort = poll.answers.some((answer) => isAsleep(answer, "short"));
+    if (judgement === "unknown" && isShort && (await membership.announce(ttlMs))) {
       poll = this.#poll(grant, ttlMs, args);
       judgement = await poll.judged;
     }
     if (judgement === "renewed") {
       // rule: quorum-renewal-counts-from-sending
-      const untilMs = deadlineOf(poll.answers, poll.sentMs, driftFactor);
+      const untilMs = deadlineOf(poll.answers, poll.sentMs, this.#quorum.driftFactor);
       grant.extend(untilMs);
     }
     return { judgement: judgement ?? "unknown", answers: poll.answers };
@@ -85,16 +100,14 @@ export class Renewals {
     ttlMs: number,
     args: readonly string[],
   ): Poll<NodeRenewal, RenewalJudgement> {
-    const { port, nodes, onVote } = this.#around;
-    const restMs = Math.max(deadlineMs - port.clock.nowMs(), ttlMs / LIMIT_PART);
-    return new Poll<NodeRenewal, RenewalJudgement>(port, {
-      nodes,
+    const restMs = Math.max(deadlineMs - this.#quorum.port.clock.nowMs(), ttlMs / LIMIT_PART);
+    return this.#quorum.ask<NodeRenewal, RenewalJudgement>({
       keys,
       args,
       limitMs: Math.min(restMs, LONGEST_RENEWAL_MS),
       decode: decodeRenewal,
       judge: judgeRenewal,
-      onAnswer: (answer) => onVote(answer),
+      onAnswer: (answer) => this.#membership.onAnswer(answer),
     });
   }
 }

@@ -1,67 +1,58 @@
 import { guarded, Unreadable } from "../../foreign-data.js";
-import type { Port } from "../../time/port.js";
 import type { OwnConnection } from "../redis-client/driver.js";
 import { Subscription } from "../redis-client/subscription.js";
-import type { RedlockNode } from "./redlock-node.js";
+import type { Grants } from "./grants.js";
+import type { Quorum } from "./quorum.js";
 
+/** A waiter of this client, as the messages of the nodes reach it. */
 export interface Sleeper {
-  /** It is our turn, says a node. */
+  /** A node says that this waiter is next. */
   onWake(at: number): void;
-  /** Our turn is next: should it not come, look. */
+  /** The waiter before this one was woken: look, in case it does not come. */
   onStandby(): void;
-  /** A node may know nothing of us any more. */
+  /** A node may have dropped this waiter from its queue. */
   onForgotten(): void;
 }
 
-/** What the nodes tell this client without being asked: one channel, the same on each of them. */
+/** The messages of the nodes to this client: one channel, of the same name on every node. */
 export class WakeUps {
   readonly channel: string;
-  readonly #port: Port;
-  readonly #nodes: readonly RedlockNode[];
-  readonly #onRevoked: (at: number, owner: string, token: string, reason: string) => void;
-  readonly #onUp: (at: number) => void;
+  readonly #quorum: Quorum;
+  readonly #grants: Grants;
   readonly #sleepers = new Map<string, Sleeper>();
   #subscriptions: readonly Subscription[] = [];
   #added = 0;
-  /** How often a node came into hearing: what it told before is not known. */
+  /** How often a subscription came up. Messages from before that are lost. */
   ups = 0;
 
-  constructor(
-    port: Port,
-    nodes: readonly RedlockNode[],
-    onRevoked: (at: number, owner: string, token: string, reason: string) => void,
-    onUp: (at: number) => void,
-  ) {
-    this.channel = `holdfast@${port.random.id()}`;
-    this.#port = port;
-    this.#nodes = nodes;
-    this.#onRevoked = onRevoked;
-    this.#onUp = onUp;
+  constructor(quorum: Quorum, grants: Grants) {
+    this.channel = `holdfast@${quorum.port.random.id()}`;
+    this.#quorum = quorum;
+    this.#grants = grants;
   }
 
-  /** Not waited for: until it is up, those who wait look by themselves. */
+  /** Subscribes in the background: until that is done, waiters look by themselves. */
   listen(): void {
     if (this.#subscriptions.length > 0) return;
-    this.#subscriptions = this.#nodes.map(
-      ({ driver }, at) =>
-        new Subscription(
-          driver,
-          this.#port,
-          this.channel,
-          guarded("redlock", "a message to this client", (message: string) => {
-            this.#onMessage(at, message);
-          }),
-          () => {
-            this.ups += 1;
-            this.#rouse();
-            this.#onUp(at);
-          },
-          (connection) => this.#bearWitness(connection).catch(() => {}),
-        ),
-    );
+    this.#subscriptions = this.#quorum.nodes.map(({ driver }, at) => {
+      const subscription = new Subscription(driver, this.#quorum.port, {
+        channel: this.channel,
+        onMessage: guarded("redlock", "a message to this client", (message: string) => {
+          this.#onMessage(at, message);
+        }),
+        onUp: () => {
+          this.ups += 1;
+          this.#wakeAll();
+          this.#grants.lookAfterAll(at);
+        },
+        prepare: (connection) => this.#proveSameProcess(connection),
+      });
+      subscription.start();
+      return subscription;
+    });
   }
 
-  /** Returns what it goes by in this channel. */
+  /** Returns the name of the waiter in this channel. */
   add(sleeper: Sleeper): string {
     this.#added += 1;
     const id = this.#added.toString(36);
@@ -78,19 +69,20 @@ export class WakeUps {
   }
 
   /**
-   * Listens to a channel that names the very process at the other end, as that process said on this
-   * connection. Data may come back from a snapshot, a request may be sent again to whoever took the
-   * server's place, but this connection never connects again, so its listener is with one process
-   * and ends with it. Where this channel has one, a node knows without asking the server that it is
-   * the process that its marker names; where it has none, the server is asked at every vote.
+   * Subscribes to a channel that names the server process at the other end, by the run id that this
+   * process told on this connection. The connection never reconnects, so the subscription ends with
+   * that process. Data may come back from a snapshot, and a request may be sent again to another
+   * process, but such a process has no subscriber of this channel. While the channel with the run
+   * id of the marker has a subscriber, a node is sure, without INFO, that it is the process that
+   * the marker names. Without a subscriber the node asks for INFO at every vote.
    */
-  async #bearWitness(connection: OwnConnection): Promise<void> {
+  async #proveSameProcess(connection: OwnConnection): Promise<void> {
     const text = await connection.send(["INFO", "server"]);
     const [, run] = /^run_id:(\w+)/m.exec(String(text)) ?? [];
     if (run) await connection.subscribe(`${this.channel}/${run}`, () => {});
   }
 
-  #rouse(): void {
+  #wakeAll(): void {
     for (const sleeper of [...this.#sleepers.values()]) sleeper.onForgotten();
   }
 
@@ -100,9 +92,9 @@ export class WakeUps {
     if (kind === "x") {
       const [, owner, token = "", reason = ""] = /^(\S+) (\d{1,20}) (.*)$/s.exec(text) ?? [];
       if (owner === undefined) throw new Unreadable("a revocation");
-      return this.#onRevoked(at, owner, token, reason);
+      return this.#grants.onRevoked(at, owner, token, reason);
     }
-    if (kind === "e" && text === "") return this.#rouse();
+    if (kind === "e" && text === "") return this.#wakeAll();
     const sleeper = this.#sleepers.get(text);
     if (kind === "w") sleeper?.onWake(at);
     if (kind === "s") sleeper?.onStandby();

@@ -1,18 +1,44 @@
-import type { GoneEvent } from "../../store.js";
-import { majorityOf } from "./ballot.js";
+import type { Claim, GoneEvent, Grant } from "../../store.js";
+import { spanOf } from "./ballot.js";
 import { parseRecord } from "./name-record.js";
-import type { RedlockGrant } from "./redlock-grant.js";
 import type { RedlockNode } from "./redlock-node.js";
+import { preventsMajority } from "./tally.js";
 
-/** The grants of this client, and what its nodes tell of them unasked. */
-export class KeptGrants {
+/** The votes of a majority for one owner at one ballot, which is the first token of the grant. */
+export class RedlockGrant implements Grant {
+  readonly type = "granted";
+  readonly span: number;
+  readonly locator = null;
+  readonly claim: Claim;
+  readonly token: bigint;
+  readonly keys: readonly string[];
+  deadlineMs: number;
+  isReleased = false;
+  /** The nodes that reported the end of the lease, each with the reason of a revocation or null. */
+  readonly lostAt: Map<number, string | null> = new Map();
+
+  constructor(claim: Claim, keys: readonly string[], ballot: number, deadlineMs: number) {
+    this.claim = claim;
+    this.keys = keys;
+    this.span = spanOf(claim);
+    this.token = BigInt(ballot);
+    this.deadlineMs = deadlineMs;
+  }
+
+  /** A renewal never shortens a lease. */
+  extend(deadlineMs: number): void {
+    this.deadlineMs = Math.max(this.deadlineMs, deadlineMs);
+  }
+}
+
+/** The grants of this client. Watches what the nodes report about them without being asked. */
+export class Grants {
   readonly #nodes: readonly RedlockNode[];
-  readonly #onGone: (event: GoneEvent) => void;
   readonly #grants = new Map<string, RedlockGrant>();
+  onGone: (event: GoneEvent) => void = () => {};
 
-  constructor(nodes: readonly RedlockNode[], onGone: (event: GoneEvent) => void) {
+  constructor(nodes: readonly RedlockNode[]) {
     this.#nodes = nodes;
-    this.#onGone = onGone;
   }
 
   add(grant: RedlockGrant): void {
@@ -23,12 +49,12 @@ export class KeptGrants {
     this.#grants.delete(grant.claim.owner);
   }
 
-  /** What a node told while it was out of hearing is not known. */
+  /** Looks at every grant at one node: its messages were lost while it was not subscribed. */
   lookAfterAll(at: number): void {
     for (const grant of this.#grants.values()) void this.#lookAfter(grant, at);
   }
 
-  /** The same for one grant, at all nodes. */
+  /** Looks at one grant at all nodes. */
   lookAfter(grant: RedlockGrant): void {
     for (const at of this.#nodes.keys()) void this.#lookAfter(grant, at);
   }
@@ -45,30 +71,30 @@ export class KeptGrants {
       const { owner } = grant.claim;
       const [, revoked, reason = ""] = /^\d+ V (\S+) (.*)$/s.exec(text ?? "") ?? [];
       if (revoked === owner) return this.#onLost(grant, at, reason);
-      // Whoever came after us covers the mark of a revocation, and never gives the node back.
+      // The record of a later holder replaces the mark of a revocation, and a later holder never
+      // gives the node back to this grant.
       const record = parseRecord(text ?? "");
       const isOther = record !== null && record.value === value && value !== owner;
       if (isOther && record.token > grant.token) this.#onLost(grant, at, null);
     } catch {
-      // It was only a look: renewals ask, too.
+      // A look that fails proves nothing: the next renewal asks again.
     }
   }
 
-  /** Told by so many nodes that it has no majority any more. */
+  /** Ends the grant when so many nodes have lost it that it has no majority any more. */
   #onLost(grant: RedlockGrant, at: number, reason: string | null): void {
     const { claim, lostAt } = grant;
     if (this.#grants.get(claim.owner) !== grant) return;
     lostAt.set(at, reason ?? lostAt.get(at) ?? null);
-    const { length } = this.#nodes;
-    if (lostAt.size <= length - majorityOf(length)) return;
+    if (!preventsMajority(lostAt.size, this.#nodes.length)) return;
     this.#grants.delete(claim.owner);
     const known = [...lostAt.values()].find((one) => one !== null);
     const loss =
       known === undefined
         ? ({ reason: "replaced", detail: "" } as const)
         : ({ reason: "revoked", detail: known ?? "" } as const);
-    this.#onGone({ type: "gone", grant, ...loss });
-    // The acquisition may be so fresh that nobody keeps it yet.
+    this.onGone({ type: "gone", grant, ...loss });
+    // The caller of a fresh acquisition may not listen to events yet: it reads the deadline.
     grant.deadlineMs = Number.NEGATIVE_INFINITY;
   }
 }

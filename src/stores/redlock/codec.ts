@@ -1,24 +1,98 @@
-/** What a node answers when it is asked to vote, to renew or to look, and how that is written. */
+/**
+ * The requests to a node as its script takes them, and the answers of a node. Votes and releases
+ * are the frequent requests: they are packed into few arguments, because one more argument costs
+ * both sides more than cutting up a longer one does.
+ */
 import { list, oneOf, text, Unreadable, whole } from "../../foreign-data.js";
+import type { Claim } from "../../store.js";
+import { spanOf } from "./ballot.js";
 import { type NameRecord, parseRecord } from "./name-record.js";
+
+const KEPT_MS = 86_460_000;
+
+/** One round of votes. */
+export interface VoteRound {
+  readonly claim: Pick<Claim, "owner" | "ttlMs" | "span">;
+  readonly ballot: number;
+  /** Hears of a revocation. */
+  readonly channel: string;
+  readonly metaText: string;
+  readonly setId: string;
+  /** The waiter that a node enters into its queue when it refuses; null where none waits. */
+  readonly waiter: { readonly id: string; readonly since: string } | null;
+}
+
+export function voteArgs({ claim, ballot, channel, metaText, setId, waiter }: VoteRound): string[] {
+  const { owner, ttlMs } = claim;
+  const length = `${owner.length}`.padStart(2, "0");
+  const terms = `${keptUntilMs(ballot)}v${setId}${length}${Math.ceil(ttlMs)}`;
+  const sinceMs = Math.floor(ballot / 1000);
+  const span = spanText(claim);
+  const record = `${ballot} H ${owner} ${ballot} ${span} ${sinceMs} ${channel} ${metaText}`;
+  const args = ["vote", terms, record];
+  if (waiter) args.push(waiter.id);
+  if (waiter && Number(waiter.since) !== ballot) args.push(waiter.since);
+  return args;
+}
+
+/** The grant that a renewal is for. */
+export interface Renewed {
+  readonly claim: Pick<Claim, "owner" | "span">;
+  readonly token: bigint;
+}
+
+/** The client that keeps the grant from now on. */
+export interface Keeper {
+  readonly setId: string;
+  readonly channel: string;
+}
+
+export function renewArgs({ claim, token }: Renewed, ttlMs: number, keeper: Keeper): string[] {
+  const ttl = `${Math.ceil(ttlMs)}`;
+  const { setId, channel } = keeper;
+  return ["renew", setId, claim.owner, `${token}`, spanText(claim), ttl, channel];
+}
+
+export function resumeArgs(
+  { owner, ttlMs }: Pick<Claim, "owner" | "ttlMs">,
+  token: bigint,
+  { setId, channel }: Keeper,
+): string[] {
+  return ["resume", setId, owner, `${token}`, `${Math.ceil(ttlMs)}`, channel];
+}
+
+/** A mark, and a waiter that goes on waiting, may follow as further arguments. */
+export function releaseArgs(owner: string, ballot: number, reserveMs: number): string[] {
+  return ["release", owner, `${ballot} H `, `${ballot + 1}`, `${reserveMs}`];
+}
+
+/** The span in two digits: the script cuts by position. */
+function spanText(claim: Pick<Claim, "span">): string {
+  return `${spanOf(claim)}`.padStart(2, "0");
+}
+
+/** A ballot is kept until its absence says as much: a day, and a little, after its own time. */
+function keptUntilMs(ballot: number): string {
+  return `${Math.ceil(ballot / 1_000) + KEPT_MS}`.padStart(13, "0");
+}
 
 /** Why a node does not vote at all, whatever it keeps of the name. */
 export type Asleep =
-  /** It restarted, lost its data or is new: nobody has told it since. */
+  /** The node restarted, lost its data or is new, and no client has marked it since. */
   | { readonly type: "asleep"; readonly why: "unmarked" }
-  /** It may have forgotten votes for leases that still live. */
+  /** The node may have forgotten votes for leases that still live. */
   | { readonly type: "asleep"; readonly why: "young"; readonly waitMs: number }
-  /** Its time has come, but it does not know yet which ballots it forgot. */
+  /** The leases are over, but the node does not know yet which ballots it forgot. */
   | { readonly type: "asleep"; readonly why: "unfloored" }
-  /** Leases of this length were not announced on it. */
+  /** Leases of this length were not announced on the node. */
   | { readonly type: "asleep"; readonly why: "short"; readonly maxTtlMs: number }
-  /** It belongs to other nodes than those this client asks. */
+  /** The node belongs to a set of nodes other than the set that this client asks. */
   | { readonly type: "asleep"; readonly why: "other_set"; readonly set: string };
 
 export type Vote =
   | { readonly type: "granted"; readonly remainingMs: number }
   | Held
-  /** Free, but kept for a moment for the waiter that was woken. */
+  /** The name is free, but kept for a moment for the waiter that was woken. */
   | {
       readonly type: "reserved";
       readonly stored: number;
@@ -33,32 +107,32 @@ export type Vote =
 export interface Held {
   readonly type: "held";
   readonly stored: number;
-  /** Infinite where the key has no expiry: it is none of ours. */
+  /** Infinite where the key has no expiry: another program wrote the key. */
   readonly remainingMs: number;
-  /** Null where it is none of ours. */
+  /** Null where another program holds the key. */
   readonly record: NameRecord | null;
   readonly ahead: number;
 }
 
-/** A node that says nothing of use. */
+/** A node that gives no usable answer. */
 export type Failure =
   | { readonly type: "time_out" }
   | { readonly type: "error"; readonly error: Error }
   | Foreign;
 
-/** A key that the store uses holds data of another program: the node leaves it as it is. */
+/** A key of the store holds data of another program: the node leaves the key as it is. */
 export interface Foreign {
   readonly type: "foreign";
   readonly key: string;
-  /** A type of Redis, or a ballot far `ahead` of the clock. */
+  /** A type of Redis, or `ahead` for a ballot far ahead of the clock. */
   readonly holds: string;
 }
 
-/** What a waiter learns: as a vote that was not given, or that the name is open. */
+/** What a waiter sees: the reason why a vote was refused, or that the name is open. */
 export type Sight = Vote | { readonly type: "open"; readonly stored: number };
 
 export type NodeRenewal =
-  /** `isRetaken`: it was free, and is the holder's again. */
+  /** `isRetaken`: the name was free on this node, and is the holder's again. */
   | { readonly type: "granted"; readonly remainingMs: number; readonly isRetaken: boolean }
   | { readonly type: "replaced" }
   | { readonly type: "revoked"; readonly reason: string }
@@ -66,7 +140,7 @@ export type NodeRenewal =
   | Asleep
   | Failure;
 
-/** `unsure`: it was not there, on a node that may have forgotten it. */
+/** `unsure`: the lease was not there, but the node may have forgotten it. */
 export type NodeRelease =
   | { readonly type: "released" }
   | { readonly type: "absent" }
@@ -76,9 +150,11 @@ export type NodeRelease =
 const GRANTED = "G";
 const FOREIGN = "X";
 
-/** `ttlMs` is what was asked for. */
+/** `ttlMs` is the length of the lease that was asked for. */
 export function decodeVote(raw: unknown, ttlMs: number): Vote {
-  return decodeSight(raw, ttlMs) as Vote;
+  const sight = decodeSight(raw, ttlMs);
+  if (sight.type === "open") throw new Unreadable("a vote");
+  return sight;
 }
 
 export function decodeSight(raw: unknown, ttlMs: number): Sight {
@@ -130,7 +206,7 @@ export function decodeRelease(raw: unknown): NodeRelease {
   return { type: code === "1" ? "released" : code === "0" ? "absent" : "unsure" };
 }
 
-/** How long a key lives, from what PTTL says: negative where it has no expiry, or is not there. */
+/** How long a key lives, by PTTL: negative where the key has no expiry, or is absent. */
 export function expiryMs(pttl: unknown): number {
   return /^-[12]$/.test(String(pttl)) ? Number.POSITIVE_INFINITY : whole(pttl);
 }
@@ -147,7 +223,7 @@ function held(stored: number, remainingMs: number, value: unknown, more: readonl
   };
 }
 
-/** Of a node that does not vote, whatever it is asked. */
+/** The answer of a node that does not vote, whatever it is asked. */
 function refusal(code: unknown, first: unknown, second: unknown): Asleep | Foreign {
   switch (code) {
     case "U":
@@ -167,7 +243,7 @@ function refusal(code: unknown, first: unknown, second: unknown): Asleep | Forei
   }
 }
 
-/** The refusal of a node for a key that is not ours, or null for another answer. */
+/** The refusal of a node for a key of another program; null for any other answer. */
 export function decodeForeign(raw: unknown): Foreign | null {
   const [code, first, second] = Array.isArray(raw) ? raw : [];
   return code === FOREIGN ? foreign(first, second) : null;

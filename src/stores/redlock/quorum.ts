@@ -1,0 +1,186 @@
+import { createHash } from "node:crypto";
+import type { Port } from "../../time/port.js";
+import type { Timer } from "../../time/timers.js";
+import { decodeAside, decodeForeign, type Failure } from "./codec.js";
+import { type RedlockNode, requestOf } from "./redlock-node.js";
+
+/** A node may take at most this part of the ttl, so that a round leaves most of the lease. */
+const LIMIT_PART = 5;
+const LONGEST_LIMIT_MS = 1_000;
+/** A woken waiter has this many time-outs to come and vote, also on a busy machine. */
+const RESERVE_TIMEOUTS = 4;
+
+/** The nodes that decide together, and how long each of them may take to answer. */
+export class Quorum {
+  readonly nodes: readonly RedlockNode[];
+  readonly port: Port;
+  /** The names of all nodes: clients that name other nodes must not share a node with this one. */
+  readonly set: string;
+  /** Stands for `set` where it is only compared. */
+  readonly setId: string;
+  readonly nodeTimeoutMs: number;
+  /** By which part of a lease the clocks of nodes and clients may run apart. */
+  readonly driftFactor: number;
+  /** For so long a node is kept for the waiter that it woke. */
+  readonly reserveMs: number;
+
+  constructor(
+    nodes: readonly RedlockNode[],
+    { nodeTimeoutMs, driftFactor }: Pick<Quorum, "nodeTimeoutMs" | "driftFactor">,
+    port: Port,
+  ) {
+    this.nodes = nodes;
+    this.port = port;
+    this.driftFactor = driftFactor;
+    this.set = nodes
+      .map(({ name }) => name)
+      .sort()
+      .join(",");
+    this.setId = setIdOf(this.set);
+    this.nodeTimeoutMs = nodeTimeoutMs;
+    this.reserveMs = Math.ceil(RESERVE_TIMEOUTS * nodeTimeoutMs);
+  }
+
+  /** How long a node may take, for a lease of this length, after so many rounds of silence. */
+  limitMs(ttlMs: number, failures: number): number {
+    // After a silent round, a longer limit helps more than the same question once more.
+    const patienceMs = this.nodeTimeoutMs * 2 ** failures;
+    return Math.min(patienceMs, ttlMs / LIMIT_PART, LONGEST_LIMIT_MS);
+  }
+
+  /** Sends one question to all nodes, or to those that the question names. */
+  ask<Answer, Judgement>(question: Question<Answer, Judgement>): Poll<Answer, Judgement> {
+    const poll = new Poll(this.port, question, question.nodes ?? this.nodes);
+    poll.send();
+    return poll;
+  }
+}
+
+export function setIdOf(set: string): string {
+  return createHash("sha1").update(set).digest("hex").slice(0, 16);
+}
+
+export interface Question<Answer, Judgement> {
+  /** Default: all. */
+  readonly nodes?: readonly RedlockNode[];
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  /** How long a node may take before it counts as silent. */
+  readonly limitMs: number;
+  decode(raw: unknown): Answer;
+  /** What the answers amount to; null while it is open. Not null when all nodes have answered. */
+  judge(answers: readonly (Answer | Failure | undefined)[]): Judgement | null;
+  /** Called for every answer, also for one that comes after the judgement (`isLate`). */
+  onAnswer?(answer: Answer | Failure, at: number, isLate: boolean): void;
+}
+
+/** A timer that takes this many times as long shows that the event loop was blocked. */
+const LATE_PART = 1.25;
+export const MOST_EXTENSIONS = 2;
+
+/**
+ * One question to several nodes at the same time. It is judged as soon as the result is certain: a
+ * node that hangs costs nothing where the other nodes suffice, and one time-out where they do not.
+ */
+export class Poll<Answer, Judgement> {
+  readonly answers: (Answer | Failure | undefined)[];
+  /** Null when it was cut short. */
+  readonly judged: Promise<Judgement | null>;
+  readonly #port: Port;
+  readonly #question: Question<Answer, Judgement>;
+  readonly #nodes: readonly RedlockNode[];
+  #sentMs = 0;
+  #timer: Timer | undefined;
+  #isOver = false;
+  #resolve: (judgement: Judgement | null) => void = () => {};
+
+  constructor(port: Port, question: Question<Answer, Judgement>, nodes: readonly RedlockNode[]) {
+    this.#port = port;
+    this.#question = question;
+    this.#nodes = nodes;
+    this.answers = new Array(nodes.length).fill(undefined);
+    this.judged = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  /** By the local clock, just before the first request was sent. */
+  get sentMs(): number {
+    return this.#sentMs;
+  }
+
+  send(): void {
+    const { keys, args, limitMs } = this.#question;
+    const request = requestOf(keys, args);
+    this.#sentMs = this.#port.clock.nowMs();
+    for (const [at, node] of this.#nodes.entries()) {
+      node.send(
+        request,
+        (raw) => this.#take(at, node, raw),
+        (error) => this.#put(at, { type: "error", error }),
+      );
+    }
+    if (!this.#isOver) this.#await(this.#sentMs, limitMs);
+  }
+
+  /** The caller does not want to know any more. */
+  cut(): void {
+    this.#end(null);
+  }
+
+  /**
+   * A timer that fires late shows that the event loop was blocked. Answers may have arrived in that
+   * time: they are read before a node counts as silent.
+   */
+  #await(startMs: number, limitMs: number, extensions = 0): void {
+    const { clock, timers } = this.#port;
+    const onDue = (): void => {
+      const nowMs = clock.nowMs();
+      const isLate = nowMs - startMs > limitMs * LATE_PART;
+      if (isLate && extensions < MOST_EXTENSIONS) {
+        return this.#await(nowMs, limitMs, extensions + 1);
+      }
+      this.#timer = timers.after(0, () => this.#onTimeOut(), true);
+    };
+    this.#timer = timers.after(limitMs, onDue, true);
+  }
+
+  #take(at: number, node: RedlockNode, raw: unknown): void {
+    let answer: Answer | Failure;
+    try {
+      const foreign = decodeForeign(raw) ?? decodeAside(raw);
+      if (foreign) node.reportForeign(`"${foreign.key}", a ${foreign.holds}`);
+      answer = this.#question.decode(raw);
+    } catch (cause) {
+      const where = `the reply to ${this.#question.args[0]}`;
+      answer = { type: "error", error: node.reportForeign(where, cause) };
+    }
+    this.#put(at, answer);
+  }
+
+  #put(at: number, answer: Answer | Failure): void {
+    const isLate = this.#isOver;
+    if (!isLate || this.answers[at] === undefined) this.answers[at] = answer;
+    this.#question.onAnswer?.(answer, at, isLate);
+    if (!isLate) this.#judge();
+  }
+
+  #judge(): void {
+    const judgement = this.#question.judge(this.answers);
+    if (judgement !== null) this.#end(judgement);
+  }
+
+  #onTimeOut(): void {
+    for (const [at, answer] of this.answers.entries()) {
+      if (answer === undefined) this.answers[at] = { type: "time_out" };
+    }
+    this.#judge();
+  }
+
+  #end(judgement: Judgement | null): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#timer?.cancel();
+    this.#resolve(judgement);
+  }
+}
