@@ -50,6 +50,17 @@ it("delivers after the network was cut and healed", async () => {
   expect(await held.deliver()).toBe("OK");
 });
 
+it("breaks the connection of the request and of no other", async () => {
+  await using client = await RespClient.connect(proxy.port);
+  await using other = await RespClient.connect(proxy.port);
+  expect(await other.send("PING")).toBe("PONG");
+  const held = holdRequest(proxy, { match: "SET", resets: true });
+  await expect(client.send(...acquire)).rejects.toThrow("ECONNRESET");
+  expect(await redis.ask("GET", "lock")).toBeNull();
+  expect(await held.deliver()).toBe("OK");
+  expect(await other.send("GET", "lock")).toBe("me");
+});
+
 it("delivers to a client that still waits", async () => {
   await using client = await RespClient.connect(proxy.port);
   const held = holdRequest(proxy, { nth: 2 });

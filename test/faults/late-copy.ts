@@ -15,11 +15,22 @@ export interface HeldRequest {
   deliver(): Promise<Reply | undefined>;
 }
 
+export interface HoldChoice extends Choice {
+  /** Whether the client's connection breaks when the request is kept back. Default false. */
+  readonly resets?: boolean;
+}
+
 /** Keeps back the chosen request: the client gets no answer and the server nothing until later. */
-export function holdRequest(proxy: FaultProxy, choice: Choice = {}): HeldRequest {
+export function holdRequest(
+  proxy: FaultProxy,
+  { resets = false, ...choice }: HoldChoice = {},
+): HeldRequest {
   const caught = catchRequest(proxy, choice, "hold");
   return {
-    caught: caught.then(({ request }) => request),
+    caught: caught.then(({ request, link }) => {
+      if (resets) link.reset();
+      return request;
+    }),
     async deliver() {
       const { request, link } = await caught;
       const reply = nextReply(proxy, link, request);

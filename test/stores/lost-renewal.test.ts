@@ -1,6 +1,6 @@
 /**
- * A renewal whose answer is lost, on stores whose own harness cannot lose a single answer: the
- * proxies break a whole connection. Here the client itself never hands the answer over.
+ * A renewal whose reply alone is lost. The proxies of the harnesses can only break the whole
+ * connection with it. Here the client itself withholds the reply.
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, it } from "vitest";

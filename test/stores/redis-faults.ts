@@ -27,9 +27,8 @@ export function redisFaults(proxies: readonly FaultProxy[]): Faults {
       const match = firstOf(carries(command));
       const struck = Promise.race(
         proxies.map(async (proxy) => {
-          const held = holdRequest(proxy, { match });
+          const held = holdRequest(proxy, { match, resets: true });
           await held.caught;
-          proxy.reset();
           return held;
         }),
       );

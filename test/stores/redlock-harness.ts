@@ -1,6 +1,9 @@
-import type { Harness } from "../../src/conformance/index.js";
+import type { Command, Harness } from "../../src/conformance/index.js";
 import type { Store } from "../../src/store.js";
 import { type RedlockStoreOptions, redlockStore } from "../../src/stores/redlock/index.js";
+import type { ProxiedRequest } from "../faults/framing.js";
+import { holdRequest } from "../faults/late-copy.js";
+import { loseReply } from "../faults/message-loss.js";
 import { nextPush } from "../faults/next-push.js";
 import type { FaultProxy } from "../faults/proxy.js";
 import type { RedisServer } from "../servers/redis.js";
@@ -39,7 +42,7 @@ export function redlockHarness(
     },
     open: async (namespace) => open(namespace, clients()),
     faults: {
-      kinds: ["dropPush", "cut", "heal"],
+      kinds: ["loseReply", "keepBack", "dropPush", "cut", "heal"],
       async open(namespace) {
         const { clients: own, proxies } = await disturbed();
         const heard = proxies.map((proxy) =>
@@ -47,6 +50,17 @@ export function redlockHarness(
         );
         return {
           store: open(namespace, own),
+          loseReply(to) {
+            const match = hasVerb(VERBS[to]);
+            const lost = proxies.map((proxy) => loseReply(proxy, { match }).struck);
+            return { struck: Promise.all(lost) };
+          },
+          keepBack(command) {
+            const match = hasVerb(VERBS[command]);
+            const held = proxies.map((proxy) => holdRequest(proxy, { match, resets: true }));
+            const struck = Promise.all(held.map(({ caught }) => caught));
+            return { struck, deliver: () => Promise.all(held.map((one) => one.deliver())) };
+          },
           // Every node tells of a release: what one of them says is lost at all of them.
           async dropPush() {
             await Promise.all(heard);
@@ -63,6 +77,10 @@ export function redlockHarness(
           },
         };
       },
+    },
+    exempt: {
+      "an acquire whose answer is lost is retried to one hold with the same token":
+        "every attempt has a ballot of its own, so the token of a repeated one is higher",
     },
     child: {
       module: new URL("./redlock-child.mjs", import.meta.url),
@@ -86,4 +104,11 @@ export function redlockHarness(
 /** A node publishes releases; it publishes nothing on the channel that names a process. */
 function hasNews(channel: string): boolean {
   return !channel.includes("/");
+}
+
+/** The verb that a node's script gets after its keys, see its Lua. */
+const VERBS: Record<Command, string> = { acquire: "vote", renew: "renew", release: "release" };
+
+function hasVerb(verb: string): (request: ProxiedRequest) => boolean {
+  return ({ command, args }) => command.startsWith("EVAL") && args[2 + Number(args[1])] === verb;
 }
