@@ -14,7 +14,7 @@ import { dirname, join, resolve } from "node:path";
 import { root } from "./run.mjs";
 
 /** Programs that the package starts in processes of their own, and what the command loads late. */
-const PROGRAMS = ["conformance/child.js", "cli/demo/stage.js", "cli/demo/worker.js"];
+const PROGRAMS = ["conformance/child.js", "cli/demo/run-demo.js", "cli/demo/worker.js"];
 
 const COMMAND = "cli/main.js";
 
@@ -22,7 +22,10 @@ const COMMAND = "cli/main.js";
  * The command loads these from beside it: stores across the network, which few runs need, and the
  * demo, which starts files of its own. It has all else in its one file.
  */
-const BESIDE_COMMAND = [/[/\\]stores[/\\](?!file)\w+[/\\]index\.js$/, /[/\\]demo[/\\]stage\.js$/];
+const BESIDE_COMMAND = [
+  /[/\\]stores[/\\](?!file)\w+[/\\]index\.js$/,
+  /[/\\]demo[/\\]run-demo\.js$/,
+];
 
 /**
  * Replaces the files of a build.

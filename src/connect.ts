@@ -16,7 +16,7 @@ const redis: Opener = async (url) => (await import("./stores/redis/index.js")).o
 const redlock: Opener = async (url) =>
   (await import("./stores/redlock/index.js")).openRedlockStore(url);
 
-/** What the URLs of each store begin with. A store is loaded when its first URL is opened. */
+/** The schemes of URLs. The code of a store is loaded when its first URL is opened. */
 const openers: Readonly<Record<string, Opener>> = {
   "etcd:": etcd,
   "etcds:": etcd,

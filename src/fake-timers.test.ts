@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { Holdfast } from "./index.js";
 import { memoryStore } from "./stores/memory/index.js";
 
-// What docs/guide.md tells those who test with fake timers.
+// The advice of docs/guide.md for tests with fake timers.
 
 afterEach(() => vi.useRealTimers());
 

@@ -1,16 +1,16 @@
 /**
- * Foreign data: bytes where a store keeps its own, that this package did not write or cannot read.
+ * Foreign data: bytes in a store that this package did not write or cannot read.
  *
- * Bytes of a store enter this process in two ways, and each has one guard. The reply to a call is
- * decoded by functions that throw on what they cannot read, and `foreignData` makes of that the
- * `StoreError` of that one call. A message that no caller waits for is handled under `guarded`,
- * which lets nothing out into the host: it publishes the failure on `holdfast:foreign`.
+ * Bytes of a store enter this process in two ways. The reply to a call is decoded by functions that
+ * throw `Unreadable`, and `foreignData` makes the `StoreError` of that one call out of it. A
+ * message that no caller waits for is handled under `guarded`, which throws nothing into the host:
+ * it publishes the failure on `holdfast:foreign`.
  */
 import { StoreError } from "./errors.js";
 import type { ForeignEvent } from "./events.js";
 import { events } from "./publish.js";
 
-/** Thrown by decoding functions; the caller of them knows where the data is. */
+/** Thrown by decoding functions; their caller knows where the data is. */
 export class Unreadable extends Error {
   constructor(expected: string) {
     super(`expected ${expected}`);
@@ -52,7 +52,7 @@ export function record(value: unknown): Readonly<Record<string, unknown>> {
   throw new Unreadable("an object");
 }
 
-/** The error of a call that met foreign data. To ask again would meet the same. */
+/** The error of a call that met foreign data. A repeated call would meet the same data. */
 export function foreignData(where: string, cause?: unknown): StoreError {
   const why = cause instanceof Unreadable ? ` (${cause.message})` : "";
   const error = new StoreError(
@@ -71,13 +71,13 @@ export function isForeign(error: unknown): error is StoreError {
   return error instanceof StoreError && made.has(error);
 }
 
-/** Tells of foreign data where no caller is there to tell. */
+/** Publishes foreign data in a message that no caller waits for. */
 export function reportForeign(store: string, where: string, error: unknown): void {
   if (!events.foreign.hasSubscribers) return;
   events.foreign.publish({ store, where, error } satisfies ForeignEvent);
 }
 
-/** A handler of messages of a store that neither throws nor rejects into the host. */
+/** Wraps a handler of messages, so that it neither throws nor rejects into the host. */
 export function guarded<Args extends unknown[]>(
   store: string,
   where: string,

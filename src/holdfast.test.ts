@@ -77,7 +77,7 @@ describe("defaults", () => {
   });
 });
 
-describe("what a store cannot do", () => {
+describe("an ability that the store lacks", () => {
   it("is refused by name", async () => {
     const store = new ScriptedStore(trial.port);
     Object.assign(store, {
@@ -118,9 +118,12 @@ describe("inspect and list", () => {
   });
 });
 
-it.each([undefined, null, {}, "redis://localhost"])("what is no store is refused: %j", (given) => {
-  expect(() => new Holdfast(given as unknown as Store)).toThrow("Invalid store");
-});
+it.each([undefined, null, {}, "redis://localhost"])(
+  "a value that is no store is refused: %j",
+  (given) => {
+    expect(() => new Holdfast(given as unknown as Store)).toThrow("Invalid store");
+  },
+);
 
 describe("revoke", () => {
   it("compares the token, and says whether it was that one", async () => {

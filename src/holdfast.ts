@@ -48,7 +48,7 @@ export interface RevokeOptions {
 
 /** Which names to list. */
 export interface ListOptions {
-  /** What the names begin with. Default: all names. */
+  /** The text that the names begin with. Default: all names. */
   readonly prefix?: string | undefined;
   /** Default `"lock"`. */
   readonly space?: Space | undefined;
@@ -139,7 +139,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * One leader among all who campaign. A candidate waits for ever unless told otherwise here.
+   * One leader among all candidates. A candidate waits for ever unless `waitMs` is given here.
    *
    * @example
    * await locks.election("indexer").lead(async (lease) => {
@@ -192,7 +192,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Who holds a lock and who waits for it, as the store sees it now.
+   * The holders and the waiters of a lock, as the store sees them now.
    *
    * @example
    * const { holders, waiters } = await locks.inspect("invoice:42");

@@ -1,4 +1,4 @@
-/** The same value as JSON can carry it: tokens, which are `bigint`, as decimal text. */
+/** The value as JSON can carry it: tokens, which are `bigint`, become decimal text. */
 export function jsonOf(value: unknown): unknown {
   if (typeof value === "bigint") return `${value}`;
   if (typeof value !== "object" || value === null || "toJSON" in value) return value;
@@ -7,12 +7,12 @@ export function jsonOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, jsonOf(field)]));
 }
 
-/** Other fields are left out: clients put the command that failed there, with its arguments. */
+/** Other fields are left out: clients put the failed command and its arguments into them. */
 function errorJson({ name, message, code }: Error & { code?: unknown }): object {
   return { name, message, code };
 }
 
-/** Makes an object of ours fit for `JSON.stringify`; nothing else of it changes. */
+/** Gives an object a `toJSON`, so that `JSON.stringify` can write its tokens. */
 export function withJson<T extends object>(value: T): T {
   return Object.defineProperty(value, "toJSON", { value: () => jsonOf({ ...value }) });
 }

@@ -2,8 +2,9 @@ import { InvalidOptionError } from "./errors.js";
 import { nearestWord } from "./rules/nearest-word.js";
 
 /**
- * The given options, which have known names only: a misspelt `namespace` that is ignored would lock
- * elsewhere. `example` shows how they are given. None counts as an object without any.
+ * Returns the given options after it has checked their names: a misspelt `namespace` that is
+ * ignored would lock elsewhere. `example` shows how they are given. Undefined counts as an empty
+ * object.
  */
 export function knownOptions<T extends object>(
   given: T | undefined,
@@ -21,13 +22,13 @@ export function knownOptions<T extends object>(
   return given;
 }
 
-/** What other libraries of locks call these options. */
+/** The names of these options in other libraries of locks. */
 const OTHER_WORDS = [
   [/^(timeout|retr)/, "waitMs"],
   [/^(expir|duration)/, "ttlMs"],
 ] as const;
 
-/** The error for a word that is none of the known ones; `what` says what it should be one of. */
+/** The error for a word that is none of the known ones; `what` is their common name: "option". */
 export function unknownWord(
   what: string,
   option: string,

@@ -6,8 +6,8 @@ import { LONGEST_US, MOST_TURNS } from "./rules/bounds.js";
 import type { Meta, Traits } from "./store.js";
 
 /**
- * What an acquisition may be told. Every factory takes the same as defaults, as its last argument.
- * An option that is `undefined` is not given.
+ * The options of an acquisition. Every factory of locks takes the same options as defaults, as its
+ * last argument. An option that is `undefined` counts as not given.
  */
 export interface AcquireOptions {
   /** How long the store keeps the grant without a renewal. Default 30 000; least: the store's. */
@@ -17,7 +17,7 @@ export interface AcquireOptions {
    * the lease is fixed: choose `ttlMs` above the longest run of the work.
    */
   readonly renew?: boolean | undefined;
-  /** The lease ends here whatever happens. Default: no end. */
+  /** The lease ends after this time, renewed or not. Default: no end. */
   readonly maxHoldMs?: number | undefined;
   /**
    * `signal` aborts this long before the deadline, so that work can wind down while the lease still
@@ -37,7 +37,7 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal | undefined;
   /** Permits of a semaphore to take. Default 1; at most its limit. */
   readonly weight?: number | undefined;
-  /** A small JSON object for whoever looks at the lock. `host`, `pid` and `label` are filled in. */
+  /** A small JSON object that `inspect` and errors show. `host`, `pid` and `label` are added. */
   readonly meta?: Meta | undefined;
   /** A nested `run` or `acquire` of the same lock joins the outer `run`. Default false. */
   readonly reentrant?: boolean | undefined;
@@ -53,10 +53,7 @@ export interface AcquireOptions {
   readonly transferable?: boolean | undefined;
 }
 
-/**
- * All options with a value, checked against each other; frozen, and shared wherever nothing
- * differs.
- */
+/** All options with a value, checked against each other and frozen. */
 export interface Options {
   readonly ttlMs: number;
   readonly renew: boolean;
@@ -77,7 +74,7 @@ const MAX_META_BYTES = 2_048;
 
 const LONGEST_MS = LONGEST_US / 1000;
 
-/** Who this process is, for whoever looks at its locks. */
+/** The meta that describes this process. */
 const identity: Meta = Object.freeze({
   host: hostname(),
   pid: process.pid,
@@ -103,7 +100,7 @@ export const DEFAULTS: Options = Object.freeze({
 /** All options of an acquisition. */
 export const OPTION_NAMES = Object.keys(DEFAULTS) as (keyof AcquireOptions)[];
 
-/** Lays `given` over `base` and checks the whole; without `given` there is nothing to do. */
+/** Lays `given` over `base` and checks the result; without `given` returns `base`. */
 export function resolveOptions(
   given: AcquireOptions | undefined,
   traits: Traits,
@@ -158,7 +155,7 @@ function check(options: Options, traits: Traits): void {
   }
 }
 
-/** A time that a store has to count: it ends. */
+/** Checks a time that a store has to count: it must be finite. */
 export function checkDuration(option: string, value: unknown, leastMs: number): number {
   const isMet = isAtLeast(value, leastMs) && (value as number) <= LONGEST_MS;
   const rule = `must be a number of milliseconds, at least ${leastMs} and at most 100 years`;
@@ -171,7 +168,7 @@ export function checkCount(option: string, value: unknown): number {
   return value as number;
 }
 
-/** A copy of `meta` that is certain to survive the way to the store and back. */
+/** A copy of `meta` as JSON carries it to the store and back. */
 export function checkedMeta(meta: unknown): Meta {
   demand(
     typeof meta === "object" && meta !== null && !Array.isArray(meta),

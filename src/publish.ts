@@ -33,7 +33,7 @@ export const events: {
   foreign: channel(channels.foreign),
 };
 
-/** What events say of a lock, as it is asked for. */
+/** The fields of a lock that events carry. */
 export function describe(
   { name: store, namespace = "" }: Store,
   kind: LockKind,
@@ -44,8 +44,8 @@ export function describe(
 
 /**
  * The async context of the call that is made now. A timer or a socket runs in the context of the
- * call that opened it, often another request: what is published from there needs the context of the
- * call it belongs to. Undefined while no event needs it.
+ * call that opened it, which may belong to another request. An event that is published from there
+ * needs the context of its own call. Undefined while no event has subscribers.
  */
 export function callContext(): CallContext | undefined {
   const { renew, lost, handoff } = events;
@@ -53,10 +53,10 @@ export function callContext(): CallContext | undefined {
   return isNeeded ? new AsyncResource("HOLDFAST_CALL") : undefined;
 }
 
-/** Made outside of all calls: for leases that were acquired before the first subscriber came. */
+/** A context outside of all calls: for leases acquired before the first subscriber came. */
 export const NO_CALL: CallContext = new AsyncResource("HOLDFAST_NO_CALL");
 
-/** Publishes in the context of a call, or else in none. */
+/** Publishes in the context of a call, or outside of all calls. */
 export function publishIn(context: CallContext | undefined, to: Channel, event: object): void {
   (context ?? NO_CALL).runInAsyncScope(() => to.publish(withJson(event)));
 }

@@ -5,7 +5,7 @@ import { parseDuration } from "./duration.js";
 /** One option, as it is parsed, explained and completed. */
 export interface OptionSpec {
   readonly short?: string;
-  /** What its value is called in the help; a switch has none. */
+  /** The name of its value in the help; a switch has none. */
   readonly value?: string;
   /** May be given several times. */
   readonly many?: boolean;
@@ -125,7 +125,7 @@ function unexpected(argument: string, after: string): UsageError {
   );
 }
 
-/** The parser's own words are for programmers; keep what names the argument. */
+/** Says in other words what the parser found: its own message is for programmers. */
 function complaint(
   { message }: Error,
   args: readonly string[],

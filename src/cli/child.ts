@@ -2,9 +2,10 @@
  * The command that runs under a lock, in a process group of its own, so that a signal reaches its
  * own children too and the whole can be ended at once.
  */
-import type { Guard } from "./guard.js";
+
 import { type CommandLine, type Exit, type Launched, launch } from "./launcher.js";
 import { pause } from "./pause.js";
+import type { Reaper } from "./reaper.js";
 
 /** How often to look whether the group is gone. */
 const LOOK_MS = 10;
@@ -21,12 +22,12 @@ export class Child {
     this.ended = exited;
   }
 
-  /** Throws `LaunchError`. The guard knows the group before the command runs. */
-  static async start(line: CommandLine, env: NodeJS.ProcessEnv, guard: Guard): Promise<Child> {
-    return new Child(await launch(line, env, guard));
+  /** Throws `LaunchError`. The reaper knows the group before the command runs. */
+  static async start(line: CommandLine, env: NodeJS.ProcessEnv, reaper: Reaper): Promise<Child> {
+    return new Child(await launch(line, env, reaper));
   }
 
-  /** Sends a signal to the whole group; a group that is gone does not mind. */
+  /** Sends a signal to the whole group; does nothing when the group is gone. */
   signal(signal: NodeJS.Signals): void {
     if (this.#group === null) return;
     try {
@@ -40,7 +41,7 @@ export class Child {
     this.signal("SIGCONT");
   }
 
-  /** Whether anything of the group is left. */
+  /** Whether a process of the group is left. */
   get isThere(): boolean {
     if (this.#group === null) return false;
     try {
@@ -51,21 +52,21 @@ export class Child {
     }
   }
 
-  /** Waits until nothing of the group is left, at most until `untilMs`; then KILL ends what is. */
+  /** Waits until the whole group is gone, at most until `untilMs`; then KILL ends the rest. */
   async endBy(untilMs: number): Promise<void> {
     while (this.isThere && performance.now() < untilMs) await pause(LOOK_MS);
     if (!this.isThere) return;
     this.signal("SIGKILL");
-    // Dead at once, but it takes the kernel a moment; what hangs in the kernel must not hang us.
+    // The kernel takes a moment; a process that hangs in the kernel must not hang this one.
     for (let looks = 0; looks < 10 && this.isThere; looks += 1) await pause(LOOK_MS);
   }
 
-  /** Whether there is, or was, anything to run. */
+  /** Whether the command was started. */
   get hasBegun(): boolean {
     return this.#group !== null;
   }
 
-  /** Whether it had the terminal to itself: what was typed there, we did not get. */
+  /** Whether the command had the terminal to itself: then typed signals did not reach us. */
   get hadTerminal(): boolean {
     return this.#hasTerminal;
   }

@@ -3,14 +3,14 @@ import type { Report } from "./report.js";
 
 /** One verb of the command line. */
 export interface Command {
-  /** What follows the verb, one line for each way to use it. */
+  /** The arguments after the verb, one line for each way to use it. */
   readonly usage: readonly string[];
-  /** What it does, in sentences, for its own help. */
+  /** Sentences about the verb, for its own help. */
   readonly about: string;
   readonly options: OptionSpecs;
   /** A command to run may follow the name. */
   readonly runsCommand?: boolean;
-  /** Lines to copy, each with what it does. */
+  /** Lines to copy, each with its effect. */
   readonly examples: readonly (readonly [line: string, does: string])[];
   /** Resolves with the exit code. */
   run(args: Arguments, report: Report, verbs: Verbs): Promise<Ending>;
@@ -20,14 +20,15 @@ export interface Command {
 export type Ending = number | Interruption;
 
 /**
- * A script around us stops only if we end by the interrupt itself. Where the command had the
- * terminal, only the command got what was typed, and our whole group has to be told.
+ * A script that runs holdfast stops only if holdfast ends by the interrupt itself. Where the
+ * command had the terminal, the typed interrupt reached only the command: then holdfast sends it to
+ * its whole group.
  */
 export interface Interruption {
   readonly interrupt: "us" | "our group";
 }
 
-/** What the command line can do: each verb with its one line in the overview. */
+/** All verbs of the command line, each with its line in the overview. */
 export type Verbs = Readonly<
   Record<string, { readonly summary: string; load(): Promise<Command> }>
 >;

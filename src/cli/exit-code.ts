@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 
-/** What the command line ends with, unless a child of it has a code of its own. */
+/** The exit codes of holdfast itself; a command that ran has its own. */
 export const ExitCode = {
   ok: 0,
   /** The lock was not free (in time); `-E` chooses another. */
@@ -16,7 +16,7 @@ export const ExitCode = {
   notFound: 127,
 } as const;
 
-/** As a shell tells that a signal ended a command. */
+/** The exit code by which a shell says that a signal ended a command. */
 export function codeOfSignal(signal: NodeJS.Signals): number {
   return 128 + (constants.signals[signal] ?? 0);
 }

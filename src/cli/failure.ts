@@ -11,14 +11,14 @@ import { LaunchError } from "./launcher.js";
 import { OutputError } from "./output.js";
 
 export interface Failure {
-  /** Empty: nothing to say. */
+  /** Empty where there is no message. */
   readonly text: string;
   /** Where an internal error comes from, one line for each call. */
   readonly trace?: readonly string[];
   readonly exitCode: number;
 }
 
-/** What is said about an error that ended a command, and with which code. */
+/** The message and the exit code for an error that ended a command. */
 export function explainFailure(error: unknown, isVerbose: boolean): Failure {
   if (error instanceof Interrupted) return { text: "", exitCode: codeOfSignal(error.signal) };
   if (error instanceof LaunchError) return { text: error.message, exitCode: error.exitCode };

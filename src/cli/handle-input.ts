@@ -25,4 +25,4 @@ function fromStdin(): string {
 
 export const IS_OVER: string =
   "The lease is over: it was released or revoked, or its time ran out (or this is another store " +
-  "than it was acquired from). Others may hold the lock; stop what it guarded.";
+  "than it was acquired from). Another process may hold the lock; stop the work under it.";

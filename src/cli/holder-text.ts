@@ -1,14 +1,14 @@
 import type { LockView, Meta } from "../store.js";
 import { formatDuration } from "./duration.js";
 
-/** Somebody who holds a lock, as far as it is known. */
+/** The holder of a lock, as far as it is known. */
 interface Holder {
   readonly token: bigint;
   readonly meta: Meta;
   readonly heldMs: number;
 }
 
-/** `backup.sh on web1 (pid 4711)`; what other programs wrote there may lack any part. */
+/** `backup.sh on web1 (pid 4711)`; meta of other programs may lack any part. */
 export function whoIs(meta: Meta): string {
   const { label, host, pid } = meta;
   const where = host === undefined ? "" : `on ${textOf(host)}`;
@@ -43,7 +43,7 @@ export function placeOf({ waiters }: LockView, host: string, pid: number): numbe
   return index < 0 ? null : index + 1;
 }
 
-/** Metadata may be any JSON, if another program wrote it. */
+/** Meta that another program wrote may be any JSON. */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }

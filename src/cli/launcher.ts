@@ -1,7 +1,7 @@
 /**
- * Starts a command in a process group of its own, and not before its guard knows that group: a
- * shell tells the guard and then becomes the command, so there is no moment in which the command
- * runs unguarded.
+ * Starts a command in a process group of its own, and not before its reaper knows that group: a
+ * shell tells the reaper and then becomes the command, so there is no moment in which the command
+ * runs unwatched.
  *
  * Without a terminal the group leads a new session. In the foreground of a terminal that would cost
  * it the terminal (no prompt of ssh or sudo would work), so a launching shell with job control
@@ -11,7 +11,7 @@ import { type ChildProcess, type StdioOptions, spawn } from "node:child_process"
 import { constants as access, accessSync, statSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { codeOfSignal, ExitCode } from "./exit-code.js";
-import type { Guard } from "./guard.js";
+import type { Reaper } from "./reaper.js";
 import { ownForeground } from "./terminal.js";
 
 export interface CommandLine {
@@ -31,14 +31,14 @@ export class LaunchError extends Error {
 }
 
 export interface Launched {
-  /** Null when its launching shell was ended by what was typed before there was one. */
+  /** Null when a typed signal ended the launching shell before there was a group. */
   readonly group: number | null;
   readonly hasTerminal: boolean;
   readonly exited: Promise<Exit>;
 }
 
 export interface Exit {
-  /** As a shell would tell it. */
+  /** The exit code as a shell would report it. */
   readonly code: number;
   /** The signal that ended the process we started: the command, or its launching shell. */
   readonly killedBy: NodeJS.Signals | null;
@@ -46,24 +46,25 @@ export interface Exit {
 
 const NAME = "holdfast-launcher";
 
-/** Nothing is started without a guard, to which descriptor 3 leads. */
-const TELL_GUARD = `
+/** Descriptor 3 leads to the reaper. No command is started without one. */
+const TELL_REAPER = `
 trap "" PIPE; echo "group $$" >&3 2>/dev/null || exit ${ExitCode.cannotRun}
 trap - PIPE; exec 3>&-`;
 
-const BECOME = `${TELL_GUARD}; exec "$@"`;
+const BECOME = `${TELL_REAPER}; exec "$@"`;
 
-// Stops itself until it is in the foreground: so the command never runs without its terminal.
+// The shell stops itself until it is in the foreground: the command never runs without its
+// terminal.
 const BECOME_IN_FOREGROUND = `
-echo "$$" >&4; exec 4>&-; ${TELL_GUARD}; kill -s STOP "$$"; exec "$@"`;
+echo "$$" >&4; exec 4>&-; ${TELL_REAPER}; kill -s STOP "$$"; exec "$@"`;
 
-// A shell with job control may lead a group of its own and have the terminal until `fg`, so what is
-// typed until then reaches only the shell: it passes it on to whoever had the terminal before, as
-// the terminal would have done. A caught signal is default again in the child. What is typed to put
-// the command to sleep is ignored, for it holds a lock: undoing it is not enough, for a shell that
-// is stopped while it starts a command (vfork) is not seen to stop. A program with its own mind
-// about it is continued. Until `set -m` the shell itself is one of those who had the terminal: what
-// it passes on then comes back, and must not be passed on again.
+// A shell with job control may lead a group of its own and have the terminal until `fg`, so a
+// signal that is typed until then reaches only the shell. The shell passes the signal on to the
+// group that had the terminal before, as the terminal would have done. A caught signal is default
+// again in the child. Ctrl-Z is ignored, for the command holds a lock: continuing the command is
+// not enough, because the stop of a shell that is just starting a command (vfork) is not seen. A
+// program that stops itself is continued. Until `set -m` the shell itself is in the group that had
+// the terminal: a signal that it passes on comes back to it, and must not be passed on again.
 export const LAUNCHER: string = `
 before=$1 handed= passing=; shift
 pass() {
@@ -85,13 +86,13 @@ exit "$code"`;
 export async function launch(
   { file, args }: CommandLine,
   env: NodeJS.ProcessEnv,
-  guard: Guard,
+  reaper: Reaper,
 ): Promise<Launched> {
   const path = findExecutable(file, env);
   const foreground = ownForeground();
   const hasTerminal = foreground !== null;
   const shell = hasTerminal ? [LAUNCHER, NAME, foreground] : [BECOME, NAME];
-  const stdio: StdioOptions = ["inherit", "inherit", "inherit", guard.pipe];
+  const stdio: StdioOptions = ["inherit", "inherit", "inherit", reaper.pipe];
   if (hasTerminal) stdio.push("pipe");
   const child = spawn("/bin/sh", ["-c", ...shell, path, ...args], {
     env,
@@ -116,7 +117,7 @@ function exitOf(child: ChildProcess): Promise<Exit> {
   });
 }
 
-/** What ended a launching shell, or the one below it, before there was a command. */
+/** The signal that ended a launching shell, or the shell below it, before there was a command. */
 function signalOf({ code, killedBy }: Exit): Exit | null {
   const typed = (["SIGHUP", "SIGINT", "SIGQUIT"] as const).find((name) => {
     return code === codeOfSignal(name);
@@ -147,7 +148,8 @@ function explain(code: string | undefined, file: string): LaunchError {
 }
 
 /**
- * The path, so that the shell takes the program and none of its own commands, and our own words.
+ * The path of the program: with a path, the shell runs none of its own commands instead, and the
+ * error for a missing program has our own text.
  */
 function findExecutable(file: string, env: NodeJS.ProcessEnv): string {
   const folders = file.includes("/") ? [""] : (env.PATH ?? "").split(":");

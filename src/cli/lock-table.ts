@@ -4,10 +4,7 @@ import { textOf, whoIs } from "./holder-text.js";
 
 const HEADINGS = ["NAME", "KIND", "HOLDER", "HELD", "TOKEN", "WAITING", "REASON"] as const;
 
-/**
- * A row for each holder; a name that nobody holds (a mark, a queue about to be served) has one,
- * too.
- */
+/** A row for each holder, and one row for a name without holders (a mark, or only waiters). */
 export function lockTable(views: readonly LockView[]): string[] {
   const rows = views.flatMap(rowsOf);
   const widths = HEADINGS.map((heading, column) =>

@@ -19,7 +19,7 @@ const given = process.argv.slice(2);
 for (const text of [...given, process.env.HOLDFAST_STORE ?? ""]) learnSecrets(text);
 // Every user of the machine can read arguments: passwords are overwritten first of all.
 hideArguments(given);
-// Whatever is awaited is waited for: a connection to a store alone keeps no process alive.
+// Keeps the process alive while a promise is awaited: a connection to a store alone does not.
 setInterval(() => {}, LONGEST_MS);
 end(await dispatch(verbFirst(given)));
 
@@ -78,7 +78,7 @@ async function version(): Promise<number> {
   return ExitCode.ok;
 }
 
-/** `npm start` alone shows what it is about. */
+/** `npm start` without arguments runs the demo. */
 function isNpmStart(): boolean {
   return process.env.npm_lifecycle_event === "start";
 }

@@ -50,7 +50,7 @@ export function writeLine(fd: number, line: string): void {
   writeText(fd, `${line}\n`);
 }
 
-/** A message that cannot be written does not fail the work that it is about. */
+/** A message that cannot be written does not fail the command. */
 function writeText(fd: number, text: string): void {
   try {
     writeSync(fd, text);

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 
-/** Waits so long, or until the signal aborts; leaves no listener behind. */
+/** Waits for `delayMs`, or until the signal aborts; leaves no listener behind. */
 export async function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
   await setTimeout(delayMs, undefined, signal ? { signal } : {}).catch(() => {});
 }

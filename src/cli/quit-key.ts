@@ -1,6 +1,6 @@
 import { ownForeground } from "./terminal.js";
 
-/** What a terminal turns into a signal by itself, unless its keys are read one by one. */
+/** Keys that a terminal turns into signals itself, unless its keys are read one by one. */
 const SIGNAL_KEYS: ReadonlyMap<string, NodeJS.Signals> = new Map([
   ["\x03", "SIGINT"],
   ["\x1c", "SIGQUIT"],

@@ -13,14 +13,14 @@ export interface ReportOptions {
 
 const STDERR = 2;
 
-/** A line under way on the terminal, which the next message has to clear away first. */
+/** A line on the terminal that is redrawn: the next message has to clear it first. */
 export interface StatusLine {
   clear(): void;
 }
 
 /**
- * What the command line says about itself: on stderr for people, as JSON lines for programs, and
- * never on stdout, which belongs to the child.
+ * The messages of holdfast itself: on stderr for people, as JSON lines for programs, and never on
+ * stdout, which belongs to the command that runs.
  */
 export class Report {
   readonly #options: ReportOptions;
@@ -40,12 +40,12 @@ export class Report {
     return this.#options.jsonFd !== STDERR;
   }
 
-  /** Something the user should know, unless he asked for quiet. */
+  /** A message that the user should see, unless `-q` asked for quiet. */
   note(text: string): void {
     if (!this.#options.isQuiet) this.#say(text);
   }
 
-  /** Something only the curious want to know. */
+  /** A message that only `-v` asks for. */
   detail(text: string): void {
     if (this.#options.isVerbose) this.#say(text);
   }

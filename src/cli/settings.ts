@@ -1,4 +1,4 @@
-/** What several commands let you say about a lock, and how it becomes options of the library. */
+/** The options that several commands share, and how they become options of the library. */
 import { basename } from "node:path";
 import type { AcquireOptions } from "../options.js";
 import { type Arguments, type OptionSpecs, UsageError } from "./arguments.js";
@@ -19,7 +19,7 @@ export const OUTPUT_OPTIONS: OptionSpecs = {
   verbose: { short: "v", help: "tell every step" },
 };
 
-/** For commands that run another, whose stdout is not ours. */
+/** For verbs that run a command, to which stdout belongs. */
 export const EVENT_OPTIONS: OptionSpecs = {
   json: { help: "tell every step as JSON lines, on stderr" },
   "json-fd": { value: "N", help: "the same, on file descriptor N" },
@@ -43,7 +43,7 @@ export const MODE_OPTIONS: OptionSpecs = {
 };
 
 export const ABOUT_OPTIONS: OptionSpecs = {
-  reason: { value: "TEXT", help: "why, for whoever finds the lock held" },
+  reason: { value: "TEXT", help: "why it is held, for those who wait" },
   meta: { value: "KEY=VALUE", many: true, help: "more about the holder; may be repeated" },
   fair: { help: "strictly first come, first served, also among waiters of one process" },
 };
@@ -88,7 +88,7 @@ export function graceMsOf(args: Arguments, ttlMs: number): number {
   );
 }
 
-/** What whoever finds the lock held is told. `label` is what runs, without arguments. */
+/** The meta of the holder. `label` is the name of the command, without arguments. */
 export function metaOf(args: Arguments, label: string): Record<string, string> {
   const meta: Record<string, string> = { label };
   for (const text of args.texts("meta")) {

@@ -2,7 +2,7 @@ import { Interrupted } from "./exit-code.js";
 
 const ENDINGS: readonly NodeJS.Signals[] = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM"];
 
-/** All that a program may be sent on purpose and that can be caught. */
+/** Signals that are sent to a program on purpose and that can be caught. */
 const OTHERS: readonly NodeJS.Signals[] = [
   "SIGUSR1",
   "SIGUSR2",
@@ -13,8 +13,8 @@ const OTHERS: readonly NodeJS.Signals[] = [
 ];
 
 /**
- * The signals sent to this process. As long as there is no child, the first that means "end"
- * cancels whatever is awaited, and nothing is started after it. Then all of them are the child's.
+ * The signals sent to this process. Before the command is started, the first signal that means
+ * "end" cancels the wait, and no command is started. Afterwards all signals go to the command.
  */
 export class Signals implements Disposable {
   readonly #controller = new AbortController();
@@ -35,7 +35,7 @@ export class Signals implements Disposable {
     this.#receiver = receiver;
   }
 
-  /** The outcome is known: a signal that comes now does not change the exit code. */
+  /** The exit code is known: a signal that comes now does not change it. */
   [Symbol.dispose](): void {
     this.#receiver = () => {};
   }

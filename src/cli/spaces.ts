@@ -9,7 +9,7 @@ export const KIND_OPTIONS: OptionSpecs = {
   kind: { short: "k", value: "KIND", help: "lock, election or once: names of each are apart" },
 };
 
-/** What `--kind` asks for; null when it says nothing. */
+/** The space that `--kind` asks for; null without `--kind`. */
 export function spaceOf(args: Arguments): Space | null {
   const kind = args.text("kind");
   if (kind === undefined) return null;

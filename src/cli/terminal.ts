@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { isatty } from "node:tty";
 
 /**
- * What is in the foreground of the terminal together with this process, as `kill` names it, so that
- * a child may be given that terminal; null when this process is not. Asked of the kernel, for a
+ * The process group in the foreground of the terminal, as `kill` names it, if this process is part
+ * of it: then a child may be given that terminal. Else null. The kernel is asked, because a
  * terminal can be in control without being stdin or stdout.
  */
 export function ownForeground(): string | null {

@@ -4,16 +4,13 @@ import type { Lease } from "../lease/lease.js";
 import type { Arguments } from "./arguments.js";
 import type { Ending } from "./command.js";
 import { ExitCode } from "./exit-code.js";
-import { type CommandEnd, runWhileHeld } from "./held-command.js";
+import { type CommandEnd, HeldCommand } from "./held-command.js";
 import type { CommandLine } from "./launcher.js";
 import { storeUrlOf } from "./open-store.js";
 import type { Report } from "./report.js";
 import type { Signals } from "./signals.js";
 
-/**
- * What `run`, `once` and `elect` have in common: a command under a lease, and what to tell about
- * it.
- */
+/** The common part of `run`, `once` and `elect`: runs a command under a lease, and reports it. */
 export class UnderLease {
   readonly #args: Arguments;
   readonly #signals: Signals;
@@ -32,12 +29,8 @@ export class UnderLease {
   }
 
   async run(lease: Lease, line: CommandLine): Promise<CommandEnd> {
-    const end = await runWhileHeld(lease, line, {
-      env: this.#environment(lease),
-      graceMs: this.#graceMs,
-      signals: this.#signals,
-      report: this.#report,
-    });
+    const command = new HeldCommand(lease, this.#graceMs, this.#signals, this.#report);
+    const end = await command.run(line, this.#environment(lease));
     const { exitCode, loss } = end;
     this.#report.event("ended", { name: lease.name, token: lease.token, exitCode, lost: !!loss });
     return end;
@@ -54,7 +47,7 @@ export class UnderLease {
       this.#report.event("lost", { name, token, reason: "missing" });
       this.#report.note(
         `${name}: the command ended with ${exitCode}, but its lease was gone before: ` +
-          "somebody else may have run at the same time. Check what it did.",
+          "another holder may have run at the same time. Check the result of the command.",
       );
       return ExitCode.leaseLost;
     }
@@ -64,7 +57,7 @@ export class UnderLease {
   }
 
   /**
-   * A release that the store did not hear is no reason to fail, but the next in line will wonder.
+   * A release that did not reach the store is no failure, but the next waiter waits for the ttl.
    */
   #onRelease({ name, outcome }: ReleaseEvent): void {
     if (outcome !== "failed") return;

@@ -1,6 +1,6 @@
 import type { Verbs } from "./command.js";
 
-/** What a verb needs is loaded when it is called. */
+/** The code of a verb is loaded when the verb is called. */
 export const VERBS: Verbs = {
   run: {
     summary: "run a command under a lock",

@@ -1,24 +1,24 @@
 import { hostname } from "node:os";
 import { isatty } from "node:tty";
 import type { LockView } from "../store.js";
+import type { LockWait } from "./await-lease.js";
 import { heldBy, placeOf } from "./holder-text.js";
 import { showStatus } from "./output.js";
-import type { Awaited } from "./waiting.js";
 
 const LOOK_MS = 1_000;
 
 /** One line on the terminal, redrawn while we wait; elsewhere one line in the log, with -v. */
 export class WaitDisplay {
-  readonly #awaited: Awaited;
+  readonly #wait: LockWait;
   readonly #isLive: boolean;
   readonly #host = hostname();
   #timer: NodeJS.Timeout | undefined;
   #isShown = false;
   #isTold = false;
 
-  constructor(awaited: Awaited) {
-    this.#awaited = awaited;
-    const { report } = awaited;
+  constructor(wait: LockWait) {
+    this.#wait = wait;
+    const { report } = wait;
     this.#isLive = report.hasPeople && !report.isQuiet && isatty(2);
     report.status = { clear: () => this.#clear() };
     void this.#look();
@@ -27,11 +27,11 @@ export class WaitDisplay {
   end(): void {
     clearTimeout(this.#timer);
     this.#clear();
-    this.#awaited.report.status = null;
+    this.#wait.report.status = null;
   }
 
   async #look(): Promise<void> {
-    const { locks, space, name, report } = this.#awaited;
+    const { locks, space, name, report } = this.#wait;
     const view = await locks.inspect(name, space).catch(() => null);
     if (report.status === null) return;
     if (view) this.#tell(view);
@@ -40,10 +40,10 @@ export class WaitDisplay {
   }
 
   #tell(view: LockView): void {
-    const { name, report } = this.#awaited;
+    const { name, report } = this.#wait;
     const place = placeOf(view, this.#host, process.pid);
     const [holder] = view.holders;
-    const text = holder ? heldBy(holder) : "nobody holds it, others were first";
+    const text = holder ? heldBy(holder) : "free, but other waiters are first";
     const queue = place === null ? "" : `, place ${place} of ${view.waiters.length}`;
     if (!this.#isTold) {
       this.#isTold = true;

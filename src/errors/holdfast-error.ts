@@ -15,7 +15,7 @@ const BRAND = Symbol.for("holdfast.error");
 
 /** Every error of this package; `code` says which. */
 export class HoldfastError extends Error {
-  /** What `instanceof` compares; a class of your own needs its own. */
+  /** The text that `instanceof` compares; a subclass of yours needs its own. */
   static readonly brand: string = "HoldfastError";
   /** The kind of the error, the same in all versions; `docs/errors.md` lists all codes. */
   readonly code: string = "HF_ERROR";
@@ -49,7 +49,7 @@ export class HoldfastError extends Error {
     });
   }
 
-  /** What a log needs of it: `JSON.stringify` shows no error by itself, and takes no `bigint`. */
+  /** For logs: `JSON.stringify` shows no fields of an error by itself, and takes no `bigint`. */
   toJSON(): Record<string, unknown> {
     const { name, message, cause } = this;
     const shown = cause instanceof Error ? { cause: `${cause.name}: ${cause.message}` } : {};
@@ -64,7 +64,7 @@ export class HoldfastError extends Error {
   }
 }
 
-/** What `check` returns; its errors name the lock. */
+/** Returns the result of `check`, and adds the lock to its errors. */
 export function aboutLock<T>(lockName: string, store: string, check: () => T): T {
   try {
     return check();

@@ -30,7 +30,7 @@ export class LeaseLostError extends HoldfastError {
   readonly token: bigint | null;
   /** The reason that was given to `revoke`, or more words of the store; may be empty. */
   readonly detail: string;
-  /** What the body of `run` returned, when it ended after the loss. */
+  /** The value that the body of `run` returned, when it ended after the loss. */
   value: unknown = undefined;
 
   constructor(reason: LossReason, context: ErrorContext & LossContext) {

@@ -137,7 +137,7 @@ describe("when the lease is lost", () => {
   });
 });
 
-describe("the guard", () => {
+describe("the reaper", () => {
   it("ends the group when the command line is killed with -9", async () => {
     await using shop = new Workshop();
     const running = shop.start(["run", "--ttl", "3s", "--grace", "1s", "x", "-c", STUBBORN]);
@@ -162,7 +162,7 @@ describe("the guard", () => {
     await using shop = new Workshop();
     const running = shop.start(["run", "--ttl", "3s", "--grace", "1s", "x", "-c", STUBBORN]);
     const pids = await family(shop);
-    await waitUntil(() => guardOf(running) > 0, { what: "the guard has its timer" });
+    await waitUntil(() => reaperOf(running) > 0, { what: "the reaper has its timer" });
     running.kill("SIGSTOP");
     const next = await shop.run(["run", "x", "--", "sh", "-c", aliveAmong(pids)]);
     expect(next.stdout).toBe("none\n");
@@ -173,10 +173,10 @@ describe("the guard", () => {
   it("leaves nothing behind after an orderly end", async () => {
     await using shop = new Workshop();
     const running = shop.start(["run", "--ttl", "2s", "x", "--", "sleep", "0.6"]);
-    await waitUntil(() => guardOf(running) > 0, { what: "the guard has its timer" });
-    const guard = guardOf(running);
+    await waitUntil(() => reaperOf(running) > 0, { what: "the reaper has its timer" });
+    const reaper = reaperOf(running);
     expect((await running.result).code).toBe(0);
-    await allGone([guard, ...childrenOf(guard)]);
+    await allGone([reaper, ...childrenOf(reaper)]);
   });
 });
 
@@ -196,11 +196,11 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** The guard of a running command line, once it has been told that the lease is alive; else 0. */
-function guardOf({ pid }: Running): number {
-  const isGuard = (child: number): boolean =>
-    readFileSync(`/proc/${child}/cmdline`, "utf8").includes("holdfast-guard");
-  return childrenOf(pid).find((child) => isGuard(child) && childrenOf(child).length > 0) ?? 0;
+/** The reaper of a running command, once it has been told that the lease is alive; else 0. */
+function reaperOf({ pid }: Running): number {
+  const isReaper = (child: number): boolean =>
+    readFileSync(`/proc/${child}/cmdline`, "utf8").includes("holdfast-reaper");
+  return childrenOf(pid).find((child) => isReaper(child) && childrenOf(child).length > 0) ?? 0;
 }
 
 /** Keeps the store's file locked, so that no renewal gets through. */

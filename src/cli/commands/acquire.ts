@@ -1,4 +1,5 @@
 import { UsageError } from "../arguments.js";
+import { awaitLease } from "../await-lease.js";
 import type { Command } from "../command.js";
 import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
@@ -17,7 +18,6 @@ import {
   waitMsOf,
 } from "../settings.js";
 import { Signals } from "../signals.js";
-import { awaitLease } from "../waiting.js";
 import { lockOf } from "./run.js";
 
 export const acquire: Command = {
@@ -25,7 +25,7 @@ export const acquire: Command = {
   about:
     "Takes the lock NAME for a fixed time and prints its handle, for steps that are processes " +
     "of their own. Nothing renews it: choose --ttl above the longest run, or call `holdfast " +
-    "renew` in time. Whoever has the handle can renew and release: treat it as a secret.",
+    "renew` in time. The handle is a secret: with it any process can renew and release.",
   options: {
     ttl: { value: "TIME", help: "how long it is held without a renewal, as 30m; required" },
     ...WAIT_OPTIONS,
@@ -50,7 +50,7 @@ export const acquire: Command = {
     if (ttlMs === undefined) throw new UsageError("--ttl is missing, as in: --ttl 30m");
     const waitMs = waitMsOf(args);
     const conflictCode = conflictCodeOf(args);
-    // The process that asks is gone when somebody looks: its number would mislead.
+    // This process is gone when another process looks at the lock: its pid would mislead.
     const meta = { ...metaOf(args, "holdfast acquire"), pid: undefined };
     using signals = new Signals();
     await using locks = await openStore(args, signals.interrupted);
@@ -69,7 +69,7 @@ export const acquire: Command = {
     if (!lease) return conflictCode;
     signals.interrupted.throwIfAborted();
     report.detail(`${name}: held for ${formatDuration(lease.remainingMs())} unless renewed`);
-    // Until the handle is printed the lease is this process's: if that fails, it is released.
+    // The lease belongs to this process until the handle is printed: if that fails, it is released.
     await print([lease.handle ?? ""]);
     lease.detach();
     return ExitCode.ok;

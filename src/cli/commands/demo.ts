@@ -11,7 +11,7 @@ export const demo: Command = {
 
   async run(args) {
     args.none();
-    const { runDemo } = await import("../demo/stage.js");
+    const { runDemo } = await import("../demo/run-demo.js");
     return runDemo();
   },
 };

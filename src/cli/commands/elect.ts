@@ -3,6 +3,7 @@ import type { Holdfast } from "../../holdfast.js";
 import type { Election } from "../../locks/election.js";
 import type { AcquireOptions } from "../../options.js";
 import { type Arguments, UsageError } from "../arguments.js";
+import { awaitLease } from "../await-lease.js";
 import type { Command, Ending } from "../command.js";
 import { ExitCode } from "../exit-code.js";
 import { heldBy } from "../holder-text.js";
@@ -29,7 +30,6 @@ import {
 } from "../settings.js";
 import { Signals } from "../signals.js";
 import { UnderLease } from "../under-lease.js";
-import { awaitLease } from "../waiting.js";
 
 const { fair: _, ...about } = ABOUT_OPTIONS;
 const OBSERVE_MS = 500;
@@ -111,8 +111,8 @@ async function stand(
 ): ReturnType<typeof awaitLease> {
   for (;;) {
     try {
-      const awaited = { locks, space: "election", name, report } as const;
-      return await awaitLease(awaited, locks.election(name).campaign(options));
+      const wait = { locks, space: "election", name, report } as const;
+      return await awaitLease(wait, locks.election(name).campaign(options));
     } catch (error) {
       if (isFirst || !(error instanceof StoreError) || !error.retryable) throw error;
       report.note(`${error.message} Trying again.`);
@@ -125,7 +125,7 @@ async function stand(
 async function observe(election: Election, args: Arguments, signal: AbortSignal): Promise<void> {
   const { name } = election;
   for await (const leader of election.observe({ signal, everyMs: OBSERVE_MS })) {
-    const text = leader ? heldBy(leader) : "nobody leads";
+    const text = leader ? heldBy(leader) : "no leader";
     await print([args.has("json") ? toJson({ name, leader }) : `${name}: ${text}`]);
   }
 }

@@ -1,6 +1,7 @@
 import type { Holdfast } from "../../holdfast.js";
 import type { Lock } from "../../locks/lock.js";
 import { type Arguments, UsageError } from "../arguments.js";
+import { awaitLease } from "../await-lease.js";
 import type { Command } from "../command.js";
 import { openStore } from "../open-store.js";
 import {
@@ -23,14 +24,13 @@ import {
 } from "../settings.js";
 import { Signals } from "../signals.js";
 import { UnderLease } from "../under-lease.js";
-import { awaitLease } from "../waiting.js";
 
 export const run: Command = {
   runsCommand: true,
   usage: ["[OPTIONS] NAME [--] COMMAND [ARGUMENT…]", "[OPTIONS] NAME -c 'SHELL LINE'"],
   about:
-    "Waits for the lock NAME, runs the command while it is held, and releases it. Nobody else " +
-    "who asks the same store for the same name runs at the same time. The command finds the " +
+    "Waits for the lock NAME, runs the command while it is held, and releases it. No two " +
+    "commands run at the same time under the same name of the same store. The command finds the " +
     "name in HOLDFAST_NAME and the fencing token in HOLDFAST_TOKEN. When the lease is lost, the " +
     "command gets SIGTERM and, after the grace, SIGKILL, with all its children.",
   options: {

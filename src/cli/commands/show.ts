@@ -13,7 +13,7 @@ import { KIND_OPTIONS, spaceOf, viewsOf } from "../spaces.js";
 
 export const show: Command = {
   usage: ["[OPTIONS] NAME"],
-  about: "Shows who holds NAME, since when and for how long, and who waits for it, in their order.",
+  about: "Shows the holders of NAME, since when and for how long, and its waiters in their order.",
   options: {
     json: { help: "JSON lines on stdout, tokens as strings" },
     ...KIND_OPTIONS,

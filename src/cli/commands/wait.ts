@@ -20,7 +20,7 @@ const LOOK_MS = 200;
 export const wait: Command = {
   usage: ["[OPTIONS] NAME"],
   about:
-    "Waits until nobody holds NAME, without taking it or standing in its queue. It may be taken " +
+    "Waits until NAME is free, without taking it or standing in its queue. It may be taken " +
     "again the moment this ends: to do something while it is free, use `holdfast run`.",
   options: {
     ...WAIT_OPTIONS,

@@ -1,7 +1,6 @@
 /**
- * What the workers share: a number that is read and written in two steps, so that two at a time
- * lose an update. It refuses a token lower than the highest it has seen: that is all that fencing
- * takes.
+ * The number that the workers share. They read and write it in two steps, so two workers at a time
+ * lose an update. It refuses a token below the highest that it has seen: fencing takes no more.
  */
 export class Counter {
   value = 0;
@@ -9,7 +8,7 @@ export class Counter {
   writes = 0;
   #highest = 0n;
 
-  /** A grant is announced to the counter before anything is read under it. */
+  /** A worker announces its token before it reads. False: a higher token was announced before. */
   announce(token: bigint): boolean {
     if (token <= this.#highest) return false;
     this.#highest = token;

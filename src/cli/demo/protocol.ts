@@ -1,4 +1,4 @@
-/** What workers and the stage say to each other; tokens travel as strings. */
+/** The message of a worker to the demonstration; tokens travel as strings. */
 export type Request =
   | { readonly type: "held"; readonly token: string }
   | { readonly type: "read" }
@@ -6,7 +6,7 @@ export type Request =
       readonly type: "write";
       readonly value: number;
       readonly token: string | null;
-      /** What the worker's own lease says at this moment. */
+      /** The state of the worker's own lease at this moment. */
       readonly lease: string | null;
     };
 

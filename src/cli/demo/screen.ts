@@ -1,9 +1,10 @@
 import type { LockView } from "../../store.js";
 import { print } from "../output.js";
-import type { Actor } from "./troupe.js";
+import type { WorkerProcess } from "./workers.js";
 
-export interface Scene {
-  readonly actors: readonly Actor[];
+/** The figures that one picture shows. */
+export interface Snapshot {
+  readonly workers: readonly WorkerProcess[];
   readonly view: LockView | null;
   readonly counter: number;
   readonly writes: number;
@@ -29,18 +30,18 @@ export class Screen {
   }
 
   /** Throws when nothing can be shown any more. */
-  draw(scene: Scene): void {
+  draw(snapshot: Snapshot): void {
     if (this.#failure) throw this.#failure;
-    const { actors, view, counter, writes } = scene;
-    if (!this.#isLive) return this.#log(scene);
+    const { workers, view, counter, writes } = snapshot;
+    if (!this.#isLive) return this.#log(snapshot);
     const [holder] = view?.holders ?? [];
-    const cast = actors.map(({ label, state }) => `${label} ${state}`).join("   ");
+    const states = workers.map(({ label, state }) => `${label} ${state}`).join("   ");
     const lines = [
       `lock     ${view?.name ?? ""}`,
       `holder   ${holder ? `pid ${holder.meta.pid}, token ${holder.token}` : "-"}`,
       `queue    ${"#".repeat(view?.waiters.length ?? 0) || "-"}`,
       `counter  ${counter} after ${writes} increments`,
-      `workers  ${cast}`,
+      `workers  ${states}`,
       "",
       ...this.#events.slice(-EVENTS_SHOWN),
     ];
@@ -49,13 +50,13 @@ export class Screen {
     this.#height = lines.length;
   }
 
-  /** The picture in one line, now and then. */
-  #log({ actors, view, counter }: Scene): void {
+  /** The picture in one line, once a second. */
+  #log({ workers, view, counter }: Snapshot): void {
     const nowMs = performance.now();
     if (!view || nowMs - this.#loggedMs < LOG_MS) return;
     this.#loggedMs = nowMs;
     const [holder] = view.holders;
-    const { label = "?" } = actors.find(({ process: { pid } }) => pid === holder?.meta.pid) ?? {};
+    const { label = "?" } = workers.find(({ process: { pid } }) => pid === holder?.meta.pid) ?? {};
     const who = holder ? `held by ${label}, token ${holder.token}` : "free";
     this.say(`        ${who}, ${view.waiters.length} waiting, counter ${counter}`);
   }

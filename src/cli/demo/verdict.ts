@@ -1,18 +1,18 @@
 import { formatDuration } from "../duration.js";
-import type { Act } from "./act.js";
 import type { Counter } from "./counter.js";
 import { TTL_MS } from "./protocol.js";
+import type { Trial } from "./trial.js";
 
-/** How much later than its ttl a dead holder may be succeeded, on a busy machine. */
+/** How much later than the ttl of a dead holder the next grant may come, on a busy machine. */
 const SLACK_MS = 1_500;
 
 /** Each promise with the number that shows whether it was kept. */
 export function verdict(
-  act: Act,
+  trial: Trial,
   bare: Counter,
   { killMs, stopMs }: { killMs: number; stopMs: number },
 ): { text: string; isGood: boolean } {
-  const { counter, refused, grants, disorder } = act;
+  const { counter, refused, grants, disorder } = trial;
   const latestMs = TTL_MS + SLACK_MS;
   const [stale] = refused;
   const lost = bare.writes - bare.value;

@@ -1,19 +1,19 @@
 /**
- * One of the processes that share the counter: takes the lock, reads, works a little, writes what
- * it read plus one. On purpose it does not look at its lease before it writes: the token has to be
- * enough.
+ * One of the processes that share the counter: it takes the lock, reads, works a little, and writes
+ * the value plus one. On purpose it does not look at its lease before it writes: the token alone
+ * has to protect the counter.
  */
 import { connect } from "../../connect.js";
 import type { Lease } from "../../lease/lease.js";
 import { type Answer, LOCK_NAME, type Request, TTL_MS } from "./protocol.js";
 
 const WORK_MS = 40;
-const waiting = new Map<number, (answer: Answer) => void>();
+const pending = new Map<number, (answer: Answer) => void>();
 let nextId = 0;
 
 process.on("message", (answer: Answer) => {
-  waiting.get(answer.id)?.(answer);
-  waiting.delete(answer.id);
+  pending.get(answer.id)?.(answer);
+  pending.delete(answer.id);
 });
 process.on("disconnect", () => process.exit(0));
 
@@ -42,7 +42,7 @@ function ask(request: Request): Promise<Answer> {
   nextId += 1;
   const id = nextId;
   return new Promise((resolve) => {
-    waiting.set(id, resolve);
+    pending.set(id, resolve);
     process.send?.({ ...request, id });
   });
 }

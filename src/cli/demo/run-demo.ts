@@ -1,6 +1,6 @@
 /**
- * The demonstration: what goes wrong without a lock, then the same with one while its holders are
- * killed and stopped, and a verdict by numbers.
+ * The demonstration: processes lose updates without a lock, then lose none with a lock while its
+ * holders are killed and stopped. A verdict says so in numbers.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,9 +9,9 @@ import { pathToFileURL } from "node:url";
 import { connect } from "../../connect.js";
 import { ExitCode } from "../exit-code.js";
 import { Signals } from "../signals.js";
-import { Act } from "./act.js";
 import { TTL_MS } from "./protocol.js";
 import { Screen } from "./screen.js";
+import { Trial } from "./trial.js";
 import { verdict } from "./verdict.js";
 
 const WORKERS = 4;
@@ -25,15 +25,19 @@ export async function runDemo(): Promise<number> {
   const store = pathToFileURL(join(folder, "locks.db")).href;
   const screen = new Screen();
   try {
-    return await play(store, screen, signals.interrupted);
+    return await demonstrate(store, screen, signals.interrupted);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function play(store: string, screen: Screen, interrupted: AbortSignal): Promise<number> {
+async function demonstrate(
+  store: string,
+  screen: Screen,
+  interrupted: AbortSignal,
+): Promise<number> {
   screen.say(`${WORKERS} processes add 1 to one counter: read, work, write. First without a lock.`);
-  const bare = new Act(store, screen, null);
+  const bare = new Trial(store, screen, null);
   try {
     bare.start(WORKERS);
     await bare.until(() => bare.counter.writes > 0, interrupted);
@@ -45,22 +49,22 @@ async function play(store: string, screen: Screen, interrupted: AbortSignal): Pr
   screen.say(`Without a lock: ${writes} increments, and the counter says ${value}.`);
 
   await using locks = await connect(store);
-  const act = new Act(store, screen, locks);
+  const locked = new Trial(store, screen, locks);
   try {
     screen.say(`Now under a lock with a ttl of ${TTL_MS / 1_000} s.`);
-    act.start(WORKERS);
-    await act.until(() => act.grants > WORKERS, interrupted);
-    await act.pass(CALM_MS, interrupted);
-    const killMs = await act.killHolder(interrupted);
-    await act.pass(CALM_MS, interrupted);
-    const stopMs = await act.stopHolder(STOPPED_MS, interrupted);
-    await act.until(() => act.refused.length > 0, interrupted);
-    await act.pass(CALM_MS, interrupted);
-    await act.end();
-    const { text, isGood } = verdict(act, bare.counter, { killMs, stopMs });
+    locked.start(WORKERS);
+    await locked.until(() => locked.grants > WORKERS, interrupted);
+    await locked.pass(CALM_MS, interrupted);
+    const killMs = await locked.killHolder(interrupted);
+    await locked.pass(CALM_MS, interrupted);
+    const stopMs = await locked.stopHolder(STOPPED_MS, interrupted);
+    await locked.until(() => locked.refused.length > 0, interrupted);
+    await locked.pass(CALM_MS, interrupted);
+    await locked.end();
+    const { text, isGood } = verdict(locked, bare.counter, { killMs, stopMs });
     screen.end(text);
     return isGood ? ExitCode.ok : ExitCode.internal;
   } finally {
-    await act.end();
+    await locked.end();
   }
 }

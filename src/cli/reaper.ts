@@ -1,18 +1,18 @@
 /**
- * Sees to it that the child does not outlive its lease when this process cannot: killed with -9, it
- * closes the pipe that the guard reads; stopped, it sends no further word in time.
+ * The reaper ends the command when this process cannot do it any more. If this process is killed
+ * with -9, the pipe to the reaper closes; if it is stopped, no further word comes in time.
  *
- * The guard is a shell, the only thing at hand that starts in a millisecond and can wait for a
- * pipe. Words it understands: `group N` (whom to watch), `alive A B` (TERM after A seconds and KILL
- * after another B unless a new word comes), `ending` (the grace has begun), `done`. While the group
- * is watched and its grace has not begun, at least `graceMs` of the lease are left: so on a closed
- * pipe there is time for TERM, some waiting, and KILL.
+ * The reaper is a shell: it starts in a millisecond and can wait for a pipe. Words it understands:
+ * `group N` (the process group to watch), `alive A B` (TERM after A seconds and KILL after another
+ * B unless a new word comes), `ending` (the grace has begun), `done`. While the group is watched
+ * and its grace has not begun, at least `graceMs` of the lease are left: so on a closed pipe there
+ * is time for TERM, some waiting, and KILL.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 
-// dash wants `kill -s NAME -- -GROUP`. The timer kills its own sleep when it is cancelled: nothing
-// is to be left behind. `$1` is how often to look, a tenth of a second apart, before KILL.
+// dash wants `kill -s NAME -- -GROUP`. The timer kills its own sleep when it is cancelled, so that
+// no process is left behind. `$1` is how often to look, a tenth of a second apart, before KILL.
 const SCRIPT = `
 trap '' HUP INT QUIT TERM
 group= timer= quiet= steps=$1
@@ -52,7 +52,7 @@ send KILL
 /** How much longer than promised the shell's tenths of a second may take. */
 const STEP_MS = 125;
 
-export class Guard {
+export class Reaper {
   readonly #shell: ChildProcess;
   readonly #graceMs: number;
 
@@ -60,7 +60,7 @@ export class Guard {
     this.#graceMs = graceMs;
     const steps = String(Math.floor(graceMs / STEP_MS));
     // A session of its own: neither the terminal nor a signal to our group reaches it.
-    this.#shell = spawn("/bin/sh", ["-c", SCRIPT, "holdfast-guard", steps], {
+    this.#shell = spawn("/bin/sh", ["-c", SCRIPT, "holdfast-reaper", steps], {
       cwd: "/",
       env: { PATH: process.env.PATH },
       detached: true,
@@ -71,31 +71,31 @@ export class Guard {
     this.#shell.unref();
   }
 
-  /** The pipe it reads, for the group to tell its own number before it becomes the command. */
+  /** The pipe to the reaper: the launching shell writes the number of its group into it. */
   get pipe(): Writable {
     return this.#shell.stdin as Writable;
   }
 
-  /** An interrupt that is typed just as it starts still finds it in our own group. */
+  /** A signal that was typed just as the reaper started still reached it in our own group. */
   get killedBy(): NodeJS.Signals | null {
     return this.#shell.signalCode;
   }
 
-  /** The lease holds for `remainingMs`: until then no other word is due. */
+  /** The lease holds for `remainingMs`: the reaper waits so long for the next word. */
   alive(remainingMs: number): void {
-    // A little later than this process would act itself, so that it never acts twice.
+    // A little later than this process acts itself, so that the group is not told twice.
     const quietMs = Math.max(0, remainingMs - this.#graceMs * 0.9);
     const windDownMs = Math.max(0, remainingMs - quietMs - this.#graceMs * 0.2);
     this.#tell(`alive ${seconds(quietMs)} ${seconds(windDownMs)}`);
   }
 
-  /** The child has been told to end: there is no time left to tell it again. */
+  /** The group got TERM: the reaper sends only KILL. */
   ending(remainingMs: number): void {
     this.#tell("ending");
     this.#tell(`alive ${seconds(remainingMs)} 0`);
   }
 
-  /** Nothing is left to watch. */
+  /** The command has ended: the reaper exits. */
   done(): void {
     this.#tell("done");
   }

@@ -5,27 +5,26 @@ import type { Space } from "../rules/name.js";
 import { formatDuration } from "./duration.js";
 import type { Report } from "./report.js";
 
-export interface Awaited {
+/** The lock that is waited for, and the report that shows it. */
+export interface LockWait {
   readonly locks: Holdfast;
   readonly space: Space;
   readonly name: string;
   readonly report: Report;
 }
 
-/** Nobody wants to read about a wait that is over before it can be read. */
+/** A shorter wait is not shown: it is over before it can be read. */
 const FIRST_LOOK_MS = 300;
 
 /**
- * Waits for `acquiring`, and shows meanwhile who is in the way. Null when time ran out: then the
- * holder has been named. What only a wait or a conflict needs is loaded only then.
+ * Waits for `acquiring`, and shows the holder in the way meanwhile. Null when time ran out: then
+ * the report has named the holder. Modules that only a wait or a conflict needs are loaded only
+ * then.
  */
-export async function awaitLease(
-  awaited: Awaited,
-  acquiring: Promise<Lease>,
-): Promise<Lease | null> {
+export async function awaitLease(wait: LockWait, acquiring: Promise<Lease>): Promise<Lease | null> {
   const startMs = performance.now();
-  const { name, report } = awaited;
-  const endDisplay = displayLater(awaited);
+  const { name, report } = wait;
+  const endDisplay = displayLater(wait);
   try {
     const lease = await acquiring;
     const waitedMs = performance.now() - startMs;
@@ -36,21 +35,21 @@ export async function awaitLease(
   } catch (error) {
     if (!(error instanceof AcquireTimeoutError)) throw error;
     endDisplay();
-    await tellConflict(awaited, error);
+    await tellConflict(wait, error);
     return null;
   } finally {
     endDisplay();
   }
 }
 
-/** Returns how to end it, shown or not. */
-function displayLater(awaited: Awaited): () => void {
+/** Shows the wait after a moment. Returns how to end it, shown or not. */
+function displayLater(wait: LockWait): () => void {
   let isOver = false;
   let end = (): void => {};
   const timer = setTimeout(async () => {
     const { WaitDisplay } = await import("./wait-display.js");
     if (isOver) return;
-    const display = new WaitDisplay(awaited);
+    const display = new WaitDisplay(wait);
     end = () => display.end();
   }, FIRST_LOOK_MS);
   return () => {
@@ -60,12 +59,14 @@ function displayLater(awaited: Awaited): () => void {
   };
 }
 
-async function tellConflict(awaited: Awaited, error: AcquireTimeoutError): Promise<void> {
-  const { locks, space, name, report } = awaited;
+async function tellConflict(wait: LockWait, error: AcquireTimeoutError): Promise<void> {
+  const { locks, space, name, report } = wait;
   const { heldBy } = await import("./holder-text.js");
   const view = error.holder ? null : await locks.inspect(name, space).catch(() => null);
   const holder = error.holder ?? view?.holders[0] ?? null;
   report.event("conflict", { name, holder });
   const waited = error.waitMs > 0 ? ` after ${formatDuration(error.waitMs)}` : "";
-  report.note(`${name}: not acquired${waited}: ${holder ? heldBy(holder) : "others were first"}.`);
+  report.note(
+    `${name}: not acquired${waited}: ${holder ? heldBy(holder) : "other waiters were first"}.`,
+  );
 }

@@ -3,64 +3,60 @@ import type { LockView } from "../../store.js";
 import { Counter } from "./counter.js";
 import { LOCK_NAME, type Request } from "./protocol.js";
 import type { Screen } from "./screen.js";
-import { type Actor, Troupe } from "./troupe.js";
+import { type WorkerProcess, Workers } from "./workers.js";
 
 const LOOK_MS = 50;
 const PATIENCE_MS = 20_000;
 
-/** Something the demonstration waited for did not happen. */
-class Stalled extends Error {}
-
-/** One run of the workers, with or without the lock, and what came of it. */
-export class Act {
+/** One run of the workers, with or without the lock, and its figures. */
+export class Trial {
   readonly counter: Counter = new Counter();
   /** Tokens whose late writes the counter refused. */
   readonly refused: { readonly token: bigint; readonly by: bigint }[] = [];
-  /** Grants whose token was not above all before. */
+  /** How many grants had a token that was not above all earlier ones. */
   disorder = 0;
   grants = 0;
   readonly #screen: Screen;
   readonly #locks: Holdfast | null;
-  readonly #troupe: Troupe;
-  #holder: Actor | null = null;
-  /** Done to the next holder, between its read and its write. */
-  #strike: ((actor: Actor) => void) | null = null;
-
-  #struckMs = 0;
+  readonly #workers: Workers;
+  #holder: WorkerProcess | null = null;
+  /** Called once, when the next holder reads: it is killed or stopped before it writes. */
+  #onHolderReads: ((worker: WorkerProcess) => void) | null = null;
+  #signalledMs = 0;
 
   constructor(store: string, screen: Screen, locks: Holdfast | null) {
     this.#screen = screen;
     this.#locks = locks;
     const mode = locks ? "locked" : "unlocked";
     const env = { ...process.env, HOLDFAST_STORE: store, HOLDFAST_DEMO: mode };
-    this.#troupe = new Troupe(env, (actor, request) => this.#answer(actor, request));
+    this.#workers = new Workers(env, (worker, request) => this.#answer(worker, request));
   }
 
   start(workers: number): void {
-    for (let worker = 0; worker < workers; worker += 1) this.#troupe.add();
+    for (let count = 0; count < workers; count += 1) this.#workers.add();
   }
 
   async end(): Promise<void> {
-    await this.#troupe.dismiss();
+    await this.#workers.end();
   }
 
-  /** SIGKILL to whoever gets the lock next. Resolves with how long the others waited. */
+  /** Kills the next holder with SIGKILL. Resolves with the time until the next grant. */
   async killHolder(interrupted: AbortSignal): Promise<number> {
-    const victim = await this.#strikeNext("SIGKILL", "killed", interrupted);
-    const startMs = this.#struckMs;
+    const victim = await this.#signalNextHolder("SIGKILL", "killed", interrupted);
+    const startMs = this.#signalledMs;
     const seen = this.grants;
     this.#screen.say(`${victim.label} holds the lock and is killed with SIGKILL.`);
-    this.#troupe.add();
+    this.#workers.add();
     await this.until(() => this.grants > seen, interrupted);
     const tookMs = performance.now() - startMs;
     this.#screen.say(`${this.#holder?.label} took over after ${(tookMs / 1_000).toFixed(2)} s.`);
     return tookMs;
   }
 
-  /** SIGSTOP to whoever gets the lock next, for `stoppedMs`, then SIGCONT. Same result. */
+  /** Stops the next holder for `stoppedMs`. Resolves with the time until the next grant. */
   async stopHolder(stoppedMs: number, interrupted: AbortSignal): Promise<number> {
-    const victim = await this.#strikeNext("SIGSTOP", "STOPPED", interrupted);
-    const startMs = this.#struckMs;
+    const victim = await this.#signalNextHolder("SIGSTOP", "STOPPED", interrupted);
+    const startMs = this.#signalledMs;
     const seen = this.grants;
     this.#screen.say(`${victim.label} holds the lock and is stopped with SIGSTOP.`);
     await this.until(() => this.grants > seen, interrupted);
@@ -78,14 +74,14 @@ export class Act {
     await this.until(() => performance.now() >= untilMs, interrupted);
   }
 
-  /** Keeps the picture moving until something has come true. */
+  /** Redraws the screen until `isTrue`. */
   async until(isTrue: () => boolean, interrupted: AbortSignal): Promise<void> {
     const endMs = performance.now() + PATIENCE_MS;
     while (!isTrue()) {
       interrupted.throwIfAborted();
-      if (performance.now() > endMs) throw new Stalled("The demonstration does not move on.");
+      if (performance.now() > endMs) throw new Error("The demonstration does not move on.");
       this.#screen.draw({
-        actors: this.#troupe.actors,
+        workers: this.#workers.list,
         view: await this.#look(),
         counter: this.counter.value,
         writes: this.counter.writes,
@@ -98,46 +94,49 @@ export class Act {
     return (await this.#locks?.inspect(LOCK_NAME).catch(() => null)) ?? null;
   }
 
-  async #strikeNext(
+  async #signalNextHolder(
     signal: NodeJS.Signals,
-    state: Actor["state"],
+    state: WorkerProcess["state"],
     interrupted: AbortSignal,
-  ): Promise<Actor> {
-    let victim: Actor | undefined;
-    this.#strike = (actor) => {
-      actor.process.kill(signal);
-      actor.state = state;
-      this.#struckMs = performance.now();
-      victim = actor;
+  ): Promise<WorkerProcess> {
+    let victim: WorkerProcess | undefined;
+    this.#onHolderReads = (worker) => {
+      worker.process.kill(signal);
+      worker.state = state;
+      this.#signalledMs = performance.now();
+      victim = worker;
     };
     await this.until(() => victim !== undefined, interrupted);
-    return victim as Actor;
+    return victim as WorkerProcess;
   }
 
-  #answer(actor: Actor, request: Request): number {
-    if (request.type === "held") this.#grant(actor, BigInt(request.token));
-    if (request.type === "write") this.#write(actor, request);
-    if (request.type === "read" && actor === this.#holder) {
-      this.#strike?.(actor);
-      this.#strike = null;
+  #answer(worker: WorkerProcess, request: Request): number {
+    if (request.type === "held") this.#grant(worker, BigInt(request.token));
+    if (request.type === "write") this.#write(worker, request);
+    if (request.type === "read" && worker === this.#holder) {
+      this.#onHolderReads?.(worker);
+      this.#onHolderReads = null;
     }
     return this.counter.value;
   }
 
-  #grant(actor: Actor, token: bigint): void {
+  #grant(worker: WorkerProcess, token: bigint): void {
     this.grants += 1;
     if (!this.counter.announce(token)) this.disorder += 1;
     if (this.#holder?.state === "HOLDS") this.#holder.state = "waiting";
-    this.#holder = actor;
-    actor.state = "HOLDS";
+    this.#holder = worker;
+    worker.state = "HOLDS";
   }
 
-  #write(actor: Actor, { value, token, lease }: Extract<Request, { type: "write" }>): void {
+  #write(
+    worker: WorkerProcess,
+    { value, token, lease }: Extract<Request, { type: "write" }>,
+  ): void {
     const number = token === null ? null : BigInt(token);
     if (this.counter.write(value, number) || number === null) return;
     this.refused.push({ token: number, by: this.counter.highest });
     this.#screen.say(
-      `${actor.label} writes with token …${token?.slice(-9)}: refused, the counter has seen ` +
+      `${worker.label} writes with token …${token?.slice(-9)}: refused, the counter has seen ` +
         `…${String(this.counter.highest).slice(-9)} (its lease says: ${lease}).`,
     );
   }

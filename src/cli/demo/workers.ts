@@ -2,17 +2,17 @@ import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Request } from "./protocol.js";
 
-export interface Actor {
+export interface WorkerProcess {
   readonly label: string;
   readonly process: ChildProcess;
   state: "starting" | "waiting" | "HOLDS" | "killed" | "STOPPED";
 }
 
-export type OnRequest = (actor: Actor, request: Request) => number;
+export type OnRequest = (worker: WorkerProcess, request: Request) => number;
 
 /** The worker processes, each with a letter. */
-export class Troupe {
-  readonly actors: Actor[] = [];
+export class Workers {
+  readonly list: WorkerProcess[] = [];
   readonly #env: NodeJS.ProcessEnv;
   readonly #onRequest: OnRequest;
 
@@ -21,27 +21,26 @@ export class Troupe {
     this.#onRequest = onRequest;
   }
 
-  add(): Actor {
-    const label = String.fromCharCode(65 + this.actors.length);
+  add(): void {
+    const label = String.fromCharCode(65 + this.list.length);
     const child = fork(fileURLToPath(new URL("./worker.js", import.meta.url)), {
       env: this.#env,
       execArgv: [],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
-    const actor: Actor = { label, process: child, state: "starting" };
+    const worker: WorkerProcess = { label, process: child, state: "starting" };
     child.on("message", (message) => {
       const { id, ...request } = message as Request & { id: number };
-      const value = this.#onRequest(actor, request as Request);
+      const value = this.#onRequest(worker, request as Request);
       if (child.connected) child.send({ id, value }, () => {});
     });
-    this.actors.push(actor);
-    return actor;
+    this.list.push(worker);
   }
 
   /** Ends them all, stopped ones included, and waits until they are gone. */
-  async dismiss(): Promise<void> {
+  async end(): Promise<void> {
     await Promise.all(
-      this.actors.map(async ({ process: child }) => {
+      this.list.map(async ({ process: child }) => {
         if (child.exitCode !== null || child.signalCode !== null) return;
         const gone = new Promise((resolve) => child.once("exit", resolve));
         child.kill("SIGKILL");
