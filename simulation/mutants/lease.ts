@@ -37,7 +37,10 @@ export const lease: readonly Mutant[] = [
   {
     title: "no answer is a loss",
     rule: "unknown-is-not-lost",
-    change: { text: '=== "gone"', becomes: '!== "renewed"', why: "The rule is this distinction." },
+    change: {
+      becomes: 'if (renewal.type !== "renewed") return this.#lose(hold, "missing", "");',
+      why: "A renewal without an answer has no reason of a loss.",
+    },
   },
   {
     title: "renewals come too late",
