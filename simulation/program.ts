@@ -9,7 +9,7 @@ import type { Lock } from "../src/locks/lock.js";
 import type { AcquireOptions } from "../src/options.js";
 import type { Chance } from "./chance.js";
 import type { Happening, History } from "./history.js";
-import type { Way } from "./link.js";
+import type { Link } from "./link.js";
 import { drawOperation, type Operation } from "./operation.js";
 import { isHealthy, type Plan } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
@@ -21,7 +21,7 @@ const LONGEST_TRY_MS = 30_000;
 export class Program {
   readonly id: string;
   readonly process: SimulatedProcess;
-  readonly link: Way;
+  readonly link: Link;
   readonly #plan: Plan;
   readonly #history: History;
   readonly #chance: Chance;
@@ -37,7 +37,7 @@ export class Program {
   constructor(
     id: string,
     process: SimulatedProcess,
-    link: Way,
+    link: Link,
     plan: Plan,
     history: History,
     chance: Chance,

@@ -1,8 +1,11 @@
 /** Runs one seed from its first event to the end, when nothing may be left. */
 import { Chance } from "./chance.js";
+import type { Network } from "./connection.js";
 import { injectFaults } from "./faults.js";
 import { History } from "./history.js";
-import { LocalLink, type Way } from "./link.js";
+import type { Link } from "./link.js";
+import { LocalLink } from "./local-link.js";
+import { NetworkLink } from "./network-link.js";
 import { isHealthy, isSteady, type Plan } from "./plan.js";
 import { SimulatedProcess } from "./process.js";
 import { Program } from "./program.js";
@@ -11,7 +14,6 @@ import { QuorumLink } from "./quorum/quorum-link.js";
 import { EtcdLink } from "./sequencer/etcd-link.js";
 import { EtcdServer } from "./sequencer/etcd-server.js";
 import { StoreServer, type StoreSide } from "./store-server.js";
-import { SimulatedLink } from "./transport.js";
 import { FAIR, longestDelayMs } from "./weather.js";
 import { World } from "./world.js";
 
@@ -28,11 +30,11 @@ export class Scenario {
   readonly world: World = new World();
   readonly #plan: Plan;
   readonly #server: StoreSide;
-  readonly #newLink: (id: string, process: SimulatedProcess) => Way;
+  readonly #newLink: (id: string, process: SimulatedProcess) => Link;
   readonly #chance: Chance;
   readonly #programs: Program[] = [];
   /** Where all programs are in one process with their store. */
-  readonly #local: { readonly process: SimulatedProcess; link(): Way } | null = null;
+  readonly #local: { readonly process: SimulatedProcess; link(): Link } | null = null;
   #weather = FAIR;
   #restarts = 0;
 
@@ -46,7 +48,7 @@ export class Scenario {
       const process = this.#newProcess("p");
       const clock = { leasesStep, rate: process.rate, nowMs: () => process.nowMs };
       const server = new StoreServer(this.history, clock, slice);
-      const link = (): Way => new LocalLink(process.port, server);
+      const link = (): Link => new LocalLink(process.port, server);
       this.#server = server;
       this.#newLink = link;
       this.#local = { process, link };
@@ -56,7 +58,7 @@ export class Scenario {
     if (plan.family === "sequencer") {
       const etcd = new EtcdServer(this.world, rate, this.history, new Chance(plan.seed, "etcd"));
       this.#server = etcd;
-      this.#newLink = (id, process) => this.#newEtcdLink(id, process, etcd);
+      this.#newLink = (id, process) => new EtcdLink(process, etcd, this.#networkOf(id));
       return;
     }
     if (plan.family === "quorum") {
@@ -67,7 +69,8 @@ export class Scenario {
     }
     const server = new StoreServer(this.history, { rate, leasesStep, nowMs }, slice);
     this.#server = server;
-    this.#newLink = (id, process) => this.#newSimulatedLink(id, process, server);
+    this.#newLink = (id, process) =>
+      new NetworkLink(process, server, this.#networkOf(id), plan.believesPushes);
   }
 
   /** When faults end, when their effects have, and when the last of the work has to be done. */
@@ -156,35 +159,19 @@ export class Scenario {
     return fleet;
   }
 
-  #newQuorumLink(id: string, process: SimulatedProcess, fleet: NodeFleet): Way {
+  #newQuorumLink(id: string, process: SimulatedProcess, fleet: NodeFleet): Link {
     const { seed, ttlsMs } = this.#plan;
-    return new QuorumLink(process, {
-      world: this.world,
-      fleet,
-      chance: new Chance(seed, `network ${id}`),
-      maxTtlMs: Math.min(...ttlsMs),
-      announceMs: new Chance(seed, "announcements").pick([2, 40]) * Math.min(...ttlsMs),
-      weather: () => this.#weather,
-    });
+    const maxTtlMs = Math.min(...ttlsMs);
+    const announceMs = new Chance(seed, "announcements").pick([2, 40]) * maxTtlMs;
+    return new QuorumLink(process, fleet, this.#networkOf(id), { maxTtlMs, announceMs });
   }
 
-  #newEtcdLink(id: string, process: SimulatedProcess, server: EtcdServer): Way {
-    return new EtcdLink(process, {
+  #networkOf(id: string): Network {
+    return {
       world: this.world,
-      server,
       chance: new Chance(this.#plan.seed, `network ${id}`),
       weather: () => this.#weather,
-    });
-  }
-
-  #newSimulatedLink(id: string, process: SimulatedProcess, server: StoreServer): Way {
-    const { seed, believesPushes } = this.#plan;
-    return new SimulatedLink(process, believesPushes, {
-      world: this.world,
-      server,
-      chance: new Chance(seed, `network ${id}`),
-      weather: () => this.#weather,
-    });
+    };
   }
 
   #replace(crashed: Program): void {

@@ -1,40 +1,42 @@
 /**
- * The way from a simulated process to the nodes of a quorum: the real store over drivers whose
- * requests and answers are late, lost, repeated, and whose connections break.
+ * The link from a simulated process to the nodes of a quorum: the real store over drivers whose
+ * requests and replies are late, lost or repeated, and whose connections break.
  */
 import type { Store } from "../../src/store.js";
 import type { Driver, OwnConnection } from "../../src/stores/redis-client/driver.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
-import type { Chance } from "../chance.js";
-import type { Way } from "../link.js";
+import { Connection, type Network } from "../connection.js";
+import type { Link } from "../link.js";
 import type { SimulatedProcess } from "../process.js";
-import { delayOf, type Weather } from "../weather.js";
-import type { World } from "../world.js";
-import type { NodeFleet } from "./node-fleet.js";
+import { delayOf } from "../weather.js";
+import type { Member, NodeFleet } from "./node-fleet.js";
 
 export const NODE_TIMEOUT_MS = 50;
 
-export interface Surroundings {
-  readonly world: World;
-  readonly fleet: NodeFleet;
-  readonly chance: Chance;
+export interface QuorumOptions {
   readonly maxTtlMs: number;
   /** May be so short that longer leases are announced again and again, and forgotten between. */
   readonly announceMs: number;
-  weather(): Weather;
 }
 
-export class QuorumLink implements Way {
+export class QuorumLink implements Link {
   readonly isLocal = false;
   readonly #process: SimulatedProcess;
-  readonly #around: Surroundings;
+  readonly #network: Network;
+  readonly #options: QuorumOptions;
   readonly #drivers: readonly SimulatedDriver[];
 
-  constructor(process: SimulatedProcess, around: Surroundings) {
+  constructor(
+    process: SimulatedProcess,
+    fleet: NodeFleet,
+    network: Network,
+    options: QuorumOptions,
+  ) {
     this.#process = process;
-    this.#around = around;
-    this.#drivers = around.fleet.members.map((_, at) => new SimulatedDriver(at, process, around));
+    this.#network = network;
+    this.#options = options;
+    this.#drivers = fleet.members.map((_, at) => new SimulatedDriver(at, process, fleet, network));
   }
 
   get callsUnderWay(): number {
@@ -42,16 +44,12 @@ export class QuorumLink implements Way {
   }
 
   openStore(): Store {
-    const { fleet, maxTtlMs, announceMs } = this.#around;
-    const nodes = this.#drivers.map((driver, at) => {
-      return new RedlockNode(fleet.members[at]?.node.name ?? "", driver);
-    });
+    const nodes = this.#drivers.map((driver) => new RedlockNode(driver.name, driver));
     const rules = {
       namespace: "",
       nodeTimeoutMs: NODE_TIMEOUT_MS,
       driftFactor: 0.01,
-      maxTtlMs,
-      announceMs,
+      ...this.#options,
     } as const;
     return new RedlockStore(nodes, { ...rules, bootstrap: "wait" }, this.#process.port);
   }
@@ -62,7 +60,7 @@ export class QuorumLink implements Way {
 
   cut(forMs: number): void {
     // Sometimes it is the process that is cut off, sometimes one node from it.
-    if (this.#around.chance.isLucky(0.3)) for (const driver of this.#drivers) driver.cut(forMs);
+    if (this.#network.chance.isLucky(0.3)) for (const driver of this.#drivers) driver.cut(forMs);
     else this.#any().cut(forMs);
   }
 
@@ -75,7 +73,7 @@ export class QuorumLink implements Way {
   }
 
   #any(): SimulatedDriver {
-    return this.#around.chance.pick(this.#drivers);
+    return this.#network.chance.pick(this.#drivers);
   }
 }
 
@@ -94,23 +92,28 @@ class SimulatedDriver implements Driver {
   readonly address = null;
   readonly keyPrefix = "";
   readonly servers = (): never[] => [];
+  readonly name: string;
   readonly #at: number;
   readonly #process: SimulatedProcess;
-  readonly #around: Surroundings;
+  readonly #fleet: NodeFleet;
+  readonly #member: Member;
+  readonly #network: Network;
+  readonly #connection: Connection;
   readonly #calls = new Set<Call>();
   readonly #onClose = new Set<() => void>();
-  #connection = 0;
-  #lastRequestMs = 0;
-  #lastAnswerMs = 0;
-  #cutUntilMs = 0;
-  #breaksNext = false;
   #channel = "";
 
-  constructor(at: number, process: SimulatedProcess, around: Surroundings) {
+  constructor(at: number, process: SimulatedProcess, fleet: NodeFleet, network: Network) {
+    const member = fleet.members[at] as Member;
+    const server = member.node;
+    this.name = server.name;
     this.#at = at;
     this.#process = process;
-    this.#around = around;
-    around.fleet.members[at]?.onRestart.add(() => this.reset());
+    this.#fleet = fleet;
+    this.#member = member;
+    this.#network = network;
+    this.#connection = new Connection(process, network, { server, onBreak: () => this.reset() });
+    member.onRestart.add(() => this.reset());
   }
 
   get callsUnderWay(): number {
@@ -118,7 +121,7 @@ class SimulatedDriver implements Driver {
   }
 
   changes(): number {
-    return this.#connection;
+    return this.#connection.number;
   }
 
   send(_key: string, _command: string, [, count, ...rest]: readonly string[]): Promise<unknown> {
@@ -126,14 +129,14 @@ class SimulatedDriver implements Driver {
     return new Promise((resolve, reject) => {
       const call = { name, args: rest.slice(Number(count)), resolve, reject };
       this.#calls.add(call);
-      this.#transmit(call, this.#process.nowMs);
+      this.#send(call);
     });
   }
 
   async open(): Promise<OwnConnection> {
-    await this.#process.sleep(this.#delay());
+    await this.#process.sleep(this.#connection.delayMs());
     const { node } = this.#member;
-    if (node.isDown || this.#isCut) throw new Error("The connection was refused.");
+    if (node.isDown || this.#connection.isCut) throw new Error("The connection was refused.");
     const closing = new Set<() => void>();
     const close = (): void => {
       this.#member.listeners.delete(this.#channel);
@@ -154,98 +157,43 @@ class SimulatedDriver implements Driver {
   }
 
   abandon(noticedMs: number | null): void {
-    this.#connection += 1;
+    this.#connection.abandon();
     if (noticedMs === null) return;
-    const { world } = this.#around;
+    const { world } = this.#network;
     world.schedule(world.nowMs + noticedMs, null, () => {
       this.#member.listeners.delete(this.#channel);
     });
   }
 
   cut(forMs: number): void {
-    this.#cutUntilMs = this.#around.world.nowMs + forMs;
+    this.#connection.cut(forMs);
   }
 
   resetNext(): void {
-    this.#breaksNext = true;
+    this.#connection.breakNext();
   }
 
-  /** What was under way is sent again, or fails; what was sent before may still arrive. */
   reset(): void {
-    const { world, chance } = this.#around;
-    this.#connection += 1;
-    this.#lastRequestMs = 0;
-    this.#lastAnswerMs = 0;
-    const resends = chance.isLucky(0.5);
-    for (const call of this.#calls) {
-      world.schedule(world.nowMs + chance.between(0, 20), this.#process, () => {
-        if (!this.#calls.has(call)) return;
-        if (resends) return this.#transmit(call, this.#process.nowMs);
-        this.#fail(call);
-      });
-    }
+    const { world } = this.#network;
+    this.#connection.replace(
+      this.#calls,
+      (call) => this.#send(call),
+      (call) => this.#fail(call),
+    );
     world.schedule(world.nowMs, this.#process, () => {
       for (const close of [...this.#onClose]) close();
     });
   }
 
-  get #member() {
-    return this.#around.fleet.members[this.#at] as NodeFleet["members"][number];
-  }
-
-  get #isCut(): boolean {
-    return this.#around.world.nowMs < this.#cutUntilMs;
-  }
-
-  #delay(): number {
-    return delayOf(this.#around.weather(), this.#around.chance);
-  }
-
-  #transmit(call: Call, fromMs: number): void {
-    const { world, chance, weather } = this.#around;
-    const { loss, copies, ordered, lateMs } = weather();
-    const connection = this.#connection;
-    let arrivalMs = fromMs + this.#delay();
-    if (ordered) {
-      arrivalMs = Math.max(arrivalMs, this.#lastRequestMs);
-      this.#lastRequestMs = arrivalMs;
-    }
-    if (this.#breaksNext) {
-      this.#breaksNext = false;
-      world.schedule(chance.between(fromMs, arrivalMs), null, () => this.reset());
-    }
-    const arrive = (): void => this.#arrive(call, connection);
-    if (!chance.isLucky(loss) && !this.#isCut) world.schedule(arrivalMs, null, arrive);
-    if (chance.isLucky(copies)) world.schedule(arrivalMs + chance.spread(...lateMs), null, arrive);
-  }
-
-  #arrive(call: Call, connection: number, isLate = false): void {
-    const { world, chance, fleet, weather } = this.#around;
-    const again = (): void => this.#arrive(call, connection, true);
-    const { node } = this.#member;
-    if (node.isDown || this.#isCut) {
-      if (node.isDown && chance.isLucky(0.7)) {
-        world.schedule(world.nowMs + this.#delay(), this.#process, () => this.#fail(call));
-      }
-      return;
-    }
-    if (node.busyUntilMs > world.nowMs) return void world.schedule(node.busyUntilMs, null, again);
-    if (connection !== this.#connection && !isLate) {
-      const fate = chance.weigh({ lost: 4, intime: 2, late: 4 });
-      if (fate === "lost") return;
-      if (fate === "late") {
-        return void world.schedule(world.nowMs + chance.spread(...weather().lateMs), null, again);
-      }
-    }
-    const raw = fleet.execute(this.#at, call.name, call.args);
-    if (connection !== this.#connection || chance.isLucky(weather().loss)) return;
-    let answerMs = world.nowMs + this.#delay();
-    if (weather().ordered) {
-      answerMs = Math.max(answerMs, this.#lastAnswerMs);
-      this.#lastAnswerMs = answerMs;
-    }
-    world.schedule(answerMs, this.#process, () => {
-      if (connection === this.#connection && this.#calls.delete(call)) call.resolve(raw);
+  #send(call: Call): void {
+    this.#connection.send({
+      execute: () => {
+        const raw = this.#fleet.execute(this.#at, call.name, call.args);
+        return () => {
+          if (this.#calls.delete(call)) call.resolve(raw);
+        };
+      },
+      onRefused: () => this.#fail(call),
     });
   }
 
@@ -254,8 +202,8 @@ class SimulatedDriver implements Driver {
   }
 
   #deliver(message: string, onMessage: (message: string) => void): void {
-    const { world, chance, weather } = this.#around;
-    if (chance.isLucky(weather().loss) || this.#isCut) return;
+    const { world, chance, weather } = this.#network;
+    if (chance.isLucky(weather().loss) || this.#connection.isCut) return;
     const delayMs = delayOf(weather(), chance, weather().slowPush);
     world.schedule(world.nowMs + delayMs, this.#process, () => onMessage(message));
   }

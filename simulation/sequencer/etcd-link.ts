@@ -1,5 +1,5 @@
 /**
- * The way from a simulated process to the simulated etcd: the real store over a client whose calls
+ * The link from a simulated process to the simulated etcd: the real store over a client whose calls
  * are late, lost, sent again or overtaken, and whose streams break. A request that was sent again
  * is counted, as the real client lets the store count it; the first sending may still arrive.
  */
@@ -15,20 +15,12 @@ import type {
 import { EtcdSequencer } from "../../src/stores/etcd/etcd-sequencer.js";
 import { SequencerStore } from "../../src/stores/sequencer/sequencer-store.js";
 import type { Port } from "../../src/time/port.js";
-import type { Chance } from "../chance.js";
-import type { Way } from "../link.js";
+import { Connection, type Network } from "../connection.js";
+import type { Link } from "../link.js";
 import type { SimulatedProcess } from "../process.js";
-import { delayOf, type Weather } from "../weather.js";
-import type { World } from "../world.js";
+import { delayOf } from "../weather.js";
 import type { EtcdServer } from "./etcd-server.js";
 import { SimulatedStream } from "./simulated-stream.js";
-
-export interface Surroundings {
-  readonly world: World;
-  readonly server: EtcdServer;
-  readonly chance: Chance;
-  weather(): Weather;
-}
 
 interface Call {
   readonly execute: () => unknown;
@@ -40,23 +32,24 @@ interface Call {
 const BROKEN = "14 UNAVAILABLE: The connection broke.";
 const REFUSED = "14 UNAVAILABLE: The connection was refused.";
 
-export class EtcdLink implements Way {
+export class EtcdLink implements Link {
   readonly isLocal = false;
   readonly #process: SimulatedProcess;
-  readonly #around: Surroundings;
+  readonly #server: EtcdServer;
+  readonly #network: Network;
+  readonly #connection: Connection;
   readonly #calls = new Set<Call>();
   readonly #streams = new Set<Pick<SimulatedStream<never, never>, "hangUp" | "break">>();
   #opening = 0;
   #keepAlives = 0;
-  #connection = 0;
-  #lastRequestMs = 0;
-  #cutUntilMs = 0;
-  #breaksNext = false;
 
-  constructor(process: SimulatedProcess, around: Surroundings) {
+  constructor(process: SimulatedProcess, server: EtcdServer, network: Network) {
     this.#process = process;
-    this.#around = around;
-    around.server.onRestart(() => this.reset());
+    this.#server = server;
+    this.#network = network;
+    const onBreak = (): void => this.reset();
+    this.#connection = new Connection(process, network, { server, onBreak, isMultiplexed: true });
+    server.onRestart(onBreak);
   }
 
   get callsUnderWay(): number {
@@ -65,7 +58,7 @@ export class EtcdLink implements Way {
 
   openStore(): Store {
     const { port } = this.#process;
-    const { chance } = this.#around;
+    const { chance } = this.#network;
     const digits = (): string =>
       chance
         .whole(0, 2 ** 28 - 1)
@@ -79,41 +72,37 @@ export class EtcdLink implements Way {
   }
 
   abandon(noticedMs: number | null): void {
-    this.#connection += 1;
+    this.#connection.abandon();
     if (noticedMs === null) return;
-    const { world } = this.#around;
+    const { world } = this.#network;
     world.schedule(world.nowMs + noticedMs, null, () => {
       for (const stream of this.#streams) stream.hangUp();
     });
   }
 
   cut(forMs: number): void {
-    this.#cutUntilMs = this.#around.world.nowMs + forMs;
+    this.#connection.cut(forMs);
   }
 
   resetNext(): void {
-    this.#breaksNext = true;
+    this.#connection.breakNext();
   }
 
   reset(): void {
-    const { world, chance } = this.#around;
-    this.#connection += 1;
-    this.#lastRequestMs = 0;
-    const resends = chance.isLucky(0.5);
-    for (const call of this.#calls) {
-      world.schedule(world.nowMs + chance.between(0, 20), this.#process, () => {
-        if (!this.#calls.has(call)) return;
-        if (resends) this.#send(call);
-        else this.#fail(call, BROKEN);
-      });
-    }
+    const { world } = this.#network;
+    this.#connection.replace(
+      this.#calls,
+      (call) => this.#send(call),
+      (call) => this.#fail(call, BROKEN),
+    );
     for (const stream of [...this.#streams]) {
-      world.schedule(world.nowMs + this.#delay(), this.#process, () => stream.break(BROKEN));
+      const breakMs = world.nowMs + this.#connection.delayMs();
+      world.schedule(breakMs, this.#process, () => stream.break(BROKEN));
     }
   }
 
   #client(): EtcdClient {
-    const { server } = this.#around;
+    const server = this.#server;
     const call = <T>(execute: () => unknown, options: CallOptions = {}): Promise<T> =>
       this.#call(execute, options) as Promise<T>;
     return {
@@ -150,14 +139,16 @@ export class EtcdLink implements Way {
     } catch (error) {
       return this.#fail(call, (error as Error).message);
     }
-    this.#transmit(
-      () => this.#calls.has(call),
-      call.execute,
-      (reply) => {
-        if (this.#calls.delete(call)) call.resolve(reply);
+    this.#connection.send({
+      execute: () => {
+        const reply = attempt(call.execute);
+        return () => {
+          if ("error" in reply) this.#fail(call, reply.error);
+          else if (this.#calls.delete(call)) call.resolve(reply.value);
+        };
       },
-      (message) => this.#fail(call, message),
-    );
+      onRefused: () => this.#fail(call, REFUSED),
+    });
   }
 
   #fail(call: Call, message: string): void {
@@ -166,14 +157,16 @@ export class EtcdLink implements Way {
 
   async #openKeepAlive(): Promise<EtcdStream<{ readonly ID: string }, KeepAliveReply>> {
     this.#keepAlives += 1;
-    const { server } = this.#around;
     const stream = await this.#open<{ readonly ID: string }, KeepAliveReply>(({ ID }) => {
-      this.#transmit(
-        () => stream.isOpen,
-        () => server.keepAlive(ID),
-        (reply) => stream.tell(reply as KeepAliveReply),
-        (message) => stream.break(message),
-      );
+      this.#connection.send({
+        execute: () => {
+          const reply = attempt(() => this.#server.keepAlive(ID));
+          return () => ("error" in reply ? stream.break(reply.error) : stream.tell(reply.value));
+        },
+        onRefused: () => {
+          if (stream.isOpen) stream.break(REFUSED);
+        },
+      });
     }).catch((error: unknown) => {
       this.#keepAlives -= 1;
       throw error;
@@ -185,29 +178,31 @@ export class EtcdLink implements Way {
   }
 
   async #openWatch(): Promise<EtcdStream<WatchRequest, WatchReply>> {
-    const { server, world, chance, weather } = this.#around;
+    const { world, chance, weather } = this.#network;
+    const { watches } = this.#server;
     let lastMs = 0;
     const connection = this.#connection;
+    const { number } = connection;
     // Replies of one stream keep their order; a push may be late, or lost with its member.
-    const served = server.watches.open((reply) => {
+    const served = watches.open((reply) => {
       const { slowPush, loss } = weather();
       lastMs = Math.max(lastMs, world.nowMs + delayOf(weather(), chance, slowPush));
       if (chance.isLucky(loss / 3)) return;
-      world.schedule(Math.max(lastMs, this.#cutUntilMs), this.#process, () => {
-        if (connection === this.#connection) stream.tell(reply);
+      world.schedule(Math.max(lastMs, connection.cutUntilMs), this.#process, () => {
+        if (number === connection.number) stream.tell(reply);
       });
     });
     let lastRequestMs = 0;
     const stream = await this.#open<WatchRequest, WatchReply>((request) => {
-      lastRequestMs = Math.max(lastRequestMs, this.#process.nowMs + this.#delay());
-      world.schedule(Math.max(lastRequestMs, this.#cutUntilMs), null, () => {
-        if (connection === this.#connection) server.watches.take(served, request);
+      lastRequestMs = Math.max(lastRequestMs, this.#process.nowMs + connection.delayMs());
+      world.schedule(Math.max(lastRequestMs, connection.cutUntilMs), null, () => {
+        if (number === connection.number) watches.take(served, request);
       });
     }).catch((error: unknown) => {
-      server.watches.close(served);
+      watches.close(served);
       throw error;
     });
-    stream.onClose(() => server.watches.close(served));
+    stream.onClose(() => watches.close(served));
     return stream;
   }
 
@@ -215,76 +210,21 @@ export class EtcdLink implements Way {
     onWrite: (request: Request) => void,
   ): Promise<SimulatedStream<Request, Reply>> {
     this.#opening += 1;
-    await this.#process.sleep(this.#delay());
+    await this.#process.sleep(this.#connection.delayMs());
     this.#opening -= 1;
-    if (this.#around.server.isDown || this.#isCut) throw new Error(REFUSED);
+    if (this.#server.isDown || this.#connection.isCut) throw new Error(REFUSED);
     const stream = new SimulatedStream<Request, Reply>(onWrite);
     this.#streams.add(stream);
     stream.onClose(() => this.#streams.delete(stream));
     return stream;
   }
+}
 
-  #transmit(
-    isWanted: () => boolean,
-    execute: () => unknown,
-    onReply: (reply: unknown) => void,
-    onFailure: (message: string) => void,
-  ): void {
-    const { world, chance, weather } = this.#around;
-    const fromMs = this.#process.nowMs;
-    const connection = this.#connection;
-    let arrivalMs = fromMs + this.#delay();
-    if (weather().ordered) {
-      arrivalMs = Math.max(arrivalMs, this.#lastRequestMs);
-      this.#lastRequestMs = arrivalMs;
-    }
-    if (this.#breaksNext) {
-      this.#breaksNext = false;
-      world.schedule(chance.between(fromMs, arrivalMs), null, () => this.reset());
-    }
-    if (chance.isLucky(weather().loss) || this.#isCut) return;
-    const arrive = (isLate: boolean): void => {
-      const { server } = this.#around;
-      const isStray = connection !== this.#connection;
-      const later = (atMs: number): void => {
-        world.schedule(atMs, null, () => arrive(true));
-      };
-      if (server.isDown || this.#isCut) {
-        if (!isStray && server.isDown && chance.isLucky(0.7)) {
-          this.#answer(connection, () => isWanted() && onFailure(REFUSED));
-        }
-        return;
-      }
-      if (server.busyUntilMs > world.nowMs) return later(server.busyUntilMs);
-      if (isStray && !isLate) {
-        const fate = chance.weigh({ lost: 4, intime: 2, late: 4 });
-        if (fate === "lost") return;
-        if (fate === "late") return later(world.nowMs + chance.spread(...weather().lateMs));
-      }
-      let settle: () => void;
-      try {
-        const reply = execute();
-        settle = () => onReply(reply);
-      } catch (error) {
-        settle = () => onFailure((error as Error).message);
-      }
-      if (!chance.isLucky(weather().loss)) this.#answer(connection, settle);
-    };
-    world.schedule(arrivalMs, null, () => arrive(false));
-  }
-
-  #answer(connection: number, settle: () => void): void {
-    const { world } = this.#around;
-    world.schedule(world.nowMs + this.#delay(), this.#process, () => {
-      if (connection === this.#connection) settle();
-    });
-  }
-
-  get #isCut(): boolean {
-    return this.#around.world.nowMs < this.#cutUntilMs;
-  }
-
-  #delay(): number {
-    return delayOf(this.#around.weather(), this.#around.chance);
+/** What a call of the server returns, or why it fails. */
+function attempt<T>(call: () => T): { readonly value: T } | { readonly error: string } {
+  try {
+    return { value: call() };
+  } catch (error) {
+    return { error: (error as Error).message };
   }
 }

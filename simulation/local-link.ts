@@ -1,0 +1,56 @@
+import type { Command, Push, View } from "../src/rules/ledger-command.js";
+import type { Store, Traits } from "../src/store.js";
+import type { Execution } from "../src/stores/arbiter/arbiter.js";
+import type { Port } from "../src/time/port.js";
+import { type ArbiterLink, storeOver, TRAITS } from "./link.js";
+import type { StoreServer } from "./store-server.js";
+
+/** The link to a store in the same process, as the one in memory: it answers at once, always. */
+export class LocalLink implements ArbiterLink {
+  readonly name = "simulated";
+  readonly traits: Traits = TRAITS;
+  readonly isLocal = true;
+  readonly believesPushes = true;
+  readonly callsUnderWay = 0;
+  readonly port: Port;
+  readonly #server: StoreServer;
+  #client = "";
+
+  constructor(port: Port, server: StoreServer) {
+    this.port = port;
+    this.#server = server;
+  }
+
+  openStore(offerMs: number | undefined): Store {
+    return storeOver(this, offerMs);
+  }
+
+  shardOf(): string {
+    return "";
+  }
+
+  execute(_shard: string, commands: readonly Command[]): Execution {
+    return this.#server.execute(commands);
+  }
+
+  list(): AsyncIterable<{ key: string; view: View }> {
+    throw new Error("Nothing in the simulation lists a store.");
+  }
+
+  listen(client: string, onPush: (push: Push) => void): void {
+    this.#client = client;
+    this.#server.subscribe(client, (push) => {
+      this.port.timers.soon(() => onPush(push));
+      return true;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#server.unsubscribe(this.#client);
+  }
+
+  abandon(): void {}
+  cut(): void {}
+  reset(): void {}
+  resetNext(): void {}
+}
