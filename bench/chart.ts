@@ -66,7 +66,13 @@ function row(one: Standing, index: number, left: number, scale: Scale): string {
 
 /** What the signs of this picture mean. */
 function legendOf(standings: readonly Standing[], hasGoals: boolean, scale: Scale): string {
-  const titles = { holdfast: "Holdfast", peer: "other packages", floor: "floor: raw operations" };
+  const titles = {
+    holdfast: "Holdfast",
+    peer: "other packages",
+    floor: "floor: raw operations",
+    foreign: "other languages",
+    "foreign floor": "raw operations of a language",
+  };
   const roles = [...new Set(standings.map(({ role }) => role))];
   const swatch = (role: string) => (x: number) =>
     scale.isLogarithmic

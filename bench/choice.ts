@@ -3,16 +3,20 @@ import type { Question } from "./contest.js";
 /** What the words of the command line ask for. */
 export interface Choice {
   readonly isQuick: boolean;
+  /** Contestants in other languages take part. */
+  readonly hasLanguages: boolean;
   readonly questions: readonly Question[];
   /** What takes too long for a quick look, unless it is asked for by its name. */
   readonly leftOut: readonly Question[];
 }
 
+const OPTIONS: readonly string[] = ["--quick", "--languages"];
+
 /** A text instead of a choice says what was wrong, and what there is. */
 export function choose(words: readonly string[], all: readonly Question[]): Choice | string {
   const options = words.filter((word) => word.startsWith("-"));
   const names = words.filter((word) => !word.startsWith("-"));
-  const unknownOption = options.find((option) => option !== "--quick");
+  const unknownOption = options.find((option) => !OPTIONS.includes(option));
   if (unknownOption !== undefined) {
     const isHelp = ["--help", "-h"].includes(unknownOption);
     return usage(isHelp ? "" : `There is no option ${unknownOption}.`, all);
@@ -25,11 +29,12 @@ export function choose(words: readonly string[], all: readonly Question[]): Choi
     names.every((word) => word === store || word === name),
   );
   if (named.length === 0) return usage(`There is no benchmark "${names.join(" ")}".`, all);
-  const isQuick = options.length > 0;
+  const isQuick = options.includes("--quick");
   const isLeftOut = ({ takesLong = false, name }: Question): boolean =>
     isQuick && takesLong && !names.includes(name);
   return {
     isQuick,
+    hasLanguages: options.includes("--languages"),
     questions: named.filter((question) => !isLeftOut(question)),
     leftOut: named.filter(isLeftOut),
   };
@@ -42,9 +47,10 @@ function usage(problem: string, all: readonly Question[]): string {
     return `  ${store.padEnd(9)}${names.join(", ")}`;
   });
   const lines = [
-    "npm run bench -- [STORE] [QUESTION] [--quick]",
+    "npm run bench -- [STORE] [QUESTION] [--quick] [--languages]",
     "",
     "Without a word all of them run; --quick is a first look, of less than a minute.",
+    "--languages adds locks in Go, Java and Python, built where their tools are installed.",
     "",
     ...known,
   ];

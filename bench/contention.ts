@@ -10,29 +10,48 @@ export interface Contention {
   readonly cpuUs: number;
 }
 
+/** A process that is ready to contend. */
+export interface Contender {
+  /** Takes turns, and tells what it did. */
+  run(): Promise<Report>;
+  kill(): void;
+}
+
 /** Runs the same order in several processes at once; rejects when two held the lock at a time. */
 export async function contend(
-  order: Turns,
+  order: Pick<Turns, "forMs">,
   processes: number,
-  contender: URL,
+  start: () => Promise<Contender>,
 ): Promise<Contention> {
-  const children = Array.from({ length: processes }, () => forked(contender, order));
+  const contenders = await Promise.all(Array.from({ length: processes }, start));
   try {
-    await Promise.all(children.map((child) => once(child, "message")));
-    const reports = children.map((child) => Promise.race([once(child, "message"), died(child)]));
-    for (const child of children) child.send("go");
     const limit = AbortSignal.timeout(order.forMs * 3 + 20_000);
-    const done = await Promise.race([
-      Promise.all(reports),
+    const all = await Promise.race([
+      Promise.all(contenders.map((contender) => contender.run())),
       once(limit, "abort").then(() => Promise.reject(new Error("it did not come to an end"))),
     ]);
-    const all = done.map(([report]) => report as Report);
     const holds = all.flatMap((report) => report.holds);
     assertExclusive(holds);
     return { holds, cpuUs: all.reduce((sum, { cpuUs }) => sum + cpuUs, 0) };
   } finally {
-    for (const child of children) child.kill("SIGKILL");
+    for (const contender of contenders) contender.kill();
   }
+}
+
+/** Starts a program of ours that calls `takeTurns` with this order. */
+export function startForked(program: URL, order: Turns): () => Promise<Contender> {
+  return async () => {
+    const child = forked(program, order);
+    await once(child, "message");
+    return {
+      run: async () => {
+        const report = Promise.race([once(child, "message"), died(child)]);
+        child.send("go");
+        return (await report)[0] as Report;
+      },
+      kill: () => child.kill("SIGKILL"),
+    };
+  };
 }
 
 /** Comes after the last message, which the exit may overtake. */

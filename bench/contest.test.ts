@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { chart } from "./chart.js";
 import { choose } from "./choice.js";
-import { contend, contested } from "./contention.js";
+import { contend, contested, startForked } from "./contention.js";
 import { bestOf, type Contestant, contest, type Question } from "./contest.js";
 import type { Result } from "./results.js";
 import { summary } from "./summary.js";
 import { goalLines, table } from "./table.js";
 
 const CONTENDER = new URL("../test/fixtures/bench-contender.mjs", import.meta.url);
-const TURNS = { lock: "m", workers: 1, forMs: 10, holdMs: 0 };
+const TURNS = { lock: "m", workers: 1, forMs: 10, holdMs: [] };
 
 function ask(more: Partial<Question> & Pick<Question, "contestants">): Question {
   const words = { store: "planted", name: "one", title: "a question", about: "Nothing." };
@@ -23,7 +23,11 @@ function always(name: string, role: Contestant["role"], value: number): Contesta
 /** Each process tells holds of its own: the fixture takes no lock at all. */
 function planted(name: string, isExclusive: boolean): Contestant {
   const order = { ...TURNS, isExclusive };
-  return { name, role: "peer", round: async () => contested(await contend(order, 2, CONTENDER)) };
+  return {
+    name,
+    role: "peer",
+    round: async () => contested(await contend(order, 2, startForked(CONTENDER, order))),
+  };
 }
 
 function resultOf(question: Question, standings: Result["standings"]): Result {
@@ -37,7 +41,7 @@ describe("a contest", () => {
     const question = ask({
       contestants: async () => [planted("no lock", false), planted("a lock", true)],
     });
-    const standings = await contest(question, true, () => {});
+    const standings = await contest(question, { isQuick: true }, () => {});
     expect(standings.map(({ failure }) => failure)).toEqual([
       "two held the lock at the same time",
       null,
@@ -61,7 +65,7 @@ describe("a contest", () => {
       },
     };
     const question = ask({ contestants: async () => [failing, always("steady", "floor", 4)] });
-    const [first, second] = await contest(question, false, () => {});
+    const [first, second] = await contest(question, { isQuick: false }, () => {});
     expect(first).toMatchObject({ failure: "the server is gone" });
     expect(rounds).toBe(2);
     expect(second).toMatchObject({ failure: null, median: 4, spread: 0 });
@@ -79,7 +83,7 @@ describe("a contest", () => {
         closed += 1;
       },
     });
-    await expect(contest(question, true, () => {})).rejects.toThrow("no server");
+    await expect(contest(question, { isQuick: true }, () => {})).rejects.toThrow("no server");
     expect(closed).toBe(1);
   });
 
@@ -91,8 +95,10 @@ describe("a contest", () => {
       role: "peer",
       round: async () => ({ value: round++ === 0 ? 1_000 : 1 }),
     };
-    const standings = await contest(ask({ contestants: async () => [warming] }), false, (text) =>
-      seen.push(text),
+    const standings = await contest(
+      ask({ contestants: async () => [warming] }),
+      { isQuick: false },
+      (text) => seen.push(text),
     );
     expect(standings[0]?.median).toBe(1);
     expect(seen).toEqual(["warming up a", ...[1, 2, 3].map((at) => `round ${at} of 3: a`)]);
@@ -145,7 +151,7 @@ describe("a picture", () => {
           always("a <peer> & more", "peer", values[1] ?? 0),
         ],
       }),
-      true,
+      { isQuick: true },
       () => {},
     );
   const question = ask({ contestants: async () => [] });

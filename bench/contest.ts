@@ -6,8 +6,13 @@ export interface Sample {
 
 export interface Contestant {
   readonly name: string;
-  /** `floor`: the raw operations that no lock can do without. */
-  readonly role: "holdfast" | "peer" | "floor";
+  /**
+   * `floor`: the raw operations that no lock can do without. `foreign`: in another language, where
+   * the raw operations cost something else, too.
+   */
+  readonly role: "holdfast" | "peer" | "floor" | "foreign" | "foreign floor";
+  /** The name of its own floor, where that is not the floor of the question. */
+  readonly floor?: string;
   /** Runs one round; a throw, or a broken exclusion, takes the contestant out of the table. */
   round(): Promise<Sample>;
   close?(): Promise<void>;
@@ -39,6 +44,8 @@ export interface Question {
   /** Why a goal is missed, where that is known: what the time goes into. */
   readonly reason?: string;
   contestants(isQuick: boolean): Promise<readonly Contestant[]>;
+  /** Contestants in other languages, after the others were opened. */
+  foreign?(isQuick: boolean): Promise<readonly Contestant[]>;
   goals(of: (name: string) => Standing, standings: readonly Standing[]): readonly Goal[];
   close?(): Promise<void>;
 }
@@ -47,6 +54,7 @@ export interface Question {
 export interface Standing {
   readonly name: string;
   readonly role: Contestant["role"];
+  readonly floor?: string;
   readonly samples: readonly Sample[];
   readonly median: number;
   /** Half of the middle half of all rounds, as a part of the median. */
@@ -62,12 +70,15 @@ export interface Standing {
  */
 export async function contest(
   question: Question,
-  isQuick: boolean,
+  { isQuick, hasLanguages = false }: { isQuick: boolean; hasLanguages?: boolean },
   onProgress: (text: string) => void,
 ): Promise<readonly Standing[]> {
   let contestants: readonly Contestant[] = [];
   try {
     contestants = await question.contestants(isQuick);
+    if (hasLanguages && question.foreign) {
+      contestants = [...contestants, ...(await question.foreign(isQuick))];
+    }
     return await inTurns(question, contestants, isQuick, onProgress);
   } finally {
     for (const contestant of contestants) await contestant.close?.().catch(() => {});
@@ -98,14 +109,14 @@ async function inTurns(
       }
     }
   }
-  return contestants.map(({ name, role }) =>
-    standing(name, role, samples.get(name) ?? [], failures.get(name) ?? null),
-  );
+  return contestants.map((contestant) => {
+    const { name } = contestant;
+    return standing(contestant, samples.get(name) ?? [], failures.get(name) ?? null);
+  });
 }
 
 function standing(
-  name: string,
-  role: Contestant["role"],
+  { name, role, floor }: Pick<Contestant, "name" | "role" | "floor">,
   samples: readonly Sample[],
   failure: string | null,
 ): Standing {
@@ -116,7 +127,8 @@ function standing(
     more[key] = median(samples.map((sample) => sample.more?.[key] ?? Number.NaN));
   }
   const spread = (quantile(values, 0.75) - quantile(values, 0.25)) / 2 / middle;
-  return { name, role, samples, median: middle, spread, more, failure };
+  const own = floor === undefined ? {} : { floor };
+  return { name, role, ...own, samples, median: middle, spread, more, failure };
 }
 
 export function median(values: readonly number[]): number {
@@ -141,5 +153,5 @@ export function bestOf(
   const sign = better === "lower" ? 1 : -1;
   const finished = standings.filter((one) => one.role === role && one.failure === null);
   const [best] = finished.sort((a, b) => sign * (a.median - b.median));
-  return best ?? standing("none", role, [], null);
+  return best ?? standing({ name: "none", role }, [], null);
 }

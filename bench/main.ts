@@ -1,11 +1,13 @@
-/** `npm run bench -- [STORE] [QUESTION] [--quick]` */
+/** `npm run bench -- [STORE] [QUESTION] [--quick] [--languages]` */
 import { constants } from "node:os";
 import { join } from "node:path";
-import { choose } from "./choice.js";
+import { type Choice, choose } from "./choice.js";
 import { contest, type Question, type Standing } from "./contest.js";
 import { endForked } from "./forked.js";
+import { endForeign } from "./languages/foreign-process.js";
 import { questions } from "./questions.js";
 import { writeResult } from "./results.js";
+import { readTicks, stolenSince } from "./stolen-time.js";
 import { goalLines, table } from "./table.js";
 
 const choice = choose(process.argv.slice(2), questions);
@@ -20,6 +22,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     progress("");
     process.stderr.write("\nStopped. What was answered before is kept.\n");
     endForked();
+    endForeign();
     await current?.close?.().catch(() => {});
     process.exit(128 + constants.signals[signal]);
   });
@@ -30,7 +33,7 @@ const folder = join(import.meta.dirname, "..", "..", "results");
 const startMs = performance.now();
 for (const question of choice.questions) {
   current = question;
-  await answer(question, choice.isQuick).catch((error: unknown) => {
+  await answer(question, choice).catch((error: unknown) => {
     progress("");
     process.stdout.write(`failed: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
@@ -40,11 +43,13 @@ const names = choice.leftOut.map(({ store, name }) => `${store} ${name}`);
 if (names.length > 0) process.stdout.write(`\nLeft out of a quick look: ${names.join(", ")}.\n`);
 process.stdout.write(`\n${choice.questions.length} questions in ${secondsSince(startMs)}\n`);
 
-async function answer(question: Question, isQuick: boolean): Promise<void> {
+async function answer(question: Question, choice: Choice): Promise<void> {
+  const { isQuick } = choice;
   const { store, name, title } = question;
   process.stdout.write(`\n${store} ${name}: ${title}\n`);
   const questionMs = performance.now();
-  const standings = await contest(question, isQuick, progress);
+  const ticks = readTicks();
+  const standings = await contest(question, choice, progress);
   progress("");
   const of = (contestant: string): Standing => {
     const found = standings.find((one) => one.name === contestant);
@@ -52,7 +57,11 @@ async function answer(question: Question, isQuick: boolean): Promise<void> {
     return found;
   };
   const goals = question.goals(of, standings);
-  const lines = [table(question, standings), goalLines(goals), `(${secondsSince(questionMs)})`];
+  const lines = [
+    table(question, standings),
+    goalLines(goals),
+    `(${secondsSince(questionMs)}${stolenSince(ticks)})`,
+  ];
   process.stdout.write(`${lines.filter((text) => text !== "").join("\n")}\n`);
   writeResult(folder, question, standings, goals, isQuick);
 }

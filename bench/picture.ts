@@ -24,6 +24,8 @@ const STYLE = `
   .hatch { stroke: #8c959f; stroke-width: 3; }
   .floor { fill: #ffffff; stroke: #1a7f37; stroke-width: 2; }
   .axis { stroke: #d0d7de; }
+  .foreign { fill: #bf8700; stroke: #bf8700; }
+  .foreign.floor { fill: #ffffff; stroke: #bf8700; stroke-width: 2; }
   .spread { stroke: #24292f; stroke-width: 1.5; fill: none; }
   .halo { stroke: #ffffff; stroke-width: 4; fill: none; }
   .goal { stroke: #bc4c00; stroke-width: 2; stroke-dasharray: 5 3; }
@@ -31,8 +33,11 @@ const STYLE = `
     text { fill: #e6edf3; } .page { fill: #0d1117; } .note, .tick { fill: #9198a1; }
     .holdfast { fill: #4493f8; stroke: #4493f8; }
     .peer { stroke: #9198a1; } .hatch { stroke: #656c76; }
+    .foreign.floor { fill: #0d1117; }
     .floor { fill: #0d1117; stroke: #3fb950; } .axis { stroke: #3d444d; } .goal { stroke: #f0883e; }
-    .spread { stroke: #e6edf3; } .halo { stroke: #0d1117; }
+    .foreign { fill: #bf8700; stroke: #bf8700; }
+  .foreign.floor { fill: #ffffff; stroke: #bf8700; stroke-width: 2; }
+  .spread { stroke: #e6edf3; } .halo { stroke: #0d1117; }
   }`;
 
 const PATTERN =

@@ -2,7 +2,8 @@ import { bestOf, type Goal, type Question, type Standing } from "./contest.js";
 
 /** The standings as text: median, spread, and how many times better than floor and best peer. */
 export function table(question: Question, standings: readonly Standing[]): string {
-  const floor = standings.find(({ role }) => role === "floor") ?? null;
+  const floorOf = ({ floor }: Standing): Standing | undefined =>
+    standings.find(({ name, role }) => (floor ? name === floor : role === "floor"));
   const peer = bestOf("peer", question.better, standings);
   const extra = [...new Set(standings.flatMap(({ more }) => Object.keys(more)))];
   const head = ["", question.unit, "±", "× floor", "× best peer", ...extra];
@@ -12,7 +13,7 @@ export function table(question: Question, standings: readonly Standing[]): strin
       one.name,
       figure(one.median),
       `${Math.round(one.spread * 100)} %`,
-      floor ? figure(one.median / floor.median) : "",
+      figure(one.median / (floorOf(one)?.median ?? Number.NaN)),
       figure(one.median / peer.median),
       ...extra.map((key) => figure(one.more[key])),
     ];

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { endWithParent } from "./forked.js";
 
 /**
@@ -8,8 +9,10 @@ export interface Turns {
   readonly lock: string;
   readonly workers: number;
   readonly forMs: number;
-  /** How long each holder keeps the lock, so that the others are surely waiting. */
-  readonly holdMs: number;
+  /** How long a holder keeps the lock, turn by turn; empty: not at all. */
+  readonly holdMs: readonly number[];
+  /** How long a worker rests after a release before it asks again. Default 0. */
+  readonly restMs?: number;
 }
 
 /** One hold: when it was asked for, when it began, when its release was called. */
@@ -45,9 +48,11 @@ export async function takeTurns(locker: Locker, turns: Turns): Promise<void> {
         const askedMs = nowMs();
         const release = await locker.acquire(turns.lock);
         const heldMs = nowMs();
-        if (turns.holdMs > 0) await new Promise((resume) => setTimeout(resume, turns.holdMs));
+        const holdMs = turns.holdMs[own.length % turns.holdMs.length] ?? 0;
+        if (holdMs > 0) await sleep(holdMs);
         own.push([askedMs, heldMs, nowMs()]);
         await release();
+        if (turns.restMs) await sleep(turns.restMs);
       }
       return own;
     }),

@@ -1,7 +1,8 @@
 import { pathToFileURL } from "node:url";
-import type { Holdfast, Store } from "holdfast";
+import type { Holdfast } from "holdfast";
 import type * as memory from "holdfast/memory";
 import type * as redis from "holdfast/redis";
+import type { Store } from "holdfast/store";
 
 /** The parts of one build of Holdfast that a comparison uses. */
 export interface Build {

@@ -12,6 +12,10 @@ export class BenchEtcd {
     return this.#server.url;
   }
 
+  get address(): string {
+    return new URL(this.#server?.url ?? "").host;
+  }
+
   /** How many messages it has got so far: calls, and what is written into streams. */
   requests(): Promise<number> {
     return this.#sum("grpc_server_msg_received_total{");
@@ -33,6 +37,13 @@ export class BenchEtcd {
     const lines = (await reply.text()).split("\n");
     const found = lines.filter((line) => line.startsWith(metric));
     return found.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+  }
+
+  /** What each of the pairs cost the server. */
+  async serverCosts(pairs: number, work: () => Promise<void>): Promise<Record<string, number>> {
+    const before = await this.requests();
+    await work();
+    return { "requests/pair": ((await this.requests()) - before) / pairs };
   }
 
   async stop(): Promise<void> {

@@ -1,8 +1,11 @@
 import type { Question } from "../contest.js";
+import { foreignPairs } from "../languages/contestants.js";
 import { candidates, PEER, RAW } from "./candidates.js";
 import { BenchEtcd, connected, measured } from "./server.js";
 
 const etcd = new BenchEtcd();
+
+const pairsOf = (isQuick: boolean): number => (isQuick ? 50 : 200);
 
 export const uncontended: Question = {
   store: "etcd",
@@ -16,7 +19,7 @@ export const uncontended: Question = {
     "decide. The transaction of a lock also reads the line in front of it.",
   rounds: 21,
   async contestants(isQuick) {
-    const pairs = isQuick ? 50 : 200;
+    const pairs = pairsOf(isQuick);
     const url = await etcd.start();
     return Promise.all(
       candidates.map((candidate) =>
@@ -31,6 +34,16 @@ export const uncontended: Question = {
         }),
       ),
     );
+  },
+  foreign(isQuick) {
+    return foreignPairs({
+      store: "etcd",
+      address: etcd.address,
+      tasks: 1,
+      pairs: pairsOf(isQuick),
+      figureOf: (elapsedMs, pairs) => (elapsedMs * 1000) / pairs,
+      serverCosts: (pairs, work) => etcd.serverCosts(pairs, work),
+    });
   },
   goals(of) {
     const ours = of("holdfast").median;

@@ -1,4 +1,4 @@
-import { contend, contested } from "../contention.js";
+import { contend, contested, startForked } from "../contention.js";
 import type { Contestant, Question } from "../contest.js";
 import { BenchFolder } from "./bench-folder.js";
 import { candidates } from "./candidates.js";
@@ -31,9 +31,9 @@ export const contention: Question = {
           name,
           role,
           round: async () => {
-            const shape = { lock: "one", workers: WORKERS, forMs, holdMs: 0 };
+            const shape = { lock: "one", workers: WORKERS, forMs, holdMs: [] };
             const order: Order = { candidate: name, folder, ...shape };
-            return contested(await contend(order, PROCESSES, CONTENDER));
+            return contested(await contend(order, PROCESSES, startForked(CONTENDER, order)));
           },
         }),
       );

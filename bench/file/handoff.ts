@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { contend, handedOver, lags } from "../contention.js";
+import { contend, handedOver, lags, startForked } from "../contention.js";
 import type { Contestant, Question } from "../contest.js";
 import { forked } from "../forked.js";
 import { BenchFolder } from "./bench-folder.js";
@@ -38,9 +38,9 @@ export const handoff: Question = {
           name,
           role,
           round: async () => {
-            const shape = { lock: "two", workers: 1, forMs, holdMs: HOLD_MS };
+            const shape = { lock: "two", workers: 1, forMs, holdMs: [HOLD_MS] };
             const order: Order = { candidate: name, folder, ...shape };
-            return handedOver(await contend(order, 2, CONTENDER));
+            return handedOver(await contend(order, 2, startForked(CONTENDER, order)));
           },
         }),
       );

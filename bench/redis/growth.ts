@@ -1,6 +1,6 @@
 /** How the cost of a lock grows: with the names in use, and with the processes that want one. */
 
-import { contend, contested } from "../contention.js";
+import { contend, contested, startForked } from "../contention.js";
 import type { Contestant, Question } from "../contest.js";
 import { candidate } from "./candidates.js";
 import { BenchRedis, connected, measured } from "./server.js";
@@ -71,8 +71,8 @@ export const processes: Question = {
           name: `${name}, ${count}`,
           role: "holdfast",
           round: async () => {
-            const order = { candidate: name, port, lock: name, workers: 10, forMs, holdMs: 0 };
-            return contested(await contend(order, count, CONTENDER));
+            const order = { candidate: name, port, lock: name, workers: 10, forMs, holdMs: [] };
+            return contested(await contend(order, count, startForked(CONTENDER, order)));
           },
         }),
       ),

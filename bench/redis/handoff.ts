@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { contend, handedOver, lags } from "../contention.js";
+import { contend, handedOver, lags, startForked } from "../contention.js";
 import type { Contestant, Question } from "../contest.js";
 import { forked } from "../forked.js";
+import { foreignTurns } from "../languages/contestants.js";
 import { candidatesFor } from "./candidates.js";
 import { BenchRedis } from "./server.js";
 
@@ -10,13 +11,23 @@ const CONTENDER = new URL("./contender.js", import.meta.url);
 const ECHO = new URL("./publisher.js", import.meta.url);
 const RAW = "raw PUBLISH to message";
 
+/** One waiter at a time. A poller that looks every 10 ms meets the release anywhere in a pause. */
+const TURNS = {
+  workers: 1,
+  holdMs: Array.from({ length: 101 }, () => 20 + Math.floor(Math.random() * 11)),
+  restMs: 15,
+};
+
+const forMsOf = (isQuick: boolean): number => (isQuick ? 600 : 4_000);
+
 export const handoff: Question = {
   store: "redis",
   name: "handoff",
   title: "between two processes, from release to the next holder",
   about:
-    "Two processes take turns: from the call of release to the first statement of the " +
-    "next holder.",
+    "Two processes take turns, one holds and one waits: from the call of release to the first " +
+    "statement of the next holder. Each holds for 20 to 30 ms at random and rests before it asks " +
+    "again, so that the lock always changes hands.",
   unit: "ms p50",
   better: "lower",
   reason:
@@ -27,7 +38,7 @@ export const handoff: Question = {
   rounds: 7,
   startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 300 : 2_000;
+    const forMs = forMsOf(isQuick);
     const port = await redis.start();
     const locking = candidatesFor(isQuick)
       .filter(({ role }) => role !== "floor")
@@ -36,12 +47,16 @@ export const handoff: Question = {
           name,
           role,
           round: async () => {
-            const order = { candidate: name, port, lock: name, workers: 1, forMs, holdMs: 3 };
-            return handedOver(await contend(order, 2, CONTENDER));
+            const order = { candidate: name, port, lock: name, ...TURNS, forMs };
+            return handedOver(await contend(order, 2, startForked(CONTENDER, order)));
           },
         }),
       );
     return [...locking, rawMessage(port, forMs)];
+  },
+  foreign(isQuick) {
+    const turns = { ...TURNS, forMs: forMsOf(isQuick) };
+    return foreignTurns(redis.address, turns, 2, handedOver);
   },
   goals(of) {
     const raw = of(RAW).median;

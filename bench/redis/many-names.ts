@@ -1,9 +1,12 @@
 import { bestOf, type Question } from "../contest.js";
+import { foreignPairs } from "../languages/contestants.js";
 import { candidatesFor } from "./candidates.js";
 import { BenchRedis, connected, measured } from "./server.js";
 
 const redis = new BenchRedis();
 const TASKS = 1_000;
+
+const pairsOf = (isQuick: boolean): number => (isQuick ? 3 : 10);
 
 export const manyNames: Question = {
   store: "redis",
@@ -18,7 +21,7 @@ export const manyNames: Question = {
     "consists of (claim, acquisition, grant, hold, lease, promises), a thousand at a time.",
   rounds: 15,
   async contestants(isQuick) {
-    const pairsPerTask = isQuick ? 3 : 10;
+    const pairsPerTask = pairsOf(isQuick);
     const port = await redis.start();
     return Promise.all(
       candidatesFor(isQuick).map((candidate) =>
@@ -37,6 +40,16 @@ export const manyNames: Question = {
         }),
       ),
     );
+  },
+  foreign(isQuick) {
+    return foreignPairs({
+      store: "redis",
+      address: redis.address,
+      tasks: TASKS,
+      pairs: pairsOf(isQuick),
+      figureOf: (elapsedMs, pairs) => (pairs * 1000) / elapsedMs,
+      serverCosts: (pairs, work) => redis.serverCosts(pairs, work),
+    });
   },
   goals(of, standings) {
     const ours = of("holdfast").median;

@@ -1,5 +1,6 @@
-import { contend, contested } from "../contention.js";
+import { contend, contested, startForked } from "../contention.js";
 import { bestOf, type Contestant, type Question } from "../contest.js";
+import { foreignTurns } from "../languages/contestants.js";
 import { candidatesFor } from "./candidates.js";
 import { BenchRedis } from "./server.js";
 
@@ -7,6 +8,8 @@ const redis = new BenchRedis();
 const CONTENDER = new URL("./contender.js", import.meta.url);
 const PROCESSES = 2;
 const WORKERS = 10;
+
+const forMsOf = (isQuick: boolean): number => (isQuick ? 300 : 3_000);
 
 export const oneName: Question = {
   store: "redis",
@@ -26,7 +29,7 @@ export const oneName: Question = {
   rounds: 5,
   startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 300 : 3_000;
+    const forMs = forMsOf(isQuick);
     const port = await redis.start();
     return candidatesFor(isQuick)
       .filter(({ role }) => role !== "floor")
@@ -35,11 +38,22 @@ export const oneName: Question = {
           name,
           role,
           round: async () => {
-            const order = { candidate: name, port, lock: name, workers: WORKERS, forMs, holdMs: 0 };
-            return contested(await contend(order, PROCESSES, CONTENDER));
+            const order = {
+              candidate: name,
+              port,
+              lock: name,
+              workers: WORKERS,
+              forMs,
+              holdMs: [],
+            };
+            return contested(await contend(order, PROCESSES, startForked(CONTENDER, order)));
           },
         }),
       );
+  },
+  foreign(isQuick) {
+    const turns = { workers: WORKERS, forMs: forMsOf(isQuick), holdMs: [] };
+    return foreignTurns(redis.address, turns, PROCESSES, contested);
   },
   goals(of, standings) {
     const best = bestOf("peer", "higher", standings).median;

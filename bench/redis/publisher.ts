@@ -29,7 +29,7 @@ if (isListener) {
       return;
     }
     // As long as a holder keeps the lock in the contest: both processes are as cold as there.
-    await new Promise((resume) => setTimeout(resume, 3));
+    await new Promise((resume) => setTimeout(resume, 25));
     await client.publish("raw", String(nowMs()));
   });
 }

@@ -25,6 +25,10 @@ export class BenchRedis {
     return this.#server;
   }
 
+  get address(): string {
+    return `127.0.0.1:${this.server.port}`;
+  }
+
   /** What the server did so far: its own CPU time, that in these commands, and bytes both ways. */
   async costs(commands: readonly string[]): Promise<Record<string, number>> {
     const [cpu, stats, spent] = await Promise.all([
@@ -38,6 +42,14 @@ export class BenchRedis {
       Number(/usec=(\d+)/.exec(spent[`cmdstat_${command}`] ?? "")?.[1] ?? 0);
     const commandUs = commands.reduce((sum, command) => sum + usOf(command), 0);
     return { "server CPU µs": cpuS * 1e6, "in commands µs": commandUs, bytes };
+  }
+
+  /** What each of the pairs cost the server, whatever commands they consist of. */
+  async serverCosts(pairs: number, work: () => Promise<void>): Promise<Record<string, number>> {
+    const { "in commands µs": _before, ...before } = await this.costs([]);
+    await work();
+    const { "in commands µs": _after, ...after } = await this.costs([]);
+    return perPair(before, after, pairs);
   }
 
   async stop(): Promise<void> {
@@ -63,10 +75,20 @@ export async function measured(
   const { user, system } = process.cpuUsage(cpuBefore);
   const after = await redis.costs(commands);
   const more: Record<string, number> = { "client CPU µs/pair": (user + system) / pairs };
-  for (const [key, value] of Object.entries(after)) {
-    more[`${key}/pair`] = (value - (before[key] ?? 0)) / pairs;
-  }
-  return { elapsedMs, more };
+  return { elapsedMs, more: { ...more, ...perPair(before, after, pairs) } };
+}
+
+function perPair(
+  before: Readonly<Record<string, number>>,
+  after: Readonly<Record<string, number>>,
+  pairs: number,
+): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(after).map(([key, value]) => [
+      `${key}/pair`,
+      (value - (before[key] ?? 0)) / pairs,
+    ]),
+  );
 }
 
 /** A contestant of this process that stays connected over all rounds. */

@@ -1,8 +1,11 @@
 import type { Question } from "../contest.js";
+import { foreignPairs } from "../languages/contestants.js";
 import { candidatesFor } from "./candidates.js";
 import { BenchRedis, connected, measured } from "./server.js";
 
 const redis = new BenchRedis();
+
+const pairsOf = (isQuick: boolean): number => (isQuick ? 300 : 1_000);
 
 export const uncontended: Question = {
   store: "redis",
@@ -19,7 +22,7 @@ export const uncontended: Question = {
     "cold.",
   rounds: 21,
   async contestants(isQuick) {
-    const pairs = isQuick ? 300 : 1_000;
+    const pairs = pairsOf(isQuick);
     const port = await redis.start();
     return Promise.all(
       candidatesFor(isQuick).map((candidate) =>
@@ -34,6 +37,16 @@ export const uncontended: Question = {
         }),
       ),
     );
+  },
+  foreign(isQuick) {
+    return foreignPairs({
+      store: "redis",
+      address: redis.address,
+      tasks: 1,
+      pairs: pairsOf(isQuick),
+      figureOf: (elapsedMs, pairs) => (elapsedMs * 1000) / pairs,
+      serverCosts: (pairs, work) => redis.serverCosts(pairs, work),
+    });
   },
   goals(of) {
     const raw = of("raw SET NX PX + script").median;

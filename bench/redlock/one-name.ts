@@ -1,4 +1,4 @@
-import { contend, contested } from "../contention.js";
+import { contend, contested, startForked } from "../contention.js";
 import { bestOf, type Contestant, type Question } from "../contest.js";
 import { candidates } from "./candidates.js";
 import type { Order } from "./contender.js";
@@ -33,9 +33,9 @@ export const oneName: Question = {
         name,
         role,
         round: async () => {
-          const shape = { lock: name, workers: CONTENDERS / 2, forMs, holdMs: 0 };
+          const shape = { lock: name, workers: CONTENDERS / 2, forMs, holdMs: [] };
           const order: Order = { candidate: name, ports, ...shape };
-          return contested(await contend(order, 2, CONTENDER));
+          return contested(await contend(order, 2, startForked(CONTENDER, order)));
         },
       }),
     );
