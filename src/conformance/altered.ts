@@ -1,6 +1,6 @@
 import type { Store } from "../store.js";
 
-/** The same store, but for some of its methods. */
+/** The same store with some of its methods replaced. */
 export function altered(store: Store, changes: Partial<Store>): Store {
   return new Proxy(store, {
     get(target, property) {

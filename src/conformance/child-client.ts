@@ -14,7 +14,7 @@ export interface ChildExit {
   readonly output: string;
 }
 
-/** An error that was thrown in the other process. */
+/** An error that the child process threw. */
 export class ChildError extends Error {
   readonly code: string;
 
@@ -31,14 +31,14 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-/** What outlives this process would go on holding locks. */
+/** Child processes that run. They end with this process, or they would keep their locks. */
 const alive = new Set<ChildProcess>();
 
 function killAll(): void {
   for (const child of alive) child.kill("SIGKILL");
 }
 
-/** A client of the locks in a process of its own, to be told, stopped and killed. */
+/** A client of the locks in a child process, which a case calls, stops and kills. */
 export class ChildClient {
   readonly #process: ChildProcess;
   readonly #pending = new Map<number, Pending>();
@@ -57,7 +57,7 @@ export class ChildClient {
       });
     }
     child.on("message", (message) => this.#onMessage(message as ChildMessage));
-    // "close" comes after the last output; a call that is not answered by then never will be.
+    // "close" comes after the last output. A call without an answer by then never gets one.
     this.exited = once(child, "close").then(([code, signal]) => {
       alive.delete(child);
       if (alive.size === 0) process.off("exit", killAll);
@@ -88,14 +88,14 @@ export class ChildClient {
     return this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
-  /** Has the other process do something, and resolves with what came of it. */
+  /** Calls a verb in the child process, and resolves with its result. */
   call<V extends keyof ChildVerbs>(
     verb: V,
     ...args: Parameters<ChildVerbs[V]>
   ): ReturnType<ChildVerbs[V]> {
     const id = ++this.#calls;
     const answer = this.#call(id);
-    // Whoever no longer cares (the process was killed) must not have to say so.
+    // A case that kills the process drops its calls: their rejection is not unhandled.
     answer.catch(() => undefined);
     const call: ChildCall = { id, verb, args };
     this.#process.send(call, (error) => {
@@ -104,21 +104,21 @@ export class ChildClient {
     return answer as ReturnType<ChildVerbs[V]>;
   }
 
-  /** Has it do something that it does not answer. */
+  /** Calls a verb that sends no answer. */
   tell<V extends "leave" | "leaveWaiting">(verb: V, ...args: Parameters<ChildVerbs[V]>): void {
     this.#process.send({ id: 0, verb, args } satisfies ChildCall);
   }
 
-  /** When and why it lost a lease; waits for it. */
+  /** Resolves when the child process has lost the lease, with the time and the reason. */
   lost(token: bigint): Promise<Lost> {
-    return until("the child tells that it lost its lease", () =>
+    return until("the child process reports the loss of its lease", () =>
       this.#lost.find((lost) => lost.token === token),
     );
   }
 
   /**
-   * SIGSTOP; resolves once it stands still. At rest: a process that is stopped inside a transaction
-   * holds up all others, which is a matter of the store at hand.
+   * Sends SIGSTOP, and resolves when the process has stopped. The process is idle then: one that
+   * stops inside a transaction of the store could block every other client.
    */
   async stop(): Promise<void> {
     await this.call("rest");
@@ -128,12 +128,12 @@ export class ChildClient {
     await until("the child process stops", () => /\) T/.test(readFileSync(stat, "utf8")));
   }
 
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void {
     this.#process.kill("SIGCONT");
   }
 
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL, and resolves when the process has ended. */
   async kill(): Promise<ChildExit> {
     this.#process.kill("SIGKILL");
     return this.exited;
@@ -156,7 +156,7 @@ export class ChildClient {
   }
 }
 
-/** Children run on plain node, so also from the sources it is the built program that is started. */
+/** Child processes run on plain node, so tests of the sources start the built program too. */
 function programFile(): string {
   const built = import.meta.url.endsWith(".ts")
     ? new URL("../../dist/conformance/child.js", import.meta.url)

@@ -1,65 +1,65 @@
 import type { AcquireOptions } from "../options.js";
 import type { Count } from "./shared-counter.js";
 
-/** A lock, as one process names it to another. */
+/** A lock, described in JSON for the child process. */
 export interface LockChoice {
   readonly kind: "mutex" | "read" | "write" | "semaphore" | "election";
   readonly name: string;
-  /** Of a semaphore. */
+  /** The limit of a semaphore. */
   readonly limit?: number;
 }
 
-/** Options that survive the way to another process. */
+/** Options that can be sent to another process. */
 export type ChildOptions = Omit<AcquireOptions, "signal">;
 
-/** What a lease is, seen from outside; its token is how the parent names it. */
+/** The state of a lease in the child process. The parent names a lease by its token. */
 export interface LeaseReport {
   readonly state: "held" | "released" | "lost";
   readonly remainingMs: number;
-  /** The code of what `assertHeld` threw. */
+  /** The code of the error that `assertHeld` threw, or null. */
   readonly assertion: string | null;
 }
 
-/** What a client in another process does when it is told to. */
+/** The calls that the parent makes in the child process. */
 export interface ChildVerbs {
-  /** From now on the store is known to reach this client. */
+  /** Resolves when the store's messages reach this client, see warm-up.ts. */
   warmUp(): Promise<void>;
-  /** The token, when it is granted. */
+  /** Resolves with the token when the lock is granted. */
   acquire(lock: LockChoice, options?: ChildOptions): Promise<bigint>;
   tryAcquire(lock: LockChoice, options?: ChildOptions): Promise<bigint | null>;
   release(token: bigint): Promise<boolean>;
   report(token: bigint): Promise<LeaseReport>;
-  /** Stops renewing and returns the handle. */
+  /** Detaches the lease and returns its handle. */
   detach(token: bigint): Promise<string>;
-  /** The token of the lease that a handle continues. */
+  /** Resumes a lease and returns its token, or null. */
   resume(handle: string): Promise<bigint | null>;
-  /** So many contenders at once, each of which counts one up under the lock. */
+  /** Runs that many contenders at once; each adds one to the counter under the lock. */
   count(lock: LockChoice, file: string, contenders: number): Promise<readonly Count[]>;
   close(): Promise<void>;
-  /** Resolves when the process has done what it had to do for now. */
+  /** Resolves after a pause in which requests under way have ended. */
   rest(): Promise<void>;
-  /** Hangs up: from now on nothing but the locks can keep the process alive. */
+  /** Disconnects from the parent: only the locks can keep the process alive then. */
   leave(): Promise<void>;
   /**
-   * Hangs up while an acquire waits for a lease of this very process, which is released after
-   * `afterMs`. Then prints "granted", and closes.
+   * Disconnects from the parent while an acquire waits for a lease of the same process. That lease
+   * is released after `afterMs`. Then prints "granted", and closes.
    */
   leaveWaiting(lock: LockChoice, holder: bigint, afterMs: number): Promise<void>;
 }
 
-/** From the parent. */
+/** A message from the parent. */
 export interface ChildCall {
   readonly id: number;
   readonly verb: keyof ChildVerbs;
   readonly args: readonly unknown[];
 }
 
-/** To the parent. */
+/** A message to the parent. */
 export type ChildMessage =
   | { readonly type: "ready" }
   | { readonly type: "value"; readonly id: number; readonly value: unknown }
   | { readonly type: "error"; readonly id: number; readonly code: string; readonly message: string }
-  /** A lease was lost at this time of the machine's clock. */
+  /** A lease was lost at `atMs` of `machineMs`. */
   | {
       readonly type: "lost";
       readonly token: bigint;

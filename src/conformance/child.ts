@@ -1,7 +1,7 @@
 /**
- * The program of a client in another process. Its only argument says, as JSON, which module opens
- * the store and what that is given. It does what the parent tells it until it is killed, or told to
- * leave.
+ * The program of a child process. Its only argument is JSON: the module that opens the store, and
+ * the argument of its `openStore`. The program answers calls of the parent until it is killed or
+ * told to leave.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError, type LeaseLostError } from "../errors.js";
@@ -89,7 +89,7 @@ class ChildProgram implements ChildVerbs {
 
   async leaveWaiting(choice: LockChoice, holder: bigint, afterMs: number): Promise<void> {
     const granted = this.#lock(choice).acquire({ fairness: "strict" });
-    // It runs only if something else keeps the process alive until then.
+    // The timer is unreferenced: it fires only if the waiting acquire keeps the process alive.
     setTimeout(() => void this.release(holder), afterMs).unref();
     hangUp();
     await granted;
@@ -131,7 +131,7 @@ function tell(message: ChildMessage): void {
   if (process.connected) process.send?.(message);
 }
 
-/** The parent is gone, and so is every reason to live; unless it was us who hung up. */
+/** Ends the process when the parent is gone, unless the process itself disconnected. */
 const onDisconnect = (): void => process.exit(1);
 
 function hangUp(): void {

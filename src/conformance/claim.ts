@@ -1,7 +1,7 @@
 import { NO_LIMIT } from "../rules/fits.js";
 import type { Claim, Store } from "../store.js";
 
-/** A plain exclusive claim, for cases that speak to a store itself. */
+/** An exclusive claim, for cases that call a store directly. */
 export function claimOf(store: Store, name: string, ttlMs: number): Claim {
   return {
     space: "lock",

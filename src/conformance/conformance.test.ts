@@ -45,7 +45,7 @@ let lastToken = 1_000n;
 
 /** Defects that stores have had, and the behaviours that must notice each of them. */
 const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: string[] }> = {
-  "grants to everybody": {
+  "grants every request": {
     alter: (store) => ({
       acquire: async (claim) => ({
         type: "granted",
@@ -57,9 +57,9 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: s
       }),
     }),
     caughtBy: [
-      "a try takes what is free and never waits for what is not",
-      "100 contenders of one process lose no count",
-      "a semaphore is used up to its limit and never above, with weights",
+      "a try takes a free lock and never waits for a held one",
+      "100 contenders in one process exclude each other",
+      "a semaphore grants weights up to its limit and never above",
       "mutex, read-write lock and semaphore of one name are views of one lock",
       "readers share, a writer is alone",
     ],
@@ -68,13 +68,13 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: s
     alter: (store) => ({
       acquire: (claim, wait) => store.acquire({ ...claim, mode: "exclusive", limit: 1e9 }, wait),
     }),
-    caughtBy: ["a semaphore is used up to its limit and never above, with weights"],
+    caughtBy: ["a semaphore grants weights up to its limit and never above"],
   },
   "ignores limits": {
     alter: (store) => ({
       acquire: (claim, wait) => store.acquire({ ...claim, limit: 1e9 }, wait),
     }),
-    caughtBy: ["a semaphore is used up to its limit and never above, with weights"],
+    caughtBy: ["a semaphore grants weights up to its limit and never above"],
   },
   "gives old tokens again": {
     alter: (store) => ({
@@ -84,11 +84,11 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: s
       },
     }),
     caughtBy: [
-      "tokens strictly rise with every grant, whoever asks and for whatever kind of lock",
-      "100 contenders of one process lose no count",
+      "tokens strictly rise with every grant, for every client and every kind of lock",
+      "100 contenders in one process exclude each other",
     ],
   },
-  "believes too long": {
+  "trusts a lease too long": {
     alter: (store) => ({
       async acquire(claim, wait) {
         const outcome = await store.acquire(claim, wait);
@@ -96,7 +96,9 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: s
         return outcome;
       },
     }),
-    caughtBy: ["a holder that cannot renew knows of its loss before the store grants to another"],
+    caughtBy: [
+      "a holder that cannot renew sees its lease lost before the store grants the lock again",
+    ],
   },
   "gives up on a lease too early": {
     alter: (store) => ({
@@ -108,15 +110,15 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: s
     }),
     caughtBy: ["with renew: false the lease lasts for its ttl and no longer"],
   },
-  "says renewed and does not": {
+  "reports renewals that it does not make": {
     alter: () => ({
       renew: async (grants) => grants.map(() => ({ type: "renewed", waiting: false })),
     }),
     caughtBy: ["a lease is renewed for as long as it is held"],
   },
-  "says released and does not": {
+  "reports releases that it does not make": {
     alter: () => ({ release: async () => true }),
-    caughtBy: ["a try takes what is free and never waits for what is not"],
+    caughtBy: ["a try takes a free lock and never waits for a held one"],
   },
   "releases twice": {
     alter: (store) => ({ release: (grant, ms) => store.release(grant, ms).then(() => true) }),
@@ -129,9 +131,9 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: s
         return store.acquire(claim, deaf && { ...deaf, report: (...args) => wait.report(...args) });
       },
     }),
-    caughtBy: ["an abort ends the wait at once and leaves the queue"],
+    caughtBy: ["an abort ends a wait at once and takes the waiter out of the queue"],
   },
-  "keeps what was granted after an abort": {
+  "keeps a grant after an abort": {
     alter: (store) => ({
       async acquire(claim, wait) {
         const outcome = await store.acquire(claim, null);
@@ -145,7 +147,9 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: s
     alter: (store) => ({
       acquire: (claim, wait) => store.acquire({ ...claim, name: claim.name.toLowerCase() }, wait),
     }),
-    caughtBy: ["names that look alike are different locks, and come back as they were given"],
+    caughtBy: [
+      "names that look alike are different locks, and inspect and list return them unchanged",
+    ],
   },
   "lists by pattern": {
     alter: (store) => ({
@@ -154,9 +158,9 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: s
         for await (const view of store.list(space, "")) if (pattern.test(view.name)) yield view;
       },
     }),
-    caughtBy: ["list yields the locks in use whose names begin with the prefix, taken literally"],
+    caughtBy: ["list yields the locks in use whose names begin with the literal prefix"],
   },
-  "revokes whoever holds": {
+  "revokes any holder": {
     alter: (store) => ({
       async revoke(space, name, _, reason) {
         const [holder] = (await store.inspect(space, name)).holders;
@@ -165,20 +169,22 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: s
     }),
     caughtBy: ["revoke ends the lease with the given token only, and its holder is told at once"],
   },
-  "does not tell the victim": {
+  "does not tell the holder of a revocation": {
     alter: () => ({ onEvent: () => {} }),
     caughtBy: ["revoke ends the lease with the given token only, and its holder is told at once"],
   },
-  "shows nobody's meta": {
+  "shows no meta": {
     alter: (store) => ({ acquire: (claim, wait) => store.acquire({ ...claim, meta: {} }, wait) }),
     caughtBy: [
-      "inspect shows who holds a lock, who waits for it, and what they say of themselves",
-      "once: whoever comes second is told that it is running, or done, and by whom",
+      "inspect shows the holders and the waiters of a lock, with their meta",
+      "once: a second caller is told whether the work is running or done, and by which client",
     ],
   },
   "forgets the mark": {
     alter: (store) => ({ release: (grant, ms) => store.release(grant, ms) }),
-    caughtBy: ["once: whoever comes second is told that it is running, or done, and by whom"],
+    caughtBy: [
+      "once: a second caller is told whether the work is running or done, and by which client",
+    ],
   },
   "resumes under a new token": {
     alter: (store) => ({
@@ -187,7 +193,9 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: s
         return grant && withToken(grant, grant.token + 1n);
       },
     }),
-    caughtBy: ["a detached lease outlives its client and goes on in another, with the same token"],
+    caughtBy: [
+      "a detached lease outlives its client and continues in another one, with the same token",
+    ],
   },
 };
 
@@ -212,9 +220,9 @@ describe("a store that", () => {
 });
 
 describe("the cases", () => {
-  const EXCLUSION = "100 contenders of one process lose no count";
+  const EXCLUSION = "100 contenders in one process exclude each other";
 
-  it("of every topic are joined, and none twice", async () => {
+  it("of every topic are in the kit once", async () => {
     const names = readdirSync(new URL("cases", import.meta.url)).map((file) => parse(file).name);
     const topics = await Promise.all(names.map((name) => import(`./cases/${name}.ts`)));
     const cases = topics.flatMap((topic) => Object.values<readonly Behaviour[]>(topic)).flat();
@@ -222,7 +230,7 @@ describe("the cases", () => {
     expect(behaviours).toHaveLength(cases.length);
   });
 
-  it("have titles of their own", () => {
+  it("have different titles", () => {
     expect(new Set(behaviours.map(({ title }) => title)).size).toBe(behaviours.length);
   });
 
@@ -241,7 +249,7 @@ describe("the cases", () => {
     expect(() => conformance({ ...harness, exempt: { nonsense: "?" } })).toThrow(/nonsense/);
   });
 
-  it("demand to know how to make a child, of a store for more than one process", () => {
+  it("require a child in the harness of a store for more than one process", () => {
     const harness = harnessOf(() => ({}));
     const traits = { ...harness.traits, scope: "machine" } as const;
     expect(() => conformance({ ...harness, traits })).toThrow(/child/);

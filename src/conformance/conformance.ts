@@ -10,17 +10,17 @@ import { CASE_MS, within } from "./patience.js";
 export interface ConformanceCase {
   /** A sentence about the store; no two cases share it. */
   readonly title: string;
-  /** Why it does not apply to the store; null when it does. */
+  /** Why the case does not apply to the store, or null when it does. */
   readonly skip: string | null;
-  /** It blocks the event loop: run it when no other case of this process is under way. */
+  /** Whether it blocks the event loop: run it while no other case of this process runs. */
   readonly alone: boolean;
-  /** Rejects when the store does not behave; leaves nothing open either way. */
+  /** Rejects when the store breaks the promise. Closes everything that it opened. */
   run(): Promise<void>;
 }
 
 /**
- * The cases for one store. Cases do not touch each other's locks: all but those that are `alone`
- * may run at the same time.
+ * The cases for one store. Cases use different locks, so they may run at the same time, except
+ * those that are `alone`.
  *
  * @example
  * for (const { title, skip, run } of conformance(harness)) {
@@ -31,10 +31,11 @@ export function conformance(harness: Harness): readonly ConformanceCase[] {
   const { traits, child, exempt = {} } = harness;
   assert.ok(
     traits.scope === "process" || child,
-    `a store for more than one process needs "child" in its harness`,
+    `the harness of a store for more than one process needs "child"`,
   );
   const titles = new Set(behaviours.map(({ title }) => title));
-  for (const title of Object.keys(exempt)) assert.ok(titles.has(title), `no case: "${title}"`);
+  for (const title of Object.keys(exempt))
+    assert.ok(titles.has(title), `the harness exempts an unknown case: "${title}"`);
   return behaviours.map((behaviour) => ({
     title: behaviour.title,
     skip: exempt[behaviour.title] ?? behaviour.needs?.(traits, harness) ?? null,
@@ -47,16 +48,16 @@ async function run(behaviour: Behaviour, harness: Harness): Promise<void> {
   const failures: unknown[] = [];
   const onFailure = (error: unknown): void => void failures.push(error);
   const onUnhandled = (error: unknown): void => {
-    // Of another case that failed: what it left waiting ends when its clients are closed.
+    // A case that failed leaves acquires behind. They reject when its clients close.
     if (!(error instanceof ClosedError)) onFailure(error);
   };
   process.on("unhandledRejection", onUnhandled);
   const context = new Context(harness);
   await within(CASE_MS, behaviour.title, behaviour.run(context)).catch(onFailure);
   await context.end().catch(onFailure);
-  // Node tells about a rejection that nobody handles after the current turn.
+  // Node reports an unhandled rejection after the current turn of the event loop.
   await new Promise((resume) => setImmediate(resume));
   process.off("unhandledRejection", onUnhandled);
-  // The first is what went wrong; the others may follow from it.
+  // The first failure is the cause; later ones may follow from it.
   if (failures.length > 0) throw failures[0];
 }

@@ -13,23 +13,23 @@ const LEAST_TTL_MS = 800;
 const RENEWED_TTL_MS = 4_000;
 const LONG_TTL_MS = 30_000;
 
-/** Requests of those who wait for a lock have arrived by then, even on a busy machine. */
+/** The request of a waiter reaches the store within this time, even on a busy machine. */
 const ARRIVAL_MS = 2_000;
 
-/** Stores ask the more often the shorter it is: so long, that only a message can be prompt. */
+/** So long that no store polls within PROMPT_MS: a prompt grant comes from a message. */
 const LONG_SILENCE_MS = 60_000;
 
-/** Leases of three lengths. */
+/** Three lengths of leases. */
 export interface Ttl {
-  /** To be waited for: it expires soon. Nothing may rely on it being renewed in time. */
+  /** For cases that wait for the expiry. No case may rely on its renewal in time. */
   readonly shortMs: number;
-  /** Short, but a busy machine still renews it. */
+  /** Short, but even a busy machine renews it in time. */
   readonly renewedMs: number;
-  /** Does not expire, and is not even renewed, while a case runs. */
+  /** Neither expires nor is renewed while a case runs. */
   readonly longMs: number;
 }
 
-/** What one run of one case works with. Everything that it opens ends with it. */
+/** The clients and child processes of one run of one case. All of them end with the run. */
 export class Context {
   readonly traits: Traits;
   readonly ttl: Ttl;
@@ -46,22 +46,22 @@ export class Context {
     this.ttl = { shortMs, renewedMs, longMs: LONG_TTL_MS };
   }
 
-  /** A client of its own; leases and patience are long unless something else is said. */
+  /** Opens a client. Leases and storeTimeoutMs are long by default. */
   async open(defaults: AcquireOptions = {}): Promise<Holdfast> {
     return this.bind(await this.openStore(), defaults);
   }
 
-  /** A client that the store is known to reach: only such a one has a place that nobody takes. */
+  /** Opens a client that the store's messages reach: a store may pass over any other waiter. */
   async openKnown(defaults: AcquireOptions = {}): Promise<Holdfast> {
     const locks = await this.open(defaults);
     await warmUp(locks);
     return locks;
   }
 
-  /** A bare store. Whoever does not bind it closes it. */
+  /** Opens a store without a client. A case that does not `bind` the store closes it. */
   async openStore(beside = ""): Promise<Store> {
     const store = await this.#harness.open(this.#namespace + beside);
-    assert.deepEqual(store.traits, this.traits, "the harness says what the store says of itself");
+    assert.deepEqual(store.traits, this.traits, "the traits of the harness are those of the store");
     return store;
   }
 
@@ -72,7 +72,7 @@ export class Context {
     return locks;
   }
 
-  /** A client whose connection can be disturbed. */
+  /** Opens a client whose connection can fail. */
   async openFaulty(
     defaults: AcquireOptions = {},
   ): Promise<{ readonly locks: Holdfast; readonly faults: Faults }> {
@@ -82,7 +82,7 @@ export class Context {
     return { locks, faults: faulty as unknown as Faults };
   }
 
-  /** A client in another process. */
+  /** Starts a client in a child process. */
   async child(): Promise<ChildClient> {
     const child = await ChildClient.start(this.#harness, this.#namespace);
     this.#children.push(child);
@@ -101,7 +101,7 @@ export class Context {
     return (await this.#harness.leftovers?.(this.#namespace)) ?? [];
   }
 
-  /** Resolves when so many wait for a name; those who take turns count as one. */
+  /** Resolves when a name has that many waiters. Turns of one client count as one waiter. */
   async untilWaiting(
     locks: Holdfast,
     name: string,
@@ -109,17 +109,17 @@ export class Context {
     boundMs?: number,
   ): Promise<void> {
     const isSeen = async () => (await locks.inspect(name)).waiters.length === count;
-    // A store without an order may show no queue: then the request is given the time to arrive.
+    // A store without an order may show no waiters, so the request gets time to arrive.
     const endMs = performance.now() + ARRIVAL_MS;
     while (!this.traits.fifo && performance.now() < endMs) {
       if (await isSeen()) return;
       await sleep(5);
     }
     if (!this.traits.fifo) return;
-    await until(`${count} wait for "${name}"`, isSeen, boundMs);
+    await until(`"${name}" has ${count} waiters`, isSeen, boundMs);
   }
 
-  /** Resolves when nobody holds a name or waits for it. */
+  /** Resolves when a name has no holder and no waiter. */
   async untilFree(locks: Holdfast, name: string, boundMs?: number): Promise<void> {
     const isFree = async () => {
       const lease = await locks.mutex(name).tryAcquire();
@@ -128,7 +128,7 @@ export class Context {
     await until(`"${name}" is free`, isFree, boundMs);
   }
 
-  /** Ends everything, however the case ended. */
+  /** Ends all child processes and clients. */
   async end(): Promise<void> {
     await Promise.all(this.#children.map((child) => child.isRunning && child.kill()));
     const closed = Promise.all(this.#opened.map((locks) => locks.close()));

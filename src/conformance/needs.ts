@@ -3,7 +3,7 @@ import type { Faults, Harness } from "./harness.js";
 
 type Need = (traits: Traits, harness: Harness) => string | null;
 
-/** The first reason of several. */
+/** Every need: the first reason that applies. */
 export function needAll(...needs: readonly Need[]): Need {
   return (traits, harness) => {
     for (const need of needs) {
@@ -21,27 +21,27 @@ export const needFifo: Need = ({ fifo }) =>
   fifo ? null : "the store does not promise an order among waiters";
 
 export const needSpans: Need = ({ tokenSpan }) =>
-  tokenSpan ? null : "the store gives one token at a time, so nobody takes turns";
+  tokenSpan ? null : "the store grants one token at a time, so clients take no turns";
 
 export const needMarks: Need = ({ marks }) => (marks ? null : "the store leaves no marks");
 
 export const needTransfer: Need = ({ transferable }) =>
   transferable ? null : "the store has no transferable leases";
 
-/** A client in another process, whether or not it shares locks with this one. */
-export const needChild: Need = (_, { child }) => (child ? null : "no child is given");
+/** A client in another process, which may or may not share locks with this process. */
+export const needChild: Need = (_, { child }) => (child ? null : "the harness has no child");
 
 /** Clients in several processes that exclude each other. */
 export const needProcesses: Need = needAll(needChild, ({ scope }) =>
   scope === "process" ? "the store does not reach beyond its process" : null,
 );
 
-/** Processes that are stopped and go on. */
+/** Processes that can be stopped and continued. */
 export const needStopping: Need = needAll(needProcesses, () =>
   process.platform === "win32" ? "this system cannot stop a process" : null,
 );
 
-/** A process that ends when nothing keeps it alive. */
+/** A process that ends when the locks do not keep it alive. */
 export const needExit: Need = (_, { child }) => child?.staysAlive ?? null;
 
 export const needWipe: Need = (_, { wipe }) =>

@@ -2,26 +2,26 @@ import { AssertionError } from "node:assert";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * What happens by a message takes at most this long, and any backstop longer, even on a busy
- * machine.
+ * A message arrives within this time, even on a busy machine. Every poll and every expiry takes
+ * longer.
  */
 export const PROMPT_MS = 4_000;
 
-/** Nothing that has to happen takes longer. */
+/** The limit of a single wait. */
 export const PATIENCE_MS = 20_000;
 
-/** No case takes longer: whatever a store does, a case ends, and ends its processes. */
+/** The limit of a case: whatever the store does, the case ends, and its processes end. */
 export const CASE_MS = 60_000;
 
-/** Milliseconds by a clock that all processes of a machine share. */
+/** Milliseconds of a monotonic clock that all processes of a machine share. */
 export function machineMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** The outcome of `promise`, unless it takes longer than `boundMs`. */
+/** The result of `promise`, or an AssertionError after `boundMs`. */
 export async function within<T>(boundMs: number, what: string, promise: Promise<T>): Promise<T> {
   const late = new AbortController();
-  // Whoever loses the race must not fail on its own.
+  // When the limit passes first, a later rejection of the promise is not unhandled.
   promise.catch(() => undefined);
   try {
     return await Promise.race([
@@ -35,7 +35,7 @@ export async function within<T>(boundMs: number, what: string, promise: Promise<
   }
 }
 
-/** Asks until the answer is not null, false or undefined. */
+/** Calls `ask` until it returns something other than null, false and undefined. */
 export async function until<T>(
   what: string,
   ask: () => T | Promise<T>,
@@ -54,7 +54,7 @@ export async function until<T>(
   }
 }
 
-/** Whether the promise has an outcome by now, or within `graceMs`. */
+/** Whether the promise settles within `graceMs`. */
 export async function isSettled(promise: Promise<unknown>, graceMs = 0): Promise<boolean> {
   const settled = promise.then(
     () => true,

@@ -5,15 +5,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Lock } from "../locks/lock.js";
 
-/** One count, and the token it was made under. */
+/** One value of the counter, and the token under which it was written. */
 export interface Count {
   readonly token: bigint;
   readonly value: number;
 }
 
 /**
- * A number in a file that is raised by reading it, sleeping and writing it: any two who do so at
- * the same time lose a count.
+ * Adds one to a number in a file by reading it, sleeping and writing it. Two holders at the same
+ * time would lose a count.
  */
 export async function countUp(lock: Lock, file: string): Promise<Count> {
   return lock.run(async ({ token }) => {
@@ -24,7 +24,7 @@ export async function countUp(lock: Lock, file: string): Promise<Count> {
   });
 }
 
-/** A counter for several processes, gone after `use`. */
+/** A counter file for several processes; deleted after `use`. */
 export async function withCounter<T>(use: (file: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-counter-"));
   try {
@@ -36,7 +36,7 @@ export async function withCounter<T>(use: (file: string) => Promise<T>): Promise
   }
 }
 
-/** Nobody's count was overwritten, and whoever came later had the higher token. */
+/** Checks that no count is missing and that tokens rise with the counts. */
 export function assertComplete(counts: readonly Count[], total: number): void {
   const inOrder = [...counts].sort((a, b) => a.value - b.value);
   assert.deepEqual(
@@ -45,6 +45,6 @@ export function assertComplete(counts: readonly Count[], total: number): void {
   );
   for (const [index, { token }] of inOrder.entries()) {
     const before = inOrder[index - 1]?.token ?? 0n;
-    assert.ok(token > before, `token ${token} comes after ${before}`);
+    assert.ok(token > before, `token ${token} does not exceed ${before}`);
   }
 }

@@ -4,8 +4,8 @@ import type { Holdfast } from "../holdfast.js";
 const strict = { fairness: "strict" } as const;
 
 /**
- * Hands a lock over within one client. A store may pass over whoever it cannot reach, and a client
- * that was just opened may not be listening yet: after this it is.
+ * Hands off a lock within one client. A store may pass over a waiter that its messages do not
+ * reach, and a new client may not be subscribed yet. After this call it is subscribed.
  */
 export async function warmUp(locks: Holdfast): Promise<void> {
   const lock = locks.mutex(randomUUID());

@@ -12,7 +12,7 @@ import { type RedisServer, startRedis } from "../servers/redis.js";
 import { redisHarness } from "./redis-harness.js";
 import { redlockHarness } from "./redlock-harness.js";
 
-const TITLE = "a renewal whose answer is lost is soon repeated, and keeps the lease";
+const TITLE = "a renewal whose reply is lost is soon repeated and keeps the lease";
 
 const servers: RedisServer[] = [];
 const clients: Redis[] = [];

@@ -207,7 +207,7 @@ describe("Sentinel", () => {
     servers: () => group.servers,
     exempt: {
       "node-redis 5": {
-        "a wake-up that is lost on its way is made up for by the backstop":
+        "a waiter whose wake-up message is lost acquires the lock by asking again":
           "the subscriber of this client ignores nodeAddressMap, so no proxy sees its messages",
       },
     },

@@ -79,7 +79,7 @@ export function redlockHarness(
       },
     },
     exempt: {
-      "an acquire whose answer is lost is retried to one hold with the same token":
+      "an acquire whose reply is lost ends with one holder and the token of the first grant":
         "every attempt has a ballot of its own, so the token of a repeated one is higher",
     },
     child: {

@@ -4,7 +4,7 @@ import { assertComplete, countUp, withCounter } from "../shared-counter.js";
 
 export const acquire: readonly Behaviour[] = [
   {
-    title: "100 contenders of one process lose no count",
+    title: "100 contenders in one process exclude each other",
     run: (context) =>
       withCounter(async (file) => {
         const clients = await Promise.all(Array.from({ length: 4 }, () => context.open()));
@@ -15,7 +15,7 @@ export const acquire: readonly Behaviour[] = [
       }),
   },
   {
-    title: "a try takes what is free and never waits for what is not",
+    title: "a try takes a free lock and never waits for a held one",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const lease = await a.mutex("m").tryAcquire();
@@ -25,16 +25,20 @@ export const acquire: readonly Behaviour[] = [
       lease.assertHeld();
 
       assert.equal(await b.mutex("m").tryAcquire(), null, "another client is refused");
-      assert.equal(await a.mutex("m").tryAcquire(), null, "so is the same client");
+      assert.equal(await a.mutex("m").tryAcquire(), null, "the same client is refused too");
       const strict = { fairness: "strict" } as const;
-      assert.equal(await a.mutex("m").tryAcquire(strict), null, "also when it takes no turns");
+      assert.equal(
+        await a.mutex("m").tryAcquire(strict),
+        null,
+        "the same client is refused without turns too",
+      );
       await assert.rejects(b.mutex("m").acquire({ waitMs: 0 }), { code: "HF_ACQUIRE_TIMEOUT" });
 
       assert.equal(await lease.release(), true);
       assert.equal(lease.state, "released");
       assert.throws(() => lease.assertHeld(), { code: "HF_LEASE_LOST" });
       const next = await b.mutex("m").tryAcquire();
-      assert.ok(next, "what was released is free at once");
+      assert.ok(next, "a released lock is free at once");
       assert.equal(await next.release(), true);
     },
   },
@@ -56,7 +60,7 @@ export const acquire: readonly Behaviour[] = [
     },
   },
   {
-    title: "tokens strictly rise with every grant, whoever asks and for whatever kind of lock",
+    title: "tokens strictly rise with every grant, for every client and every kind of lock",
     async run(context) {
       const clients = await Promise.all([1, 2, 3].map(() => context.open()));
       const hasShared = context.traits.modes.includes("shared");
@@ -69,7 +73,7 @@ export const acquire: readonly Behaviour[] = [
           const kinds = [locks.mutex("m"), read, write];
           for (const lock of hasShared ? [...kinds, locks.semaphore("m", 2)] : kinds) {
             const lease = await lock.acquire();
-            assert.ok(lease.token > last, `${lease.token} comes after ${last}`);
+            assert.ok(lease.token > last, `${lease.token} does not exceed ${last}`);
             last = lease.token;
             await lease.release();
           }

@@ -5,7 +5,7 @@ import { PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 
 export const all: readonly Behaviour[] = [
   {
-    title: "several locks at once: nothing is kept when one is not available",
+    title: "several locks at once: nothing stays held when one is not available",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const all = b.all([b.mutex("z"), b.mutex("x"), b.mutex("y")]);
@@ -32,14 +32,14 @@ export const all: readonly Behaviour[] = [
     },
   },
   {
-    title: "several locks at once: when one is lost, the whole is lost",
+    title: "several locks at once: when one is lost, the whole set is lost",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const set = await a.all([a.mutex("x"), a.mutex("y")]).acquire();
       assert.equal(set.state, "held");
       const token = set.tokenOf("y");
       assert.equal(await b.revoke("y", { token, reason: "test" }), true);
-      await until("the loss is told", () => set.signal.aborted, PROMPT_MS);
+      await until("the holder learns of the loss", () => set.signal.aborted, PROMPT_MS);
       assert.equal(set.state, "lost");
       assert.equal(set.remainingMs(), 0);
       assert.throws(() => set.assertHeld(), { code: "HF_LEASE_LOST" });
@@ -55,7 +55,7 @@ export const all: readonly Behaviour[] = [
       let inside = 0;
       const work = async (): Promise<void> => {
         inside += 1;
-        assert.equal(inside, 1, "all of them are held by one alone");
+        assert.equal(inside, 1, "one holder has all locks");
         await sleep(1);
         inside -= 1;
       };
@@ -67,7 +67,7 @@ export const all: readonly Behaviour[] = [
           b.all(theirs.map((name) => b.mutex(name))).run(work),
         ];
       });
-      await within(PATIENCE_MS, "nobody waits for ever", Promise.all(rounds.flat()));
+      await within(PATIENCE_MS, "every run ends", Promise.all(rounds.flat()));
     },
   },
 ];

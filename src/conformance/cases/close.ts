@@ -44,14 +44,14 @@ export const close: readonly Behaviour[] = [
       for (const lease of leases) assert.notEqual(lease.state, "held");
       for (const name of ["turns", "strict", "fixed"]) await context.untilFree(b, name, PROMPT_MS);
       const elected = b.election("seat").campaign();
-      await within(PROMPT_MS, "the seat is free", elected);
+      await within(PROMPT_MS, "the election is free", elected);
       if (hasShared) await context.untilFree(b, "shared", PROMPT_MS);
       assert.deepEqual((await b.inspect("blocked")).waiters, []);
       blocked.assertHeld();
     },
   },
   {
-    title: "close tells whoever still works under a lease, and run passes it off as no success",
+    title: "close aborts the signal of every held lease, and a run under way rejects",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       let [inside, end] = [() => {}, () => {}];
@@ -71,7 +71,7 @@ export const close: readonly Behaviour[] = [
       running.catch(() => undefined);
       await started;
       await a.close();
-      const ended = within(PROMPT_MS, "the body is told", running);
+      const ended = within(PROMPT_MS, "the body ends", running);
       await assert.rejects(ended, (error) => {
         assert.ok(error instanceof LeaseLostError);
         assert.equal(error.value, "too late");
@@ -81,7 +81,7 @@ export const close: readonly Behaviour[] = [
     },
   },
   {
-    title: "whoever asks something of a closed client is told so",
+    title: "every call on a closed client rejects with HF_CLOSED",
     async run(context) {
       const locks = await context.open();
       const [lock, election] = [locks.mutex("m"), locks.election("e")];
@@ -125,7 +125,7 @@ export const close: readonly Behaviour[] = [
     },
   },
   {
-    title: "after close nothing is left that keeps the process alive",
+    title: "after close nothing keeps the process alive",
     needs: needChild,
     async run(context) {
       const child = await context.child();
@@ -143,7 +143,7 @@ export const close: readonly Behaviour[] = [
     },
   },
   {
-    title: "an acquire that waits keeps its process alive until it is granted",
+    title: "a waiting acquire keeps its process alive until it is granted",
     needs: needAll(needChild, needExit),
     async run(context) {
       const child = await context.child();

@@ -6,16 +6,16 @@ import { isSettled, PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js
 
 export const election: readonly Behaviour[] = [
   {
-    title: "a leader leads alone, resigns at the end and rethrows what its body throws",
+    title: "a leader leads alone, resigns at the end and rethrows the error of its body",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       let end: (value: string) => void = () => {};
       const leading = a
         .election("seat")
         .lead(() => new Promise<string>((resume) => (end = resume)));
-      const leader = await until("somebody leads", () => b.election("seat").leader());
+      const leader = await until("a leader is elected", () => b.election("seat").leader());
       const waiting = b.election("seat").campaign();
-      assert.equal(await isSettled(waiting, 50), false, "there is one leader");
+      assert.equal(await isSettled(waiting, 50), false, "the second candidate waits");
       end("led");
       assert.equal(await leading, "led");
       const lease = await within(PROMPT_MS, "the next is elected", waiting);
@@ -25,7 +25,7 @@ export const election: readonly Behaviour[] = [
       const failure = new Error("the body failed");
       const failing = a.election("seat").lead(() => Promise.reject(failure));
       await assert.rejects(failing, (error) => error === failure);
-      await until("nobody leads", async () => (await b.election("seat").leader()) === null);
+      await until("there is no leader", async () => (await b.election("seat").leader()) === null);
     },
   },
   {
@@ -43,11 +43,11 @@ export const election: readonly Behaviour[] = [
           const lost = new Promise((resume) => signal.addEventListener("abort", resume));
           assert.equal(await b.revoke("seat", { token, reason: "test" }, "election"), true);
           await lost;
-          // Winding down takes a moment; the next election has to wait for it.
+          // The body ends a moment later; the next campaign has to wait for it.
           await new Promise((resume) => setTimeout(resume, 50));
         }
         inside -= 1;
-        if (tokens.length === 2) throw new Error("stopped because the office was lost");
+        if (tokens.length === 2) throw new Error("stopped because the election was lost");
         return "led";
       });
       assert.equal(await within(PATIENCE_MS, "it leads in the end", leading), "led");
@@ -56,7 +56,7 @@ export const election: readonly Behaviour[] = [
     },
   },
   {
-    title: "an observer sees the leaders come and go, and never a lower token",
+    title: "an observer sees every leader once, in the order of their tokens",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const controller = new AbortController();
@@ -65,16 +65,16 @@ export const election: readonly Behaviour[] = [
         const options = { everyMs: 10, signal: controller.signal };
         for await (const leader of b.election("seat").observe(options)) seen.push(leader);
       })();
-      await until("nobody is seen", () => seen.length === 1);
+      await until("the observer sees no leader", () => seen.length === 1);
       const tokens: bigint[] = [];
       for (let round = 0; round < 3; round += 1) {
         const lease = await a.election("seat").campaign({ meta: { round } });
         tokens.push(lease.token);
-        await until("the leader is seen", () => seen.at(-1)?.token === lease.token);
+        await until("the observer sees the leader", () => seen.at(-1)?.token === lease.token);
         assert.equal(seen.at(-1)?.meta.round, round);
         await lease.release();
       }
-      await until("nobody is seen", () => seen.at(-1) === null);
+      await until("the observer sees no leader", () => seen.at(-1) === null);
       controller.abort();
       await within(PROMPT_MS, "the observer ends", observing);
       const seenTokens = seen.flatMap((leader) => (leader ? [leader.token] : []));
@@ -82,7 +82,7 @@ export const election: readonly Behaviour[] = [
     },
   },
   {
-    title: "when the leader is killed, another is elected",
+    title: "when the leader is killed, another leader is elected",
     needs: needProcesses,
     async run(context) {
       const [locks, child] = [await context.open(), await context.child()];

@@ -5,7 +5,7 @@ import { PATIENCE_MS, PROMPT_MS, within } from "../patience.js";
 
 export const faultsLateCopies: readonly Behaviour[] = [
   {
-    title: "a copy of an acquire that arrives after its lease was released holds nothing",
+    title: "a late copy of an acquire, after its lease was released, holds nothing",
     needs: needFaults("keepBack"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
@@ -19,11 +19,11 @@ export const faultsLateCopies: readonly Behaviour[] = [
       await within(PATIENCE_MS, "the copy arrives", late.deliver());
       assert.deepEqual((await other.inspect("m")).holders, []);
       const next = await other.mutex("m").tryAcquire();
-      assert.ok(next, "no ghost holds the lock");
+      assert.ok(next, "the late copy holds nothing");
     },
   },
   {
-    title: "a copy of a renewal that arrives after the release brings nothing back",
+    title: "a late copy of a renewal, after the release, restores nothing",
     needs: needFaults("keepBack"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
@@ -39,7 +39,7 @@ export const faultsLateCopies: readonly Behaviour[] = [
     },
   },
   {
-    title: "a copy of a release that arrives late leaves the successor intact",
+    title: "a late copy of a release leaves the next lease intact",
     needs: needFaults("keepBack"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();

@@ -3,21 +3,21 @@ import type { Behaviour } from "../behaviour.js";
 import { needFaults } from "../needs.js";
 import { isSettled, PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 
-/** A renewal is repeated after a quarter of the time left, and its answer takes a moment. */
+/** A renewal is repeated after a quarter of the remaining time, and its reply takes a moment. */
 const NOTICED_PART = 0.4;
 
 export const faultsLostMessages: readonly Behaviour[] = [
   {
-    title: "an acquire whose answer is lost is retried to one hold with the same token",
+    title: "an acquire whose reply is lost ends with one holder and the token of the first grant",
     needs: needFaults("loseReply"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
       const observer = await context.open();
-      // The connection is there before the fault, so that it is the acquire which is hit.
+      // The connection is open before the fault is armed, so that the fault hits the acquire.
       await (await locks.mutex("warm").acquire()).release();
       const fault = await faults.loseReply("acquire");
       const acquiring = locks.mutex("m").acquire();
-      await within(PATIENCE_MS, "the answer is lost", fault.struck);
+      await within(PATIENCE_MS, "the reply is lost", fault.struck);
       const tokens = new Set<bigint>();
       do {
         const { holders } = await observer.inspect("m");
@@ -25,14 +25,14 @@ export const faultsLostMessages: readonly Behaviour[] = [
         for (const { token } of holders) tokens.add(token);
       } while (!(await isSettled(acquiring)));
       const lease = await acquiring;
-      assert.deepEqual([...tokens], [lease.token], "the first grant is the one that was returned");
+      assert.deepEqual([...tokens], [lease.token], "the lease is the first grant");
       assert.equal((await observer.inspect("m")).holders.length, 1);
       assert.equal(await lease.release(), true);
       await context.untilFree(observer, "m", PROMPT_MS);
     },
   },
   {
-    title: "a try whose answer is lost ends with the lock or with nothing held",
+    title: "a try whose reply is lost ends with a lease or with nothing held",
     needs: needFaults("loseReply"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
@@ -40,14 +40,14 @@ export const faultsLostMessages: readonly Behaviour[] = [
       await (await locks.mutex("warm").acquire()).release();
       const fault = await faults.loseReply("acquire");
       const trying = locks.mutex("m").tryAcquire();
-      await within(PATIENCE_MS, "the answer is lost", fault.struck);
+      await within(PATIENCE_MS, "the reply is lost", fault.struck);
       const lease = await within(PATIENCE_MS, "the try ends", trying);
       if (lease) assert.equal(await lease.release(), true);
       await context.untilFree(observer, "m", PROMPT_MS);
     },
   },
   {
-    title: "a release whose answer is lost, retried after a successor, leaves the successor intact",
+    title: "a release that is repeated after its reply was lost leaves the next lease intact",
     needs: needFaults("loseReply"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
@@ -57,7 +57,7 @@ export const faultsLostMessages: readonly Behaviour[] = [
       await context.untilWaiting(other, "m", 1);
       const fault = await faults.loseReply("release");
       const releasing = first.release();
-      await within(PATIENCE_MS, "the answer is lost", fault.struck);
+      await within(PATIENCE_MS, "the reply is lost", fault.struck);
       const successor = await within(PATIENCE_MS, "the successor is granted", waiting);
       assert.equal(await within(PATIENCE_MS, "the release ends", releasing), true);
       successor.assertHeld();
@@ -71,7 +71,7 @@ export const faultsLostMessages: readonly Behaviour[] = [
     },
   },
   {
-    title: "a renewal whose answer is lost is soon repeated, and keeps the lease",
+    title: "a renewal whose reply is lost is soon repeated and keeps the lease",
     needs: needFaults("loseReply"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
@@ -80,7 +80,7 @@ export const faultsLostMessages: readonly Behaviour[] = [
       const lease = await locks.mutex("m").acquire({ ttlMs });
       const deadlineMs = performance.now() + lease.remainingMs();
       const fault = await faults.loseReply("renew");
-      await within(ttlMs + PROMPT_MS, "an answer is lost", fault.struck);
+      await within(ttlMs + PROMPT_MS, "a reply is lost", fault.struck);
       const leftMs = deadlineMs - performance.now();
       const isRenewed = () => performance.now() + lease.remainingMs() > deadlineMs + ttlMs / 4;
       await until("the renewal is repeated", isRenewed, leftMs * NOTICED_PART);
@@ -91,7 +91,7 @@ export const faultsLostMessages: readonly Behaviour[] = [
     },
   },
   {
-    title: "a wake-up that is lost on its way is made up for by the backstop",
+    title: "a waiter whose wake-up message is lost acquires the lock by asking again",
     needs: needFaults("dropPush"),
     async run(context) {
       const holder = await context.open();
@@ -103,7 +103,7 @@ export const faultsLostMessages: readonly Behaviour[] = [
       const fault = await faults.dropPush();
       await held.release();
       await within(PATIENCE_MS, "the wake-up is lost", fault.struck);
-      const lease = await within(2 * renewedMs + PROMPT_MS, "the waiter asks by itself", waiting);
+      const lease = await within(2 * renewedMs + PROMPT_MS, "the waiter asks again", waiting);
       lease.assertHeld();
       assert.ok(lease.token > held.token);
       assert.equal(await lease.release(), true);

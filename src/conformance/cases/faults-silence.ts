@@ -5,12 +5,12 @@ import type { Behaviour } from "../behaviour.js";
 import { needFaults } from "../needs.js";
 import { PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 
-/** Longer than a store on a busy machine takes to answer, so that only the cut is a silence. */
+/** Longer than a store on a busy machine takes to answer, so that only the cut counts. */
 const SILENCE_MS = 2_000;
 
 export const faultsSilence: readonly Behaviour[] = [
   {
-    title: "an acquire endures the silence of the store for storeTimeoutMs, then holds nothing",
+    title: "an acquire tolerates a silent store for storeTimeoutMs, then rejects and holds nothing",
     needs: needFaults("cut", "heal"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
@@ -34,7 +34,7 @@ export const faultsSilence: readonly Behaviour[] = [
     },
   },
   {
-    title: "a wait and a try end in their time when the store is silent, and tell so",
+    title: "a wait and a try end in time with a StoreError when the store is silent",
     needs: needFaults("cut", "heal"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
@@ -46,7 +46,7 @@ export const faultsSilence: readonly Behaviour[] = [
         "the wait ends",
         waiting.catch((error) => error),
       );
-      assert.ok(late instanceof StoreError, `an outage is no held lock: ${late}`);
+      assert.ok(late instanceof StoreError, `the error reports the silent store: ${late}`);
       const trying = locks.mutex("m").tryAcquire({ storeTimeoutMs: 300 });
       const error = await within(
         300 + PROMPT_MS,
@@ -59,7 +59,7 @@ export const faultsSilence: readonly Behaviour[] = [
     },
   },
   {
-    title: "a lease survives a silence of the store that ends before its deadline",
+    title: "a lease survives when the store is silent for a while before the deadline",
     needs: needFaults("cut", "heal"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
@@ -77,7 +77,8 @@ export const faultsSilence: readonly Behaviour[] = [
     },
   },
   {
-    title: "a release that cannot reach the store ends in time and never masks the result",
+    title:
+      "a release that cannot reach the store ends in time and leaves the result of run as it is",
     needs: needFaults("cut", "heal"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
@@ -97,14 +98,14 @@ export const faultsSilence: readonly Behaviour[] = [
   },
   {
     title:
-      "a waiter endures the silence of the store for storeTimeoutMs, and leaves no place behind",
+      "a waiter tolerates a silent store for storeTimeoutMs, then rejects and leaves the queue",
     needs: needFaults("cut", "heal"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
       const other = await context.open();
       const held = await other.mutex("m").acquire();
       const waiting = locks.mutex("m").acquire({ storeTimeoutMs: SILENCE_MS });
-      // Awaited only later: until then a wait that ends must not be an unhandled rejection.
+      // The result is awaited later; until then a rejection is not unhandled.
       const ended = waiting.catch((reason) => reason);
       await context.untilWaiting(other, "m", 1);
       await faults.cut();
@@ -116,7 +117,7 @@ export const faultsSilence: readonly Behaviour[] = [
     },
   },
   {
-    title: "a waiter that was cut off when its turn came is served when it is back",
+    title: "a waiter that was cut off during the release acquires the lock when it reconnects",
     needs: needFaults("cut", "heal"),
     async run(context) {
       const { locks, faults } = await context.openFaulty();
@@ -128,7 +129,7 @@ export const faultsSilence: readonly Behaviour[] = [
       await held.release();
       await sleep(100);
       await faults.heal();
-      // Whoever comes back asks what it missed, long before any backstop.
+      // A client that reconnects asks for missed grants at once, long before its next poll.
       const lease = await within(PROMPT_MS, "the waiter is served", waiting);
       assert.equal(await lease.release(), true);
     },

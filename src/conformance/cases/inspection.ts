@@ -4,7 +4,7 @@ import { needAll, needFifo, needShared } from "../needs.js";
 
 export const inspection: readonly Behaviour[] = [
   {
-    title: "inspect shows who holds a lock, who waits for it, and what they say of themselves",
+    title: "inspect shows the holders and the waiters of a lock, with their meta",
     needs: needAll(needShared, needFifo),
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
@@ -26,7 +26,7 @@ export const inspection: readonly Behaviour[] = [
         ],
       );
       assert.equal(holders[0]?.meta.job, "first");
-      assert.equal(holders[0]?.meta.pid, process.pid, "host, pid and label are filled in");
+      assert.equal(holders[0]?.meta.pid, process.pid, "the client adds host, pid and label");
       assert.equal(holders[1]?.meta.label, "second");
       for (const { heldMs, remainingMs } of holders) {
         assert.ok(heldMs >= 0 && heldMs < longMs);
@@ -40,7 +40,7 @@ export const inspection: readonly Behaviour[] = [
     },
   },
   {
-    title: "list yields the locks in use whose names begin with the prefix, taken literally",
+    title: "list yields the locks in use whose names begin with the literal prefix",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const names = ["job:1", "job:2", "job*", "jab:1", "other", "job"];
@@ -63,7 +63,7 @@ export const inspection: readonly Behaviour[] = [
       assert.deepEqual(await listed(), [...names].sort());
       assert.deepEqual(await listed({ space: "election" }), ["job:seat"]);
       await Promise.all(leases.map((lease) => lease.release()));
-      assert.deepEqual(await listed(), [], "what is free is not in use");
+      assert.deepEqual(await listed(), [], "a free lock is not listed");
     },
   },
 ];

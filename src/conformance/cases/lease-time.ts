@@ -6,7 +6,7 @@ import { PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 
 export const leaseTime: readonly Behaviour[] = [
   {
-    title: "a lease that is not renewed ends, and the next waiter takes over with a higher token",
+    title: "a lease that is not renewed expires, and the next waiter gets a higher token",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const { shortMs } = context.ttl;
@@ -31,7 +31,7 @@ export const leaseTime: readonly Behaviour[] = [
       const lease = await a.mutex("m").acquire({ ttlMs: shortMs, renew: false });
       const { signal } = lease;
       const startMs = performance.now();
-      // A busy machine may see the end late, so the deadline counts, too.
+      // A busy machine may see the end late, so the deadline counts too.
       const lastsMs = startMs - askedMs + lease.remainingMs();
       assert.ok(lastsMs >= shortMs * 0.9 - 20, `the lease of ${shortMs} ms is for ${lastsMs} ms`);
       await until("the signal aborts", () => signal.aborted, shortMs + PROMPT_MS);
@@ -45,7 +45,7 @@ export const leaseTime: readonly Behaviour[] = [
     },
   },
   {
-    title: "a ttl below what the store can keep is refused",
+    title: "a ttl below the minimum of the store is refused",
     async run(context) {
       const locks = await context.open();
       const ttlMs = context.traits.minTtlMs - 1;
@@ -60,7 +60,7 @@ export const leaseTime: readonly Behaviour[] = [
     },
   },
   {
-    title: "with maxHoldMs the lease ends in its time and the lock is free at once",
+    title: "with maxHoldMs the lease ends after that time and the lock is free at once",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const maxHoldMs = 300;
@@ -99,7 +99,7 @@ export const leaseTime: readonly Behaviour[] = [
     },
   },
   {
-    title: "a lease that is released as soon as its signal aborts disturbs no other",
+    title: "a lease that is released as soon as its signal aborts disturbs no other lease",
     async run(context) {
       const locks = await context.open({ ttlMs: context.ttl.renewedMs });
       const { shortMs, renewedMs } = context.ttl;

@@ -13,7 +13,7 @@ function block(durationMs: number): void {
 
 export const loss: readonly Behaviour[] = [
   {
-    title: "a holder that cannot renew knows of its loss before the store grants to another",
+    title: "a holder that cannot renew sees its lease lost before the store grants the lock again",
     async run(context) {
       const mute = altered(await context.openStore(), {
         renew: () => Promise.reject(new Error("mute")),
@@ -22,11 +22,11 @@ export const loss: readonly Behaviour[] = [
       const { shortMs } = context.ttl;
       const lease = await a.mutex("m").acquire({ ttlMs: shortMs });
       const { signal } = lease;
-      // A busy machine may see the takeover late, so the deadline counts, too.
+      // A busy machine may see the next grant late, so the deadline counts too.
       const remainingMs = lease.remainingMs();
       assert.ok(remainingMs <= shortMs, `${remainingMs} ms are left of a ttl of ${shortMs} ms`);
-      // On a busy machine the grant may be seen before the timer of the loss; by the clock it is
-      // lost, and to ask is enough to have it told.
+      // On a busy machine the grant may be seen before the timer of the loss runs. The lease is
+      // lost by the clock then, and reading its state aborts the signal.
       const takeover = b
         .mutex("m")
         .acquire()
@@ -46,7 +46,7 @@ export const loss: readonly Behaviour[] = [
     },
   },
   {
-    title: "who asks only after the loss finds the signal aborted and the assertion failing",
+    title: "after a loss the signal is aborted and assertHeld throws, even without a listener",
     async run(context) {
       const locks = await context.open();
       const options = { ttlMs: context.ttl.shortMs, renew: false };
@@ -62,7 +62,8 @@ export const loss: readonly Behaviour[] = [
     },
   },
   {
-    title: "after a block past the ttl, the very next statement knows that the lease is lost",
+    title:
+      "after the event loop was blocked past the ttl, the next statement sees the lease as lost",
     alone: true,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
@@ -79,7 +80,7 @@ export const loss: readonly Behaviour[] = [
       assert.equal(measured.remainingMs(), 0);
       assert.equal(signalled.signal.aborted, true);
 
-      // The renewal that was due during the block must not bring it back.
+      // The renewal that was due during the block must not restore the lease.
       await sleep(shortMs / 2);
       assert.throws(() => asserted.assertHeld(), LeaseLostError);
       assert.equal(await asserted.release(), false);
@@ -87,7 +88,7 @@ export const loss: readonly Behaviour[] = [
     },
   },
   {
-    title: "run waits for its body after a loss, and tells the loss with what came out of it",
+    title: "run waits for its body after a loss, then rejects with the loss and the body's value",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const outcome = a.mutex("m").run(async ({ token, signal }) => {
@@ -105,7 +106,7 @@ export const loss: readonly Behaviour[] = [
     },
   },
   {
-    title: "a holder whose state is deleted in the store is told, at the deadline at the latest",
+    title: "a holder whose state is deleted in the store is told by its deadline",
     needs: needWipe,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
@@ -114,24 +115,24 @@ export const loss: readonly Behaviour[] = [
       const { signal } = lease;
       const remainingMs = lease.remainingMs();
       await context.wipe();
-      await until("the loss is told", () => signal.aborted, remainingMs + PROMPT_MS);
+      await until("the holder learns of the loss", () => signal.aborted, remainingMs + PROMPT_MS);
       assert.ok(signal.reason instanceof LeaseLostError);
       const reasons = ["missing", "replaced", "session_ended", "expired"];
       assert.ok(reasons.includes(signal.reason.reason), signal.reason.reason);
       assert.throws(() => lease.assertHeld(), { code: "HF_LEASE_LOST" });
       assert.equal(await lease.release(), false);
 
-      const next = await within(PROMPT_MS, "the name is free", b.mutex("m").acquire());
-      assert.ok(next.token > lease.token, "tokens rise also when the store forgot the last");
+      const next = await within(PROMPT_MS, "the lock is free", b.mutex("m").acquire());
+      assert.ok(next.token > lease.token, "tokens rise even when the store forgot the last one");
     },
   },
   {
-    title: "a loss that nobody noticed is found by the release, and run tells it",
+    title: "a release finds a loss that no renewal has found, and run rejects with it",
     needs: needWipe,
     async run(context) {
       const locks = await context.open();
       const lease = await locks.mutex("m").acquire();
-      // Leases are long: no renewal comes between.
+      // Leases are long: no renewal comes before the release.
       const running = locks.mutex("other").run(async () => {
         await context.wipe();
         return "done";
@@ -147,7 +148,7 @@ export const loss: readonly Behaviour[] = [
     },
   },
   {
-    title: "waiters whose places are deleted in the store ask again",
+    title: "waiters whose queue is deleted in the store ask again",
     needs: needWipe,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];

@@ -4,7 +4,7 @@ import { needMarks, needShared } from "../needs.js";
 
 const LONGEST = 512;
 
-/** No two of these are one, however alike they look or however a store may write them. */
+/** Names that look alike, or that a store might store alike. All of them are different. */
 const alike: readonly string[] = [
   ..."{} {a} {a}b {a}{b} / a/ /a a/b a//b a:b : :a a: a::b a-b a_b a.b . .. ../a a/../b".split(" "),
   ...`' " \` '' "" a'b a"b ; -- \\ \\\\ a\\b $a \${a} $(a)`.split(" "),
@@ -25,16 +25,16 @@ const alike: readonly string[] = [
 
 export const names: readonly Behaviour[] = [
   {
-    title: "names that look alike are different locks, and come back as they were given",
+    title: "names that look alike are different locks, and inspect and list return them unchanged",
     async run(context) {
       assert.equal(new Set(alike).size, alike.length);
       const [a, b] = [await context.open(), await context.open()];
       const leases = await Promise.all(alike.map((name) => a.mutex(name).tryAcquire()));
       const refused = alike.filter((_, index) => leases[index] === null);
-      assert.deepEqual(refused, [], "none of these is one with another");
+      assert.deepEqual(refused, [], "no name equals another one");
       const seconds = await Promise.all(alike.map((name) => b.mutex(name).tryAcquire()));
       const granted = alike.filter((_, index) => seconds[index] !== null);
-      assert.deepEqual(granted, [], "all of these are held");
+      assert.deepEqual(granted, [], "every name is held");
 
       for (const [index, name] of alike.entries()) {
         assert.equal(leases[index]?.name, name);
@@ -44,7 +44,7 @@ export const names: readonly Behaviour[] = [
       }
       const listed: string[] = [];
       for await (const view of b.list()) listed.push(view.name);
-      assert.deepEqual(listed.sort(), [...alike].sort(), "all of them are listed");
+      assert.deepEqual(listed.sort(), [...alike].sort(), "every name is listed");
       await Promise.all(leases.map((lease) => lease?.release()));
     },
   },
@@ -71,9 +71,9 @@ export const names: readonly Behaviour[] = [
     },
   },
   {
-    title: "locks of different namespaces never meet, also where their names seem to",
+    title: "locks of different namespaces are different, even where namespace and name join alike",
     async run(context) {
-      // Written one after the other, namespace and name would be the same text.
+      // Namespace and name, joined, give the same text.
       const [one, other] = [await context.open(), context.bind(await context.openStore("2"))];
       const lease = await one.mutex("2m").acquire();
       assert.ok(await other.mutex("m").tryAcquire());
@@ -107,7 +107,7 @@ export const names: readonly Behaviour[] = [
     },
   },
   {
-    title: "a lock, an election and a once of the same name are three things",
+    title: "a lock, an election and a once of the same name are independent",
     needs: needMarks,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];

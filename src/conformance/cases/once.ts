@@ -8,7 +8,7 @@ const failWork = () => assert.fail("ran a second time");
 
 export const once: readonly Behaviour[] = [
   {
-    title: "once: whoever comes second is told that it is running, or done, and by whom",
+    title: "once: a second caller is told whether the work is running or done, and by which client",
     needs: needMarks,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
@@ -41,7 +41,7 @@ export const once: readonly Behaviour[] = [
     },
   },
   {
-    title: "once: a failure frees it, and whoever waits takes over",
+    title: "once: after a failure, a waiting caller runs the work",
     needs: needMarks,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
@@ -78,7 +78,7 @@ export const once: readonly Behaviour[] = [
     },
   },
   {
-    title: "once: the mark is gone after keepMs, or when it is revoked",
+    title: "once: the mark ends after keepMs, or when it is revoked",
     needs: needMarks,
     async run(context) {
       const locks = await context.open();

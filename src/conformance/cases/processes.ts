@@ -10,8 +10,8 @@ import { assertComplete, withCounter } from "../shared-counter.js";
 const lock = { kind: "mutex", name: "m" } as const;
 const strict = { fairness: "strict" } as const;
 
-/** Three wait, the second falls silent, and the third is served all the same. */
-async function passOver(
+/** Three child processes wait, the second falls silent, and the third acquires all the same. */
+async function checkPassedOver(
   context: Context,
   silence: (second: ChildClient) => Promise<void>,
   afterwards?: (second: ChildClient, acquiring: Promise<bigint>) => Promise<void>,
@@ -36,7 +36,7 @@ async function passOver(
   const firstToken = await within(PROMPT_MS, "the first is served", firstTurn);
   assert.equal(await isSettled(thirdTurn, 50), false);
   await first.call("release", firstToken);
-  // Long enough for a grant that nobody takes up to lapse, but no more than that.
+  // Long enough for an unconfirmed offer to lapse, but no longer.
   const bound = 2 * renewedMs + PROMPT_MS;
   const thirdToken = await within(bound, "the third is served", thirdTurn);
   assert.ok(thirdToken > firstToken);
@@ -46,7 +46,7 @@ async function passOver(
 
 export const processes: readonly Behaviour[] = [
   {
-    title: "100 contenders in several processes lose no count",
+    title: "100 contenders in several processes exclude each other",
     needs: needProcesses,
     run: (context) =>
       withCounter(async (file) => {
@@ -57,7 +57,7 @@ export const processes: readonly Behaviour[] = [
       }),
   },
   {
-    title: "the lock of a killed process is granted to the next when its lease is over",
+    title: "the lock of a killed process goes to the next waiter when its lease expires",
     needs: needProcesses,
     async run(context) {
       const [locks, child] = [await context.open(), await context.child()];
@@ -70,7 +70,8 @@ export const processes: readonly Behaviour[] = [
     },
   },
   {
-    title: "a process that was stopped past its ttl finds its lease lost and its successor intact",
+    title:
+      "a process that was stopped past its ttl finds its lease lost and leaves the next one intact",
     needs: needStopping,
     async run(context) {
       const [locks, child] = [await context.open(), await context.child()];
@@ -81,12 +82,12 @@ export const processes: readonly Behaviour[] = [
       const lease = await within(2 * renewedMs + PROMPT_MS, "the waiter takes over", waiting);
       assert.ok(lease.token > token);
 
-      // The call is there when it wakes up: the first thing it does is to ask its lease.
+      // The call is waiting when the process continues, so it reads its lease first.
       const reporting = child.call("report", token);
       child.resume();
-      const report = await within(PROMPT_MS, "it answers", reporting);
+      const report = await within(PROMPT_MS, "the child process answers", reporting);
       assert.deepEqual(report, { state: "lost", remainingMs: 0, assertion: "HF_LEASE_LOST" });
-      await within(PROMPT_MS, "it is told", child.lost(token));
+      await within(PROMPT_MS, "the child process reports the loss", child.lost(token));
       assert.equal(await child.call("release", token), false);
       lease.assertHeld();
       const { holders } = await locks.inspect("m");
@@ -105,7 +106,7 @@ export const processes: readonly Behaviour[] = [
       const ttlMs = 2 * context.ttl.renewedMs;
       const token = await child.call("acquire", lock, { ttlMs });
       await child.stop();
-      // Longer than the time to the next renewal, which so comes late.
+      // Longer than the time to the next renewal, so that renewal comes late.
       await sleep(ttlMs * 0.45);
       child.resume();
       await sleep(ttlMs * 0.75);
@@ -115,29 +116,34 @@ export const processes: readonly Behaviour[] = [
     },
   },
   {
-    title: "a waiter that is killed in the middle of the queue holds up nobody for long",
+    title: "a killed waiter in the middle of the queue delays the next one only for a while",
     needs: needAll(needFifo, needProcesses),
     run: (context) =>
-      passOver(context, async (second) => {
+      checkPassedOver(context, async (second) => {
         await second.kill();
       }),
   },
   {
-    title: "a waiter that is stopped is passed over, and served when it goes on",
+    title: "a stopped waiter is passed over, and acquires the lock when it continues",
     needs: needAll(needFifo, needStopping),
     run: (context) =>
-      passOver(
+      checkPassedOver(
         context,
         (second) => second.stop(),
         async (second, acquiring) => {
           second.resume();
-          const token = await within(PATIENCE_MS, "the stopped one gets its turn", acquiring);
+          const token = await within(
+            PATIENCE_MS,
+            "the stopped waiter acquires the lock",
+            acquiring,
+          );
           assert.equal((await second.call("report", token)).state, "held");
         },
       ),
   },
   {
-    title: "a stopped process with many waiters costs no more time than one with a single one",
+    title:
+      "a stopped process with many waiters delays the queue no longer than one with a single one",
     needs: needAll(needFifo, needStopping),
     async run(context) {
       const [locks, child] = [await context.openKnown(), await context.child()];
@@ -152,9 +158,9 @@ export const processes: readonly Behaviour[] = [
       const waiting = locks.mutex("m").acquire(strict);
       await context.untilWaiting(locks, "m", crowd.length + 1);
       await held.release();
-      // One grant lapses before the store knows better, not twenty.
+      // One offer lapses before the store passes over the process, not twenty.
       const bound = 2.5 * renewedMs;
-      await within(bound, "the one behind the crowd is served", waiting);
+      await within(bound, "the last waiter acquires the lock", waiting);
     },
   },
 ];

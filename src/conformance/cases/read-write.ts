@@ -29,14 +29,18 @@ export const readWrite: readonly Behaviour[] = [
     },
   },
   {
-    title: "a waiting writer stops new readers, who are served together after it",
+    title: "a waiting writer stops new readers, which acquire together after it",
     needs: needAll(needShared, needFifo),
     async run(context) {
       const [a, b] = [await context.openKnown(), await context.openKnown()];
       const reader = await a.readWrite("m").read.acquire();
       const writing = b.readWrite("m").write.acquire();
       await context.untilWaiting(a, "m", 1);
-      assert.equal(await a.readWrite("m").read.tryAcquire(), null, "no new reader gets past");
+      assert.equal(
+        await a.readWrite("m").read.tryAcquire(),
+        null,
+        "a new reader does not overtake the writer",
+      );
       const reading = [a.readWrite("m").read.acquire(), b.readWrite("m").read.acquire()];
       await context.untilWaiting(a, "m", 3);
       await reader.release();
@@ -47,7 +51,7 @@ export const readWrite: readonly Behaviour[] = [
     },
   },
   {
-    title: "readers behind a writer that gives up are served at once",
+    title: "readers behind a writer that gives up acquire at once",
     needs: needAll(needShared, needFifo),
     async run(context) {
       const [a, b] = [await context.openKnown(), await context.openKnown()];
@@ -63,7 +67,7 @@ export const readWrite: readonly Behaviour[] = [
     },
   },
   {
-    title: "a reader that is killed does not keep writers out for ever",
+    title: "a killed reader does not keep writers out for ever",
     needs: needAll(needShared, needProcesses),
     async run(context) {
       const [locks, child] = [await context.open(), await context.child()];

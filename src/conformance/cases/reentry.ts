@@ -19,15 +19,15 @@ export const reentry: readonly Behaviour[] = [
           assert.equal(await isTaken(), true);
           return lease.token;
         });
-        assert.equal(inner, outer.token, "a re-entry is no grant");
+        assert.equal(inner, outer.token, "a re-entry is not a grant");
         const explicit = await a.mutex("m").acquire();
         assert.equal(explicit.token, outer.token);
         const tried = await lock.tryAcquire();
         assert.equal(tried?.token, outer.token);
         await tried?.release();
         assert.equal(await explicit.release(), true);
-        assert.equal(await explicit.release(), true, "a second release counts down no further");
-        assert.equal(await isTaken(), true, "the outer run holds it still");
+        assert.equal(await explicit.release(), true, "a second release ends no other entry");
+        assert.equal(await isTaken(), true, "the outer run still holds it");
         outer.assertHeld();
         const ended = new Promise((resume) => setImmediate(resume));
         outlived = ended.then(() => lock.run((lease) => lease.token));
@@ -36,7 +36,7 @@ export const reentry: readonly Behaviour[] = [
       assert.ok(outlived);
       const later = await within(
         PATIENCE_MS,
-        "a call that outlives the run acquires anew",
+        "a call that outlives the run acquires a new lease",
         outlived,
       );
       assert.ok(later > token);
@@ -54,7 +54,7 @@ export const reentry: readonly Behaviour[] = [
         assert.equal(await locks.mutex("m").run((lease) => lease.token), outer.token);
       });
       const nested = read.run(() => write.run(() => assert.fail("ran")));
-      const refused = within(PATIENCE_MS, "the write does not wait for itself", nested);
+      const refused = within(PATIENCE_MS, "the write does not wait for its own read", nested);
       await assert.rejects(refused, { code: "HF_UNSUPPORTED" });
       await context.untilFree(locks, "m");
     },

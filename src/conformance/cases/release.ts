@@ -5,12 +5,12 @@ import { claimOf } from "../claim.js";
 import { needLeftovers } from "../needs.js";
 import { PROMPT_MS, until } from "../patience.js";
 
-/** Long enough for every answer to arrive: what nobody answered may leave a trace for a while. */
+/** Long enough for every reply to arrive: a request without a reply may leave state for a while. */
 const MOMENT_MS = 20;
 
 export const release: readonly Behaviour[] = [
   {
-    title: "a second release never touches the holder that came between",
+    title: "a second release never ends the lease of a later holder",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const first = await a.mutex("m").acquire();
@@ -27,7 +27,7 @@ export const release: readonly Behaviour[] = [
     title: "the store itself ignores a repeated release",
     async run(context) {
       const [a, b] = [await context.openStore(), await context.openStore()];
-      // Bound, so that they are closed; the case speaks to the stores themselves.
+      // `bind` makes the context close the stores; the case calls the stores directly.
       const observer = context.bind(a);
       context.bind(b);
       const first = await a.acquire(claimOf(a, "m", context.ttl.longMs), null);
@@ -35,17 +35,13 @@ export const release: readonly Behaviour[] = [
       assert.equal(await a.release(first, PROMPT_MS), true);
       const second = await b.acquire(claimOf(b, "m", context.ttl.longMs), null);
       assert.ok(second.type === "granted");
-      assert.equal(
-        await a.release(first, PROMPT_MS),
-        false,
-        "there is nothing to release any more",
-      );
+      assert.equal(await a.release(first, PROMPT_MS), false, "nothing is left to release");
       assert.equal(await observer.mutex("m").tryAcquire(), null);
       assert.equal(await b.release(second, PROMPT_MS), true);
     },
   },
   {
-    title: "a release after the loss returns false and leaves the successor alone",
+    title: "a release after the loss returns false and leaves the next lease alone",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const lost = await a.mutex("m").acquire({ ttlMs: context.ttl.shortMs, renew: false });
@@ -54,13 +50,13 @@ export const release: readonly Behaviour[] = [
       assert.equal(await lost.release(), false);
       assert.equal(lost.state, "lost");
       await assert.rejects(lost.renew(), { code: "HF_LEASE_LOST" });
-      assert.equal(await a.mutex("m").tryAcquire(), null, "the successor holds it still");
+      assert.equal(await a.mutex("m").tryAcquire(), null, "the successor still holds it");
       successor.assertHeld();
       assert.equal(await successor.release(), true);
     },
   },
   {
-    title: "what was released leaves nothing behind in the store",
+    title: "a released lock leaves nothing in the store",
     needs: needLeftovers,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
@@ -79,7 +75,7 @@ export const release: readonly Behaviour[] = [
       await assert.rejects(b.mutex("held").acquire({ waitMs: 500 }), {
         code: "HF_ACQUIRE_TIMEOUT",
       });
-      // In one message: the store may hand over before it says that there is somebody in line.
+      // Both requests are in one batch: the store may hand off before it reports a waiter.
       const waiting = a.mutex("held").acquire({ fairness: "strict" });
       await held.release();
       const next = await waiting;
@@ -93,7 +89,7 @@ export const release: readonly Behaviour[] = [
     },
   },
   {
-    title: "what ended otherwise leaves nothing behind for longer than its ttl",
+    title: "a lock that was aborted, revoked or lost leaves nothing in the store past its ttl",
     needs: needLeftovers,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];

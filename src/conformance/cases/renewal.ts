@@ -46,9 +46,9 @@ export const renewal: readonly Behaviour[] = [
       const failing = altered(store, {
         async renew(grants) {
           calls += 1;
-          if (calls === 1) throw new StoreError("lost on the way", { outcome: "unknown" });
+          if (calls === 1) throw new StoreError("the renewal failed", { outcome: "unknown" });
           if (calls > 2) return store.renew(grants);
-          return grants.map(() => ({ type: "unknown", error: new Error("unclear") }));
+          return grants.map(() => ({ type: "unknown", error: new Error("no answer") }));
         },
       });
       const [a, b] = [context.bind(failing), await context.open()];

@@ -7,11 +7,11 @@ import { PROMPT_MS, until, within } from "../patience.js";
 
 const reason = "stuck deploy";
 
-/** A client that was told of one revocation hears of the next: its subscription is up. */
-async function beListening(client: Holdfast, other: Holdfast): Promise<void> {
+/** Resolves when the client is subscribed: it has heard of one revocation. */
+async function untilSubscribed(client: Holdfast, other: Holdfast): Promise<void> {
   const { signal, token } = await client.mutex("first").acquire({ fairness: "strict" });
   assert.equal(await other.revoke("first", { token, reason }), true);
-  await until("the first victim is told", () => signal.aborted);
+  await until("the first holder is told", () => signal.aborted);
 }
 
 export const revoke: readonly Behaviour[] = [
@@ -21,7 +21,7 @@ export const revoke: readonly Behaviour[] = [
       const [a, b] = [await context.open(), await context.open()];
       const old = await a.mutex("m").acquire();
       await old.release();
-      await beListening(a, b);
+      await untilSubscribed(a, b);
       const lease = await a.mutex("m").acquire({ fairness: "strict" });
       assert.equal(await b.revoke("m", { token: old.token, reason }), false);
       assert.equal(await b.revoke("m", { token: lease.token + 1n, reason }), false);
@@ -31,15 +31,19 @@ export const revoke: readonly Behaviour[] = [
       const { signal } = lease;
       const waiting = b.mutex("m").acquire();
       assert.equal(await b.revoke("m", { token: lease.token, reason }), true);
-      // The next renewal is far: only a message can be this quick.
-      await until("the victim is told", () => signal.aborted, PROMPT_MS);
+      // The next renewal is far away: only a message can be this quick.
+      await until("the holder is told", () => signal.aborted, PROMPT_MS);
       assert.ok(signal.reason instanceof LeaseLostError);
       assert.equal(signal.reason.reason, "revoked");
       assert.match(signal.reason.message, /stuck deploy/);
       assert.throws(() => lease.assertHeld(), { code: "HF_LEASE_LOST" });
       const next = await within(PROMPT_MS, "the lock is free", waiting);
       assert.equal(await lease.release(), false);
-      assert.equal(await b.revoke("m", { token: lease.token, reason }), false, "it was before");
+      assert.equal(
+        await b.revoke("m", { token: lease.token, reason }),
+        false,
+        "the lease has ended already",
+      );
       next.assertHeld();
     },
   },
@@ -49,7 +53,7 @@ export const revoke: readonly Behaviour[] = [
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const held = await b.mutex("m").acquire();
-      // The first stands in line for itself; the others come with the next grant, which has a span.
+      // The first waiter has a grant of its own; the others share the next grant, which has a span.
       const turns = Array.from({ length: 4 }, () => a.mutex("m").acquire());
       await context.untilWaiting(b, "m", 1);
       await held.release();
@@ -59,18 +63,18 @@ export const revoke: readonly Behaviour[] = [
       await (await second).release();
       const victim = await third;
       const { signal } = victim;
-      // The grant is known by its first token, the turn by its own: either names it.
+      // Either token names the grant: its first one, or that of the turn under way.
       const [holder] = (await b.inspect("m")).holders;
       assert.ok(holder && holder.token < victim.token);
       assert.equal(await b.revoke("m", { token: victim.token, reason }), true);
       await until("the turn is ended", () => signal.aborted, PROMPT_MS);
-      const next = await within(PROMPT_MS, "the next one acquires anew", fourth);
+      const next = await within(PROMPT_MS, "the next waiter gets a new grant", fourth);
       assert.ok(next.token > victim.token);
       next.assertHeld();
     },
   },
   {
-    title: "revoke ends one of several readers and leaves the others",
+    title: "revoke ends one of several readers and leaves the other readers",
     needs: needShared,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
@@ -78,7 +82,7 @@ export const revoke: readonly Behaviour[] = [
       const second = await a.readWrite("m").read.acquire();
       const { signal } = first;
       assert.equal(await b.revoke("m", { token: first.token, reason }), true);
-      await until("the victim is told", () => signal.aborted, PROMPT_MS);
+      await until("the holder is told", () => signal.aborted, PROMPT_MS);
       second.assertHeld();
       assert.equal(second.signal.aborted, false);
       assert.equal(await second.release(), true);
@@ -92,7 +96,7 @@ export const revoke: readonly Behaviour[] = [
       const { longMs } = context.ttl;
       const token = await child.call("acquire", { kind: "mutex", name: "m" }, { ttlMs: longMs });
       assert.equal(await locks.revoke("m", { token, reason }), true);
-      const lost = await within(PROMPT_MS, "the victim is told", child.lost(token));
+      const lost = await within(PROMPT_MS, "the holder is told", child.lost(token));
       assert.equal(lost.reason, "revoked");
       await context.untilFree(locks, "m", PROMPT_MS);
     },

@@ -6,7 +6,7 @@ import { isSettled, PATIENCE_MS, PROMPT_MS, within } from "../patience.js";
 
 export const semaphore: readonly Behaviour[] = [
   {
-    title: "a semaphore is used up to its limit and never above, with weights",
+    title: "a semaphore grants weights up to its limit and never above",
     needs: needShared,
     async run(context) {
       const clients = await Promise.all([1, 2, 3].map(() => context.open()));
@@ -33,7 +33,7 @@ export const semaphore: readonly Behaviour[] = [
       const permits = clients.flatMap((locks) => [1, 2].map(() => locks.semaphore("s", limit)));
       const [last, ...rest] = permits;
       const taken = Promise.all(rest.map((permit) => permit.acquire()));
-      const leases = await within(PROMPT_MS, "all of it is used", taken);
+      const leases = await within(PROMPT_MS, "all permits are granted", taken);
       assert.equal(await last?.tryAcquire(), null);
       await Promise.all(leases.map((lease) => lease.release()));
     },
@@ -46,9 +46,13 @@ export const semaphore: readonly Behaviour[] = [
       const light = await a.semaphore("s", 4).acquire({ weight: 2 });
       const heavy = b.semaphore("s", 4).acquire({ weight: 4 });
       await context.untilWaiting(a, "s", 1);
-      assert.equal(await a.semaphore("s", 4).tryAcquire(), null, "nobody gets past who waits");
+      assert.equal(
+        await a.semaphore("s", 4).tryAcquire(),
+        null,
+        "a light request does not overtake the waiter",
+      );
       await light.release();
-      const lease = await within(PROMPT_MS, "the heavy one is served", heavy);
+      const lease = await within(PROMPT_MS, "the heavy request is granted", heavy);
       assert.equal(await a.semaphore("s", 4).tryAcquire(), null);
       await lease.release();
       const over = { weight: 5 };
@@ -56,16 +60,16 @@ export const semaphore: readonly Behaviour[] = [
     },
   },
   {
-    title: "where limits differ, the least of all counts",
+    title: "where limits differ, the lowest one applies",
     needs: needShared,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const wide = await a.semaphore("s", 3).acquire();
       const narrow = await b.semaphore("s", 2).acquire();
-      assert.equal(await a.semaphore("s", 3).tryAcquire(), null, "a holder of limit 2 is there");
+      assert.equal(await a.semaphore("s", 3).tryAcquire(), null, "a holder has limit 2");
       await narrow.release();
       const second = await a.semaphore("s", 3).acquire();
-      assert.equal(await b.semaphore("s", 2).tryAcquire(), null, "two are there already");
+      assert.equal(await b.semaphore("s", 2).tryAcquire(), null, "two permits are in use");
       const third = await a.semaphore("s", 3).tryAcquire();
       assert.ok(third);
       await Promise.all([wide, second, third].map((lease) => lease.release()));

@@ -5,7 +5,7 @@ import { PROMPT_MS, until } from "../patience.js";
 
 export const transfer: readonly Behaviour[] = [
   {
-    title: "a detached lease outlives its client and goes on in another, with the same token",
+    title: "a detached lease outlives its client and continues in another one, with the same token",
     needs: needTransfer,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
@@ -16,7 +16,11 @@ export const transfer: readonly Behaviour[] = [
       assert.throws(() => plain.detach(), { code: "HF_UNSUPPORTED" });
       const handle = lease.detach();
       await a.close();
-      assert.equal(await b.mutex("m").tryAcquire(), null, "close leaves it alone");
+      assert.equal(
+        await b.mutex("m").tryAcquire(),
+        null,
+        "close does not release a detached lease",
+      );
 
       const resumed = await b.resume(handle);
       assert.ok(resumed);
@@ -26,14 +30,14 @@ export const transfer: readonly Behaviour[] = [
       await until("the first deadline is past", () => performance.now() > firstMs);
       resumed.assertHeld();
       assert.equal(await resumed.release(), true);
-      assert.equal(await b.resume(handle), null, "a handle is good for as long as the lease");
+      assert.equal(await b.resume(handle), null, "a handle ends with its lease");
       for (const malformed of ["", "hf1.", "hf1.e30", "nonsense", undefined, 7] as string[]) {
         await assert.rejects(b.resume(malformed), { code: "HF_INVALID_OPTION", option: "handle" });
       }
     },
   },
   {
-    title: "a detached lease that another client renews outlives its deadline in the first",
+    title: "a detached lease that another client renews outlives its deadline in the first client",
     needs: needTransfer,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
@@ -42,14 +46,14 @@ export const transfer: readonly Behaviour[] = [
       const resumed = await b.resume(lease.detach());
       assert.ok(resumed);
       await until("its deadline in the first client is past", () => lease.state === "lost");
-      // A request of the first client that would end it is answered before this one.
+      // If the first client had sent a request to end the lease, it would come before this one.
       assert.equal(await a.mutex("m").tryAcquire(), null);
       await resumed.renew();
       assert.equal(await resumed.release(), true);
     },
   },
   {
-    title: "a lease that one process detached goes on in another",
+    title: "a lease that one process detached continues in another one",
     needs: needAll(needTransfer, needProcesses),
     async run(context) {
       const locks = await context.open();
@@ -61,7 +65,7 @@ export const transfer: readonly Behaviour[] = [
       const handle = await giver.call("detach", token);
       await giver.call("close");
       await giver.kill();
-      assert.equal(await locks.mutex("m").tryAcquire(), null, "it is held by nobody alive");
+      assert.equal(await locks.mutex("m").tryAcquire(), null, "the lease is still held");
       assert.equal(await taker.call("resume", handle), token);
       assert.equal((await taker.call("report", token)).state, "held");
       assert.equal(await taker.call("release", token), true);
@@ -69,7 +73,7 @@ export const transfer: readonly Behaviour[] = [
     },
   },
   {
-    title: "to detach one lease disturbs no other, also while renewals are under way",
+    title: "detaching a lease disturbs no other lease, also while renewals are under way",
     needs: needTransfer,
     async run(context) {
       const locks = await context.open({ ttlMs: context.ttl.renewedMs });
@@ -90,7 +94,7 @@ export const transfer: readonly Behaviour[] = [
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const handle = await a.mutex("m", { transferable: true }).run((lease) => lease.detach());
-      assert.equal(await a.mutex("m").tryAcquire(), null, "it was handed over, not released");
+      assert.equal(await a.mutex("m").tryAcquire(), null, "run did not release it");
       const resumed = await b.resume(handle);
       assert.equal(resumed?.state, "held");
       assert.equal(await resumed?.release(), true);
@@ -98,19 +102,19 @@ export const transfer: readonly Behaviour[] = [
     },
   },
   {
-    title: "who resumed a lease is told of its revocation at once",
+    title: "a client that resumed a lease is told of its revocation at once",
     needs: needTransfer,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
-      // The first lease may be told of by a look at the store as the client begins to listen, the
-      // second one only by a message. At once: long before the first renewal.
+      // When the client subscribes, it may learn of the first revocation by a request. It learns of
+      // the second one only by a message, long before the first renewal.
       for (const name of ["first", "second"]) {
         const lease = await a.mutex(name).acquire({ transferable: true, ttlMs: 10 * PROMPT_MS });
         const resumed = await b.resume(lease.detach());
         assert.ok(resumed);
         const { signal, token } = resumed;
         assert.equal(await a.revoke(name, { token, reason: "test" }), true);
-        await until("the loss is told", () => signal.aborted, PROMPT_MS);
+        await until("the holder learns of the loss", () => signal.aborted, PROMPT_MS);
         assert.throws(() => resumed.assertHeld(), { code: "HF_LEASE_LOST" });
         assert.equal(await resumed.release(), false);
       }

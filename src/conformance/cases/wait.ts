@@ -11,7 +11,7 @@ const WAIT_MS = 1_000;
 const reason = new Error("aborted by the test");
 const isReason = (error: unknown): boolean => error === reason;
 
-/** From "before anything was sent" to "about when the answer comes". */
+/** From "before the request is sent" to "about when the reply comes". */
 const moments: readonly (() => Promise<unknown>)[] = [
   () => Promise.resolve(),
   () => new Promise<void>((resume) => process.nextTick(resume)),
@@ -32,10 +32,10 @@ export const wait: readonly Behaviour[] = [
       const held = await a.mutex("m").acquire();
       const waiting = b.mutex("m").acquire();
       await context.untilWaiting(a, "m", 1);
-      assert.equal(await isSettled(waiting, 100), false, "nobody else is granted a held lock");
+      assert.equal(await isSettled(waiting, 100), false, "the held lock is not granted again");
 
       assert.equal(await held.release(), true);
-      // Leases are long, so only a message of the release can be this quick.
+      // Leases are long, so only a message about the release can be this quick.
       const next = await within(PROMPT_MS, "the waiter is woken", waiting);
       assert.ok(next.token > held.token);
       assert.ok(next.remainingMs() > 0);
@@ -43,7 +43,7 @@ export const wait: readonly Behaviour[] = [
     },
   },
   {
-    title: "a lease that a release handed over lasts as long as any other",
+    title: "a lease that a release handed off lasts for its whole ttl",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const { longMs } = context.ttl;
@@ -62,7 +62,7 @@ export const wait: readonly Behaviour[] = [
     },
   },
   {
-    title: "to wait for longer than storeTimeoutMs is no silence of the store",
+    title: "a wait longer than storeTimeoutMs does not count as a silent store",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const held = await a.mutex("m").acquire();
@@ -78,17 +78,17 @@ export const wait: readonly Behaviour[] = [
     },
   },
   {
-    title: "an acquire times out in its time, names the holder and leaves the queue",
+    title: "an acquire times out after waitMs, names the holder and leaves the queue",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const held = await a.mutex("m").acquire({ meta: { job: "held by a" } });
-      // Who just came may have to wait for the first answer of the store.
+      // The first request of a new client may have to wait for its connection.
       await b.inspect("m");
       for (const fairness of ["bounded", "strict"] as const) {
         const startMs = performance.now();
         const waiting = b.mutex("m").acquire({ waitMs: WAIT_MS, fairness });
         const error = await waiting.then(
-          () => assert.fail("granted twice"),
+          () => assert.fail("the held lock is granted"),
           (reason) => reason,
         );
         const tookMs = performance.now() - startMs;
@@ -97,18 +97,18 @@ export const wait: readonly Behaviour[] = [
         assert.ok(tookMs <= WAIT_MS + PROMPT_MS, `waited ${tookMs} ms`);
         assert.equal(error.lockName, "m");
         assert.equal(error.waitMs, WAIT_MS);
-        // A store that can show a holder knows who was in the way.
+        // A store that shows holders also names the holder in the error.
         const [holder] = (await b.inspect("m")).holders;
         if (holder) assert.equal(error.holder?.meta.job, "held by a");
         if (holder) assert.equal(error.holder?.token, held.token);
       }
-      assert.deepEqual((await a.inspect("m")).waiters, [], "nobody waits any more");
+      assert.deepEqual((await a.inspect("m")).waiters, [], "the queue is empty");
       await held.release();
       await context.untilFree(b, "m", PROMPT_MS);
     },
   },
   {
-    title: "an acquire with an aborted signal asks for nothing",
+    title: "an acquire with an aborted signal rejects and takes nothing",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const signal = AbortSignal.abort(reason);
@@ -119,11 +119,11 @@ export const wait: readonly Behaviour[] = [
       );
       assert.deepEqual(a.held(), []);
       const lease = await b.mutex("m").tryAcquire();
-      assert.ok(lease, "nothing was taken");
+      assert.ok(lease, "the lock is free");
     },
   },
   {
-    title: "an abort ends the wait at once and leaves the queue",
+    title: "an abort ends a wait at once and takes the waiter out of the queue",
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const held = await a.mutex("m").acquire();
@@ -149,7 +149,7 @@ export const wait: readonly Behaviour[] = [
           const acquiring = a.mutex("m").acquire({ signal: controller.signal, fairness });
           await moment();
           controller.abort(reason);
-          // Either it was quicker than the abort, or it fails with the reason and holds nothing.
+          // The acquire ended before the abort, or rejects with the reason and holds nothing.
           const lease = await acquiring.catch((error) => assert.equal(error, reason));
           await lease?.release();
           assert.deepEqual(a.held(), []);

@@ -10,12 +10,12 @@ const strict = { fairness: "strict" } as const;
 
 const LIMIT = 3;
 
-/** Above what any client should ask for; more than a number can count. */
-const WILD = [1e12, Number.MAX_SAFE_INTEGER, 2 ** 60];
+/** Spans above any sensible request, up to more than a number counts exactly. */
+const HUGE_SPANS = [1e12, Number.MAX_SAFE_INTEGER, 2 ** 60];
 
 export const waitingOrder: readonly Behaviour[] = [
   {
-    title: "waiters are served in the order in which they came, whichever client they came from",
+    title: "waiters of all clients acquire in the order of their arrival",
     needs: needFifo,
     async run(context) {
       const clients = await Promise.all([1, 2, 3].map(() => context.openKnown(strict)));
@@ -37,7 +37,7 @@ export const waitingOrder: readonly Behaviour[] = [
     },
   },
   {
-    title: "a try does not overtake those who wait",
+    title: "a try does not overtake waiters",
     needs: needFifo,
     async run(context) {
       const [a, b] = [await context.openKnown(strict), await context.openKnown(strict)];
@@ -81,7 +81,7 @@ export const waitingOrder: readonly Behaviour[] = [
       const served: { readonly by: string; readonly token: bigint }[] = [];
       const turn = (by: string) => async (lease: { readonly token: bigint }) => {
         served.push({ by, token: lease.token });
-        // Others have the time to stand in line.
+        // Other clients have time to enter the queue.
         await new Promise((resume) => setTimeout(resume, 2));
       };
       const held = await first.mutex("m").acquire();
@@ -108,15 +108,14 @@ export const waitingOrder: readonly Behaviour[] = [
     },
   },
   {
-    title:
-      "quick turns of several clients never share a token, and whoever comes later has the higher",
+    title: "tokens strictly rise with quick turns of several clients",
     needs: needSpans,
     async run(context) {
-      // The last asks for more turns than some stores grant, and has more waiters than they do.
+      // The last client asks for more turns than some stores grant.
       const limits = [8, 8, 1_024];
       const clients = await Promise.all(limits.map((cohortLimit) => context.open({ cohortLimit })));
       const tokens: bigint[] = [];
-      // Bodies that take no time: grants follow each other faster than any clock ticks.
+      // The bodies take no time: grants follow each other faster than a clock ticks.
       const turns = Array.from({ length: 240 }, (_, index) =>
         clients[index % 3]?.mutex("m").run(({ token }) => void tokens.push(token)),
       );
@@ -124,20 +123,20 @@ export const waitingOrder: readonly Behaviour[] = [
       assert.equal(tokens.length, 240);
       for (const [index, token] of tokens.entries()) {
         const before = tokens[index - 1] ?? 0n;
-        assert.ok(token > before, `token ${token} comes after ${before}`);
+        assert.ok(token > before, `token ${token} does not exceed ${before}`);
       }
     },
   },
   {
-    title: "a claim for very many tokens is refused or cut short, and those of others rise",
+    title: "a claim for very many tokens is refused or cut short, and later tokens still rise",
     needs: needSpans,
     async run(context) {
-      const [wild, tame] = [await context.openStore(), await context.openStore()];
-      context.bind(wild);
-      context.bind(tame);
+      const [greedy, modest] = [await context.openStore(), await context.openStore()];
+      context.bind(greedy);
+      context.bind(modest);
       let highest = 0n;
-      for (const span of [...WILD, 1, 1, 1]) {
-        const store = span === 1 ? tame : wild;
+      for (const span of [...HUGE_SPANS, 1, 1, 1]) {
+        const store = span === 1 ? modest : greedy;
         const claim = { ...claimOf(store, "m", context.ttl.longMs), span };
         const grant = await store.acquire(claim, null).catch((error: unknown) => {
           assert.ok(span > 1 && error instanceof StoreError, `${error}`);
@@ -146,7 +145,7 @@ export const waitingOrder: readonly Behaviour[] = [
         });
         if (!grant) continue;
         assert.ok(grant.type === "granted");
-        assert.ok(grant.token > highest, `token ${grant.token} comes after ${highest}`);
+        assert.ok(grant.token > highest, `token ${grant.token} does not exceed ${highest}`);
         highest = grant.token + BigInt(grant.span) - 1n;
         assert.ok(highest <= Number.MAX_SAFE_INTEGER, `${highest} is exact as a number`);
         assert.equal(await store.release(grant, PROMPT_MS), true);
