@@ -20,7 +20,7 @@ export const sequencer: readonly Mutant[] = [
   {
     title: "sequencer: an event is taken for a turn",
     rule: "turn-by-the-queue-not-the-event",
-    change: { only: 1, of: "&&" },
+    change: { value: "this.#waiters.values().next().value?.waiter" },
   },
   {
     title: "sequencer: an entry that holds does not say so",

@@ -21,7 +21,7 @@ import type { Chance } from "../chance.js";
 import type { History } from "../history.js";
 import type { StoreSide } from "../store-server.js";
 import type { World } from "../world.js";
-import { LineAccount } from "./line-account.js";
+import { LineAccount } from "./queue-account.js";
 import { isIn, WatchHub } from "./watch-hub.js";
 
 interface ServerLease {

@@ -52,19 +52,30 @@ export type { Random } from "../time/random.js";
 export type { Timer, Timers } from "../time/timers.js";
 export type { Arbiter, Execution } from "./arbiter/arbiter.js";
 export type { ArbiterOptions } from "./arbiter/arbiter-store.js";
+export {
+  type EntryText,
+  readEntryText,
+  readMarkToken,
+  revokedText,
+} from "./sequencer/entry-text.js";
 export type {
-  Change,
   Entering,
   Entry,
+  LeaveOptions,
   Leaving,
   Listing,
+  LockId,
+  Moment,
+  Obstacle,
+  OwnChange,
   OwnEntry,
-  Place,
   Proof,
+  QueueChange,
+  QueueWatch,
+  Resumed,
   Sequencer,
   SessionLink,
   Watch,
-  Watched,
 } from "./sequencer/sequencer.js";
 
 /**

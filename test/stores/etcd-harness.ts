@@ -1,7 +1,7 @@
 import type { Harness } from "../../src/conformance/index.js";
 import { makeEtcdStore } from "../../src/stores/etcd/etcd-store.js";
+import { openEtcdClient } from "../../src/stores/etcd/etcd-url.js";
 import { openEtcdStore } from "../../src/stores/etcd/index.js";
-import { openEtcdClient } from "../../src/stores/etcd/open-etcd-store.js";
 import { startProxy } from "../faults/proxy.js";
 import type { EtcdServer } from "../servers/etcd.js";
 import { faultyEtcdClient } from "./faulty-etcd-client.js";

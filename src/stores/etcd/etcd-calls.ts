@@ -23,7 +23,7 @@ import type {
   TxnReply,
   TxnRequest,
 } from "./etcd-client.js";
-import { etcdError, isLeaseThere, isNotConnected, isNotTried } from "./etcd-failure.js";
+import { etcdError, isLeaseThere, isNotConnected, isNotTried } from "./failure.js";
 import { type Sendings, TimedCall } from "./timed-call.js";
 
 export class EtcdCalls {

@@ -1,49 +1,66 @@
-import type { Mode } from "../../rules/fits.js";
+import { assert } from "../../assert.js";
 import type { Claim } from "../../store.js";
-import type { Entry, OwnEntry, Place } from "../sequencer/sequencer.js";
+import type { Entry, LockId, OwnEntry } from "../sequencer/sequencer.js";
 import type { EntryNumber } from "./entry-numbers.js";
 import type { RangeRequest } from "./etcd-client.js";
-import type { EtcdKeys } from "./etcd-keys.js";
+import type { EtcdSession } from "./etcd-session.js";
+import type { Layout } from "./layout.js";
 
-/** An entry of this process, with its key and its line. */
+/** An entry of this process, with its key and its queue. */
 export class EtcdEntry implements OwnEntry {
-  readonly place: Place;
+  readonly lock: LockId;
   readonly claim: Claim;
   readonly id: string;
   readonly text: string;
-  /** Null for an entry of another process. */
-  readonly number: EntryNumber | null;
   readonly key: Buffer;
-  /** All keys of its line, without what is written in them. */
-  readonly line: RangeRequest & { readonly range_end: Buffer };
-  order = 0n;
-  isDoubtful = false;
+  /** All keys of its queue, without their values. */
+  readonly queue: RangeRequest & { readonly range_end: Buffer };
+  /** The session that made it; of one made by another process, the session that resumed it. */
+  readonly maker: EtcdSession;
+  /** Its name within the queue; null once that may be used again, and for a resumed entry. */
+  number: EntryNumber | null;
+  token = 0n;
   isWithdrawn = false;
-  /** A copy of a request about it may still be under way, or it lives on in another session. */
+  /** A copy of the request that makes the entry may still be under way. */
+  isDoubtful = false;
+  /** etcd refused to make the entry, and no copy of the request is under way. */
+  isRefused = false;
+  /** A copy of any other request about the entry may still be under way. */
   mayEcho = false;
-  /** The session that it was last asked to move to. */
+  /** The id of the session that it was last asked to move to. */
   boundTo = "";
-  /** Requests to move it, of which a copy may be under way. */
+  /** How many requests to move it may have a copy under way. */
   bindings = 0;
 
   constructor(
-    keys: EtcdKeys,
+    layout: Layout,
     claim: Claim,
-    { id, text, number }: { id: string; text: string; number: EntryNumber | null },
+    made: {
+      readonly id: string;
+      readonly text: string;
+      readonly number: EntryNumber | null;
+      readonly maker: EtcdSession;
+    },
   ) {
-    const place = { space: claim.space, name: claim.name };
-    this.place = place;
+    const { space, name } = claim;
+    this.lock = { space, name };
     this.claim = claim;
-    this.id = id;
-    this.text = text;
-    this.number = number;
-    this.line = keys.line(place, "plain");
-    this.key = Buffer.concat([this.line.key, Buffer.from(id)]);
+    this.id = made.id;
+    this.text = made.text;
+    this.number = made.number;
+    this.maker = made.maker;
+    this.queue = layout.queue(this.lock, "plain");
+    this.key = Buffer.concat([this.queue.key, Buffer.from(made.id)]);
   }
 
-  /** As the store lists it. */
+  /** As a listing shows it. */
   listed(session: string): Entry {
-    const { mode, weight, limit }: { mode: Mode; weight: number; limit: number } = this.claim;
-    return { id: this.id, mode, weight, limit, order: this.order, session, text: null };
+    const { mode, weight, limit } = this.claim;
+    return { id: this.id, mode, weight, limit, token: this.token, session, text: null };
   }
+}
+
+export function etcdEntry(entry: OwnEntry): EtcdEntry {
+  assert(entry instanceof EtcdEntry, "an entry comes back to the store that made it");
+  return entry;
 }

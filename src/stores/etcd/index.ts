@@ -13,5 +13,5 @@
  */
 export type { EtcdClient } from "./etcd-client.js";
 export { type EtcdStoreOptions, etcdStore } from "./etcd-store.js";
+export { openEtcdStore } from "./etcd-url.js";
 export { type EtcdGuard, guard } from "./guard.js";
-export { openEtcdStore } from "./open-etcd-store.js";

@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
 import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { CountedMoment } from "../../../test/fixtures/moment.js";
 import { StoreError } from "../../errors.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { Busy, Claim, Grant, Traits, Wait } from "../../store.js";
 import { within } from "../../time/timers.js";
-import type { Entering, Entry, Listing, OwnEntry, Sequencer, SessionLink } from "./sequencer.js";
+import type { Entering, Entry, Listing, Sequencer, SessionLink } from "./sequencer.js";
 import { SequencerStore } from "./sequencer-store.js";
 
 const TTL_MS = 60_000;
@@ -18,7 +19,7 @@ const PATIENT: Wait = {
 
 let port: ManualPort;
 let isSilent: boolean;
-/** What stands in the way of the one who waits. */
+/** Whether another entry is ahead of the own one. */
 let isHeld: boolean;
 
 beforeEach(() => {
@@ -27,7 +28,7 @@ beforeEach(() => {
   isHeld = true;
 });
 
-/** Answers at once or not at all; every call ends within its limit, as those of a client do. */
+/** Answers at once or not at all; every call ends within its limit. */
 function ask<T>(answer: () => T, limitMs: number): Promise<T> {
   const answered = isSilent ? new Promise<T>(() => {}) : Promise.resolve().then(answer);
   return within(port.timers, limitMs, answered).catch((cause: Error) => {
@@ -35,58 +36,56 @@ function ask<T>(answer: () => T, limitMs: number): Promise<T> {
   });
 }
 
-function entry(id: string, order: bigint): Entry {
+function entry(id: string, token: bigint): Entry {
   const request = { mode: "exclusive", weight: 1, limit: NO_LIMIT } as const;
-  return { ...request, id, order, session: "s", text: null };
+  return { ...request, id, token, session: "s", text: null };
 }
 
-function line(): Listing {
+function queue(): Listing {
   const ahead = isHeld ? [entry("other", 1n)] : [];
-  return { at: 3n, entries: [...ahead, entry("own", 2n)], mark: null };
+  return { moment: new CountedMoment(3), entries: [...ahead, entry("own", 2n)], mark: null };
 }
 
 function openStore(): SequencerStore {
   const link = {
-    id: "s",
-    makeEntry: (claim: Claim): OwnEntry => ({
-      place: claim,
+    takesEntries: true,
+    makeEntry: (claim: Claim) => ({
+      lock: claim,
       claim,
       id: "own",
       text: "",
-      order: 0n,
-      isDoubtful: false,
+      token: 0n,
       isWithdrawn: false,
     }),
-    forget: () => {},
-    enter: (own: OwnEntry, _ifAlone: boolean, limitMs: number) =>
+    enter: (own: { token: bigint }, _ifAlone: boolean, limitMs: number) =>
       ask((): Entering => {
-        own.order = 2n;
-        return { type: "entered", listing: line() };
+        own.token = 2n;
+        return { type: "entered", listing: queue() };
       }, limitMs),
     leave: () => Promise.resolve({ wasThere: true, listing: null }),
     prove: (_: unknown, limitMs: number) =>
-      ask(() => ({ type: "proven", ttlMs: TTL_MS, missing: new Set(), at: 3n }), limitMs),
+      ask(() => ({ type: "proven", ttlMs: TTL_MS, missing: new Set() }), limitMs),
     end: async () => {},
-    onSpoiled: () => {},
   } as unknown as SessionLink;
   return new SequencerStore({
     name: "etcd",
     traits: {} as Traits,
     port,
     openSession: (_: number, limitMs: number) => ask(() => link, limitMs),
-    list: (_place: unknown, _look: unknown, limitMs: number) => ask(line, limitMs),
-    watch: () => ({ close: () => {} }),
+    list: (_lock: unknown, _look: unknown, limitMs: number) => ask(queue, limitMs),
+    watchQueue: () => ({ close: () => {} }),
+    watchOwn: () => ({ close: () => {} }),
     close: async () => {},
   } as unknown as Sequencer);
 }
 
-/** What became of an acquire, as soon as that is known. */
-function acquire(claim: Partial<Claim> = {}): { outcome: Grant | Busy | Error | null } {
-  const seen: { outcome: Grant | Busy | Error | null } = { outcome: null };
+/** The result of an acquire, as soon as it is known. */
+function acquire(claim: Partial<Claim> = {}): { result: Grant | Busy | Error | null } {
+  const seen: { result: Grant | Busy | Error | null } = { result: null };
   const asked = openStore().acquire(claimOf("o", { ttlMs: TTL_MS, ...claim }), PATIENT);
   asked.then(
-    (outcome) => (seen.outcome = outcome),
-    (error) => (seen.outcome = error),
+    (result) => (seen.result = result),
+    (error) => (seen.result = error),
   );
   return seen;
 }
@@ -96,10 +95,10 @@ describe("a silent store", () => {
     isSilent = true;
     const seen = acquire({ storeTimeoutMs: 4_000 });
     await port.advance(3_990);
-    expect(seen.outcome).toBe(null);
+    expect(seen.result).toBe(null);
     await port.advance(20);
-    expect(seen.outcome).toBeInstanceOf(StoreError);
-    const { message } = seen.outcome as unknown as Error;
+    expect(seen.result).toBeInstanceOf(StoreError);
+    const { message } = seen.result as unknown as Error;
     expect(message).toBe("The store was silent for 4000 ms. etcd: No answer within 1500 ms.");
   });
 
@@ -108,9 +107,9 @@ describe("a silent store", () => {
     await port.advance(10_000);
     isSilent = true;
     await port.advance(3_900);
-    expect(seen.outcome).toBe(null);
+    expect(seen.result).toBe(null);
     await port.advance(4_000);
-    expect(seen.outcome).toBeInstanceOf(StoreError);
+    expect(seen.result).toBeInstanceOf(StoreError);
   });
 });
 
@@ -124,10 +123,10 @@ describe("a process that was stopped for longer than storeTimeoutMs", () => {
     port.block(30_000);
     isSilent = false;
     await port.advance(10_000);
-    expect(seen.outcome).toBe(null);
+    expect(seen.result).toBe(null);
     isHeld = false;
     await port.advance(4_000);
-    expect(seen.outcome).toMatchObject({ type: "granted", token: 2n });
+    expect(seen.result).toMatchObject({ type: "granted", token: 2n });
   });
 
   it("goes on with its first request", async () => {
@@ -138,6 +137,6 @@ describe("a process that was stopped for longer than storeTimeoutMs", () => {
     port.block(30_000);
     isSilent = false;
     await port.advance(2_000);
-    expect(seen.outcome).toMatchObject({ type: "granted", token: 2n });
+    expect(seen.result).toMatchObject({ type: "granted", token: 2n });
   });
 });

@@ -1,86 +1,74 @@
 /**
- * One acquisition, from the first request to a grant or the end of the wait.
+ * One attempt of an acquisition, from the first request to a grant or the end of the wait.
  *
- * It believes that it holds in one case only: the store listed the line, its own entry in it, and
- * the beginning of the line up to that entry is compatible. Until when, its session says. However
- * it ends but with a grant, its entry is withdrawn, and while a copy of the request that made it
- * may be under way, withdrawn so that the copy cannot make it again.
+ * The attempt believes that it holds in one case only: the store listed the queue, with its own
+ * entry, and all entries up to that one may hold together. Its session says until when. Unless the
+ * attempt ends with a grant, its entry is removed, so that no late copy of a request can make the
+ * entry again.
  */
-import { StoreError } from "../../errors.js";
+import { assert, present } from "../../assert.js";
+import { isFinal, StoreError } from "../../errors.js";
 import type { Busy, Claim, HolderView, Wait } from "../../store.js";
+import { Backoff } from "../../time/backoff.js";
 import type { Limits } from "../../time/limits.js";
-import type { Port } from "../../time/port.js";
+import { pause } from "../../time/pause.js";
 import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js";
-import type { Timer } from "../../time/timers.js";
-import type { Line, Waiter } from "./line.js";
-import type { Leaving, Listing, Mark, OwnEntry, Place } from "./sequencer.js";
+import type { AttemptResult } from "../attempts.js";
+import { entryText, heldText } from "./entry-text.js";
+import type { GrantWatches } from "./grant-watches.js";
+import type { Waiter } from "./queue.js";
+import type { Queues } from "./queues.js";
+import type { Leaving, Listing, Mark, OwnEntry, Sequencer } from "./sequencer.js";
 import { SequencerGrant } from "./sequencer-grant.js";
-import type { Session } from "./session.js";
+import type { EntryOwner, Session } from "./session.js";
+import type { Sessions } from "./sessions.js";
 import { hasLimits, holderCount, mustTell } from "./standing.js";
 import { holderView, markView } from "./views.js";
+import type { Withdrawals } from "./withdrawals.js";
 
-/** `again`: its session ended, its entry was taken away, or the answer came too late. */
-export type Outcome = SequencerGrant | Busy | { readonly type: "again"; readonly isLate: boolean };
-
-export interface Surroundings {
-  readonly port: Port;
+/** The parts of the store that an acquisition works with. */
+export interface Collaborators {
+  readonly sequencer: Sequencer;
   readonly limits: Limits;
-  line(place: Place): Line;
-  /** The same as `session`, where that needs no asking. */
-  readySession(claim: Claim): Session | null;
-  /** An open session for the claim, with most of its ttl before it; a throw means "unknown". */
-  session(claim: Claim, limitMs: number): Promise<Session>;
-  makeEntry(claim: Claim, session: Session): OwnEntry;
-  /** Withdraws the entry, however long that takes; what is seen of the line, if it was soon. */
-  withdraw(entry: OwnEntry, session: Session, isAsked: boolean): Promise<Leaving | null>;
-  /** The line, if it is soon seen. */
-  glance(place: Place): Promise<Listing | null>;
-  onSettled(acquisition: Acquisition, grant: SequencerGrant | null): void;
+  readonly sessions: Sessions;
+  readonly queues: Queues;
+  readonly withdrawals: Withdrawals;
+  readonly grants: GrantWatches;
 }
 
 const CALL_MS = 1_500;
-const RETRY_MS = 50;
-const LONGEST_RETRY_MS = 1_000;
+const GLANCE_MS = 1_000;
+const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
+/** A session `alone` that is older than this part of its ttl is renewed before it is granted. */
 const OLD_PART = 20;
 
-export class Acquisition implements Waiter, SilenceListener {
-  readonly touchMs: number = LONGEST_RETRY_MS;
+export class Acquisition implements Waiter, EntryOwner, SilenceListener {
+  readonly touchMs: number = RETRY_MS.longestMs;
   readonly #claim: Claim;
   readonly #wait: Wait | null;
-  readonly #around: Surroundings;
-  #session: Session | null = null;
-  #entry: OwnEntry | null = null;
-  #line: Line | null = null;
-  /** Runs while a question to the store has no answer. */
+  readonly #with: Collaborators;
+  /** The entry and its session, as soon as both are known. */
+  #known: { readonly entry: OwnEntry; readonly session: Session } | null = null;
+  /** Runs while a request to the store has no answer. */
   #silence: SilenceLimit | null = null;
-  /** Whether weights could stop an entry when this one came. */
+  /** Whether the queue had limits when this entry came. */
   #hadLimits = false;
-  #retry: Timer | undefined;
   #lastError: unknown;
   #isSettled = false;
-  #resolve: (outcome: Outcome) => void = () => {};
+  #resolve: (result: AttemptResult<SequencerGrant>) => void = () => {};
   #reject: (error: unknown) => void = () => {};
 
-  constructor(claim: Claim, wait: Wait | null, around: Surroundings) {
+  constructor(claim: Claim, wait: Wait | null, collaborators: Collaborators) {
     this.#claim = claim;
     this.#wait = wait;
-    this.#around = around;
+    this.#with = collaborators;
   }
 
   get entry(): OwnEntry {
-    return this.#entry as OwnEntry;
+    return this.#own.entry;
   }
 
-  get place(): Place {
-    const { space, name } = this.#claim;
-    return { space, name };
-  }
-
-  get session(): Session | null {
-    return this.#session;
-  }
-
-  run(): Promise<Outcome> {
+  run(): Promise<AttemptResult<SequencerGrant>> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -99,10 +87,10 @@ export class Acquisition implements Waiter, SilenceListener {
   }
 
   onMissing(): void {
-    this.#again(false);
+    this.#again("ended");
   }
 
-  /** A `once` that waited: the work is done. */
+  /** The work of a `once` is done. */
   onMark(mark: Mark): void {
     const busy: Busy = { type: "busy", holder: null, mark: markView(mark) };
     void this.#withdraw(false, () => busy);
@@ -114,7 +102,7 @@ export class Acquisition implements Waiter, SilenceListener {
 
   onUnanswered(sentMs: number, error: unknown): void {
     this.#lastError = error;
-    this.#startSilence(sentMs);
+    this.#startSilenceLimit(sentMs);
   }
 
   onAnswered(): void {
@@ -133,122 +121,114 @@ export class Acquisition implements Waiter, SilenceListener {
     );
   }
 
-  onSessionEnd(): void {
-    this.#again(false);
+  onSessionLost(): void {
+    this.#again("ended");
   }
 
   async #enter(): Promise<void> {
-    const { clock, timers } = this.#around.port;
-    this.#startSilence(clock.nowMs());
-    for (let failures = 0; !this.#isSettled; ) {
+    const { clock, timers, random } = this.#with.sequencer.port;
+    this.#startSilenceLimit(clock.nowMs());
+    const backoff = new Backoff(random, RETRY_MS);
+    while (!this.#isSettled) {
       try {
-        if (await this.#tryEnter(CALL_MS)) return;
+        return await this.#tryEnter();
       } catch (error) {
-        failures += 1;
         this.#lastError = error;
-        if (this.#isSettled) return;
         if (isFinal(error)) return this.#fail(error);
-        const pauseMs = Math.min(RETRY_MS * failures, LONGEST_RETRY_MS);
-        await new Promise<void>((go) => {
-          this.#retry = timers.after(pauseMs, go, true);
-        });
+        await pause(timers, backoff.nextMs(), true);
       }
     }
   }
 
-  #startSilence(sinceMs: number): void {
+  #startSilenceLimit(sinceMs: number): void {
     if (this.#isSettled) return;
-    const { port, limits } = this.#around;
+    const { sequencer, limits } = this.#with;
     const { storeTimeoutMs } = this.#claim;
-    this.#silence ??= new SilenceLimit(port, limits, storeTimeoutMs, sinceMs, this);
+    this.#silence ??= new SilenceLimit(sequencer.port, limits, storeTimeoutMs, sinceMs, this);
   }
 
-  /** True when nothing is left to ask. */
-  async #tryEnter(limitMs: number): Promise<boolean> {
+  async #tryEnter(): Promise<void> {
+    const { sessions } = this.#with;
     const session =
-      this.#session ??
-      this.#around.readySession(this.#claim) ??
-      (await this.#around.session(this.#claim, limitMs));
+      this.#known?.session ??
+      sessions.ready(this.#claim) ??
+      (await sessions.for(this.#claim, CALL_MS));
     if (this.#isSettled) {
       if (session.isAlone) void session.close();
-      return true;
+      return;
     }
-    this.#session = session;
-    this.#entry ??= this.#around.makeEntry(this.#claim, session);
-    const entry = this.#entry;
-    session.add(entry);
+    this.#known ??= { entry: this.#makeEntry(session), session };
+    const { entry } = this.#known;
+    session.add(entry, this);
     const ifAlone = this.#wait === null && this.#claim.mode === "exclusive";
-    let entering = await session.link.enter(entry, ifAlone, limitMs);
-    // Others of longer names share the beginning of this line's keys: only the line itself counts.
-    if (entering.type === "refused" && isFree(entering.listing) && !this.#isSettled) {
-      entering = await session.link.enter(entry, false, limitMs);
-    }
-    if (this.#isSettled) return true;
+    const entering = await session.link.enter(entry, ifAlone, CALL_MS);
+    if (this.#isSettled) return;
     this.onAnswered();
     if (entering.type === "gone") {
       session.endedByStore();
-      this.#again(false);
-    } else if (entering.type === "refused") {
-      this.#refuse(entering.listing);
-    } else this.#judge(entering.listing);
-    return true;
+      this.#again("ended");
+    } else if (entering.type === "refused") this.#refuse(entering.listing, entering.mayAppear);
+    else this.#judge(entering.listing);
+  }
+
+  #makeEntry({ link }: Session): OwnEntry {
+    const { meta, ttlMs } = this.#claim;
+    return link.makeEntry(this.#claim, entryText({ meta, ttlMs, sinceMs: this.#wallMs }));
   }
 
   #judge(listing: Listing): void {
-    const { entry } = this;
-    const index = listing.entries.findIndex(({ id }) => id === entry.id);
-    if (index < holderCount(listing.entries)) void this.#take(listing, index, false);
+    const { entries } = listing;
+    const index = entries.findIndex(({ id }) => id === this.entry.id);
+    assert(index >= 0, "the listing of an enter shows the entry");
+    if (index < holderCount(entries)) void this.#take(listing, index, false);
     else if (this.#wait) {
-      this.#tell(listing, index);
+      this.#report(listing, index);
       // rule: limits-that-left-are-remembered
-      this.#hadLimits = hasLimits(listing.entries);
-      this.#line = this.#around.line(entry.place);
-      this.#line.add(this, listing);
-    } else void this.#withdraw(true, (left) => this.#busy(left?.listing ?? null));
+      this.#hadLimits = hasLimits(entries);
+      this.#with.queues.add(this, listing);
+    } else this.giveUp();
   }
 
   async #take(listing: Listing, index: number, hasWaited: boolean): Promise<void> {
-    const { entry } = this;
-    const session = this.#session as Session;
-    this.#line?.remove(this);
-    // A lease that nobody renews begins with all of its ttl, however long this took.
+    const { queues, sequencer, grants } = this.#with;
+    const { entry, session } = this.#own;
+    if (hasWaited) queues.remove(this);
+    // A lease that is never renewed begins with all of its ttl, however long the wait took.
     if (session.isAlone && session.ageMs > session.ttlMs / OLD_PART) {
       const isThere = await session.renew(true).then(
         (proof) => proof.type === "proven" && !proof.missing.has(entry),
         () => true,
       );
       if (this.#isSettled) return;
-      if (!isThere) return this.#again(false);
+      if (!isThere) return this.#again("ended");
     }
-    if (session.isOver) return this.#again(false);
+    if (session.isOver) return this.#again("ended");
     // rule: entry-granted-late-is-withdrawn
-    if (this.#around.port.clock.exactMs() >= session.deadlineMs) return this.#again(true);
+    if (sequencer.port.clock.exactMs() >= session.deadlineMs) return this.#again("late");
     this.#isSettled = true;
     this.onAnswered();
     session.hand();
-    const grant = new SequencerGrant(entry, session);
-    this.#around.onSettled(this, grant);
+    const grant = new SequencerGrant(entry, session, listing.moment);
+    grants.take(grant);
     this.#resolve(grant);
     if (hasWaited && mustTell(listing.entries, index, this.#hadLimits)) {
-      // Should this fail, whoever waits for it looks by itself before long.
+      // When this fails, the entries behind list the queue by themselves before long.
       // rule: holder-tells-those-behind
-      session.link.markHeld(entry, CALL_MS).catch(() => {});
+      session.link.write(entry, heldText(entry.text, this.#wallMs), CALL_MS).catch(() => {});
     }
   }
 
-  /** Nothing was made; only a copy under way could still make it. */
-  #refuse(listing: Listing): void {
+  #refuse(listing: Listing, mayAppear: boolean): void {
     const busy = this.#busy(listing);
-    if (this.entry.isDoubtful) void this.#withdraw(false, () => busy);
-    else {
-      this.#session?.remove(this.entry);
-      this.#settle();
-      this.#resolve(busy);
-    }
+    if (mayAppear) return void this.#withdraw(false, () => busy);
+    const { entry, session } = this.#own;
+    session.remove(entry);
+    this.#settle();
+    this.#resolve(busy);
   }
 
-  #again(isLate: boolean): void {
-    void this.#withdraw(false, () => ({ type: "again", isLate }));
+  #again(reason: "late" | "ended"): void {
+    void this.#withdraw(false, () => ({ type: "again", reason }));
   }
 
   #fail(error: unknown): void {
@@ -259,50 +239,52 @@ export class Acquisition implements Waiter, SilenceListener {
 
   async #withdraw(
     isAsked: boolean,
-    outcome: (left: Leaving | null) => Outcome | null,
+    resultOf: (left: Leaving | null) => AttemptResult<SequencerGrant> | null,
   ): Promise<void> {
     if (this.#isSettled) return;
     this.#settle();
-    const [entry, session] = [this.#entry, this.#session];
     let left: Leaving | null = null;
-    if (entry && session) {
+    if (this.#known) {
+      const { entry, session } = this.#known;
       entry.isWithdrawn = true;
-      // A request without an answer may still arrive.
-      if (entry.order === 0n) entry.isDoubtful = true;
       // rule: unwanted-entry-is-withdrawn
-      left = await this.#around.withdraw(entry, session, isAsked);
+      left = await this.#with.withdrawals.withdraw(entry, session, isAsked);
     } else if (isAsked) {
-      left = { wasThere: false, listing: await this.#around.glance(this.place) };
+      left = { wasThere: false, listing: await this.#glance() };
     }
-    const result = outcome(left);
+    const result = resultOf(left);
     if (result) this.#resolve(result);
   }
 
   #settle(): void {
     this.#isSettled = true;
-    this.#retry?.cancel();
     this.onAnswered();
-    this.#line?.remove(this);
-    this.#around.onSettled(this, null);
+    if (this.#known) this.#with.queues.remove(this);
+  }
+
+  /** The queue, if the store answers soon. */
+  async #glance(): Promise<Listing | null> {
+    const { space, name } = this.#claim;
+    return this.#with.sequencer.list({ space, name }, "texts", GLANCE_MS).catch(() => null);
   }
 
   #busy(listing: Listing | null): Busy {
-    const holder = listing ? this.#tell(listing, null) : null;
+    const holder = listing ? this.#report(listing, null) : null;
     return { type: "busy", holder, mark: listing?.mark ? markView(listing.mark) : null };
   }
 
-  /** Tells the wait who is in the way. */
-  #tell({ entries: [first] }: Listing, ahead: number | null): HolderView | null {
-    const holder = first ? holderView(first, this.#around.port.clock.wallUs() / 1000) : null;
+  /** Tells the caller of the wait which holder is in the way. */
+  #report({ entries: [first] }: Listing, ahead: number | null): HolderView | null {
+    const holder = first ? holderView(first, this.#wallMs) : null;
     this.#wait?.report(holder, ahead);
     return holder;
   }
-}
 
-function isFree({ entries, mark }: Listing): boolean {
-  return entries.length === 0 && mark === null;
-}
+  get #own(): { readonly entry: OwnEntry; readonly session: Session } {
+    return present(this.#known, "an entry is made before it is judged");
+  }
 
-function isFinal(error: unknown): boolean {
-  return error instanceof StoreError && !error.retryable;
+  get #wallMs(): number {
+    return Math.round(this.#with.sequencer.port.clock.wallUs() / 1000);
+  }
 }

@@ -1,5 +1,5 @@
 import type { Claim, Grant } from "../../store.js";
-import type { OwnEntry, Watch } from "./sequencer.js";
+import type { Moment, OwnEntry, Watch } from "./sequencer.js";
 import type { Session } from "./session.js";
 
 /** A grant stands for an entry that holds; it lives as long as the session of the entry. */
@@ -10,32 +10,38 @@ export class SequencerGrant implements Grant {
   readonly token: bigint;
   readonly span = 1;
   deadlineMs: number;
+  /** The session that the entry is in, unless it is moving. */
   home: Session;
-  /**
-   * The session that the entry is being moved to: it is not known yet which of the two it is in.
-   */
-  nextHome: Session | null = null;
-  /** Whether the store was ever asked to bind the entry to `nextHome`. */
-  hasMoved = false;
-  /** Its entry leaves, or has left: it must not move any more. */
+  move: GrantMove | null = null;
+  /** The release of the grant has begun: the entry must not move any more. */
   isGivenBack = false;
-  /** On its own entry: whoever takes it away is noticed. */
+  /** The last known moment at which the entry was there. */
+  seenAt: Moment;
+  /** The watch on the entry, once the grant has been held for a moment. */
   watch: Watch | null = null;
 
-  constructor(entry: OwnEntry, home: Session) {
+  constructor(entry: OwnEntry, home: Session, seenAt: Moment) {
     this.claim = entry.claim;
     this.entry = entry;
-    this.token = entry.order;
+    this.token = entry.token;
     this.home = home;
+    this.seenAt = seenAt;
     this.deadlineMs = home.deadlineMs;
   }
 
   get locator(): string {
-    return `${this.home.link.id}/${this.entry.id}`;
+    return this.home.link.locatorOf(this.entry);
   }
 
   /** A renewal never shortens. */
   extend(deadlineMs: number): void {
     this.deadlineMs = Math.max(this.deadlineMs, deadlineMs);
   }
+}
+
+/** The move of an entry to another session, until it is certain that the entry is there. */
+export interface GrantMove {
+  readonly to: Session;
+  /** The store was asked to move the entry: it may be in either session. */
+  isSent: boolean;
 }

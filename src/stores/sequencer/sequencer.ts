@@ -1,138 +1,189 @@
+/**
+ * The contract of a store that orders session-bound entries and lets clients watch them.
+ *
+ * A lock has a queue of entries. The store decides the order of a queue and never changes it: a new
+ * entry goes to the end, and an entry only ever leaves. An entry belongs to a session, and leaves
+ * at the latest when the store ends that session. An entry holds the lock when all entries up to it
+ * may hold together. So an entry that a listing shows as holding goes on holding until it leaves.
+ *
+ * Every call settles within its `limitMs`. A throw means that the effect of the call is unknown,
+ * except for a `StoreError` whose `outcome` is "not_applied". No call is answered by a guess.
+ */
 import type { Request } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";
-import type { Claim, Meta, Traits } from "../../store.js";
+import type { Claim, Traits } from "../../store.js";
 import type { Port } from "../../time/port.js";
 
-/** Which line: the entries of one name stand in it. */
-export interface Place {
+/** Names a lock, and with it the queue of its entries. */
+export interface LockId {
   readonly space: Space;
   readonly name: string;
 }
 
-/** One entry in a line, as the store orders it. */
+/** A moment in the history of a store, such as a revision. Only the store can compare two. */
+export interface Moment {
+  isBefore(other: Moment): boolean;
+}
+
+/** An entry in a queue, as the store lists it. */
 export interface Entry extends Request {
-  /** Names it within its line; when it is gone, another may be called the same. */
+  /** Names the entry within its queue. After the entry left, another may get the same id. */
   readonly id: string;
-  /** Rises with every entry that the store ever takes: the order of the line, and the token. */
-  readonly order: bigint;
-  /** The session that it ends with. */
+  /** The fencing token: greater than that of every entry which was ever ahead of this one. */
+  readonly token: bigint;
+  /** The session that the entry ends with. */
   readonly session: string;
-  /** What its owner wrote into it; null where nobody asked for it. */
+  /** The text that the owner wrote into the entry; null where the listing has no texts. */
   readonly text: string | null;
 }
 
-/** What a finished `once` left in its line. */
+/** The mark that a finished `once` left in its queue. */
 export interface Mark {
   readonly token: bigint;
   readonly session: string;
   readonly text: string;
 }
 
-/** A line at one moment of the store. */
+/** A queue at one moment of the store. */
 export interface Listing {
-  /** That moment: later ones are greater. */
-  readonly at: bigint;
-  /** In their order. */
+  readonly moment: Moment;
+  /** In the order of the queue: the place of an entry is its index. */
   readonly entries: readonly Entry[];
   readonly mark: Mark | null;
 }
 
-/** An entry of this process, from before it is sent until it is known to be gone. */
+/** An entry of this process, from before it is asked for until it is known to be gone. */
 export interface OwnEntry {
-  readonly place: Place;
+  readonly lock: LockId;
   readonly claim: Claim;
   readonly id: string;
   readonly text: string;
-  /** 0 until the store told. */
-  order: bigint;
-  /** A copy of the request that makes it may still be under way: see `SessionLink.leave`. */
-  isDoubtful: boolean;
-  /** Nobody wants it any more: it must not be asked for again. */
+  /** Set by the store; 0 until the store has answered that the entry was made. */
+  readonly token: bigint;
+  /** Set by the family: the entry is not wanted any more, and must not be asked for again. */
   isWithdrawn: boolean;
 }
 
 export type Entering =
+  /** The entry is in this listing. */
   | { readonly type: "entered"; readonly listing: Listing }
-  /** It was not made: it would not have been alone, or there is a mark. */
-  | { readonly type: "refused"; readonly listing: Listing }
-  /** The session is over. */
+  /**
+   * The entry was not made: the queue is not empty, or has a mark. `mayAppear`: a late copy of the
+   * request may still make it, so it has to be removed by `leave`.
+   */
+  | { readonly type: "refused"; readonly listing: Listing; readonly mayAppear: boolean }
+  /** The store has ended the session. */
   | { readonly type: "gone" };
 
 export type Proof =
-  /** The session lives for `ttlMs` from the moment this was asked; these entries are not there. */
+  /**
+   * The store keeps the session for at least `ttlMs` from the moment at which the proof was asked
+   * for. `missing`: the entries, of those asked about, that have left.
+   */
   | {
       readonly type: "proven";
       readonly ttlMs: number;
       readonly missing: ReadonlySet<OwnEntry>;
-      readonly at: bigint;
     }
+  /** The store has ended the session. */
   | { readonly type: "gone" };
+
+export interface LeaveOptions {
+  /** Asks for the queue after the entry left, with texts or without. */
+  readonly look?: "plain" | "texts" | undefined;
+  /** Leaves a mark in the same step, if the entry is there. */
+  readonly mark?: { readonly ttlMs: number; readonly text: string } | undefined;
+}
 
 export interface Leaving {
   readonly wasThere: boolean;
-  /** The line after it left, where asked for. */
+  /** The queue after the entry left; null where it was not asked for, or is not known. */
   readonly listing: Listing | null;
 }
 
-/** A session with the store. Every call settles within its limit; a throw means "unknown". */
+/** A session with the store. */
 export interface SessionLink {
-  readonly id: string;
-  /** Not sent yet. */
+  /**
+   * False as soon as the store can no longer keep late copies of requests from making entries in
+   * this session. The family then makes no new entries in it, and ends it with its last one.
+   */
+  readonly takesEntries: boolean;
+  /** An entry that can be asked for by `enter`. Sends nothing. */
   makeEntry(claim: Claim, text: string): OwnEntry;
-  /** The entry is gone, was never made, or is in another session now. */
-  forget(entry: OwnEntry): void;
-  /** Makes the entry, unless it is there. With `ifAlone`, only where the line is empty. */
+  /** The text by which `resumeSession` finds the session and the entry from another process. */
+  locatorOf(entry: OwnEntry): string;
+  /**
+   * Makes the entry, unless it is there. It is not made where its queue has a mark. `ifAlone`: the
+   * caller does not wait, so the store may refuse where the queue is not empty.
+   */
   enter(entry: OwnEntry, ifAlone: boolean, limitMs: number): Promise<Entering>;
   /**
-   * Removes the entry; a doubtful one so that no late copy of its request can make it again. `look`
-   * asks for the line after it, with texts or without; `mark` leaves a mark in its place, if it is
-   * there.
+   * Removes the entry, also one whose `enter` was not answered. After an answer, no late copy of a
+   * request makes the entry again, unless `takesEntries` is false.
    */
-  leave(
-    entry: OwnEntry,
-    options: {
-      readonly look?: "plain" | "texts" | undefined;
-      readonly mark?: { readonly ttlMs: number; readonly meta: Meta } | undefined;
-    },
-    limitMs: number,
-  ): Promise<Leaving>;
-  /** Keeps the session alive and proves that it is. */
+  leave(entry: OwnEntry, options: LeaveOptions, limitMs: number): Promise<Leaving>;
+  /** Keeps the session alive and proves that the store keeps it. */
   prove(entries: readonly OwnEntry[], limitMs: number): Promise<Proof>;
-  /** Writes into the entry that it holds now, for whoever waits behind it. */
-  markHeld(entry: OwnEntry, limitMs: number): Promise<void>;
-  /** Binds an entry of another session to this one; false when it is gone. */
-  adopt(entry: OwnEntry, limitMs: number): Promise<boolean>;
+  /** Replaces the text of the entry, if it is there. */
+  write(entry: OwnEntry, text: string, limitMs: number): Promise<void>;
+  /**
+   * Moves an entry of another session to this one; false when the entry is gone. Absent where an
+   * entry cannot change its session: a renewal for a longer time then lasts for the ttl of the
+   * session that the entry is in.
+   */
+  adopt?(entry: OwnEntry, limitMs: number): Promise<boolean>;
   /** Ends the session with all its entries. */
   end(limitMs: number): Promise<void>;
-  /** Calls back when it can no longer keep ghosts away: no new entries, and an early end. */
-  onSpoiled(listener: () => void): void;
+}
+
+/** A session that another process opened, and the entry of it that a locator names. */
+export interface Resumed {
+  readonly link: SessionLink;
+  readonly entry: OwnEntry;
+  /** A moment at which the entry was there. */
+  readonly moment: Moment;
 }
 
 /**
- * What to be told about: one entry (gone, or also written to), the entry of a holder of this
- * process (either, and it does not keep the process alive), or whatever leaves the line.
+ * The part of a queue that a waiter has to be told about. `entry`: that one entry left, or with
+ * `orWritten` that its text was replaced. `leaving`: that any entry left.
  */
-export type Watched =
-  | { readonly type: "own"; readonly id: string }
+export type Obstacle =
   | { readonly type: "entry"; readonly id: string; readonly orWritten: boolean }
   | { readonly type: "leaving" };
 
-export type Change =
-  /** All that left up to this moment and was not told before, and when each did. */
-  | {
-      readonly type: "gone";
-      readonly at: bigint;
-      readonly ids: ReadonlyMap<string, bigint>;
-      readonly revoked: string | null;
-    }
-  | { readonly type: "written"; readonly at: bigint; readonly revoked: string | null }
-  /** Something may have happened up to this moment, and would be told late: look. */
-  | { readonly type: "behind"; readonly at: bigint }
-  /** Changes may have been missed: look, and watch again. */
+export type QueueChange =
+  /**
+   * The watched part may have changed: list the queue to know. `moment`: a listing from then on
+   * shows the change; null where the store does not tell: only a listing that is asked for after
+   * this was told is certain to show it.
+   */
+  | { readonly type: "changed"; readonly moment: Moment | null }
+  /**
+   * Entries left, and the store tells of all of them in their order. `listing`: the one that the
+   * watch began with, without the entries that have left. It lacks entries that came since, which
+   * stand behind all of it, and a mark.
+   */
+  | { readonly type: "left"; readonly listing: Listing }
+  /** Changes may have been missed, and the watch is over: list the queue and watch again. */
+  | { readonly type: "broken" };
+
+export type OwnChange =
+  /** The entry left, or is about to: `revoked` is the reason that a revoke gave, if it was one. */
+  | { readonly type: "gone"; readonly revoked: string | null }
+  /** The end of the entry may have been missed, and the watch is over: look and watch again. */
   | { readonly type: "broken" };
 
 export interface Watch {
   close(): void;
+}
+
+export interface QueueWatch extends Watch {
+  /**
+   * Lists the queue, without texts, as it was at the last change that this watch told, or at any
+   * moment since. May be cheaper than `Sequencer.list`, and works after `close`.
+   */
+  list(limitMs: number): Promise<Listing>;
 }
 
 /** A store that orders session-bound entries and lets clients watch them. */
@@ -143,22 +194,34 @@ export interface Sequencer {
   readonly port: Port;
   openSession(ttlMs: number, limitMs: number): Promise<SessionLink>;
   /**
-   * A session that another process opened, and its entry for this claim; null when either is gone.
+   * Finds the session and the entry that a locator names; null when either is gone, or when the
+   * text is no locator.
    */
-  resumeSession(
-    session: string,
-    claim: Claim,
-    limitMs: number,
-  ): Promise<{ readonly link: SessionLink; readonly entry: OwnEntry } | null>;
-  /** The line as it is now; with `since`, as it was then or at any time after. */
-  list(place: Place, look: "plain" | "texts", limitMs: number, since?: bigint): Promise<Listing>;
-  /** Every line in use whose name begins with `prefix`, with texts. */
-  lines(space: Space, prefix: string, limitMs: number): Promise<ReadonlyMap<string, Listing>>;
-  /** How long the store will keep each of these sessions without hearing from them. */
-  remainingMs(sessions: readonly string[], limitMs: number): Promise<readonly number[]>;
-  /** Ends the entry or mark with this token, and tells its owner why. */
-  revoke(place: Place, token: bigint, reason: string, limitMs: number): Promise<boolean>;
-  /** Tells of everything that happens after `from`. */
-  watch(place: Place, what: Watched, from: bigint, listener: (change: Change) => void): Watch;
+  resumeSession(locator: string, claim: Claim, limitMs: number): Promise<Resumed | null>;
+  /** The queue as it was at a moment between the call and its answer. */
+  list(lock: LockId, look: "plain" | "texts", limitMs: number): Promise<Listing>;
+  /** Every queue in use whose name begins with `prefix`, with texts. */
+  queues(space: Space, prefix: string, limitMs: number): Promise<ReadonlyMap<string, Listing>>;
+  /** How long the store keeps each of these when their sessions fall silent. For views only. */
+  remainingMs(kept: readonly (Entry | Mark)[], limitMs: number): Promise<readonly number[]>;
+  /** Removes the entry or mark with this token, and tells the owner of an entry the reason. */
+  revoke(lock: LockId, token: bigint, reason: string, limitMs: number): Promise<boolean>;
+  /**
+   * Tells of every change of the obstacle after the listing, however long ago that was: a change
+   * between the listing and the start of the watch is told as soon as the watch has started. A
+   * store whose watches start at the present compares the queue with the listing at that point. The
+   * listener is never called before this returns, nor after `close`.
+   */
+  watchQueue(
+    lock: LockId,
+    obstacle: Obstacle,
+    listing: Listing,
+    listener: (change: QueueChange) => void,
+  ): QueueWatch;
+  /**
+   * Tells when an entry of this process is gone that was there at `since`. The watch does not keep
+   * the process alive. The listener is called as that of `watchQueue` is.
+   */
+  watchOwn(entry: OwnEntry, since: Moment, listener: (change: OwnChange) => void): Watch;
   close(): Promise<void>;
 }

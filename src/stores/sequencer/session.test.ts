@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import type { LossReason } from "../../errors.js";
-import type { Proof, SessionLink } from "./sequencer.js";
+import type { OwnEntry, Proof, SessionLink } from "./sequencer.js";
 import { Session } from "./session.js";
 
 const TTL_MS = 30_000;
-const PROVEN: Proof = { type: "proven", ttlMs: TTL_MS, missing: new Set(), at: 1n };
+const PROVEN: Proof = { type: "proven", ttlMs: TTL_MS, missing: new Set() };
 
 interface Asked {
   readonly atMs: number;
@@ -17,7 +17,8 @@ let port: ManualPort;
 let asked: Asked[];
 let ended: number;
 let lost: LossReason[];
-/** The answer to a question, by its number. */
+let takesEntries: boolean;
+/** The answer to a request, by its number. */
 let onProve: (number: number) => "answer" | "fail" | "silence";
 
 beforeEach(() => {
@@ -25,10 +26,12 @@ beforeEach(() => {
   asked = [];
   ended = 0;
   lost = [];
+  takesEntries = true;
   onProve = () => "answer";
 });
 
-function open(isAlone = false): Session {
+/** A session without entries. */
+function openUnused(isAlone = false): Session {
   const link = {
     prove: () =>
       new Promise<Proof>((resolve, reject) => {
@@ -43,23 +46,39 @@ function open(isAlone = false): Session {
     end: async () => {
       ended += 1;
     },
-    onSpoiled: () => {},
+    get takesEntries() {
+      return takesEntries;
+    },
   } as unknown as SessionLink;
-  return new Session(link, { ttlMs: TTL_MS, isAlone, sentMs: port.nowMs }, port, {
-    onLost: (reason) => lost.push(reason),
-    onOver: () => {},
-  });
+  const options = { ttlMs: TTL_MS, isAlone, sentMs: port.nowMs };
+  return new Session(link, options, port, () => {});
+}
+
+function open(isAlone = false): Session {
+  const session = openUnused(isAlone);
+  session.add({} as OwnEntry, { onSessionLost: (_entry, _session, reason) => lost.push(reason) });
+  return session;
 }
 
 describe("a session", () => {
-  it("is renewed every third of its ttl, while it is used and for one more ttl", async () => {
-    open();
+  it("is renewed every third of its ttl, for one ttl after its last entry left", async () => {
+    openUnused();
     await port.advance(10 * TTL_MS);
     expect(asked.map(({ atMs }) => atMs)).toEqual([10_000, 20_000]);
     expect([lost, ended]).toEqual([[], 1]);
   });
 
-  it("whose answer is lost asks again within a quarter of the time left", async () => {
+  it("ends with its last entry once the store can make no safe entries in it", async () => {
+    const session = openUnused();
+    const entry = {} as OwnEntry;
+    session.add(entry, { onSessionLost: (_entry, _session, reason) => lost.push(reason) });
+    takesEntries = false;
+    expect([session.isOpen, session.isOver]).toEqual([false, false]);
+    session.remove(entry);
+    expect([session.isOver, lost, ended]).toEqual([true, [], 1]);
+  });
+
+  it("asks again within a quarter of the time left when an answer is lost", async () => {
     const session = open();
     onProve = (number) => (number === 0 ? "silence" : "answer");
     await port.advance(10_000);
@@ -71,7 +90,7 @@ describe("a session", () => {
     expect(lost).toEqual([]);
   });
 
-  it("without any answer asks at least three more times, then is lost", async () => {
+  it("asks at least three more times without an answer, then is lost", async () => {
     open();
     onProve = () => "silence";
     await port.advance(TTL_MS);
@@ -80,7 +99,7 @@ describe("a session", () => {
     expect(ended).toBe(1);
   });
 
-  it("counts an answer that comes late, from its own sending", async () => {
+  it("counts a late answer from the sending of its own request", async () => {
     const session = open();
     onProve = () => "silence";
     await port.advance(25_000);
@@ -92,7 +111,7 @@ describe("a session", () => {
     expect(lost).toEqual([]);
   });
 
-  it("answers all who asked before with one proof", async () => {
+  it("answers all earlier requests with one proof", async () => {
     const session = open();
     onProve = (number) => (number === 0 ? "silence" : "answer");
     const renewing = session.renew(true);
@@ -100,7 +119,7 @@ describe("a session", () => {
     expect(await renewing).toBe(PROVEN);
   });
 
-  it("asks once for all who ask at the same time", async () => {
+  it("sends one request for renewals at the same time", async () => {
     const session = open();
     onProve = () => "silence";
     const both = [session.renew(true), session.renew(true)];
@@ -116,7 +135,7 @@ describe("a session", () => {
     expect(asked.map(({ atMs }) => atMs)).toEqual([10_000, 10_500]);
   });
 
-  it("that was handed to its owner is neither renewed nor ended by itself", async () => {
+  it("neither renews nor ends itself once its owner holds", async () => {
     const session = open(true);
     session.hand();
     await port.advance(TTL_MS);

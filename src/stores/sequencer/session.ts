@@ -1,11 +1,12 @@
 /**
  * One session with the store, shared by the entries of this process with the same ttl.
  *
- * Its deadline counts from the moment its last *proven* keep-alive was sent; all its grants have
- * this deadline. It keeps itself alive while entries are in it, and for one more ttl, so that the
- * next acquire finds it open; a session `alone` does so only while its one owner waits, and is then
- * renewed when its owner asks for it. A renewal is never sent after the deadline: then the session
- * is over, with everything in it, and a new one is opened for new acquires.
+ * The deadline of a session counts from the moment at which its last *proven* keep-alive was sent,
+ * and is the deadline of all its grants. A session keeps itself alive while entries are in it, and
+ * for one more ttl, so that the next acquire finds it open. A session `alone` keeps itself alive
+ * only while its one owner waits; once that owner holds, it renews the session itself. No renewal
+ * is sent after the deadline: then the session is over, with all its entries, and new acquires open
+ * another one.
  */
 import type { LossReason } from "../../errors.js";
 import { marginMs } from "../../rules/margin.js";
@@ -14,23 +15,29 @@ import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import type { OwnEntry, Proof, SessionLink } from "./sequencer.js";
 
-/** A part of the ttl: a proof that is no older is fresh. */
+/** A renewal is answered by the last proof while that is younger than this part of the ttl. */
 const FRESH_PART = 6;
-/** How long the store may take for one part of a proof. */
+/** The time limit of one proof. */
 const MOST_CALL_MS = 5_000;
 const END_MS = 1_000;
 
-export interface SessionEvents {
-  /** It ended without our doing, and everything in it with it. */
-  onLost(reason: LossReason): void;
-  /** It is no longer kept, for whatever reason. */
-  onOver(): void;
+/** The part of this process that an entry in a session belongs to. */
+export interface EntryOwner {
+  /** The session ended without our doing, and the entry with it. */
+  onSessionLost(entry: OwnEntry, session: Session, reason: LossReason): void;
 }
 
-/** A proof that the store was asked for. */
+export interface SessionOptions {
+  readonly ttlMs: number;
+  readonly isAlone: boolean;
+  /** When the request was sent that opened or proved the session. */
+  readonly sentMs: number;
+}
+
+/** A request for a proof. */
 class Question {
   readonly sentMs: number;
-  /** Until then it is joined, instead of asking again. */
+  /** Until then, further renewals join this request instead of sending another. */
   readonly joinableMs: number;
   readonly answer: Promise<Proof>;
   resolve: (proof: Proof) => void = () => {};
@@ -50,9 +57,9 @@ export class Session {
   readonly link: SessionLink;
   readonly ttlMs: number;
   readonly isAlone: boolean;
-  readonly entries: Set<OwnEntry> = new Set();
   readonly #port: Port;
-  readonly #events: SessionEvents;
+  readonly #onOver: (session: Session) => void;
+  readonly #owners = new Map<OwnEntry, EntryOwner>();
   #deadlineMs: number;
   #sentMs: number;
   #usedMs: number;
@@ -64,21 +71,21 @@ export class Session {
   #isLost = false;
   #isRetired = false;
 
+  /** `onOver`: the session is no longer kept, for whatever reason. */
   constructor(
     link: SessionLink,
-    options: { readonly ttlMs: number; readonly isAlone: boolean; readonly sentMs: number },
+    options: SessionOptions,
     port: Port,
-    events: SessionEvents,
+    onOver: (session: Session) => void,
   ) {
     this.link = link;
     this.ttlMs = options.ttlMs;
     this.isAlone = options.isAlone;
     this.#port = port;
-    this.#events = events;
+    this.#onOver = onOver;
     this.#sentMs = options.sentMs;
     this.#usedMs = options.sentMs;
     this.#deadlineMs = options.sentMs + this.ttlMs - marginMs(this.ttlMs);
-    link.onSpoiled(() => this.retire());
     this.#arm(renewAfterMs(this.ttlMs));
   }
 
@@ -90,46 +97,47 @@ export class Session {
     return this.#isOver;
   }
 
-  /** It is over without our doing. */
+  /** The session is over without our doing. */
   get isLost(): boolean {
     return this.#isLost;
   }
 
   /** Whether new entries may join. */
   get isOpen(): boolean {
-    return !this.#isOver && !this.#isRetired;
+    return !this.#isOver && !this.#isRetired && this.link.takesEntries;
   }
 
-  /** Whether its last proof is as young as it should be: what joins now gets most of a ttl. */
+  /** Whether an entry that joins now gets most of a ttl. */
   get isFresh(): boolean {
     return this.ageMs < this.ttlMs / 2;
   }
 
-  add(entry: OwnEntry): void {
-    this.entries.add(entry);
+  /** Also gives an entry that is in the session to another owner. */
+  add(entry: OwnEntry, owner: EntryOwner): void {
+    this.#owners.set(entry, owner);
   }
 
+  /** The entry is gone, was never made, or is in another session now. */
   remove(entry: OwnEntry): void {
-    if (!this.entries.delete(entry)) return;
-    this.link.forget(entry);
+    if (!this.#owners.delete(entry)) return;
     this.#usedMs = this.#port.clock.nowMs();
-    if (this.entries.size === 0 && (this.isAlone || this.#isRetired)) void this.close();
+    if (this.#owners.size === 0 && (this.isAlone || !this.isOpen)) void this.close();
   }
 
-  /** How long ago its last proof was sent. */
+  /** How long ago the request for the last proof was sent. */
   get ageMs(): number {
     return this.#port.clock.nowMs() - this.#sentMs;
   }
 
-  /** Its owner holds now, and decides for itself whether to renew. */
+  /** The owner of a session `alone` holds now, and decides whether to renew. */
   hand(): void {
     if (this.isAlone) this.#renewsItself = false;
   }
 
-  /** Takes no new entries, and ends with the last it has. */
+  /** Takes no new entries, and ends with the last one that it has. */
   retire(): void {
     this.#isRetired = true;
-    if (this.entries.size === 0) void this.close();
+    if (this.#owners.size === 0) void this.close();
   }
 
   /** Renews, unless a fresh proof is at hand; a throw means "unknown". */
@@ -141,22 +149,22 @@ export class Session {
       return { type: "gone" };
     }
     if (!force && !this.isAlone && nowMs - this.#sentMs < this.ttlMs / FRESH_PART) {
-      return { type: "proven", ttlMs: this.ttlMs, missing: new Set(), at: 0n };
+      return { type: "proven", ttlMs: this.ttlMs, missing: new Set() };
     }
     const latest = this.#unanswered.at(-1);
     return latest && nowMs < latest.joinableMs ? latest.answer : this.#ask(nowMs);
   }
 
-  /** The store said that it is gone. */
+  /** The store answered that the session is gone. */
   endedByStore(): void {
     this.#end("session_ended");
   }
 
-  /** Leaves it to whoever resumes it. */
+  /** Leaves the session to the process that resumes it. */
   abandon(): void {
     this.#isOver = true;
     this.#timer?.cancel();
-    this.#events.onOver();
+    this.#onOver(this);
   }
 
   async close(): Promise<void> {
@@ -165,19 +173,19 @@ export class Session {
     await this.endInStore();
   }
 
-  /** The store may count it as alive when it is over here, as after its deadline. */
+  /** A session that is over here, as after its deadline, may live on in the store. */
   async endInStore(): Promise<void> {
-    // What cannot be told ends by its ttl.
+    // When the store cannot be told, the session ends by its ttl.
     await this.link.end(END_MS).catch(() => {});
   }
 
-  /** Where an earlier question has no answer yet, this one is asked beside it. */
+  /** Sends a request for a proof, also beside earlier ones that have no answer yet. */
   #ask(sentMs: number): Promise<Proof> {
     const restMs = this.#deadlineMs - sentMs;
     const repeatMs = repeatAfterMs(restMs, this.ttlMs);
     const question = new Question(sentMs, sentMs + repeatMs / 2);
     this.#unanswered.push(question);
-    // Its owner repeats the renewal of a handed session.
+    // The owner of a handed session repeats its renewal.
     if (this.#renewsItself) this.#arm(Math.min(repeatMs, restMs));
     this.#prove(sentMs).then(
       (proof) => this.#onProof(question, proof),
@@ -186,7 +194,7 @@ export class Session {
     return question.answer;
   }
 
-  /** It also answers the questions that were asked before. */
+  /** A proof also answers the requests that were sent before its own. */
   #onProof({ sentMs }: Question, proof: Proof): void {
     const answered = this.#unanswered.filter((one) => one.sentMs <= sentMs);
     this.#unanswered = this.#unanswered.filter((one) => one.sentMs > sentMs);
@@ -204,7 +212,7 @@ export class Session {
 
   async #prove(sentMs: number): Promise<Proof> {
     const callMs = Math.min(this.#deadlineMs - sentMs, MOST_CALL_MS);
-    const proof = await this.link.prove([...this.entries], callMs);
+    const proof = await this.link.prove([...this.#owners.keys()], callMs);
     if (proof.type === "gone") this.#end("session_ended");
     else if (!this.#isOver) {
       const ttlMs = Math.min(this.ttlMs, proof.ttlMs);
@@ -226,7 +234,7 @@ export class Session {
     const nowMs = this.#port.clock.exactMs();
     if (nowMs >= this.#deadlineMs) return this.#end("expired");
     if (!this.#renewsItself) return this.#arm(this.#deadlineMs - nowMs);
-    if (this.entries.size === 0 && nowMs - this.#usedMs >= this.ttlMs) return void this.close();
+    if (this.#owners.size === 0 && nowMs - this.#usedMs >= this.ttlMs) return void this.close();
     this.renew(true).catch(() => {});
   }
 
@@ -234,9 +242,9 @@ export class Session {
     if (this.#isOver) return;
     this.#isLost = true;
     this.abandon();
-    this.#events.onLost(reason);
-    // The lease of a handed session may have been detached and live on in another process, which
-    // only its owner knows: see `SequencerStore.release`.
+    for (const [entry, owner] of [...this.#owners]) owner.onSessionLost(entry, this, reason);
+    // The lease of a handed session may have been detached, and live on in another process. Only
+    // `SequencerStore.release` knows, and ends such a session.
     if (this.#renewsItself) void this.endInStore();
   }
 }

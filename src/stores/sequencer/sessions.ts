@@ -1,30 +1,28 @@
-import { ClosedError, type LossReason, StoreError } from "../../errors.js";
+import { ClosedError, StoreError } from "../../errors.js";
 import type { Claim } from "../../store.js";
 import { TimeLimitError, within } from "../../time/timers.js";
 import type { Sequencer, SessionLink } from "./sequencer.js";
-import { Session } from "./session.js";
+import { Session, type SessionOptions } from "./session.js";
 
-/** The sessions of one client: one for each ttl, and one for each claim that shares with nobody. */
+/** The sessions of one client: one for each ttl, and one for each claim that is `alone`. */
 export class Sessions {
   readonly #sequencer: Sequencer;
-  readonly #onEnd: (session: Session, reason: LossReason) => void;
   readonly #shared = new Map<number, Session>();
   readonly #opening = new Map<number, Promise<Session>>();
   readonly #all = new Set<Session>();
   #isClosed = false;
 
-  constructor(sequencer: Sequencer, onEnd: (session: Session, reason: LossReason) => void) {
+  constructor(sequencer: Sequencer) {
     this.#sequencer = sequencer;
-    this.#onEnd = onEnd;
   }
 
-  /** The one to join, where that needs no asking. */
+  /** The session that `for` would give, where that needs no request; else null. */
   ready({ ttlMs, alone }: Pick<Claim, "ttlMs" | "alone">): Session | null {
     const session = alone ? undefined : this.#shared.get(ttlMs);
     return session?.isOpen && session.isFresh ? session : null;
   }
 
-  /** With most of its ttl before it; a throw means "unknown". */
+  /** An open session with most of its ttl left; a throw means "unknown". */
   async for({ ttlMs, alone }: Pick<Claim, "ttlMs" | "alone">, limitMs: number): Promise<Session> {
     if (alone) return this.#open(ttlMs, true, limitMs);
     const session = this.#shared.get(ttlMs);
@@ -43,12 +41,12 @@ export class Sessions {
 
   /** Takes over a session that another process opened. */
   adopt(link: SessionLink, ttlMs: number, sentMs: number): Session {
-    const session = this.#make(link, ttlMs, true, sentMs);
+    const session = this.#make(link, { ttlMs, isAlone: true, sentMs });
     session.hand();
     return session;
   }
 
-  /** Ends all sessions but those `isLeft` to another process. */
+  /** Ends all sessions, except those that `isLeft` says are left to another process. */
   async close(isLeft: (session: Session) => boolean): Promise<void> {
     this.#isClosed = true;
     await Promise.all(
@@ -60,7 +58,7 @@ export class Sessions {
   async #open(ttlMs: number, isAlone: boolean, limitMs: number): Promise<Session> {
     const sentMs = this.#sequencer.port.clock.nowMs();
     const link = await this.#sequencer.openSession(ttlMs, limitMs);
-    const session = this.#make(link, ttlMs, isAlone, sentMs);
+    const session = this.#make(link, { ttlMs, isAlone, sentMs });
     if (this.#isClosed) {
       await session.close();
       throw new ClosedError({ store: this.#sequencer.name });
@@ -69,7 +67,7 @@ export class Sessions {
     return session;
   }
 
-  /** The session may go on asking for longer than its caller has time. */
+  /** A session may go on asking the store for longer than its caller has time. */
   #within<T>(limitMs: number, work: Promise<T>): Promise<T> {
     return within(this.#sequencer.port.timers, limitMs, work).catch((cause: unknown) => {
       if (!(cause instanceof TimeLimitError)) throw cause;
@@ -78,13 +76,10 @@ export class Sessions {
     });
   }
 
-  #make(link: SessionLink, ttlMs: number, isAlone: boolean, sentMs: number): Session {
-    const session = new Session(link, { ttlMs, isAlone, sentMs }, this.#sequencer.port, {
-      onLost: (reason) => this.#onEnd(session, reason),
-      onOver: () => {
-        this.#all.delete(session);
-        if (this.#shared.get(ttlMs) === session) this.#shared.delete(ttlMs);
-      },
+  #make(link: SessionLink, options: SessionOptions): Session {
+    const session = new Session(link, options, this.#sequencer.port, (over) => {
+      this.#all.delete(over);
+      if (this.#shared.get(over.ttlMs) === over) this.#shared.delete(over.ttlMs);
     });
     this.#all.add(session);
     return session;

@@ -4,13 +4,13 @@ import type { Entry } from "./sequencer.js";
 import { holderCount, mustTell, obstacleOf } from "./standing.js";
 
 /** `x` exclusive, `s` a reader, `2/5` two of five permits. */
-function line(...requests: readonly string[]): Entry[] {
+function queue(...requests: readonly string[]): Entry[] {
   return requests.map((request, index) => {
     const [weight = 1, limit = NO_LIMIT] = /^\d/.test(request)
       ? request.split("/").map(Number)
       : [];
     const mode = request === "x" ? "exclusive" : "shared";
-    return { id: `${index}`, order: BigInt(index), session: "", text: null, mode, weight, limit };
+    return { id: `${index}`, token: BigInt(index), session: "", text: null, mode, weight, limit };
   });
 }
 
@@ -24,46 +24,46 @@ describe("holderCount", () => {
     [["1/5", "1/2", "1/5"], 2],
     [["s", "1/2", "s"], 2],
   ])("of %j is %i", (requests, count) => {
-    expect(holderCount(line(...requests))).toBe(count);
+    expect(holderCount(queue(...requests))).toBe(count);
   });
 });
 
 describe("obstacleOf", () => {
-  it("is any holder for the next in line", () => {
-    expect(obstacleOf(line("x", "x"), 1)).toEqual({ type: "leaving" });
-    expect(obstacleOf(line("2/5", "3/5", "4/5"), 2)).toEqual({ type: "leaving" });
+  it("is any entry that leaves, directly behind the holders", () => {
+    expect(obstacleOf(queue("x", "x"), 1)).toEqual({ type: "leaving" });
+    expect(obstacleOf(queue("2/5", "3/5", "4/5"), 2)).toEqual({ type: "leaving" });
   });
 
-  it("is the one before for an exclusive one", () => {
-    expect(obstacleOf(line("x", "s", "x"), 2)).toEqual({
+  it("is the entry before an exclusive one", () => {
+    expect(obstacleOf(queue("x", "s", "x"), 2)).toEqual({
       type: "entry",
       id: "1",
       orWritten: false,
     });
   });
 
-  it("is the last exclusive one before for a shared one", () => {
-    const entries = line("x", "x", "s", "s");
+  it("is the last exclusive entry before a shared one", () => {
+    const entries = queue("x", "x", "s", "s");
     expect(obstacleOf(entries, 3)).toEqual({ type: "entry", id: "1", orWritten: false });
   });
 
-  it("is the one before, until it is gone or holds, where weights are in the way", () => {
-    const entries = line("4/5", "3/5", "1/5");
+  it("is the entry before, until that is gone or holds, where weights block a shared one", () => {
+    const entries = queue("4/5", "3/5", "1/5");
     expect(obstacleOf(entries, 2)).toEqual({ type: "entry", id: "1", orWritten: true });
   });
 });
 
 describe("mustTell", () => {
-  it("only where somebody behind may wait for it", () => {
-    expect(mustTell(line("2/5", "1/5"), 0, false)).toBe(true);
-    expect(mustTell(line("s", "1/5"), 0, false)).toBe(true);
-    expect(mustTell(line("2/5", "1/5"), 1, false)).toBe(false);
-    expect(mustTell(line("s", "s", "x"), 0, false)).toBe(false);
-    expect(mustTell(line("x", "1/5"), 0, false)).toBe(false);
+  it("only where an entry behind may wait for it", () => {
+    expect(mustTell(queue("2/5", "1/5"), 0, false)).toBe(true);
+    expect(mustTell(queue("s", "1/5"), 0, false)).toBe(true);
+    expect(mustTell(queue("2/5", "1/5"), 1, false)).toBe(false);
+    expect(mustTell(queue("s", "s", "x"), 0, false)).toBe(false);
+    expect(mustTell(queue("x", "1/5"), 0, false)).toBe(false);
   });
 
-  it("also where the limits that were in the way have left", () => {
-    expect(mustTell(line("s", "s"), 0, true)).toBe(true);
-    expect(mustTell(line("s", "s"), 1, true)).toBe(false);
+  it("also where the entries with limits have left", () => {
+    expect(mustTell(queue("s", "s"), 0, true)).toBe(true);
+    expect(mustTell(queue("s", "s"), 1, true)).toBe(false);
   });
 });

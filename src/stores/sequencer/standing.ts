@@ -1,9 +1,9 @@
 import { fits, joined, NO_LIMIT, VACANT } from "../../rules/fits.js";
-import type { Entry, Watched } from "./sequencer.js";
+import type { Entry, Obstacle } from "./sequencer.js";
 
 /**
- * How many entries from the head of the line hold: the longest compatible beginning. What leaves
- * the line only ever makes it longer, so whoever holds goes on holding until it leaves.
+ * How many entries from the head of the queue hold: the longest beginning that may hold together.
+ * An entry that leaves only ever makes it longer, so an entry that holds goes on holding.
  */
 export function holderCount(entries: readonly Entry[]): number {
   let held = VACANT;
@@ -15,18 +15,14 @@ export function holderCount(entries: readonly Entry[]): number {
 }
 
 /**
- * What the first waiting entry of this process has to be told about; nothing else can let it hold.
- * The next in line waits for any holder. Of the others, an exclusive one waits for its predecessor,
- * a shared one for the last exclusive before it. Where only weights are in the way, it waits for
- * the one before: that it leaves, or that it holds now.
+ * The only part of the queue whose change can let the first waiter of this process hold. Directly
+ * behind the holders, that is any entry that leaves. Further behind, an exclusive waiter is blocked
+ * by the entry before it, a shared waiter by the last exclusive entry before it. Where only weights
+ * block a shared waiter, it has to know that the entry before it left, or that it holds now.
  */
-export function obstacleOf(
-  entries: readonly Entry[],
-  index: number,
-): Exclude<Watched, { readonly type: "own" }> {
-  if (holderCount(entries) >= index) return { type: "leaving" };
-  const own = entries[index] as Entry;
-  const before = entries[index - 1] as Entry;
+export function obstacleOf(entries: readonly Entry[], index: number): Obstacle {
+  const [own, before] = [entries[index], entries[index - 1]];
+  if (!own || !before || holderCount(entries) >= index) return { type: "leaving" };
   if (own.mode === "exclusive") return { type: "entry", id: before.id, orWritten: false };
   const exclusive = entries.slice(0, index).findLast(({ mode }) => mode === "exclusive");
   if (exclusive) return { type: "entry", id: exclusive.id, orWritten: false };
@@ -34,9 +30,10 @@ export function obstacleOf(
 }
 
 /**
- * Whether a waiter that holds now has to say so: an entry behind it may wait for just that. An
- * entry that comes later sees from the line alone that it holds. Without limits weights stop no
- * entry; `hadLimits` tells whether there were any when the waiter came, for they may have left.
+ * Whether a waiter that holds now has to write so into its entry, because an entry behind it may
+ * watch for that. An entry that comes later sees in the listing that this one holds. Without limits
+ * no weight blocks an entry. `hadLimits`: there were limits in the queue when the waiter came; the
+ * entries that had them may have left.
  */
 export function mustTell(entries: readonly Entry[], index: number, hadLimits: boolean): boolean {
   const isLast = index === entries.length - 1;

@@ -1,53 +1,49 @@
 /**
- * Takes entries out of their lines, however often that has to be asked.
+ * Removes entries from their queues, however often the store has to be asked.
  *
- * The session of an entry is shared with others, so an entry that nobody wants would live for as
- * long as they do: there is no giving up before the store has answered, or the session is over.
- * Whoever waits in the same line of this process is shown the line as the entry left it.
+ * The session of an entry is shared with other entries, so an entry that is not wanted any more
+ * would live as long as they do. The removal is repeated until the store has answered, or the
+ * session is over. Waiters of this process in the same queue are shown the queue as the entry left
+ * it.
  */
-import { StoreError } from "../../errors.js";
-import type { Meta } from "../../store.js";
+import { isFinal } from "../../errors.js";
+import { Backoff } from "../../time/backoff.js";
+import { pause } from "../../time/pause.js";
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
-import type { Line } from "./line.js";
-import type { Leaving, OwnEntry, Place } from "./sequencer.js";
+import { WorkUnderWay } from "../../time/work-under-way.js";
+import type { Queues } from "./queues.js";
+import type { LeaveOptions, Leaving, OwnEntry } from "./sequencer.js";
 import type { Session } from "./session.js";
 
 const CALL_MS = 1_500;
-const RETRY_MS = 50;
-const LONGEST_RETRY_MS = 1_000;
-/** So long the end of a wait is held up by the removal of its entry. */
+const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
+/** The end of a wait is delayed by the removal of its entry for no longer than this. */
 const SOON_MS = 1_000;
-
-interface LeaveOptions {
-  readonly look?: "texts" | undefined;
-  readonly mark?: { readonly ttlMs: number; readonly meta: Meta } | undefined;
-}
 
 export class Withdrawals {
   readonly #port: Port;
-  readonly #lineOf: (place: Place) => Line | undefined;
-  readonly #pending = new Set<Promise<unknown>>();
+  readonly #queues: Queues;
+  readonly #underWay = new WorkUnderWay();
 
-  /** `lineOf`: the line of those who wait for the same name here, if there are any. */
-  constructor(port: Port, lineOf: (place: Place) => Line | undefined) {
+  constructor(port: Port, queues: Queues) {
     this.#port = port;
-    this.#lineOf = lineOf;
+    this.#queues = queues;
   }
 
-  /** Resolves when all that are under way have ended. */
-  async settled(): Promise<void> {
-    await Promise.allSettled([...this.#pending]);
+  /** Resolves when all removals that are under way have ended. */
+  settled(): Promise<void> {
+    return this.#underWay.settled();
   }
 
-  /** The end of a lease: throws when the store could not be told in time, and goes on trying. */
+  /** The end of a lease. Throws when the store did not answer in time, and goes on trying. */
   release(
     entry: OwnEntry,
     session: Session,
     withinMs: number,
     mark: LeaveOptions["mark"],
   ): Promise<boolean> {
-    return this.#underWay(this.#release(entry, session, withinMs, mark));
+    return this.#underWay.add(this.#release(entry, session, withinMs, mark));
   }
 
   async #release(
@@ -56,64 +52,57 @@ export class Withdrawals {
     withinMs: number,
     mark: LeaveOptions["mark"],
   ): Promise<boolean> {
-    const { clock } = this.#port;
+    const { clock, timers, random } = this.#port;
     const endMs = clock.nowMs() + withinMs;
-    for (let failures = 0; ; ) {
+    const backoff = new Backoff(random, RETRY_MS);
+    for (let isRepeated = false; ; isRepeated = true) {
       try {
         const limitMs = Math.min(CALL_MS, Math.max(1, endMs - clock.nowMs()));
         const { wasThere } = await this.#leave(entry, session, { mark }, limitMs);
-        // Absent after a try of unknown outcome: that try removed it, for nobody else could yet.
-        return wasThere || failures > 0;
+        // Absent after a try of unknown outcome: that try removed the entry.
+        return wasThere || isRepeated;
       } catch (error) {
-        failures += 1;
-        const pauseMs = pauseAfter(failures);
-        const isFinal = error instanceof StoreError && !error.retryable;
-        if (isFinal || clock.nowMs() + pauseMs >= endMs) {
+        const pauseMs = backoff.nextMs();
+        if (isFinal(error) || clock.nowMs() + pauseMs >= endMs) {
           void this.withdraw(entry, session, false);
           throw error;
         }
         if (session.isLost) return false;
-        // The store closes: what became of the release is not known.
+        // The store is being closed: whether the entry was removed is not known.
         if (session.isOver) throw error;
-        await this.#pause(pauseMs);
+        await pause(timers, pauseMs);
       }
     }
   }
 
   /**
-   * The end of a wait: what is seen of the line, if it is soon; with texts where they are asked
-   * for.
+   * The end of a wait. Resolves within a second; null when the entry is not removed by then. With
+   * `isAsked`, the answer has the queue after the removal, with texts.
    */
   async withdraw(entry: OwnEntry, session: Session, isAsked: boolean): Promise<Leaving | null> {
-    const leaving = this.#underWay(
+    const leaving = this.#underWay.add(
       this.#leaveAtLast(entry, session, isAsked ? "texts" : undefined),
     );
     return within(this.#port.timers, SOON_MS, leaving).catch(() => null);
   }
 
-  #underWay<T>(work: Promise<T>): Promise<T> {
-    this.#pending.add(work);
-    const end = (): void => void this.#pending.delete(work);
-    work.then(end, end);
-    return work;
-  }
-
   async #leaveAtLast(
     entry: OwnEntry,
     session: Session,
-    look: "texts" | undefined,
+    look: LeaveOptions["look"],
   ): Promise<Leaving | null> {
-    for (let failures = 1; !session.isOver; failures += 1) {
+    const backoff = new Backoff(this.#port.random, RETRY_MS);
+    while (!session.isOver) {
       try {
         return await this.#leave(entry, session, { look }, CALL_MS);
       } catch (error) {
-        if (error instanceof StoreError && !error.retryable) {
-          // To ask again would not help: if the entry is there, it ends with its session.
+        if (isFinal(error)) {
+          // The store would refuse again. An entry that is still there ends with its session.
           session.retire();
           session.remove(entry);
           return null;
         }
-        await this.#pause(pauseAfter(failures));
+        await pause(this.#port.timers, backoff.nextMs());
       }
     }
     return null;
@@ -125,19 +114,10 @@ export class Withdrawals {
     { look, mark }: LeaveOptions,
     limitMs: number,
   ): Promise<Leaving> {
-    const line = this.#lineOf(entry.place);
-    const asked = look ?? (line && line.size > 0 ? "plain" : undefined);
+    const asked = look ?? (this.#queues.at(entry.lock) ? "plain" : undefined);
     const left = await session.link.leave(entry, { look: asked, mark }, limitMs);
     session.remove(entry);
-    if (left.listing) line?.see(left.listing);
+    if (left.listing) this.#queues.at(entry.lock)?.see(left.listing);
     return left;
   }
-
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resume) => this.#port.timers.after(delayMs, resume));
-  }
-}
-
-function pauseAfter(failures: number): number {
-  return Math.min(RETRY_MS * failures, LONGEST_RETRY_MS);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { etcdError } from "./etcd-failure.js";
+import { etcdError } from "./failure.js";
 
 const HOSTS = "10.0.0.1:2379, 10.0.0.2:2379";
 const ADVICE = "Does the server expect ";

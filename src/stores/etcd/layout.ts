@@ -1,38 +1,40 @@
 /**
- * Where things are in etcd.
+ * The keys of this store in etcd.
  *
  * The entries of a lock are `<name>/<leaseHex>.<mode>.<weight>.<limit>.<number>`, with the name as
- * it is: just where `etcdctl lock` and Go's concurrency package put theirs (`<name>/<leaseHex>`).
- * The last part of a key never has a slash, so the name is what comes before the last one, and no
- * two names meet. Everything else begins with `holdfast:`; so that no lock meets that either, a
- * lock whose own name begins with it moves to `holdfast:lock/`. A namespace is written without
- * slashes.
+ * it is: where `etcdctl lock` and Go's concurrency package put theirs (`<name>/<leaseHex>`). The
+ * last part of a key has no slash, so the name is all before the last slash, and the keys of two
+ * names never meet. All other keys begin with `holdfast:`. A lock whose own name begins with that
+ * is kept below `holdfast:lock/`. A namespace is written without slashes.
  */
 import { type Mode, NO_LIMIT } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";
 import type { Claim } from "../../store.js";
-import type { Entry, Listing, Mark, Place } from "../sequencer/sequencer.js";
+import { readMarkToken } from "../sequencer/entry-text.js";
+import type { Entry, Listing, LockId, Mark } from "../sequencer/sequencer.js";
 import type { Header, KeyValue, RangeRequest } from "./etcd-client.js";
+import { leaseIdOf } from "./lease-id.js";
+import { Revision } from "./revision.js";
 
 const RESERVED = "holdfast:";
 const MOVED = `${RESERVED}lock/`;
 const MARK_ID = "done";
 const ENTRY_ID = /^([0-9a-f]+)\.([xs])\.([1-9]\d*)\.([1-9]\d*|-)\.[\w-]+$/;
-/** What a program on Go's concurrency package writes; it may choose a negative lease id. */
+/** The entry of a program on Go's concurrency package, whose lease id may be negative. */
 const GO_ID = /^(-?[0-9a-f]+)$/;
 const NO_LEASE = "0";
 
 /**
- * What a key in a line is. `lock`: an entry bound to the lease that its name carries, of ours or of
- * Go's concurrency package. `moved`: an entry in our form, bound to another lease; it is ours if
- * that lease has the key of a session. `mark`: of a finished `once`. `foreign`: anything else.
+ * A key in a queue, and its kind. `lock`: an entry of ours or of Go's concurrency package, bound to
+ * the lease in its name. `moved`: an entry in our form, bound to another lease; it is ours if that
+ * lease has the key of a session. `mark`: the mark of a finished `once`. `foreign`: any other key.
  */
 export interface FoundKey {
   readonly kv: KeyValue;
   readonly kind: "lock" | "moved" | "mark" | "foreign";
 }
 
-export class EtcdKeys {
+export class Layout {
   readonly #root: string;
 
   constructor(namespace: string) {
@@ -43,85 +45,85 @@ export class EtcdKeys {
     return Buffer.from(`${this.#root || RESERVED}session/${leaseId}`);
   }
 
-  entry(place: Place, id: string): Buffer {
-    return Buffer.from(`${this.#line(place)}${id}`);
+  entry(lock: LockId, id: string): Buffer {
+    return Buffer.from(`${this.#prefix(lock)}${id}`);
   }
 
-  mark(place: Place): Buffer {
-    return this.entry(place, MARK_ID);
+  mark(lock: LockId): Buffer {
+    return this.entry(lock, MARK_ID);
   }
 
-  /** A key of the line, and what it is; undefined where no key of the line has this token. */
-  find(place: Place, kvs: readonly KeyValue[], token: bigint): FoundKey | undefined {
-    const length = Buffer.byteLength(this.#line(place));
+  /** The key of the queue with this token; undefined where there is none. */
+  find(lock: LockId, kvs: readonly KeyValue[], token: bigint): FoundKey | undefined {
+    const length = Buffer.byteLength(this.#prefix(lock));
     for (const kv of kvs) {
       const id = kv.key.subarray(length);
       if (id.includes("/")) continue;
       const name = id.toString();
-      const isMark = place.space === "once" && name === MARK_ID;
-      const own = isMark ? readMark(kv).token : BigInt(kv.create_revision);
-      if (own === token) return { kv, kind: isMark ? markKind(kv) : entryKind(name, kv) };
+      const isMark = lock.space === "once" && name === MARK_ID;
+      const found = isMark ? readMark(kv).token : BigInt(kv.create_revision);
+      if (found === token) return { kv, kind: isMark ? markKind(kv) : entryKind(name, kv) };
     }
     return undefined;
   }
 
-  /** All keys of a line, and those of longer names that begin with this one and a slash. */
-  line(
-    place: Place,
+  /** All keys of a queue, and those of longer names that begin with its name and a slash. */
+  queue(
+    lock: LockId,
     look: "plain" | "texts" = "texts",
   ): RangeRequest & { readonly range_end: Buffer } {
-    // A mark says in its text whose it is.
-    const keys_only = look === "plain" && place.space !== "once";
-    return { ...beginningWith(this.#line(place)), keys_only };
+    // The token of a mark is in its text.
+    const keys_only = look === "plain" && lock.space !== "once";
+    return { ...beginningWith(this.#prefix(lock)), keys_only };
   }
 
-  /** All keys of the lines whose names begin with `prefix`, and others that `nameIn` knows. */
-  lines(space: Space, prefix: string): RangeRequest {
+  /** All keys of the queues whose names begin with `prefix`, and keys that `nameIn` rejects. */
+  queues(space: Space, prefix: string): RangeRequest {
     const isMoved = this.#isRaw(space) && prefix !== RESERVED && prefix.startsWith(RESERVED);
     return beginningWith((isMoved ? MOVED : this.#space(space)) + prefix);
   }
 
-  /** The name of the line that a key of `lines` belongs to; null when it is none of ours. */
+  /** The name of the queue that a key belongs to; null where the key is in no queue. */
   nameIn(space: Space, key: Buffer): string | null {
     const text = key.toString();
     const slash = text.lastIndexOf("/");
     const id = text.slice(slash + 1);
     const isEntry = isOwnId(id) || GO_ID.test(id) || (space === "once" && id === MARK_ID);
     if (slash < 1 || !isEntry) return null;
-    const line = text.slice(0, slash);
-    if (!this.#isRaw(space)) return line.slice(this.#space(space).length);
-    if (!line.startsWith(RESERVED)) return line;
-    return line.startsWith(MOVED) ? line.slice(MOVED.length) : null;
+    const path = text.slice(0, slash);
+    if (!this.#isRaw(space)) return path.slice(this.#space(space).length);
+    if (!path.startsWith(RESERVED)) return path;
+    return path.startsWith(MOVED) ? path.slice(MOVED.length) : null;
   }
 
-  /** The line, as a range of its keys shows it. */
-  listing(place: Place, { revision }: Pick<Header, "revision">, kvs: KeyValue[]): Listing {
-    const prefix = Buffer.from(this.#line(place));
+  /** The queue, as a range of its keys shows it. */
+  listing(lock: LockId, { revision }: Pick<Header, "revision">, kvs: KeyValue[]): Listing {
+    const prefix = Buffer.from(this.#prefix(lock));
     const entries: Entry[] = [];
     let mark: Mark | null = null;
     for (const kv of kvs) {
       const id = kv.key.subarray(prefix.length);
       if (id.includes("/")) continue;
       const name = id.toString();
-      if (place.space === "once" && name === MARK_ID) mark = readMark(kv);
+      if (lock.space === "once" && name === MARK_ID) mark = readMark(kv);
       else entries.push(readEntry(name, kv));
     }
-    entries.sort((a, b) => (a.order < b.order ? -1 : 1));
-    return { at: BigInt(revision), entries, mark };
+    entries.sort((a, b) => (a.token < b.token ? -1 : 1));
+    return { moment: new Revision(revision), entries, mark };
   }
 
-  /** The entries of the line that events are about, each with the moment of its last. */
-  idsIn(place: Place, events: readonly { readonly kv: KeyValue }[]): Map<string, bigint> {
-    const length = Buffer.byteLength(this.#line(place));
-    const ids = new Map<string, bigint>();
+  /** The ids of the entries of the queue that events are about, each with its last revision. */
+  revisionsIn(lock: LockId, events: readonly { readonly kv: KeyValue }[]): Map<string, bigint> {
+    const length = Buffer.byteLength(this.#prefix(lock));
+    const revisions = new Map<string, bigint>();
     for (const { kv } of events) {
       const id = kv.key.subarray(length);
-      if (!id.includes("/")) ids.set(id.toString(), BigInt(kv.mod_revision));
+      if (!id.includes("/")) revisions.set(id.toString(), BigInt(kv.mod_revision));
     }
-    return ids;
+    return revisions;
   }
 
-  /** Names are keys as they are. */
+  /** Whether names are keys as they are. */
   #isRaw(space: Space): boolean {
     return space === "lock" && this.#root === "";
   }
@@ -131,7 +133,7 @@ export class EtcdKeys {
     return space === "lock" ? "" : `${RESERVED}${space}/`;
   }
 
-  #line({ space, name }: Place): string {
+  #prefix({ space, name }: LockId): string {
     const isMoved = this.#isRaw(space) && name.startsWith(RESERVED);
     return `${isMoved ? MOVED : this.#space(space)}${name}/`;
   }
@@ -152,13 +154,7 @@ export function isOwnId(id: string): boolean {
   return ENTRY_ID.test(id);
 }
 
-/** Lease ids are signed numbers to etcd, and hexadecimal in keys. */
-export function leaseNumber(leaseId: string): string {
-  const [, sign = "", digits = ""] = /^(-?)(.*)$/.exec(leaseId) ?? [];
-  return sign + BigInt(`0x${digits}`);
-}
-
-/** What does not parse is of another program, and holds alone. */
+/** A key of another form is an entry of another program, and holds alone. */
 function readEntry(id: string, kv: KeyValue): Entry {
   const [, , letter, weight, limit] = ENTRY_ID.exec(id) ?? [];
   const mode: Mode = letter === "s" ? "shared" : "exclusive";
@@ -167,8 +163,8 @@ function readEntry(id: string, kv: KeyValue): Entry {
     mode,
     weight: Number(weight ?? 1),
     limit: limit === undefined || limit === "-" ? NO_LIMIT : Number(limit),
-    order: BigInt(kv.create_revision),
-    session: sessionOf(kv),
+    token: BigInt(kv.create_revision),
+    session: leaseIdOf(kv),
     text: kv.value.length > 0 ? kv.value.toString() : null,
   };
 }
@@ -176,7 +172,7 @@ function readEntry(id: string, kv: KeyValue): Entry {
 function entryKind(id: string, kv: KeyValue): FoundKey["kind"] {
   if (kv.lease === NO_LEASE) return "foreign";
   const [, lease] = ENTRY_ID.exec(id) ?? GO_ID.exec(id) ?? [];
-  if (lease === sessionOf(kv)) return "lock";
+  if (lease === leaseIdOf(kv)) return "lock";
   return isOwnId(id) ? "moved" : "foreign";
 }
 
@@ -186,15 +182,7 @@ function markKind({ lease }: KeyValue): FoundKey["kind"] {
 
 function readMark(kv: KeyValue): Mark {
   const text = kv.value.toString();
-  let token = BigInt(kv.create_revision);
-  try {
-    token = BigInt(JSON.parse(text).token);
-  } catch {}
-  return { token, session: sessionOf(kv), text };
-}
-
-export function sessionOf({ lease }: KeyValue): string {
-  return BigInt(lease).toString(16);
+  return { token: readMarkToken(text) ?? BigInt(kv.create_revision), session: leaseIdOf(kv), text };
 }
 
 function beginningWith(text: string): RangeRequest & { readonly range_end: Buffer } {

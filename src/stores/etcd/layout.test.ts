@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";
 import type { KeyValue } from "./etcd-client.js";
-import { EtcdKeys, entryId, leaseNumber } from "./etcd-keys.js";
+import { entryId, Layout } from "./layout.js";
+import { Revision } from "./revision.js";
 
-const raw = new EtcdKeys("");
-const spaced = new EtcdKeys("a/b c");
+const raw = new Layout("");
+const spaced = new Layout("a/b c");
 
 function keyValue(key: string | Buffer, revision: number, value = ""): KeyValue {
   const text = String(revision);
@@ -25,9 +26,7 @@ describe("keys", () => {
     const id = entryId("ff", claim, "0-1");
     expect(id).toBe("ff.s.2.5.0-1");
     expect(raw.entry({ space: "lock", name: "a/b" }, id).toString()).toBe(`a/b/${id}`);
-    expect(raw.line({ space: "lock", name: "a" }).range_end.toString()).toBe("a0");
-    expect(leaseNumber("ff")).toBe("255");
-    expect(leaseNumber("-8000000000000000")).toBe("-9223372036854775808");
+    expect(raw.queue({ space: "lock", name: "a" }).range_end.toString()).toBe("a0");
   });
 
   it("never meet, whatever the names, spaces and namespaces", () => {
@@ -41,7 +40,7 @@ describe("keys", () => {
       "in",
     ];
     const spaces: Space[] = ["lock", "election", "once"];
-    const all = [raw, spaced, new EtcdKeys("a"), new EtcdKeys("a/b")].flatMap((keys) =>
+    const all = [raw, spaced, new Layout("a"), new Layout("a/b")].flatMap((keys) =>
       spaces.flatMap((space) => names.map((name) => keys.entry({ space, name }, "1").toString())),
     );
     expect(new Set(all).size).toBe(all.length);
@@ -61,7 +60,7 @@ describe("keys", () => {
 });
 
 describe("listing", () => {
-  const place = { space: "lock", name: "m" } as const;
+  const lock = { space: "lock", name: "m" } as const;
 
   it("is in the order of revisions, without longer names", () => {
     const kvs = [
@@ -71,9 +70,9 @@ describe("listing", () => {
       keyValue("m/694d", 6),
       keyValue("m/2.s.0.5.a", 5),
     ];
-    const { at, entries } = raw.listing(place, { revision: "12" }, kvs);
-    expect(at).toBe(12n);
-    expect(entries.map(({ order, mode, weight, limit }) => [order, mode, weight, limit])).toEqual([
+    const { moment, entries } = raw.listing(lock, { revision: "12" }, kvs);
+    expect(moment).toEqual(new Revision(12n));
+    expect(entries.map(({ token, mode, weight, limit }) => [token, mode, weight, limit])).toEqual([
       [4n, "shared", 2, 5],
       [5n, "exclusive", 1, NO_LIMIT],
       [6n, "exclusive", 1, NO_LIMIT],
@@ -89,7 +88,7 @@ describe("listing", () => {
       entries: [],
       mark: { token: 7n },
     });
-    const foreign = raw.listing(place, { revision: "9" }, [keyValue("m/done", 8)]);
+    const foreign = raw.listing(lock, { revision: "9" }, [keyValue("m/done", 8)]);
     expect(foreign.mark).toBeNull();
     expect(foreign.entries).toHaveLength(1);
   });
