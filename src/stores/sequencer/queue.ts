@@ -215,7 +215,7 @@ export class Queue {
    */
   #serveFirst(listing: Listing): void {
     const [first] = listing.entries;
-    if (!first || first.mode !== "exclusive" || this.lock.space === "once") return;
+    if (first?.mode !== "exclusive" || this.lock.space === "once") return;
     // rule: turn-by-the-queue-not-the-event
     const waiter = this.#waiterOf(first);
     waiter?.onTurn(listing, 0);
