@@ -1,7 +1,7 @@
 /**
  * The link from a simulated process to the simulated etcd: the real store over a client whose calls
- * are late, lost, sent again or overtaken, and whose streams break. A request that was sent again
- * is counted, as the real client lets the store count it; the first sending may still arrive.
+ * are late, lost, sent again or overtaken, and whose streams break. Each sending of a request is
+ * counted, as with the real client; an earlier sending may still arrive.
  */
 import type { Store } from "../../src/store.js";
 import type {
@@ -129,7 +129,7 @@ export class EtcdLink implements Link {
     });
   }
 
-  /** The interceptor counts the sending, and refuses it when nobody waits any more. */
+  /** The interceptor counts the sending, or refuses it when the time of the call is over. */
   #send(call: Call): void {
     const transport = {
       cancelWithStatus: (_: number, details: string) => this.#fail(call, details),
@@ -183,7 +183,7 @@ export class EtcdLink implements Link {
     let lastMs = 0;
     const connection = this.#connection;
     const { number } = connection;
-    // Replies of one stream keep their order; a push may be late, or lost with its member.
+    // Replies of one stream keep their order. A reply may be late, or lost with its member.
     const served = watches.open((reply) => {
       const { slowPush, loss } = weather();
       lastMs = Math.max(lastMs, world.nowMs + delayOf(weather(), chance, slowPush));

@@ -1,7 +1,7 @@
 /**
- * A simulated etcd: keys with revisions, transactions, leases that run out, and watches. What a
- * cluster does to its clients is here too: leaders change, a deposed one answers keep-alives for a
- * while, reads of other members lag behind, and the history is compacted.
+ * A simulated etcd: keys with revisions, transactions, leases that run out, and watches. It also
+ * has the faults of a cluster: leaders change, a deposed leader answers keep-alives for a while,
+ * reads of other members lag behind, and the history is compacted.
  */
 import type {
   Compare,
@@ -21,7 +21,7 @@ import type { Chance } from "../chance.js";
 import type { History } from "../history.js";
 import type { StoreSide } from "../store-server.js";
 import type { World } from "../world.js";
-import { LineAccount } from "./queue-account.js";
+import { QueueAccount } from "./queue-account.js";
 import { isIn, WatchHub } from "./watch-hub.js";
 
 interface ServerLease {
@@ -37,7 +37,7 @@ interface Change {
   readonly before: KeyValue | null;
 }
 
-/** Expired leases are looked for this often, and watches that begin in the past. */
+/** How often etcd looks for expired leases, and for watches that begin in the past. */
 const EXPIRY_EVERY_MS = 500;
 const CATCH_UP_MS = 100;
 /** How many revisions another member may be behind. */
@@ -51,7 +51,7 @@ export class EtcdServer implements StoreSide {
   readonly #chance: Chance;
   /** How fast its clock runs. */
   readonly #rate: number;
-  readonly #account: LineAccount;
+  readonly #account: QueueAccount;
   readonly #kvs = new Map<string, KeyValue>();
   readonly #leases = new Map<string, ServerLease>();
   /** One list for each revision from `#firstKept` on. */
@@ -69,7 +69,7 @@ export class EtcdServer implements StoreSide {
     this.#world = world;
     this.#rate = rate;
     this.#chance = chance;
-    this.#account = new LineAccount(history);
+    this.#account = new QueueAccount(history);
     const revision = (): bigint => this.#revision;
     const term = (): bigint => this.#term;
     const compacted = (): bigint => this.#compacted;
@@ -96,7 +96,7 @@ export class EtcdServer implements StoreSide {
     return this.#world.nowMs < this.#downUntilMs;
   }
 
-  /** World time before which it answers nobody. */
+  /** World time before which it answers no request. */
   get busyUntilMs(): number {
     return this.#busyUntilMs;
   }
@@ -109,14 +109,14 @@ export class EtcdServer implements StoreSide {
     return this.#account.census();
   }
 
-  /** Its leases run by a clock that nobody sets. */
+  /** Its leases run by a monotonic clock, which has no steps. */
   step(): void {}
 
   stall(forMs: number): void {
     this.#busyUntilMs = this.#world.nowMs + forMs;
   }
 
-  /** Another leader: each lease gets its full ttl, and the old leader does not know for a while. */
+  /** Elects another leader. Each lease gets its full ttl; the old leader notices only later. */
   restart(downMs: number): void {
     const { nowMs } = this.#world;
     const longestMs = Math.max(0, ...[...this.#leases.values()].map(({ ttlMs }) => ttlMs));
@@ -241,7 +241,7 @@ export class EtcdServer implements StoreSide {
     }
   }
 
-  /** All conditions, also those of transactions inside, are looked at before anything is done. */
+  /** Decides all conditions, also those of transactions inside, before the first operation. */
   #run(request: TxnRequest, known: Map<TxnRequest, boolean>): Omit<TxnReply, "header"> {
     this.#decide(request, known);
     const succeeded = known.get(request) === true;
@@ -313,7 +313,7 @@ export class EtcdServer implements StoreSide {
     return "1";
   }
 
-  /** All changes of a call get one revision, and the watches are told. */
+  /** Gives all changes of a call one revision, and tells the watches. */
   #commit(): void {
     const changes = this.#changes;
     if (changes.length === 0) return;
@@ -351,7 +351,7 @@ export class EtcdServer implements StoreSide {
   }
 }
 
-/** An owner deletes its entry without a condition, or leaves a mark: others do neither. */
+/** A revoke deletes with a condition; the owner of an entry has none, or leaves a mark. */
 function isRevocation({ compare = [], success = [] }: TxnRequest): boolean {
   const [operation] = success;
   return compare.length > 0 && success.length === 1 && !!operation && isDeletion(operation);

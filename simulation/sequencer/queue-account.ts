@@ -1,15 +1,15 @@
 /**
- * What the lines of the simulated etcd show, for the checkers: which entry was queued, granted,
- * withdrawn or revoked, and when. The account reads the keys by itself and does not use the rules
- * that it helps to check.
+ * The account of the queues in the simulated etcd, for the checkers: which entry was queued,
+ * granted, withdrawn or revoked, and when. The account reads the keys by itself and does not use
+ * the rules that it helps to check.
  */
 import type { KeyValue } from "../../src/stores/etcd/etcd-client.js";
 import type { History } from "../history.js";
 
 const ENTRY = /^(?:holdfast:(once)\/)?([^/]*)\/([0-9a-f]+)\.([xs])\.(\d+)\.(\d+|-)\.[\w-]+$/;
 
-interface LineEntry {
-  readonly order: bigint;
+interface QueuedEntry {
+  readonly token: bigint;
   readonly owner: string;
   readonly session: string;
   readonly isExclusive: boolean;
@@ -19,9 +19,9 @@ interface LineEntry {
   isRevoked: boolean;
 }
 
-export class LineAccount {
+export class QueueAccount {
   readonly #history: History;
-  readonly #lines = new Map<string, Map<string, LineEntry>>();
+  readonly #queues = new Map<string, Map<string, QueuedEntry>>();
 
   constructor(history: History) {
     this.#history = history;
@@ -33,14 +33,14 @@ export class LineAccount {
     if (!found) return;
     const [, once, name = "", session = "", letter, weight, limit] = found;
     const label = once ? `once ${name}` : name;
-    const line = this.#lines.get(label) ?? new Map<string, LineEntry>();
-    this.#lines.set(label, line);
-    const before = line.get(key);
+    const queue = this.#queues.get(label) ?? new Map<string, QueuedEntry>();
+    this.#queues.set(label, queue);
+    const before = queue.get(key);
     if (kv && !before) {
-      const order = BigInt(kv.create_revision);
-      line.set(key, {
-        order,
-        owner: `${key}@${order}`,
+      const token = BigInt(kv.create_revision);
+      queue.set(key, {
+        token,
+        owner: `${key}@${token}`,
         session,
         isExclusive: letter === "x",
         weight: Number(weight),
@@ -51,29 +51,29 @@ export class LineAccount {
     } else if (kv && before) {
       if (kv.value.includes('"revoked"')) this.revoked(nowMs, key);
     } else if (before) {
-      line.delete(key);
+      queue.delete(key);
       if (before.state === "granted") return;
       const { owner } = before;
       this.#history.record(nowMs, { type: "withdrawn", name: label, owner, isBuried: false });
     }
   }
 
-  /** Another than its owner ends an entry: it says why, or deletes it. */
+  /** A revoke writes its reason into an entry, or deletes it. */
   revoked(nowMs: number, key: string): void {
-    for (const [name, line] of this.#lines) {
-      const entry = line.get(key);
+    for (const [name, queue] of this.#queues) {
+      const entry = queue.get(key);
       if (!entry || entry.isRevoked) continue;
       entry.isRevoked = true;
-      this.#history.record(nowMs, { type: "revoked", name, token: entry.order });
+      this.#history.record(nowMs, { type: "revoked", name, token: entry.token });
     }
   }
 
-  /** All keys of one revision were written: who holds now? */
+  /** All keys of one revision were written: records which entries hold now. */
   settle(nowMs: number): void {
-    for (const [name, line] of this.#lines) {
-      const held = holdersOf([...line.values()]);
-      for (const entry of line.values()) {
-        const { owner, session: client, order: token } = entry;
+    for (const [name, queue] of this.#queues) {
+      const held = holdersOf([...queue.values()]);
+      for (const entry of queue.values()) {
+        const { owner, session: client, token } = entry;
         if (held.has(entry) && entry.state !== "granted") {
           const isHandoff = entry.state === "queued";
           const granted = { name, owner, client, token, span: 1, isHandoff, clockUs: 0 };
@@ -89,8 +89,8 @@ export class LineAccount {
 
   /** The store keeps the sessions for their ttl from now on. */
   extended(nowMs: number, sessions: ReadonlySet<string>): void {
-    for (const [name, line] of this.#lines) {
-      for (const { session, state, order: token } of line.values()) {
+    for (const [name, queue] of this.#queues) {
+      for (const { session, state, token } of queue.values()) {
         if (state !== "granted" || !sessions.has(session)) continue;
         this.#history.record(nowMs, { type: "extended", name, token });
       }
@@ -98,18 +98,18 @@ export class LineAccount {
   }
 
   census(): { holders: number; waiters: number } {
-    const entries = [...this.#lines.values()].flatMap((line) => [...line.values()]);
+    const entries = [...this.#queues.values()].flatMap((queue) => [...queue.values()]);
     const holders = entries.filter(({ state }) => state === "granted").length;
     return { holders, waiters: entries.length - holders };
   }
 }
 
-/** Those at the head of the line that are compatible with each other. */
-function holdersOf(line: LineEntry[]): Set<LineEntry> {
-  const holders = new Set<LineEntry>();
+/** The entries at the head of the queue that may hold together. */
+function holdersOf(queue: QueuedEntry[]): Set<QueuedEntry> {
+  const holders = new Set<QueuedEntry>();
   let sum = 0;
   let least = Number.POSITIVE_INFINITY;
-  for (const entry of line.sort((a, b) => (a.order < b.order ? -1 : 1))) {
+  for (const entry of queue.sort((a, b) => (a.token < b.token ? -1 : 1))) {
     const [first] = holders;
     if (first && (first.isExclusive || entry.isExclusive)) break;
     sum += entry.weight;

@@ -10,7 +10,7 @@ const CLUSTER_FAULTS: Partial<Record<Profile, Partial<Record<Fault, number>>>> =
   storm: { forget: 0, restart: 2, step: 0, save: 1 },
 };
 
-/** What a seed means where clients stand in line with entries of their own. */
+/** The plan of a seed for the sequencer family. */
 export function sequencerPlan(plan: Plan): Plan {
   const chance = new Chance(plan.seed, "sequencer plan");
   const profile = plan.profile === "local" ? "restart" : plan.profile;
@@ -25,10 +25,10 @@ export function sequencerPlan(plan: Plan): Plan {
     kinds: chance.isLucky(0.15) ? { mutex: 0, read: 1, semaphore: 1, once: 0 } : plan.kinds,
     offerMs: undefined,
     ttlsMs: chance.isLucky(0.5) ? [ttlMs] : [ttlMs, ttlMs * 3],
-    // A session lasts for whole seconds: a renewal for less is not offered. A process that dies
-    // while its entry moves to a longer session leaves it there, and no checker can know.
+    // A session lasts for whole seconds, so no renewal is for less. A process that dies while its
+    // entry moves to a longer session leaves the entry there, which no checker can know.
     renewalParts: profile === "crash" ? [1] : [1, 1.1, 1.5, 2],
-    // A client knows of each time that its request is sent.
+    // A client counts each time that it sends a request, so the network makes no copies.
     weather: { ...weather, copies: 0, loss: profile === "restart" ? 0.02 : weather.loss },
     faults: { ...plan.faults, ...CLUSTER_FAULTS[profile] },
     faultEveryMs: plan.faultEveryMs * part,

@@ -1,6 +1,6 @@
 import type { EtcdStream } from "../../src/stores/etcd/etcd-client.js";
 
-/** A stream of a client: told, broken from outside, or given up by its owner. */
+/** A stream of a simulated client, which the network may break and its owner may end. */
 export class SimulatedStream<Request, Reply> implements EtcdStream<Request, Reply> {
   readonly #onWrite: (request: Request) => void;
   readonly #onData: ((reply: Reply) => void)[] = [];

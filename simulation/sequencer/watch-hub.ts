@@ -1,4 +1,4 @@
-/** The watches of a simulated etcd: who is told of which keys, and from which revision on. */
+/** The watches of a simulated etcd: each has a range of keys and a first revision. */
 import type { WatchEvent, WatchReply, WatchRequest } from "../../src/stores/etcd/etcd-client.js";
 
 export interface HubSurroundings {
@@ -6,9 +6,9 @@ export interface HubSurroundings {
   readonly term: bigint;
   /** Revisions up to this one are not kept. */
   readonly compacted: bigint;
-  /** What happened from this revision on, one list for each revision. */
+  /** The events from this revision on, one list for each revision. */
   eventsFrom(revision: bigint): readonly (readonly WatchEvent[])[];
-  /** After a while: the server looks for watches that begin in the past every now and then. */
+  /** Runs a task after a while: etcd looks for watches that begin in the past periodically. */
   soon(task: () => void): void;
 }
 
@@ -17,7 +17,7 @@ type Created = Extract<WatchRequest, { readonly create_request: unknown }>["crea
 interface ServerWatch {
   readonly target: Created;
   readonly send: (reply: WatchReply) => void;
-  /** It is told of new events as they happen. */
+  /** The watch is told new events as they happen. */
   isLive: boolean;
 }
 

@@ -11,7 +11,7 @@ it("uses a number again when its entry is gone for certain", () => {
   expect(nameOf(numbers.take("b"))).toBe(nameOf(first));
 });
 
-it("uses no number again after anything uncertain", () => {
+it("uses no number again once a number may still be in a request", () => {
   const numbers = new EntryNumbers();
   const taken = [numbers.take("a"), numbers.take("a"), numbers.take("b")] as const;
   numbers.giveBack(taken[0], false);

@@ -1,10 +1,11 @@
 /**
- * Transactions of one session that are asked for in one turn of the event loop travel as one.
+ * Sends the transactions of one session that are asked for in one turn of the event loop as one.
  *
- * Each stays a transaction of its own inside. What is written together has one revision, so a batch
- * never has two of one line: both entries would have the same token, and a watch that starts after
- * the listing of the one would miss the other. One alone is sent as it is, and not delayed. When
- * etcd refuses a batch, it refuses all of it for the sake of one: then each is sent for itself.
+ * Each stays a transaction of its own inside. All writes of one transaction have the same revision,
+ * so a batch never has two requests for one queue: both entries would have the same token, and a
+ * watch that starts after the listing of the one would miss the other. A single request is sent as
+ * it is, without a delay. When etcd refuses one request, it refuses the batch: then each request is
+ * sent by itself.
  */
 import { StoreError } from "../../errors.js";
 import { foreignData } from "../../foreign-data.js";
@@ -14,11 +15,11 @@ import { checkReply, type EtcdCalls } from "./etcd-calls.js";
 import type { TxnReply, TxnRequest } from "./etcd-client.js";
 import type { Sendings } from "./timed-call.js";
 
-/** With the operations inside, well below the 128 that etcd takes. */
+/** etcd takes 128 operations in one transaction, those inside its parts not counted. */
 const MOST_IN_BATCH = 64;
 
-interface Waiting {
-  readonly line: string;
+interface Pending {
+  readonly queue: string;
   readonly request: TxnRequest;
   readonly limitMs: number;
   readonly sendings: Sendings;
@@ -29,40 +30,40 @@ interface Waiting {
 export class EtcdBatch {
   readonly #calls: EtcdCalls;
   readonly #port: Port;
-  #waiting: Waiting[] = [];
+  #pending: Pending[] = [];
 
   constructor(calls: EtcdCalls, port: Port) {
     this.#calls = calls;
     this.#port = port;
   }
 
-  /** `line` names what the request touches; `sendings` counts up as it is sent. */
-  txn(line: string, request: TxnRequest, limitMs: number, sendings: Sendings): Promise<TxnReply> {
+  /** `queue` names the queue of the request; `sendings` counts each time that it is sent. */
+  txn(queue: string, request: TxnRequest, limitMs: number, sendings: Sendings): Promise<TxnReply> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ line, request, limitMs, sendings, resolve, reject });
-      if (this.#waiting.length === 1) this.#port.timers.soon(() => this.#flush());
+      this.#pending.push({ queue, request, limitMs, sendings, resolve, reject });
+      if (this.#pending.length === 1) this.#port.timers.soon(() => this.#flush());
     });
   }
 
   #flush(): void {
-    let rest = this.#waiting;
-    this.#waiting = [];
+    let rest = this.#pending;
+    this.#pending = [];
     while (rest.length > 0) {
-      const lines = new Set<string>();
-      const batch: Waiting[] = [];
-      const later: Waiting[] = [];
+      const queues = new Set<string>();
+      const batch: Pending[] = [];
+      const later: Pending[] = [];
       for (const one of rest) {
-        const joins = batch.length < MOST_IN_BATCH && !lines.has(one.line);
-        lines.add(one.line);
+        const joins = batch.length < MOST_IN_BATCH && !queues.has(one.queue);
+        queues.add(one.queue);
         (joins ? batch : later).push(one);
       }
-      if (batch.length === 1) this.#sendAlone(batch[0] as Waiting);
+      if (batch.length === 1) this.#sendAlone(batch[0] as Pending);
       else void this.#send(batch);
       rest = later;
     }
   }
 
-  #sendAlone({ request, limitMs, sendings, resolve, reject }: Waiting): void {
+  #sendAlone({ request, limitMs, sendings, resolve, reject }: Pending): void {
     const key = onlyDeleted(request);
     if (key === null) this.#calls.txn(request, limitMs, sendings).then(resolve, reject);
     else {
@@ -73,7 +74,7 @@ export class EtcdBatch {
     }
   }
 
-  async #send(batch: readonly Waiting[]): Promise<void> {
+  async #send(batch: readonly Pending[]): Promise<void> {
     const sendings = { count: 0 };
     const limitMs = Math.max(...batch.map((one) => one.limitMs));
     const success = batch.map(({ request }) => ({ request_txn: request }));
@@ -82,11 +83,11 @@ export class EtcdBatch {
       for (const one of batch) one.sendings.count += sendings.count;
     });
     shared.catch((error) => {
-      // A batch that etcd refused has no effect: it does not count as sent.
+      // A batch that etcd refused had no effect: its sending does not count.
       if (isRefused(error)) for (const one of batch) one.sendings.count -= 1;
     });
     try {
-      // Whoever has less time than others of its batch does not wait for as long.
+      // A request with less time than the rest of its batch does not wait longer than that.
       for (const one of batch) {
         if (one.limitMs < limitMs) {
           within(this.#port.timers, one.limitMs, shared).catch(one.reject);
@@ -114,7 +115,7 @@ function isRefused(error: unknown): boolean {
   return error instanceof StoreError && error.outcome === "not_applied";
 }
 
-/** The key, where the request does nothing else than to delete it: that is a lighter call. */
+/** The key that the request deletes, if it does nothing else: a plain delete costs less. */
 function onlyDeleted({ compare = [], success = [], failure = [] }: TxnRequest): Buffer | null {
   const [only] = success;
   if (!only || !("request_delete_range" in only)) return null;

@@ -1,11 +1,11 @@
 /**
- * Calls to etcd that always settle, and say what is known about their effect.
+ * Calls to etcd that always settle, and that tell what is known about their effect.
  *
- * The promise of a client may never settle, and one whose time is up may still be sent when the
- * connection comes back: a call has a limit of ours, and is cancelled in the transport when that is
- * over. (A deadline of the transport would be a timer and a header for each call.) Clients may send
- * a request again by themselves: each sending is counted, because a copy that was sent before the
- * one answered may arrive after it.
+ * The promise of a client may never settle, and a request whose time is up may still be sent when
+ * the connection comes back. So each call has a time limit of ours, and is cancelled in the
+ * transport when that is over. (A deadline of the transport would cost a timer and a header for
+ * each call.) A client may send a request again by itself. Each sending is counted, because a copy
+ * that was sent before the answered one may arrive after it.
  */
 import type { StoreError } from "../../errors.js";
 import { Unreadable } from "../../foreign-data.js";
@@ -33,7 +33,7 @@ export class EtcdCalls {
   readonly #hosts: string;
   #lastTrouble: unknown;
 
-  /** `hosts`: where etcd is, for messages; "" where nobody knows. */
+  /** `hosts`: where etcd is, for messages; "" where it is not known. */
   constructor(client: EtcdClient, port: Port, hosts: string) {
     this.#client = client;
     this.#port = port;
@@ -41,7 +41,7 @@ export class EtcdCalls {
     this.#limits = new Limits(port);
   }
 
-  /** `sendings` counts up for each time that the request leaves this process. */
+  /** `sendings` counts each time that the request leaves this process. */
   txn(request: TxnRequest, limitMs: number, sendings?: Sendings): Promise<TxnReply> {
     const send = async (options: CallOptions): Promise<TxnReply> =>
       checkReply(request, await this.#client.kv.txn(request, options));
@@ -63,7 +63,7 @@ export class EtcdCalls {
     try {
       await this.#call(limitMs, (options) => leaseClient.leaseGrant(request, options));
     } catch (error) {
-      // The id is ours alone: an earlier sending of this very request made it.
+      // The id is random and ours: an earlier sending of this request made the lease.
       if (!isLeaseThere(error)) throw error;
     }
   }
@@ -83,9 +83,7 @@ export class EtcdCalls {
     return Number(TTL);
   }
 
-  /**
-   * A stream for a single keep-alive: nothing can be wrong with it that was not wrong a moment ago.
-   */
+  /** A new stream for each keep-alive: an old one may be broken without a sign. */
   async keepAlive(leaseNumber: string, limitMs: number): Promise<KeepAliveReply> {
     let stream: EtcdStream<{ readonly ID: string }, KeepAliveReply> | undefined;
     let isOver = false;
@@ -109,13 +107,13 @@ export class EtcdCalls {
     }
   }
 
-  /** Nothing is under way any more. */
+  /** Ends all calls that are under way. */
   close(): void {
     this.#limits.stop();
   }
 
   #error(cause: unknown): StoreError {
-    // A client that fails without a try does not say why the tries before failed.
+    // A client that fails without a try does not tell why earlier tries failed.
     if (isNotTried(cause)) return etcdError(this.#lastTrouble ?? cause, this.#hosts);
     if (isNotConnected(cause)) this.#lastTrouble = cause;
     return etcdError(cause, this.#hosts);
@@ -145,7 +143,7 @@ export class EtcdCalls {
   }
 }
 
-/** The reply, if it answers every operation: what is missing must not count as "not there". */
+/** The reply, if it answers every operation: a missing answer must not mean "no such key". */
 export function checkReply<R extends Pick<TxnReply, "succeeded" | "responses">>(
   { success = [], failure = [] }: TxnRequest,
   reply: R,
@@ -155,7 +153,7 @@ export function checkReply<R extends Pick<TxnReply, "succeeded" | "responses">>(
   return reply;
 }
 
-/** Ended first: the client takes a stream that is cancelled while open for a host that failed. */
+/** The client counts a stream that is cancelled before its end as a failure of the host. */
 export function hangUp(stream: EtcdStream<never, never> | EtcdStream<never, unknown>): void {
   stream.end();
   stream.cancel();

@@ -27,10 +27,10 @@ export interface EtcdClient {
   };
 }
 
-/** What every call may be told. */
+/** The options of a call. */
 export interface CallOptions {
   /** Called for each time that the request is sent. */
-  // biome-ignore lint/suspicious/noExplicitAny: the types of the transport are not ours to name.
+  // biome-ignore lint/suspicious/noExplicitAny: the types belong to the transport of the client.
   readonly interceptors?: ((options: any, next: (options: any) => any) => any)[];
 }
 
@@ -51,7 +51,7 @@ export interface RangeRequest {
   readonly key: Buffer;
   readonly range_end?: Buffer;
   readonly keys_only?: boolean;
-  /** Any member answers from what it has, without asking the others. */
+  /** The member that is asked answers from its own data, which may be old. */
   readonly serializable?: boolean;
 }
 

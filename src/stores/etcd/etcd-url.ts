@@ -4,13 +4,13 @@ import { type Address, StoreUrl, type TlsFiles } from "../store-url.js";
 import type { EtcdClient } from "./etcd-client.js";
 import { makeEtcdStore } from "./etcd-store.js";
 
-/** A dead connection is noticed after this, instead of when the system gives up on it. */
+/** Pings find a dead connection long before the system gives up on it. */
 const PING_EVERY_MS = 10_000;
 const PING_ANSWER_MS = 5_000;
 const LONGEST_RECONNECT_MS = 1_000;
 const DEFAULT_PORT = 2379;
 
-/** Lets everything through: the store itself decides what to repeat, and where to wait. */
+/** A policy that passes all calls through: the store itself decides when to repeat a call. */
 const plain = { execute: async <T>(call: () => T): Promise<Awaited<T>> => await call() };
 
 /**
@@ -24,7 +24,7 @@ export async function openEtcdStore(url: URL): Promise<Store> {
   return makeEtcdStore(client, parsed.text("namespace") ?? "", () => client.close(), hosts);
 }
 
-/** The client of a URL, tuned so that failures are seen by the store, and soon. */
+/** The client of a URL, set so that the store sees failures soon. */
 export async function openEtcdClient(url: URL): Promise<OwnClient> {
   return await open(parse(url));
 }

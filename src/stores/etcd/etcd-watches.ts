@@ -1,16 +1,17 @@
 /**
  * All watches of one store, on one stream.
  *
- * A watch is never repaired: when it is cancelled (its revision was compacted), its stream ends or
- * its member is gone, it is told as broken, and whoever watched looks at the store and watches from
- * there.
+ * A watch is never repaired. When etcd cancels it (its revision was compacted), or its stream ends,
+ * the watch tells its listener that it is broken. The listener reads the queue and opens a watch
+ * that begins at that reading.
  *
- * An open stream keeps the process alive, and the client has no way to change that; but a lease
- * that is only held must not. So where no timer or task is left in the process, and all watches
- * are of holders, the stream is given up for a moment: if it was all that kept the process, the
- * process ends; if not, the watches count as broken, and begin again.
+ * An open stream keeps the process alive, and the client cannot change that; but a lease that is
+ * only held must not keep the process alive. So while all watches are of holders, and no timer or
+ * task is left in the process, the stream is closed for a moment. If the stream was all that kept
+ * the process alive, the process ends. If not, the watches count as broken, and begin again.
  */
 import { guarded } from "../../foreign-data.js";
+import { Backoff } from "../../time/backoff.js";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import { within } from "../../time/timers.js";
@@ -33,11 +34,11 @@ export interface WatchTarget {
 }
 
 export interface WatchListener {
-  /** In their order; those of one revision come together. */
+  /** Events come in the order of revisions; those of one revision come together. */
   onEvents(events: readonly WatchEvent[]): void;
   /**
-   * The store is already past the start of the watch. It will tell what happened since, but not
-   * soon: etcd looks for such watches ten times a second.
+   * etcd is already past the start of the watch. It tells the events since then, but not at once:
+   * it looks for such watches ten times a second.
    */
   onBehind(at: bigint): void;
   onBroken(): void;
@@ -45,25 +46,25 @@ export interface WatchListener {
 
 interface ActiveWatch {
   readonly from: bigint;
-  /** Of a holder: it must not keep the process alive. */
+  /** The watch of a holder, which must not keep the process alive. */
   readonly isQuiet: boolean;
   readonly listener: WatchListener;
 }
 
 const OPEN_MS = 2_000;
-/** An unused stream would keep the process alive. */
+/** A stream without watches is closed after this, because it keeps the process alive. */
 const LINGER_MS = 1_000;
-/** How soon a stream of holders is given up for a moment: each time later, up to the longest. */
+/** A stream of holders is closed for a moment after this; each time later, up to the longest. */
 const REST_MS = 1_000;
 const LONGEST_REST_MS = 10_000;
 const GAP_MS = 50;
-const PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2_000;
+const RETRY_MS = { firstMs: 100, longestMs: 2_000 };
 
 export class EtcdWatches {
   readonly #client: EtcdClient;
   readonly #port: Port;
   readonly #isIdle: () => boolean;
+  readonly #backoff: Backoff;
   readonly #active = new Map<number, ActiveWatch>();
   #stream: EtcdStream<WatchRequest, WatchReply> | null = null;
   #isOpening = false;
@@ -72,7 +73,7 @@ export class EtcdWatches {
   #resting: Timer | undefined;
   #restMs = REST_MS;
   #lastId = 0;
-  #failures = 0;
+  #isFailing = false;
   #isClosed = false;
 
   /** `isIdle`: whether nothing but connections and its output keeps the process alive. */
@@ -80,6 +81,7 @@ export class EtcdWatches {
     this.#client = client;
     this.#port = port;
     this.#isIdle = isIdle;
+    this.#backoff = new Backoff(port.random, RETRY_MS);
   }
 
   open(target: WatchTarget, isQuiet: boolean, listener: WatchListener): Watch {
@@ -120,7 +122,7 @@ export class EtcdWatches {
       const opening = this.#client.watchClient.watch();
       opening.then(
         (late) => {
-          // Whatever happens to it, an error without a listener would end the process.
+          // An error without a listener would end the process.
           late.on("error", () => {});
           if (!this.#isOpening) hangUp(late);
         },
@@ -148,7 +150,7 @@ export class EtcdWatches {
       try {
         this.#onReply(reply);
       } catch (error) {
-        // What it told is not known: all watches begin again.
+        // The events of this reply are lost: all watches begin again.
         onOver();
         throw error;
       }
@@ -157,7 +159,7 @@ export class EtcdWatches {
     stream.on("error", onOver);
     stream.on("end", onOver);
     for (const request of this.#queued.splice(0)) {
-      // Closed before it was ever sent.
+      // A watch may have been closed before it was sent.
       const isWanted =
         "create_request" in request && this.#active.has(request.create_request.watch_id);
       if (isWanted) stream.write(request);
@@ -166,7 +168,8 @@ export class EtcdWatches {
   }
 
   #onReply({ header, watch_id, created, canceled, events }: WatchReply): void {
-    this.#failures = 0;
+    this.#isFailing = false;
+    this.#backoff.reset();
     const id = Number(watch_id);
     const watch = this.#active.get(id);
     const listener = watch?.listener;
@@ -176,7 +179,7 @@ export class EtcdWatches {
         listener.onBroken();
         this.#linger();
       } else if (created) {
-        // Refused without saying which: nobody can rely on its watch any more.
+        // etcd does not say which watch it refused: it may be any of them.
         this.#hangUp();
         this.#break();
       }
@@ -189,11 +192,10 @@ export class EtcdWatches {
     }
   }
 
-  /** After failures in a row nobody is told at once, so that looking again does not spin. */
+  /** After several failures in a row, listeners are told later, so that they do not spin. */
   #break(): void {
-    const pauseMs =
-      this.#failures === 0 ? 0 : Math.min(PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);
-    this.#failures += 1;
+    const pauseMs = this.#isFailing ? this.#backoff.nextMs() : 0;
+    this.#isFailing = true;
     this.#tellBroken(pauseMs);
   }
 

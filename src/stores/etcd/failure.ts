@@ -1,17 +1,17 @@
 import { StoreError } from "../../errors.js";
 import { foreignData, Unreadable } from "../../foreign-data.js";
 
-/** Refused by etcd itself, and it will be refused again. */
+/** etcd refused the request, and will refuse it again. */
 const FINAL = /database space exceeded|permission denied|user name is empty|authentication failed/;
-/** Refused by etcd itself, before anything was changed. */
+/** etcd refused the request before it changed anything. */
 const REFUSED = /lease not found|invalid auth token|too many (requests|operations)|duplicate key/;
 
-/** How the transport tells that it has no connection, and why. */
+/** The words of the transport when it has no connection. */
 const NO_CONNECTION = /No connection established\. Last error: (.*?)\.? Resolution note:/s;
-/** What an OpenSSL error says after the names of its parts. */
+/** An OpenSSL error: names of its parts, then the text. */
 const OPENSSL = /^[\dA-F]+:error:[\dA-F]+:[^:]*:[^:]*:([^:]*):.*$/s;
 
-/** `hosts` as far as they are known: "" for a client that was passed in. */
+/** `hosts`: where etcd is; "" where that is not known, as for a client that was passed in. */
 export function etcdError(cause: unknown, hosts: string): StoreError {
   if (cause instanceof Unreadable) return foreignData("the reply to a call", cause);
   const text = cause instanceof Error ? cause.message : String(cause);
@@ -26,7 +26,7 @@ function explain(text: string): string {
   if (found === undefined) return text.replace(/^\d+ [A-Z_]+: /, "");
   const error = found
     .replace(/^Error: /, "")
-    // The transport's own words carry the time.
+    // The transport adds the time.
     .replace(/ \(\d{4}-\d\d-\d\dT[^)]*\)$/, "")
     .replace(OPENSSL, "$1")
     .trim();
@@ -34,7 +34,7 @@ function explain(text: string): string {
   return `no connection (${error}).${advice(error)}`;
 }
 
-/** A server that expects TLS ends a plain connection without a word, and the other way round. */
+/** A server that expects TLS ends a plain connection without a reason, and the reverse. */
 function advice(error: string): string {
   if (error === "Failed to connect" || error === "Protocol error") {
     return " Does the server expect TLS? Then the URL begins with etcds:.";
@@ -45,7 +45,7 @@ function advice(error: string): string {
   return "";
 }
 
-/** The session that the request relied on is over. */
+/** The lease that the request needs is gone. */
 export function isLeaseGone(error: unknown): boolean {
   return causeText(error).includes("lease not found");
 }

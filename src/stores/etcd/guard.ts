@@ -8,8 +8,8 @@ export type EtcdGuard = readonly [key: Buffer, column: "Create", comparator: "==
 
 /**
  * The condition that a lease still holds, for transactions of your own: etcd itself then refuses
- * what a stale holder writes, however late it comes. The client must be one without a namespace of
- * its own. Throws `UnsupportedError` for a lease that is not of an etcd store.
+ * the write of a stale holder, however late it arrives. The client must have no namespace of its
+ * own. Throws `UnsupportedError` for a lease that is not of an etcd store.
  *
  * @example
  * await etcd.if(...guard(lease)).then(etcd.put("config").value("new")).commit(); // succeeded: true

@@ -7,7 +7,7 @@ export interface Sendings {
   count: number;
 }
 
-/** What an interceptor sees of a call that the transport is about to send. */
+/** The part of a call in the transport that an interceptor can cancel. */
 interface Transport {
   cancelWithStatus(status: number, details: string): void;
 }
@@ -17,7 +17,7 @@ const DEADLINE_EXCEEDED = 4;
 /** A call with a time limit. */
 export class TimedCall implements Limited {
   readonly dueMs: number;
-  /** What the client has to be told. */
+  /** The options to pass to the client. */
   readonly options: CallOptions;
   heapIndex = -1;
   readonly #limitMs: number;
@@ -32,7 +32,7 @@ export class TimedCall implements Limited {
     this.options = {
       interceptors: [
         (options, next) => {
-          // The client repeats what was cancelled; nobody waits for it any more.
+          // The client repeats a cancelled call, whose caller does not wait any more.
           if (this.#isLate) throw this.#error();
           sendings.count += 1;
           const transport = next(options);
@@ -51,7 +51,7 @@ export class TimedCall implements Limited {
   }
 
   onStop(): void {
-    this.#onLate(new Error("It was closed before the store answered."));
+    this.#onLate(new Error("The store was closed before etcd answered."));
   }
 
   #error(): Error {

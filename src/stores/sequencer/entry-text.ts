@@ -5,9 +5,13 @@
 import { MetaText } from "../../rules/meta-text.js";
 import type { Meta } from "../../store.js";
 
+/** The content of the text in an entry. */
 export interface EntryText {
+  /** As the claim has it. */
   readonly meta: Meta;
+  /** As the claim has it; 0 where it is not known. */
   readonly ttlMs: number;
+  /** By the wall clock of the owner: since when it waits or, once it holds, since when it holds. */
   readonly sinceMs: number;
   /** The reason of a revoke, which is about to remove the entry. */
   readonly revoked?: string;

@@ -16,12 +16,15 @@ import type { Port } from "../../time/port.js";
 
 /** Names a lock, and with it the queue of its entries. */
 export interface LockId {
+  /** The same name in two spaces is two locks. */
   readonly space: Space;
+  /** As the caller wrote it. */
   readonly name: string;
 }
 
 /** A moment in the history of a store, such as a revision. Only the store can compare two. */
 export interface Moment {
+  /** Whether this moment lies before another one of the same store. */
   isBefore(other: Moment): boolean;
 }
 
@@ -39,24 +42,33 @@ export interface Entry extends Request {
 
 /** The mark that a finished `once` left in its queue. */
 export interface Mark {
+  /** The token of the entry that the mark replaced; `readMarkToken` finds it in the text. */
   readonly token: bigint;
+  /** The session that the mark ends with. */
   readonly session: string;
+  /** The text that `leave` was given. */
   readonly text: string;
 }
 
 /** A queue at one moment of the store. */
 export interface Listing {
+  /** The moment that the listing shows. */
   readonly moment: Moment;
   /** In the order of the queue: the place of an entry is its index. */
   readonly entries: readonly Entry[];
+  /** Null where there is none. */
   readonly mark: Mark | null;
 }
 
 /** An entry of this process, from before it is asked for until it is known to be gone. */
 export interface OwnEntry {
+  /** The lock that the entry is for. */
   readonly lock: LockId;
+  /** The acquisition that the entry is for. */
   readonly claim: Claim;
+  /** The id that listings show. */
   readonly id: string;
+  /** The text that the entry is made with. */
   readonly text: string;
   /** Set by the store; 0 until the store has answered that the entry was made. */
   readonly token: bigint;
@@ -64,6 +76,7 @@ export interface OwnEntry {
   isWithdrawn: boolean;
 }
 
+/** The answer to `enter`. */
 export type Entering =
   /** The entry is in this listing. */
   | { readonly type: "entered"; readonly listing: Listing }
@@ -75,6 +88,7 @@ export type Entering =
   /** The store has ended the session. */
   | { readonly type: "gone" };
 
+/** The answer to `prove`. */
 export type Proof =
   /**
    * The store keeps the session for at least `ttlMs` from the moment at which the proof was asked
@@ -88,6 +102,7 @@ export type Proof =
   /** The store has ended the session. */
   | { readonly type: "gone" };
 
+/** Further things that `leave` is asked for. */
 export interface LeaveOptions {
   /** Asks for the queue after the entry left, with texts or without. */
   readonly look?: "plain" | "texts" | undefined;
@@ -95,7 +110,9 @@ export interface LeaveOptions {
   readonly mark?: { readonly ttlMs: number; readonly text: string } | undefined;
 }
 
+/** The answer to `leave`. */
 export interface Leaving {
+  /** The entry was there, and is removed. */
   readonly wasThere: boolean;
   /** The queue after the entry left; null where it was not asked for, or is not known. */
   readonly listing: Listing | null;
@@ -138,7 +155,9 @@ export interface SessionLink {
 
 /** A session that another process opened, and the entry of it that a locator names. */
 export interface Resumed {
+  /** The session. */
   readonly link: SessionLink;
+  /** The entry, with its token. */
   readonly entry: OwnEntry;
   /** A moment at which the entry was there. */
   readonly moment: Moment;
@@ -152,6 +171,7 @@ export type Obstacle =
   | { readonly type: "entry"; readonly id: string; readonly orWritten: boolean }
   | { readonly type: "leaving" };
 
+/** News from a watch on a queue. */
 export type QueueChange =
   /**
    * The watched part may have changed: list the queue to know. `moment`: a listing from then on
@@ -168,16 +188,20 @@ export type QueueChange =
   /** Changes may have been missed, and the watch is over: list the queue and watch again. */
   | { readonly type: "broken" };
 
+/** News from a watch on an entry of this process. */
 export type OwnChange =
   /** The entry left, or is about to: `revoked` is the reason that a revoke gave, if it was one. */
   | { readonly type: "gone"; readonly revoked: string | null }
   /** The end of the entry may have been missed, and the watch is over: look and watch again. */
   | { readonly type: "broken" };
 
+/** A watch that has been started. */
 export interface Watch {
+  /** Ends the watch: its listener is not called any more. */
   close(): void;
 }
 
+/** A watch on a queue. */
 export interface QueueWatch extends Watch {
   /**
    * Lists the queue, without texts, as it was at the last change that this watch told, or at any
@@ -188,10 +212,15 @@ export interface QueueWatch extends Watch {
 
 /** A store that orders session-bound entries and lets clients watch them. */
 export interface Sequencer {
+  /** Shown in errors and events. */
   readonly name: string;
+  /** Shown in events. Locks of different namespaces never meet. Default: the empty one. */
   readonly namespace?: string;
+  /** The abilities of the store. */
   readonly traits: Traits;
+  /** The time and chance that the family and the store run by. */
   readonly port: Port;
+  /** Opens a session that the store keeps for at least `ttlMs` after each proof. */
   openSession(ttlMs: number, limitMs: number): Promise<SessionLink>;
   /**
    * Finds the session and the entry that a locator names; null when either is gone, or when the
@@ -223,5 +252,6 @@ export interface Sequencer {
    * the process alive. The listener is called as that of `watchQueue` is.
    */
   watchOwn(entry: OwnEntry, since: Moment, listener: (change: OwnChange) => void): Watch;
+  /** Frees what the store opened itself; all calls and watches under way are over. */
   close(): Promise<void>;
 }
