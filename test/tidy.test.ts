@@ -75,13 +75,16 @@ describe("lines", () => {
 });
 
 describe("rules", () => {
-  it("are marked once in the code, and each mark has a mutant", () => {
+  it("are marked once in the code, each with a mutant and a place in the architecture", () => {
     const sources = files.filter((file) => file.startsWith("src/") && file.endsWith(".ts"));
     const marks = sources.flatMap((file) => marksIn(read(file))).sort();
     const broken = mutants.flatMap(({ rule, also = [] }) => [rule, ...also.map((one) => one.rule)]);
     expect(marks).toEqual([...new Set(broken)].sort());
     const titles = mutants.map(({ title }) => title);
     expect(titles).toEqual([...new Set(titles)]);
+    const rows = read("ARCHITECTURE.md").split("## Where each rule lives")[1]?.split("\n|") ?? [];
+    const listed = rows.slice(3).flatMap((row) => row.split("|")[1]?.match(/[\w-]+/g) ?? []);
+    expect(listed.sort()).toEqual(marks);
   });
 });
 

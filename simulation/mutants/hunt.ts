@@ -92,9 +92,11 @@ function runSeeds(
       });
     }
     child.on("close", (code) => {
-      const [line = ""] = output.split("\n");
+      const [line = "", message = ""] = output.split("\n");
       const [, seed] = /^seed (\d+) .* violates /.exec(line) ?? [];
-      if (code === 1 && seed !== undefined) resolve({ seed: Number(seed), line });
+      // Code that does not fit its surroundings proves nothing about the checkers.
+      if (/ (Type|Reference|Syntax)Error:/.test(message)) resolve({ seed: null, line: message });
+      else if (code === 1 && seed !== undefined) resolve({ seed: Number(seed), line });
       else resolve({ seed: null, line: `NOT FOUND (exit code ${code}): ${line}` });
     });
   });
