@@ -64,7 +64,7 @@ function row(one: Standing, index: number, left: number, scale: Scale): string {
   ].join("");
 }
 
-/** What the signs of this picture mean. */
+/** The legend of this picture. */
 function legendOf(standings: readonly Standing[], hasGoals: boolean, scale: Scale): string {
   const titles = {
     holdfast: "Holdfast",

@@ -1,18 +1,18 @@
 import type { Question } from "./contest.js";
 
-/** What the words of the command line ask for. */
+/** The questions that the words of the command line ask for. */
 export interface Choice {
   readonly isQuick: boolean;
   /** Contestants in other languages take part. */
   readonly hasLanguages: boolean;
   readonly questions: readonly Question[];
-  /** What takes too long for a quick look, unless it is asked for by its name. */
+  /** Questions that take too long for a quick look; they run only when named. */
   readonly leftOut: readonly Question[];
 }
 
 const OPTIONS: readonly string[] = ["--quick", "--languages"];
 
-/** A text instead of a choice says what was wrong, and what there is. */
+/** A text instead of a choice says which word is wrong, and lists the right ones. */
 export function choose(words: readonly string[], all: readonly Question[]): Choice | string {
   const options = words.filter((word) => word.startsWith("-"));
   const names = words.filter((word) => !word.startsWith("-"));

@@ -4,7 +4,7 @@ import { quantile, type Sample } from "./contest.js";
 import { forked } from "./forked.js";
 import type { Hold, Report, Turns } from "./turns.js";
 
-/** What several processes did: their holds, one list per worker, and what it took of them. */
+/** The holds of several processes, one list per worker, and their CPU time. */
 export interface Contention {
   readonly holds: readonly (readonly Hold[])[];
   readonly cpuUs: number;
@@ -75,7 +75,7 @@ function inOrder(holds: Contention["holds"]): (readonly [worker: number, hold: H
   return all.sort((a, b) => a[1][1] - b[1][1]);
 }
 
-/** What came of many who wanted the same lock. */
+/** The figures of many workers that wanted the same lock. */
 export function contested({ holds, cpuUs }: Contention): Sample {
   const all = holds.flat();
   let [firstMs, lastMs, longestMs] = [Number.POSITIVE_INFINITY, 0, 0];
@@ -94,7 +94,7 @@ export function contested({ holds, cpuUs }: Contention): Sample {
   };
 }
 
-/** How long the lock took from one worker to another; who takes it again hands nothing over. */
+/** The time from one worker to another; a worker that takes the lock again does not count. */
 export function handedOver({ holds }: Contention): Sample {
   const gaps: number[] = [];
   let last: readonly [worker: number, hold: Hold] | undefined;

@@ -1,4 +1,4 @@
-/** What one round of one contestant gave: the figure that is compared, and what else was seen. */
+/** The figures of one round of one contestant; `value` is the one that is compared. */
 export interface Sample {
   readonly value: number;
   readonly more?: Readonly<Record<string, number>>;
@@ -27,12 +27,12 @@ export interface Goal {
   readonly line?: number;
 }
 
-/** What is asked, of whom, and what would be a good answer. */
+/** A question, the contestants that answer it, and the goals. */
 export interface Question {
   readonly store: string;
   readonly name: string;
   readonly title: string;
-  /** What is done, and what for, in a sentence for the reader of the report. */
+  /** A sentence for the reader of the report: the work, and its purpose. */
   readonly about: string;
   readonly unit: string;
   readonly better: "lower" | "higher";
@@ -41,7 +41,7 @@ export interface Question {
   readonly startsFresh?: boolean;
   /** Left out of a quick look, unless it was asked for by its name. */
   readonly takesLong?: boolean;
-  /** Why a goal is missed, where that is known: what the time goes into. */
+  /** Why a goal is missed, where that is known. */
   readonly reason?: string;
   contestants(isQuick: boolean): Promise<readonly Contestant[]>;
   /** Contestants in other languages, after the others were opened. */

@@ -18,7 +18,7 @@ export function endForked(): void {
   for (const child of running) child.kill("SIGKILL");
 }
 
-/** For such a process: whoever started it is gone, and there is nobody to answer. */
+/** For such a process: its parent is gone, and no one reads its answer. */
 export function endWithParent(): void {
   process.once("disconnect", () => process.exit());
 }

@@ -1,4 +1,4 @@
-/** What is alive on the heap of this process; needs `--expose-gc`. */
+/** The live bytes on the heap of this process; needs `--expose-gc`. */
 export function heapBytes(): number {
   // Twice: what a finalizer of the first let go is collected by the second.
   globalThis.gc?.();

@@ -1,4 +1,4 @@
-/** What all pictures share: page, colours, axis, and how a figure with its spread is drawn. */
+/** The parts of all pictures: page, colours, axis, and a figure with its spread. */
 
 export const WIDTH = 760;
 export const ROW = 26;

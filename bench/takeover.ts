@@ -6,7 +6,7 @@ import type { Locker } from "./turns.js";
 /** The waiter stands in line by then, and the holder has not renewed yet. */
 const SETTLE_MS = 100;
 
-/** Who takes part: how to open it here, and what its holder is told besides the lock. */
+/** A contestant: how to open it here, and the settings of its holder. */
 interface Heir {
   readonly name: string;
   readonly role: Contestant["role"];
@@ -54,7 +54,7 @@ export function crashQuestion(
   };
 }
 
-/** A holder in a process of its own is killed: how long until who waits has the lock. */
+/** A holder in a process of its own is killed: the time until the waiter has the lock. */
 async function takeover(
   holder: URL,
   order: { readonly lock: string },
@@ -78,7 +78,7 @@ async function takeover(
   }
 }
 
-/** What such a process does: takes the lock, says so, and keeps it until it is killed. */
+/** The program of the holder: it takes the lock, says so, and keeps it until it is killed. */
 export async function holdForever(locker: Locker, lock: string): Promise<void> {
   endWithParent();
   await locker.acquire(lock);

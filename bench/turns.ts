@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { endWithParent } from "./forked.js";
 
 /**
- * What a worker process does: contends for one name with several tasks for a while, then reports
- * what it saw. Times are of the monotonic clock, which all processes of a machine share.
+ * The work of a worker process: it contends for one name with several tasks for a while, then
+ * reports its holds. Times are of the monotonic clock, which all processes of a machine share.
  */
 export interface Turns {
   readonly lock: string;
@@ -20,7 +20,7 @@ export type Hold = readonly [askedMs: number, heldMs: number, releasedMs: number
 
 export interface Report {
   readonly holds: readonly (readonly Hold[])[];
-  /** What this process took of the processor while it took turns. */
+  /** The CPU time of this process while it took turns. */
   readonly cpuUs: number;
 }
 

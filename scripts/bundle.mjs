@@ -1,6 +1,7 @@
-// Turns what tsc wrote, a file for each source, into what is published: one file for each entry
-// point and for each part that several of them share, and only those declarations that an entry
-// point leads to. Node takes longer to find and read a hundred small modules than to run them.
+// Bundles the output of tsc, which has a file for each source, into the published files: one for
+// each entry point and for each part that several of them share, and only those declarations that
+// an entry point leads to. Node takes longer to find and read a hundred small modules than to run
+// them.
 import {
   mkdirSync,
   readdirSync,
@@ -13,7 +14,7 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { root } from "./run.mjs";
 
-/** Programs that the package starts in processes of their own, and what the command loads late. */
+/** Programs that the package starts as processes, and modules that the command loads late. */
 const PROGRAMS = ["conformance/child.js", "cli/demo/run-demo.js", "cli/demo/worker.js"];
 
 const COMMAND = "cli/main.js";

@@ -1,4 +1,4 @@
-// What is checked without running the code: types, style, the packaging and the public API.
+// Checks that do not run the code: types, style, the packaging and the public API.
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,10 +31,10 @@ const checksOf = (tarball) => [
 export async function check() {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-checks-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-  const waiting = checksOf(await pack(folder));
+  const left = checksOf(await pack(folder));
   let failed = 0;
   const work = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
+    for (let next = left.shift(); next; next = left.shift()) {
       const [title, bin, ...args] = next;
       const startedMs = performance.now();
       const { code, output } = await runTool(bin, args, { quiet: true });

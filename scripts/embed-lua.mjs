@@ -36,7 +36,7 @@ const stores = {
 const target = (store) => `${root}src/stores/${store}/script.generated.ts`;
 
 /**
- * What the module should be, after every header was held against its code.
+ * The text of the module, after every header was compared with its code.
  *
  * @param {string} store
  */
@@ -64,7 +64,7 @@ function embedded(store) {
 }
 
 /**
- * Whether the module is what its sources say.
+ * Whether the module is up to date with its sources.
  *
  * @param {string} store
  */

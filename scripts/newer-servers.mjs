@@ -197,7 +197,7 @@ function writeStarters(folder, finalFolder) {
 }
 
 /**
- * What the server in a folder calls itself: "Redis 8.6.3", "etcd 3.5.16".
+ * The name and version of the server in a folder: "Redis 8.6.3", "etcd 3.5.16".
  *
  * @param {string} programs
  */

@@ -1,4 +1,4 @@
-// Packs what would be published, as it is built. `node scripts/pack.mjs FOLDER` prints the file.
+// Packs the package as it is built. `node scripts/pack.mjs FOLDER` prints the path of the tarball.
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "./run.mjs";

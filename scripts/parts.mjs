@@ -24,7 +24,7 @@ const onRedis = isFull
 const onEtcd = isFull ? ["test/servers/etcd", "test/stores/etcd"] : ["etcd.test", "etcd-faults"];
 
 /**
- * The part `matrix`: what of the part `stores` runs on servers that are newer than the installed
+ * The part `matrix`: the files of the part `stores` that run on servers newer than the installed
  * ones. The words are parts of file names.
  *
  * @type {Record<string, readonly string[]>}

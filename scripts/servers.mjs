@@ -1,8 +1,8 @@
 // Makes sure that the servers which the tests start are installed.
 // Alone: node scripts/servers.mjs redis etcd
 //
-// What is there is used. What is missing is installed from Debian's packages when we are root,
-// without starting the distribution's own services: the tests start theirs on free ports in
+// A server that is missing is installed from Debian's packages, if this process is root, without
+// starting the services of the distribution: the tests start their own servers on free ports in
 // temporary folders. Without root it fails and says what to type.
 
 import { spawn } from "node:child_process";
@@ -11,7 +11,7 @@ import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 /**
- * What must be found, how, and the Debian package that brings it.
+ * A program that must be found, how to find it, and the Debian package that brings it.
  *
  * @typedef {{ what: string, find: () => boolean, from: string }} Part
  */

@@ -1,4 +1,4 @@
-// Installs and builds what is stale. Needs nothing but Node and npm: every script starts here.
+// Installs and builds all that is stale. Needs only Node and npm: every script starts here.
 import { createHash } from "node:crypto";
 import {
   existsSync,

@@ -1,4 +1,4 @@
-/** Everybody who can lock in one etcd with the client `etcd3`, behind one face. */
+/** All packages that lock in one etcd with the client `etcd3`, behind one interface. */
 import { Etcd3, EtcdLockFailedError } from "etcd3";
 import { Holdfast } from "holdfast";
 import { etcdStore } from "holdfast/etcd";
@@ -14,7 +14,7 @@ export const RAW = "raw Txn + delete";
 export const PEER = "etcd3 lock";
 
 const TTL_MS = 30_000;
-/** The lock of etcd3 does not wait, so whoever uses it asks again. */
+/** The lock of etcd3 does not wait, so the benchmark asks again. */
 const RETRY_MS = 10;
 
 const holdfast: Candidate = {

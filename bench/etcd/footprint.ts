@@ -9,7 +9,7 @@ export const footprint: Question = {
   store: "etcd",
   name: "footprint",
   title: "memory for each lease that is held",
-  about: "What a lease that is held takes of the client's memory, and of the database.",
+  about: "How much a held lease takes of the client's memory, and of the database.",
   unit: "client bytes/lease",
   better: "lower",
   rounds: 3,

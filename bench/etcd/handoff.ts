@@ -65,7 +65,7 @@ async function timeTurns(task: Task, mustAlternate: boolean): Promise<Sample> {
     if (turn.heldMs < before.releasedMs) throw new Error("two held the lock at the same time");
     if (turn.who !== before.who) lags.push(turn.heldMs - before.releasedMs);
   });
-  // The first and the last turns have nobody to hand over to.
+  // The first and the last turns have no neighbour to hand over to.
   const share = lags.length / Math.max(1, 2 * Math.min(first.length, second.length) - 2);
   if (mustAlternate && share < LEAST_CHANGES) throw new Error(`only ${share} changed the process`);
   return sample(lags);
@@ -80,7 +80,7 @@ async function timeEvents(task: Task): Promise<Sample> {
   return sample(seen.map((seenMs, index) => seenMs - (asked[index] ?? Number.NaN)));
 }
 
-/** What each of the processes reports, started at one moment. */
+/** The reports of all processes, which are started at one moment. */
 async function together(orders: readonly Order[]): Promise<unknown[]> {
   const children = orders.map((order) => forked(TURN_TAKER, order));
   const limit = AbortSignal.timeout(30_000);

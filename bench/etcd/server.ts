@@ -52,7 +52,7 @@ export class BenchEtcd {
   }
 }
 
-/** What some pairs of acquire and release took, and what they cost both sides. */
+/** The time of some pairs of acquire and release, and their cost on both sides. */
 export async function measured(
   etcd: BenchEtcd,
   pairs: number,

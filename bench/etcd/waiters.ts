@@ -10,7 +10,7 @@ export const waiters: Question = {
   store: "etcd",
   name: "waiters",
   title: "requests to etcd per handoff, 50 wait",
-  about: "What a handoff costs the cluster, counted by etcd itself, with many who wait.",
+  about: "The cost of a handoff for the cluster, counted by etcd itself, with many waiters.",
   unit: "requests",
   better: "lower",
   rounds: 3,
@@ -51,7 +51,7 @@ async function countRequests(name: string, url: string, clients: number): Promis
     const release = await lockers[index % clients]?.acquire(LOCK);
     await release?.();
   });
-  // Until nothing is asked any more, or, with those who poll, for a moment.
+  // Wait until no request comes any more, or for a moment where contestants poll.
   let before = await etcd.requests();
   for (let looks = 0; looks < 10; looks += 1) {
     await new Promise((resume) => setTimeout(resume, 50));

@@ -1,4 +1,4 @@
-/** Everybody who can lock in the files of one machine, behind one face. */
+/** All packages that lock in files of one machine, behind one interface. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Holdfast } from "holdfast";

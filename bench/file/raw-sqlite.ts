@@ -5,7 +5,7 @@ const READ = "SELECT body FROM name WHERE key = ?";
 const WRITE = "INSERT OR REPLACE INTO name VALUES (?, ?)";
 const DELETE = "DELETE FROM name WHERE key = ?";
 
-/** What no lock in SQLite can do without: to read and to write in one transaction. */
+/** The least that a lock in SQLite needs: to read and to write in one transaction. */
 export function openRawSqlite(path: string): Locker {
   const database = openSqlite(path);
   database.exec("PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF");

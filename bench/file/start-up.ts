@@ -14,7 +14,7 @@ export const startUp: Question = {
   store: "file",
   name: "start-up",
   title: "from the start of the command to its end",
-  about: "What it costs to put a lock around a command that does nothing.",
+  about: "The cost of a lock around a command that does nothing.",
   unit: "ms",
   better: "lower",
   reason:

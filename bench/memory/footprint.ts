@@ -10,7 +10,7 @@ export const footprint: Question = {
   store: "memory",
   name: "footprint",
   title: "memory for each task that waits, and for each lease that is held",
-  about: "What a lease that is held, and one that is waited for, take of the heap.",
+  about: "How much of the heap a held lease and a waiter take.",
   unit: "bytes/waiter",
   better: "lower",
   rounds: 5,

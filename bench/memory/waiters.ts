@@ -72,7 +72,7 @@ async function timeHandoffs(
     await lease.release();
   });
   await new Promise((resume) => setImmediate(resume));
-  // What waits has been waiting for a while: it is not garbage that is still being sorted out.
+  // The waiters have waited for a while: they are no young objects of the garbage collector.
   if (collects) globalThis.gc?.();
   const startUs = cpuUs();
   await first.release();
@@ -80,7 +80,7 @@ async function timeHandoffs(
   return tookUs;
 }
 
-/** Nothing here waits for anybody else: what others do on the machine need not be counted. */
+/** Nothing here waits for another process: the load of the machine need not be counted. */
 function cpuUs(): number {
   const { user, system } = process.cpuUsage();
   return user + system;

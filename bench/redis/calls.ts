@@ -10,7 +10,7 @@ export const calls: Question = {
   store: "redis",
   name: "calls",
   title: "requests on the wire per acquire and release, one at a time and 1,000 at once",
-  about: "What an uncontended pair costs the network, one at a time and many at once.",
+  about: "The cost of an uncontended pair for the network, one at a time and many at once.",
   unit: "requests/pair",
   better: "lower",
   rounds: 3,

@@ -1,6 +1,6 @@
 /**
- * Everybody who can lock on one Redis, behind one face: with their own defaults but for retries.
- * Each is loaded when it is opened, so that a process of one does not carry the others.
+ * All packages that lock on one Redis, behind one interface, with their own defaults but for
+ * retries. A package is loaded when it is opened, so that a process carries only its own.
  */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
@@ -9,7 +9,7 @@ import type { Locker } from "../turns.js";
 export interface Candidate {
   readonly name: string;
   readonly role: "holdfast" | "peer" | "floor";
-  /** What it sends beside scripts, as INFO commandstats calls it; none of them in its scripts. */
+  /** The commands it sends beside scripts, by their names in INFO commandstats. */
   readonly plain?: readonly string[];
   open(port: number, ttlMs?: number): Promise<Locker>;
 }
@@ -210,7 +210,7 @@ const candidates: readonly Candidate[] = [
   redlockUniversal,
 ];
 
-/** Left out of a quick look: who is like another one, and no faster. */
+/** Left out of a quick look: packages that are like another one, and no faster. */
 const ALIKE = ["holdfast on node-redis", "redlock 5 beta", "@sesamecare-oss/redlock"];
 
 export function candidatesFor(isQuick: boolean): readonly Candidate[] {

@@ -12,7 +12,7 @@ export const commands: Question = {
   name: "commands",
   title: "requests on the wire per contended handoff",
   about:
-    "What a handoff costs the network, counted on the wire, with few and with many who " + "wait.",
+    "The cost of a handoff for the network, counted on the wire, with few and with many waiters.",
   unit: "requests",
   better: "lower",
   rounds: 3,
@@ -46,8 +46,8 @@ export const commands: Question = {
 };
 
 /**
- * Lines of `waiting` who each have one turn: the requests of all their turns, from the release that
- * sets the first going to the last grant. What it took to stand in line was sent before.
+ * Counts the requests of `waiting` waiters that each have one turn, from the release that starts
+ * the first turn to the last grant. The requests that put them into the queue are sent before.
  */
 async function countRequests(
   name: string,
@@ -103,7 +103,7 @@ async function standInLine(locker: Locker, name: string, waiting: number): Promi
   return { releaseFirst, lastGranted, ended: Promise.all(tasks) };
 }
 
-/** Until nothing is asked any more, or, with those who poll, for a moment. */
+/** Waits until no request comes any more, or for a moment where contestants poll. */
 async function untilQuiet(count: () => number): Promise<void> {
   for (let looks = 0; looks < 6; looks += 1) {
     const before = count();

@@ -1,4 +1,4 @@
-/** What a command costs the server when very many hold one name and as many wait for it. */
+/** The cost of a command for the server when very many hold one name and as many wait. */
 import { Redis } from "ioredis";
 import type { Acquire, Command } from "../../src/rules/ledger-command.js";
 import { LedgerScript, requestOf } from "../../test/fixtures/ledger-script.js";

@@ -1,4 +1,4 @@
-/** What a lease that is held, and one that is waited for, take of the memory of both sides. */
+/** How much memory a held lease and a waiter take, on both sides. */
 import type { Contestant, Question, Sample } from "../contest.js";
 import { heapBytes } from "../heap.js";
 import { type Candidate, candidate, candidatesFor } from "./candidates.js";
@@ -39,7 +39,7 @@ export const waitingFootprint: Question = {
   takesLong: true,
   async contestants(isQuick) {
     const many = isQuick ? 1_000 : 10_000;
-    // More of those who poll would keep the server from answering anybody.
+    // With more clients that poll, the server would not answer any more.
     const few = isQuick ? 50 : 200;
     const port = await redis.start();
     const waiting = (name: string, count: number): Contestant => {
@@ -89,20 +89,20 @@ async function ofWaiting({ name, open }: Candidate, port: number, count: number)
   return { value, more };
 }
 
-/** All but what connections take: their buffers come and go. */
+/** All memory but that of connections: their buffers come and go. */
 async function serverBytes(): Promise<number> {
   const memory = await redis.server.info("memory");
   return Number(memory.used_memory) - Number(memory.mem_clients_normal);
 }
 
-/** What the few keys of one lock take. */
+/** The memory of the few keys of one lock. */
 async function keyBytes(): Promise<number> {
   const keys = (await redis.server.ask("KEYS", "*")) as string[];
   const sizes = keys.map((key) => redis.server.ask("MEMORY", "USAGE", key, "SAMPLES", 0));
   return (await Promise.all(sizes)).reduce<number>((sum, size) => sum + Number(size), 0);
 }
 
-/** Until all stand in line; those who poll leave nothing there, and are given a moment. */
+/** Waits until all are in the queue; a contestant that polls has no queue, and gets a moment. */
 async function untilSteady(): Promise<void> {
   for (let before = -1, now = await keyBytes(); now !== before; now = await keyBytes()) {
     before = now;

@@ -78,7 +78,7 @@ export const replicatedNames: Question = replicas(
     name: "replicas-names",
     title: "with one replica that must have every grant, 100 names at once",
     about: "100 tasks, a name each, and `replicas: 1`: those that come together share one `WAIT`.",
-    reason: "What is left is the client's own work.",
+    reason: "The rest is the work of the client itself.",
   },
   0.5,
 );

@@ -29,7 +29,7 @@ export class BenchRedis {
     return `127.0.0.1:${this.server.port}`;
   }
 
-  /** What the server did so far: its own CPU time, that in these commands, and bytes both ways. */
+  /** The work of the server so far: its CPU time, that of these commands, and bytes both ways. */
   async costs(commands: readonly string[]): Promise<Record<string, number>> {
     const [cpu, stats, spent] = await Promise.all([
       this.server.info("cpu"),
@@ -58,7 +58,7 @@ export class BenchRedis {
   }
 }
 
-/** What some pairs of acquire and release took, and what they cost both sides. */
+/** The time of some pairs of acquire and release, and their cost on both sides. */
 export async function measured(
   redis: BenchRedis,
   { plain = [] }: Candidate,

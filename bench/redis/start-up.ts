@@ -12,7 +12,7 @@ export const startUp: Question = {
   store: "redis",
   name: "start-up",
   title: "a program that takes one lock, from its start to its end",
-  about: "What a program pays that takes one lock and ends: to load, to connect, to lock.",
+  about: "The price of one lock in a program that then ends: to load, to connect, to lock.",
   unit: "ms",
   better: "lower",
   rounds: 21,

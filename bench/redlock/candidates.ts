@@ -1,4 +1,4 @@
-/** Everybody who can lock on a majority of Redis nodes, behind one face, with their defaults. */
+/** All packages that lock on a majority of Redis nodes, behind one interface, with defaults. */
 import { Redlock as SesamecareRedlock } from "@sesamecare-oss/redlock";
 import { Holdfast } from "holdfast";
 import { redlockStore } from "holdfast/redlock";
