@@ -46,7 +46,7 @@ export const build = () => compile("dist", "tsconfig.build.json", ["src"], bundl
 
 /** Builds what the simulation runs: src and simulation to build. */
 export const buildSimulation = () =>
-  compile("build", "tsconfig.simulation.json", ["src", "simulation"]);
+  compile("build", "tsconfig.simulation.json", ["src", "simulation", "test/fixtures"]);
 
 /**
  * Compiles beside the old output and swaps at the end, so that a failed build leaves the old one

@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
  * The simulation as it is built: plain Node runs it several times as fast as a test runner does.
  */
-const MAIN = fileURLToPath(new URL("../build/simulation/main.js", import.meta.url));
+export const BUILD: string = fileURLToPath(new URL("../build", import.meta.url));
 
 export interface Outcome {
   readonly code: number | null;
@@ -13,8 +14,14 @@ export interface Outcome {
 
 /** Runs the built simulation with the arguments of `npm run simulate`. */
 export function simulate(...args: readonly string[]): Promise<Outcome> {
+  return simulateIn(BUILD, ...args);
+}
+
+/** The same for another build. */
+export function simulateIn(build: string, ...args: readonly string[]): Promise<Outcome> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    const main = join(build, "simulation/main.js");
+    const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text) => {

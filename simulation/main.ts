@@ -7,6 +7,7 @@ import { foundAt } from "./mutants/found-at.js";
 import type { Catch } from "./mutants/hunt.js";
 import { mutants } from "./mutants/list.js";
 import type { Family, PlanOptions } from "./plan.js";
+import { runSearch } from "./search/run-search.js";
 import { judge, type Verdict } from "./verdict.js";
 
 const USAGE = `npm run simulate -- [options]
@@ -18,6 +19,10 @@ const USAGE = `npm run simulate -- [options]
   --sequencer     clients stand in line with entries of their own, as in etcd
   --hash          print the hash of every history
   --history       print every history
+  --search        go through every order of events in worlds so small that this is possible;
+                  or only in those whose title contains the given words
+  --depth N       with --search: how many moves a path may have (default: as in a test run)
+  --without RULE  with --search: leave out a rule of the small client
   --mutants       plant every known bug and show which seed finds it; or only those
                   whose title contains the given words
   --write         with --mutants: keep the seeds that find them, for the next hunt`;
@@ -25,6 +30,7 @@ const USAGE = `npm run simulate -- [options]
 const { values, positionals } = parse();
 
 if (values.help) console.log(USAGE);
+else if (values.search) process.exitCode = search(positionals.join(" "));
 else if (values.mutants) process.exitCode = await runMutants(positionals.join(" "));
 else process.exitCode = await runSeeds();
 
@@ -74,6 +80,12 @@ function report(verdict: Verdict, violation: Violation, planned: PlanOptions): v
   console.log(`to see it again: npm run simulate -- ${options.join("")}`);
 }
 
+function search(words: string): number {
+  const family = values.quorum || values.sequencer ? familyOf() : undefined;
+  const depth = wholeOf("depth", 1);
+  return runSearch({ family, words, depth, without: values.without ?? null }) === 0 ? 0 : 1;
+}
+
 async function runMutants(words: string): Promise<number> {
   const chosen = mutants.filter(({ title }) => title.includes(words));
   // Loaded here: a copy of the build has no packages beside it, and hunts nothing.
@@ -114,6 +126,9 @@ function parse() {
         sequencer: { type: "boolean", default: false },
         hash: { type: "boolean", default: false },
         history: { type: "boolean", default: false },
+        search: { type: "boolean", default: false },
+        depth: { type: "string" },
+        without: { type: "string" },
         mutants: { type: "boolean", default: false },
         write: { type: "boolean", default: false },
         help: { type: "boolean", default: false },
@@ -129,14 +144,17 @@ function familyOf(): Family {
   return values.quorum ? "quorum" : "arbiter";
 }
 
-function wholeOf(option: "seed" | "count" | "clients", least: number): number | undefined {
+function wholeOf(
+  option: "seed" | "count" | "clients" | "depth",
+  least: number,
+): number | undefined {
   const number = numberOf(option, least);
   if (number === undefined || Number.isSafeInteger(number)) return number;
   return refuse(`--${option} must be a whole number, not "${values[option]}".`);
 }
 
 function numberOf(
-  option: "seed" | "count" | "clients" | "minutes",
+  option: "seed" | "count" | "clients" | "minutes" | "depth",
   least: number,
 ): number | undefined {
   const text = values[option];

@@ -42,10 +42,13 @@ export async function hunt(
   return catches;
 }
 
-async function seek(mutant: Mutant, build: string): Promise<Catch> {
-  const { title, family = "arbiter" } = mutant;
+/** Works with a copy of the build that has the mutant in it; throws where it does not fit. */
+export async function withMutant<T>(
+  mutant: Mutant,
+  build: string,
+  work: (folder: string) => Promise<T>,
+): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-mutant-"));
-  const startedMs = performance.now();
   try {
     cpSync(build, folder, { recursive: true });
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
@@ -53,20 +56,33 @@ async function seek(mutant: Mutant, build: string): Promise<Catch> {
     for (const [file, text] of plant(mutant, code)) {
       if (text !== code.get(file)) writeFileSync(join(folder, "src", file), text);
     }
-    const first = foundAt[title];
-    const hint = first === undefined ? null : await runSeeds(folder, family, first, 1);
-    const { seed, line } = hint?.seed != null ? hint : await runSeeds(folder, family, 0, SEEDS);
-    const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
-    // Beyond the seeds of a test run the code itself may not pass.
-    const isBlamed = seed !== null && seed >= SEEDS;
-    const own = isBlamed ? await runSeeds(build, family, seed, 1) : null;
-    if (own?.seed != null) return { title, seed: null, line: `${title}: not its fault, ${line}` };
-    return { title, seed, line: `${title}: ${line} ${seconds} s` };
-  } catch (error) {
-    return { title, seed: null, line: `${title}: ${(error as Error).message}` };
+    return await work(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function seek(mutant: Mutant, build: string): Promise<Catch> {
+  try {
+    return await withMutant(mutant, build, (folder) => seekIn(folder, mutant, build));
+  } catch (error) {
+    const { title } = mutant;
+    return { title, seed: null, line: `${title}: ${(error as Error).message}` };
+  }
+}
+
+async function seekIn(folder: string, mutant: Mutant, build: string): Promise<Catch> {
+  const { title, family = "arbiter" } = mutant;
+  const startedMs = performance.now();
+  const first = foundAt[title];
+  const hint = first === undefined ? null : await runSeeds(folder, family, first, 1);
+  const { seed, line } = hint?.seed != null ? hint : await runSeeds(folder, family, 0, SEEDS);
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  // Beyond the seeds of a test run the code itself may not pass.
+  const isBlamed = seed !== null && seed >= SEEDS;
+  const own = isBlamed ? await runSeeds(build, family, seed, 1) : null;
+  if (own?.seed != null) return { title, seed: null, line: `${title}: not its fault, ${line}` };
+  return { title, seed, line: `${title}: ${line} ${seconds} s` };
 }
 
 /** The first of the seeds that fails, and what it says. */

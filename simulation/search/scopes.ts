@@ -1,0 +1,58 @@
+/**
+ * The small worlds that are searched: for each family a narrow one, which is searched to its end,
+ * and wider ones, which are searched to a depth.
+ */
+import { NO_LIMIT, type Request } from "../../src/rules/fits.js";
+import type { Family } from "../plan.js";
+import { isClientBreakage } from "./ledger-client.js";
+import type { Budget } from "./ledger-scene.js";
+import { LedgerWorld } from "./ledger-world.js";
+import { type Found, search } from "./search.js";
+
+export interface Scope {
+  readonly family: Family;
+  readonly title: string;
+  /** In a test run; more in a full one. */
+  readonly depth: number;
+  readonly fullDepth: number;
+  /** `without` names the client rule that is left out, if one is. */
+  search(depth: number, without: string | null): Found;
+}
+
+const EXCLUSIVE: Request = { mode: "exclusive", weight: 1, limit: NO_LIMIT };
+const SHARED: Request = { mode: "shared", weight: 1, limit: NO_LIMIT };
+
+function ledger(
+  title: string,
+  [depth, fullDepth]: readonly [number, number],
+  requests: Readonly<Record<string, Request>>,
+  budget: Budget,
+): Scope {
+  return {
+    family: "arbiter",
+    title: `ledger, ${title}`,
+    depth,
+    fullDepth,
+    search: (most, without) => {
+      const broken = isClientBreakage(without) ? without : null;
+      return search(new LedgerWorld(requests, budget, broken), most);
+    },
+  };
+}
+
+const TWO = { a1: EXCLUSIVE, b1: EXCLUSIVE };
+const THREE = { ...TWO, b2: EXCLUSIVE };
+const READERS = { a1: EXCLUSIVE, b1: SHARED, b2: SHARED };
+
+export const scopes: readonly Scope[] = [
+  ledger("two owners", [99, 99], TWO, { ticks: 3, faults: 1, asks: 2, renewals: 1, revokes: 0 }),
+  ledger("two faults", [6, 10], TWO, {
+    ticks: 4,
+    faults: 2,
+    asks: 2,
+    renewals: 1,
+    revokes: 1,
+  }),
+  ledger("three owners", [6, 9], THREE, { ticks: 4, faults: 1, asks: 2, renewals: 1, revokes: 0 }),
+  ledger("readers", [6, 9], READERS, { ticks: 4, faults: 1, asks: 2, renewals: 1, revokes: 0 }),
+];
