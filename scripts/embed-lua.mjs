@@ -1,21 +1,23 @@
 // Writes the Lua of the stores into modules, because nothing is read from disk at run time.
-// `node scripts/embed-lua.mjs` after a change of a `.lua` file; `--check` only compares.
+// `npm run lua` after a change of a `.lua` file; `--check` only compares.
 import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { readRecords, recordModule, withPlaces } from "./lua-records.mjs";
 import { root } from "./run.mjs";
 
 /**
- * By store: the parts in the order in which each may use what was before it, and those that the
- * script consists of; they include the others.
+ * By store: the parts in the order in which each may use what was before it, those that the script
+ * consists of (they include the others), and the records that TypeScript reads, too.
  *
- * @type {Record<string, { parts: readonly string[], script: readonly string[] }>}
+ * @typedef {{ parts: readonly string[], script: readonly string[], records: readonly string[] }} Lua
+ * @type {Record<string, Lua>}
  */
 const stores = {
   redis: {
     parts: [
       "lone",
       "register",
-      "line",
-      "blame",
+      "contended",
+      "failure",
       "batch",
       "entry",
       "leftover",
@@ -25,12 +27,16 @@ const stores = {
       "shared",
       "rules",
       "ending",
-      "oversight",
+      "rare",
     ],
     script: ["lone", "register", "batch"],
+    records: ["REQUEST", "FRESH", "RAISED", "FULL", "WAITER"],
   },
-  redlock: { parts: ["lean", "node", "verbs"], script: ["lean", "node", "verbs"] },
+  redlock: { parts: ["lean", "node", "verbs"], script: ["lean", "node", "verbs"], records: [] },
 };
+
+/** @type {Lua} */
+const none = { parts: [], script: [], records: [] };
 
 /** @param {string} store */
 const target = (store) => `${root}src/stores/${store}/script.generated.ts`;
@@ -41,15 +47,18 @@ const target = (store) => `${root}src/stores/${store}/script.generated.ts`;
  * @param {string} store
  */
 function embedded(store) {
-  const { parts, script: main } = stores[store] ?? { parts: [], script: [] };
+  const { parts, script: main, records: shared } = stores[store] ?? none;
+  const pathOf = (/** @type {string} */ part) => `src/stores/${store}/lua/${part}.lua`;
+  const sourceOf = (/** @type {string} */ part) => readFileSync(root + pathOf(part), "utf8");
+  const records = readRecords(pathOf("records"), sourceOf("records"));
   /** @type {Set<string>} */
   const declared = new Set();
   /** @type {Record<string, string>} */
   const code = {};
   for (const part of parts) {
-    const file = `${root}src/stores/${store}/lua/${part}.lua`;
-    const [header = "", body = ""] = split(readFileSync(file, "utf8"));
-    checkHeader(`${store}/lua/${part}.lua`, header, body, declared, part === parts[0]);
+    const file = pathOf(part);
+    const [header = "", body = ""] = split(withPlaces(file, sourceOf(part), records));
+    checkHeader(file, header, body, declared, part === parts[0]);
     code[part] = withoutComments(body);
   }
   const include = (/** @type {string} */ text) =>
@@ -57,7 +66,8 @@ function embedded(store) {
   const script = include(include(main.map((part) => code[part]).join("\n")));
   if (/`|\$\{|\\/.test(script)) throw new Error("The Lua must do without `, ${ and \\.");
   return [
-    "// Written by scripts/embed-lua.mjs from lua/*.lua: change those, and run it.",
+    "// Written by `npm run lua` from lua/*.lua: change those, and run it.",
+    ...shared.map((record) => recordModule(records, record)),
     `export const SCRIPT: string = \`${script}\`;`,
     "",
   ].join("\n");
@@ -148,7 +158,7 @@ if (realpathSync(process.argv[1] ?? "") === import.meta.filename) {
   for (const store of Object.keys(stores)) {
     if (!process.argv.includes("--check")) writeFileSync(target(store), embedded(store));
     if (isCurrent(store)) continue;
-    console.error(`src/stores/${store}/script.generated.ts is stale: node scripts/embed-lua.mjs`);
+    console.error(`src/stores/${store}/script.generated.ts is stale: npm run lua`);
     process.exitCode = 1;
   }
 }

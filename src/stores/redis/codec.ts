@@ -18,6 +18,7 @@ import type {
   View,
   WaiterEntry,
 } from "../../rules/ledger-command.js";
+import { FRESH, FULL, RAISED, REQUEST, WAITER } from "./script.generated.js";
 
 /**
  * A command as the script reads it: the letter of its operation, fixed fields, free text last. A
@@ -232,32 +233,38 @@ function blockage(text: string, nowUs: number): { holder: HolderEntry | null; du
   return { holder: entry, dueUs: entry.remainingUs };
 }
 
-/** A holder as the script keeps it: see lua/batch.lua for the forms. */
+/** A field of a record that lua/records.lua declares. */
+function field(text: string, [start, end]: readonly [number, number?]): string {
+  return text.slice(start, end);
+}
+
+/** A holder in one of the forms in which the script keeps it. */
 function holder(text: string, nowUs: number): HolderEntry {
   const form = oneOf(["f", "+", "h", "u"], text[0]);
-  const at = form === "f" ? 17 : form === "+" ? 33 : 49;
-  const grantedUs = whole(text.slice(1, 17));
-  const { ttlUs, ...asked } = request(text.slice(at));
+  const record = form === "f" ? FRESH : form === "+" ? RAISED : FULL;
+  const grantedUs = whole(field(text, FULL.granted));
+  const { ttlUs, ...asked } = request(field(text, record.request));
+  const expiresUs = record === FULL ? whole(field(text, FULL.expiry)) : grantedUs + ttlUs;
   return {
     ...asked,
-    token: form === "f" ? grantedUs : whole(text.slice(17, 33)),
+    token: record === FRESH ? grantedUs : whole(field(text, FULL.token)),
     heldUs: nowUs - grantedUs,
-    remainingUs: (at === 49 ? whole(text.slice(33, 49)) : grantedUs + ttlUs) - nowUs,
+    remainingUs: expiresUs - nowUs,
   };
 }
 
-/** When the lone holder of a name expires, by its text in the register; NaN of anything else. */
+/** When the only holder of a name expires, by its text in the register; NaN for another text. */
 export function expiryUs(text: string): number {
   const form = text[0];
-  if (form === "h") return Number(text.slice(33, 49));
-  if (form === "f") return Number(text.slice(1, 17)) + Number(text.slice(17, 33));
-  return form === "+" ? Number(text.slice(1, 17)) + Number(text.slice(33, 49)) : Number.NaN;
+  if (form === "h") return Number(field(text, FULL.expiry));
+  if (form !== "f" && form !== "+") return Number.NaN;
+  const { ttl } = form === "f" ? FRESH : RAISED;
+  return Number(field(text, FULL.granted)) + Number(field(text, ttl));
 }
 
-/** When it came, and what it asked for. */
 function waiter(text: string, nowUs: number): WaiterEntry {
-  const { mode, weight, limit, meta } = request(text.slice(16));
-  return { mode, weight, limit, meta, waitedUs: nowUs - whole(text.slice(0, 16)) };
+  const { mode, weight, limit, meta } = request(field(text, WAITER.request));
+  return { mode, weight, limit, meta, waitedUs: nowUs - whole(field(text, WAITER.since)) };
 }
 
 function mark(text: string): MarkEntry {
@@ -274,17 +281,18 @@ function request(text: string): {
   span: number;
   meta: string;
 } {
-  const ttlUs = whole(text.slice(0, 16));
-  const mode = oneOf(["x", "e", "s"], text[16]) === "s" ? "shared" : "exclusive";
-  const [, afterTimes] = words(text.slice(17), 4);
-  if (text[16] === "x") {
+  const ttlUs = whole(field(text, REQUEST.ttl));
+  const letter = oneOf(["x", "e", "s"], field(text, REQUEST.letter));
+  const mode = letter === "s" ? "shared" : "exclusive";
+  const [, afterTimes] = words(field(text, REQUEST.words), 4);
+  if (letter === "x") {
     return { ttlUs, mode, weight: 1, limit: NO_LIMIT, span: 1, meta: afterTimes };
   }
   const [[weight, limit, span], meta] = words(afterTimes, 3);
   return { ttlUs, mode, weight: whole(weight), limit: whole(limit), span: whole(span), meta };
 }
 
-/** The first words, and whatever follows them. */
+/** The first words, and the text that follows them. */
 function words(text: string, count: number): [readonly string[], string] {
   const found: string[] = [];
   let start = 0;

@@ -1,4 +1,43 @@
-// Written by scripts/embed-lua.mjs from lua/*.lua: change those, and run it.
+// Written by `npm run lua` from lua/*.lua: change those, and run it.
+export const REQUEST = {
+  ttl: [0, 16],
+  letter: [16, 17],
+  words: [17],
+} as const;
+export const FRESH = {
+  form: [0, 1],
+  granted: [1, 17],
+  request: [17],
+  ttl: [17, 33],
+  letter: [33, 34],
+  words: [34],
+} as const;
+export const RAISED = {
+  form: [0, 1],
+  granted: [1, 17],
+  token: [17, 33],
+  request: [33],
+  ttl: [33, 49],
+  letter: [49, 50],
+  words: [50],
+} as const;
+export const FULL = {
+  form: [0, 1],
+  granted: [1, 17],
+  token: [17, 33],
+  expiry: [33, 49],
+  request: [49],
+  ttl: [49, 65],
+  letter: [65, 66],
+  words: [66],
+} as const;
+export const WAITER = {
+  since: [0, 16],
+  request: [16],
+  ttl: [16, 32],
+  letter: [32, 33],
+  words: [33],
+} as const;
 export const SCRIPT: string = `local call, try, sub = redis.call, redis.pcall, string.sub
 local register, clock, known = KEYS[1], call('TIME'), nil
 local seconds, micros = clock[1], clock[2]
@@ -11,10 +50,12 @@ if isLone and clock[2] % 32 ~= 0 then
   known = call('HMGET', register, '', name)
   local text = known[2]
   if operation == 'X' or operation == 'x' then
-    local isFresh = nowText <= sub(command, 2, 17) and nowText > sub(command, 18, 33)
+    local isInTime = nowText <= sub(command, 2, 17)
+    local isAhead = nowText > sub(command, 18, 33)
     local isTimed = string.find(command, '%D', 2) == 50
     local last, isFair = known[1], isTimed and sub(command, 34, 49) <= LONGEST
-    if isFresh and isFair and not text and (not last or #last == 16 and last < nowText) then
+    local isFree = not text and (not last or #last == 16 and last < nowText)
+    if isInTime and isAhead and isFair and isFree then
       text = 'f' .. nowText .. sub(command, 34)
       if type(try('HSET', register, name, text, '', nowText)) == 'number' then
         return tonumber(nowText)
@@ -24,7 +65,8 @@ if isLone and clock[2] % 32 ~= 0 then
     local form = sub(text, 1, 1)
     local start = form == 'f' and 35 or form == '+' and 51
     if start and sub(text, start, start + #command - 2) == sub(command, 2) then
-      local now, ttl = tonumber(nowText), sub(text, start - 17, start - 2)
+      local now = tonumber(nowText)
+      local ttl = form == 'f' and sub(text, 18, 33) or sub(text, 34, 49)
       if (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0) > now then
         call('HDEL', register, name)
         return now
@@ -37,7 +79,7 @@ local YEAR, MOST_TURNS, LAST_TOKEN = 31536000000000, 1024, NO_LIMIT - 1024
 local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
 local now, count, format, find = tonumber(nowText), #ARGV, string.format, string.find
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
-local texts, changed, isRaised, motion, linePart = {}, {}, nil, nil, nil
+local texts, changed, isRaised, motion, contendedPart = {}, {}, nil, nil, nil
 local run = flags % 4 > 1 and string.match(call('INFO', 'server'), 'run_id:(%x+)')
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
@@ -56,7 +98,9 @@ local function nextToken()
   local token = math.max(now, last + 1)
   return token <= LAST_TOKEN and token or nil
 end
-local function isTimed(command) return (find(command, '%D', 2) or 0) >= 50 end
+local function isTimed(command)
+  return (find(command, '%D', 2) or 0) >= 50
+end
 local function spanOf(command)
   if not isTimed(command) or sub(command, 34, 49) > LONGEST then return nil end
   if sub(command, 50, 50) == 'x' then return 1 end
@@ -79,6 +123,10 @@ local function moving()
   end
   return motion
 end
+local function requestAt(form)
+  return form == 'f' and 18 or form == '+' and 34
+    or (form == 'h' or form == 'u') and 50
+end
 local function expiryOf(text)
   local form = sub(text, 1, 1)
   if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) or 0 end
@@ -87,34 +135,39 @@ local function expiryOf(text)
 end
 local function isOurs(text)
   local form = sub(text, 1, 1)
-  if form == '=' then return #text > 1 and not find(text, '%D', 2) end
-  local start = form == 'f' and 34 or form == '+' and 50 or (form == 'h' or form == 'u') and 66
-  return start and find(text, '%D', 2) == start and find(text, '^[xes]%S+ ', start) == start
+  if form == '=' then
+    return #text > 1 and not find(text, '%D', 2)
+  end
+  local request = requestAt(form)
+  local letter = request and request + 16
+  return letter and find(text, '%D', 2) == letter
+    and find(text, '^[xes]%S+ ', letter) == letter
 end
-local function line(name, operation, command, mark)
+local function contended(name, operation, command, pointer)
   if moving() then return nil end
-  if not linePart then
-    linePart = (function()
+  if not contendedPart then
+    contendedPart = (function()
 local NONE = '0000000000000000'
 local SPAN = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) '
 local function isCalm(sums, holder)
   if not sums or not holder or sub(sums, 1, 1) ~= '-' then return false end
-  if #sums ~= 113 or find(sums, '%D', 2) or not isOurs(holder) then return false end
-  if nowText >= sub(sums, 2, 17) then return false end
+  if #sums ~= 113 or find(sums, '%D', 2) then return false end
+  if not isOurs(holder) or nowText >= sub(sums, 2, 17) then return false end
   local form = sub(holder, 1, 1)
   if form == 'h' or form == 'u' then return nowText < sub(holder, 34, 49) end
   if form == '=' then return false end
-  return sub(holder, 2, 17) + (form == 'f' and sub(holder, 18, 33) or sub(holder, 34, 49)) > now
+  local ttl = form == 'f' and sub(holder, 18, 33) or sub(holder, 34, 49)
+  return sub(holder, 2, 17) + ttl > now
 end
 local function isOwner(holder, owner)
-  local form = sub(holder, 1, 1)
-  local start = form == 'f' and 35 or form == '+' and 51 or 67
+  local start = requestAt(sub(holder, 1, 1)) + 17
   return sub(holder, start, start + #owner - 1) == owner
 end
 local function confirm(key, command)
   local found = try('HMGET', key, 'k', 'x')
   local sums, holder = found[1], found[2]
-  if not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then return nil end
+  if not isCalm(sums, holder) then return nil end
+  if not isOwner(holder, sub(command, 2)) then return nil end
   local form, expiry, span = sub(holder, 1, 1), sub(holder, 34, 49), '1'
   if form ~= 'u' and form ~= 'h' then return nil end
   if sub(holder, 66, 66) ~= 'x' then
@@ -124,17 +177,18 @@ local function confirm(key, command)
   if form == 'u' then
     expiry = format('%016.0f', math.max(expiry, now + sub(holder, 50, 65)))
     if #expiry > 16 or expiry > sub(sums, 18, 33) then return nil end
-    write('HSET', key, 'x', 'h' .. sub(holder, 2, 33) .. expiry .. sub(holder, 50))
+    local grant = sub(holder, 2, 33) .. expiry .. sub(holder, 50)
+    write('HSET', key, 'x', 'h' .. grant)
   end
   local waiting = sub(sums, 34, 49) == NONE and ' 0 ' or ' 1 '
-  return 'N' .. format('%.0f', expiry - now) .. waiting .. sub(holder, 18, 33) .. ' ' .. span
+  local terms = sub(holder, 18, 33) .. ' ' .. span
+  return 'N' .. format('%.0f', expiry - now) .. waiting .. terms
 end
-local function handOff(key, name, command, at)
-  local found = try('HMGET', key, 'k', 'x', 'w' .. at)
+local function handOff(key, name, command, place)
+  local found = try('HMGET', key, 'k', 'x', 'w' .. place)
   local sums, holder, waiter, span = found[1], found[2], found[3], '1'
-  if not waiter or not isCalm(sums, holder) or not isOwner(holder, sub(command, 2)) then
-    return nil
-  end
+  if not waiter or not isCalm(sums, holder) then return nil end
+  if not isOwner(holder, sub(command, 2)) then return nil end
   if find(waiter, '%D') ~= 33 then return nil end
   local letter, owner, id, offer = sub(waiter, 33, 33), nil, nil, nil
   if letter == 'x' then
@@ -146,28 +200,30 @@ local function handOff(key, name, command, at)
   end
   if not owner or #offer > 16 or #span > 16 then return nil end
   local expiry = format('%016.0f', now + offer)
-  if #expiry > 16 or sub(sums, 66, 81) ~= at or expiry > sub(sums, 18, 33) then return nil end
+  if #expiry > 16 or expiry > sub(sums, 18, 33) then return nil end
+  if sub(sums, 66, 81) ~= place then return nil end
   local client = call('HGET', key, 'c' .. id)
-  if not client or sub(client, 81) ~= 'a' or find(client, '%D') ~= 81 then return nil end
-  if at <= sub(client, 33, 48) then return nil end
+  if not client or find(client, '%D') ~= 81 then return nil end
+  if sub(client, 81) ~= 'a' or place <= sub(client, 33, 48) then return nil end
   local token = nextToken()
   if not token then return nil end
   local tokenText = token == now and nowText or format('%016.0f', token)
   local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
   if call('PUBLISH', id, 'g' .. owner .. times .. name) == 0 and flags % 2 == 0 then return nil end
   raise(token + span - 1)
-  local mine, after = sub(client, 65, 80) - 1, format('%016d', at + 1)
+  local left, after = sub(client, 65, 80) - 1, format('%016d', place + 1)
   local waiting, taken = sub(sums, 34, 49), sub(sums, 82, 97)
-  local left = format('%016d', waiting - 1)
-  taken = taken == waiting and left or format('%016d', taken - 1)
-  sums = sub(sums, 1, 33) .. left .. sub(sums, 50, 65) .. after .. taken .. sub(sums, 98)
+  local fewer = format('%016d', waiting - 1)
+  taken = taken == waiting and fewer or format('%016d', taken - 1)
+  sums = sub(sums, 1, 33) .. fewer .. sub(sums, 50, 65) .. after .. taken
+    .. sub(sums, 98, 113)
   holder = 'u' .. nowText .. tokenText .. expiry .. sub(waiter, 17)
-  if mine == 0 then
-    call('HDEL', key, 'w' .. at, 'o' .. owner, 'c' .. id)
+  if left == 0 then
+    call('HDEL', key, 'w' .. place, 'o' .. owner, 'c' .. id)
     call('HSET', key, 'k', sums, 'x', holder)
   else
-    client = sub(client, 1, 64) .. format('%016d', mine) .. 'a'
-    call('HDEL', key, 'w' .. at, 'o' .. owner)
+    client = sub(client, 1, 64) .. format('%016d', left) .. 'a'
+    call('HDEL', key, 'w' .. place, 'o' .. owner)
     call('HSET', key, 'k', sums, 'x', holder, 'c' .. id, client)
   end
   put(name, '=' .. after)
@@ -175,30 +231,35 @@ local function handOff(key, name, command, at)
 end
 local function wait(key, name, command)
   if nowText > sub(command, 2, 17) or not spanOf(command) then return nil end
-  local owner, id, offer, touch = string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 51)
+  local owner, id, offer, touch =
+    string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 51)
   if LONGEST - offer < 0 or LONGEST - 4 * touch < 0 then return nil end
   local found = try('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
   local sums, holder, client = found[1], found[2], found[4]
   if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
-  local grave = register .. 't' .. owner .. ':' .. name
-  if nowText < sub(sums, 98, 113) and call('EXISTS', grave) == 1 then return nil end
+  local tombstone = register .. 't' .. owner .. ':' .. name
+  if nowText < sub(sums, 98, 113) and call('EXISTS', tombstone) == 1 then return nil end
   local bound, last, isNew = sub(sums, 2, 17), sub(sums, 50, 65), not client
   if isNew then
     if bound == '9007199254740991' then return nil end
     client = NONE .. format('%016.0f', touch) .. last .. NONE .. NONE .. 'a'
   end
-  if sub(client, 81) ~= 'a' or find(client, '%D') ~= 81 then return nil end
+  if find(client, '%D') ~= 81 then return nil end
+  if sub(client, 81) ~= 'a' then return nil end
   if sub(client, 49, 64) ~= NONE then return nil end
   if tonumber(touch) > tonumber(sub(client, 17, 32)) then return nil end
   local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
   if gone > sub(sums, 18, 33) or gone < sub(client, 1, 16) then return nil end
   if not learn(tonumber(sub(command, 18, 33))) or not nextToken() then return nil end
   if gone < bound then bound = gone end
-  local waiting, taken, place = sub(sums, 34, 49), sub(sums, 82, 97), format('%016d', last + 1)
-  local at, more = taken == NONE and place or sub(sums, 66, 81), format('%016d', waiting + 1)
+  local waiting, taken = sub(sums, 34, 49), sub(sums, 82, 97)
+  local place, more = format('%016d', last + 1), format('%016d', waiting + 1)
+  local next = taken == NONE and place or sub(sums, 66, 81)
   taken = taken == waiting and more or format('%016d', taken + 1)
-  sums = '-' .. bound .. sub(sums, 18, 33) .. more .. place .. at .. taken .. sub(sums, 98)
-  client = gone .. sub(client, 17, 64) .. format('%016d', sub(client, 65, 80) + 1) .. 'a'
+  sums = '-' .. bound .. sub(sums, 18, 33) .. more .. place .. next .. taken
+    .. sub(sums, 98, 113)
+  local mine = format('%016d', sub(client, 65, 80) + 1)
+  client = gone .. sub(client, 17, 64) .. mine .. 'a'
   local entry = nowText .. sub(command, 34)
   if isNew then
     local added = try('ZADD', register .. 'g:' .. name, gone, id)
@@ -209,15 +270,15 @@ local function wait(key, name, command)
   if type(done) == 'table' and done.err then return '!' .. done.err end
   return 'Q' .. format('%d ', waiting) .. holder
 end
-return function(name, operation, command, mark)
+return function(name, operation, command, pointer)
   local key = register .. ':' .. name
   if operation == 'c' then return confirm(key, command) end
-  if operation == 'r' then return handOff(key, name, command, sub(mark, 2)) end
+  if operation == 'r' then return handOff(key, name, command, sub(pointer, 2)) end
   if operation == 'X' or operation == 'E' then return wait(key, name, command) end
 end
     end)()
   end
-  return linePart(name, operation, command, mark)
+  return contendedPart(name, operation, command, pointer)
 end
 local function finish(replies)
   if isRaised or flags >= 4 or next(changed) then
@@ -265,8 +326,10 @@ local function finish(replies)
 end
 if size == 1 then
   local name, command = ARGV[1], ARGV[2]
-  local mark = texts[name]
-  local reply = mark and sub(mark, 1, 1) == '=' and line(name, sub(command, 1, 1), command, mark)
+  local text, reply = texts[name], nil
+  if text and sub(text, 1, 1) == '=' then
+    reply = contended(name, sub(command, 1, 1), command, text)
+  end
   if reply then return finish({ nowText, reply }) end
 end
 local ACQUIRES = { X = true, x = true, E = true, e = true }
@@ -281,13 +344,15 @@ local function refusal()
 end
 local function ownerAt(text, owner)
   local form = sub(text, 1, 1)
-  local start = form == 'f' and 35 or form == '+' and 51 or form == 'h' and 67
+  local request = form ~= 'u' and requestAt(form)
+  local start = request and request + 17
   if not start or sub(text, start, start + #owner - 1) ~= owner then return nil end
   return expiryOf(text) > now and start or nil
 end
 local function leanAcquire(name, command, text)
   if text and (expiryOf(text) > now or not isOurs(text)) then return nil end
-  if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
+  if nowText > sub(command, 2, 17) then return nil end
+  if nowText <= sub(command, 18, 33) then return nil end
   if refusal() then return '!' .. refused end
   local span, token = spanOf(command), nextToken()
   if not span or not token then return nil end
@@ -306,19 +371,22 @@ local function leanRelease(name, command, text)
   return 'R'
 end
 local function leanRenew(name, command, text)
-  if not text or nowText > sub(command, 2, 17) or sub(command, 34, 49) > LONGEST then return nil end
-  if not isTimed(command) or not isOurs(text) then return nil end
+  if not text or nowText > sub(command, 2, 17) then return nil end
+  if sub(command, 34, 49) > LONGEST or not isTimed(command) or not isOurs(text) then
+    return nil
+  end
   local start = ownerAt(text, sub(command, 50))
   if not start then return nil end
   learn(tonumber(sub(command, 18, 33)))
   local expiry = math.max(expiryOf(text), now + sub(command, 34, 49))
-  local token = start == 35 and sub(text, 2, 17) or sub(text, 18, 33)
+  local granted, isFresh = sub(text, 2, 17), start == 35
+  local token = isFresh and granted or sub(text, 18, 33)
   local request, span, _ = sub(text, start - 17), 1, nil
   if sub(request, 17, 17) ~= 'x' then
     _, _, span = string.match(request, DETAIL, 18)
   end
   if not span or expiry > NO_LIMIT then return nil end
-  put(name, 'h' .. sub(text, 2, 17) .. token .. format('%016.0f', expiry) .. request)
+  put(name, 'h' .. granted .. token .. format('%016.0f', expiry) .. request)
   return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. span
 end
 local function fail(name, failure)
@@ -348,13 +416,13 @@ end
 for turn = 1, size do
   local name, command, reply = ARGV[turn], ARGV[size + turn], nil
   local operation, text = sub(command, 1, 1), texts[name]
-  local isInLine = text and sub(text, 1, 1) == '='
+  local hasHash = text and sub(text, 1, 1) == '='
   if foreign[name] then
     reply = '!' .. foreign[name]
   elseif states[name] then
     reply = nil
-  elseif isInLine then
-    reply = size > 1 and line(name, operation, command, text)
+  elseif hasHash then
+    reply = size > 1 and contended(name, operation, command, text)
   elseif ACQUIRES[operation] then
     reply = leanAcquire(name, command, text)
   elseif operation == 'r' then
@@ -368,7 +436,8 @@ for turn = 1, size do
 local function refuse(where) error({ where = where }) end
 local entries = {}
 function entries.read(entry, request)
-  local _, stop, owner, client, offer, touch = find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
+  local pattern = '^(%S+) (%S+) (%d+) (%d+) '
+  local _, stop, owner, client, offer, touch = find(request, pattern, 18)
   local letter, weight, limit, span = sub(request, 17, 17), 1, NO_LIMIT, 1
   if not stop or find(request, '%D') ~= 17 then return nil end
   if letter ~= 'x' then
@@ -388,13 +457,14 @@ function entries.inherit(entry, heir)
   entry.client, entry.request = heir, head .. heir .. sub(entry.request, stop + 1)
 end
 function entries.holder(text)
-  local form = sub(text, 1, 1)
-  local start, expiry = form == 'f' and 18 or form == '+' and 34 or 50, expiryOf(text)
+  local form, expiry = sub(text, 1, 1), expiryOf(text)
+  local start = requestAt(form)
+  local letter = start + 16
   if expiry > NO_LIMIT then refuse('a holder') end
   return {
     text = text, start = start, confirmed = form ~= 'u', expiry = expiry,
     owner = string.match(text, '^%S+', start + 17),
-    mode = sub(text, start + 16, start + 16) == 's' and 's' or 'x',
+    mode = sub(text, letter, letter) == 's' and 's' or 'x',
   }
 end
 function entries.complete(entry)
@@ -407,7 +477,8 @@ end
 function entries.text(entry)
   if not entry.text then
     local times = string.format('%016.0f%016.0f%016.0f', entry.granted, entry.token, entry.expiry)
-    entry.text, entry.start = (entry.confirmed and 'h' or 'u') .. times .. entry.request, 50
+    entry.text = (entry.confirmed and 'h' or 'u') .. times .. entry.request
+    entry.start = 50
   end
   return entry.text
 end
@@ -425,36 +496,36 @@ end
 function hash.set(state, field, value)
   state.fields[field], state.dirty[field] = value, true
 end
-function hash.need(state, untilUs)
-  if untilUs > state.needed then state.needed = untilUs end
+function hash.need(state, time)
+  if time > state.needed then state.needed = time end
 end
-function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
+function hash.endMs(time) return math.ceil(time / 1000) + 100 end
 local function clear(state)
   local byExpiry, offers = hash.companion(state, 'e'), hash.companion(state, 'u')
-  local byPatience = hash.companion(state, 'g')
-  if call('EXISTS', state.key, byExpiry, offers, byPatience) == 0 then return end
+  local bySilence = hash.companion(state, 'g')
+  if call('EXISTS', state.key, byExpiry, offers, bySilence) == 0 then return end
   local remove = (function()
-return function(key, byExpiry, offers, byPatience)
+return function(key, byExpiry, offers, bySilence)
   local sums = call('HGET', key, 'k')
   local isHash = sums and #sums == 113 and find(sums, '^[-*]%d+$')
   if not isHash and call('EXISTS', key) == 1 then refuse(key) end
   local holder = call('ZRANGE', byExpiry, -1, -1)[1]
   if holder and find(sub(holder, 1, 16), '%D') then refuse(byExpiry) end
-  for _, byClient in ipairs({ offers, byPatience }) do
+  for _, byClient in ipairs({ offers, bySilence }) do
     local client = call('ZRANGE', byClient, 0, 0)[1]
     if client and not find(client, '{hf:', 1, true) then refuse(byClient) end
   end
-  call('UNLINK', key, byExpiry, offers, byPatience)
+  call('UNLINK', key, byExpiry, offers, bySilence)
 end
   end)()
-  remove(state.key, byExpiry, offers, byPatience)
+  remove(state.key, byExpiry, offers, bySilence)
 end
 function hash.load(name, owner, client)
   local text = texts[name]
   local state = {
     name = name, key = register .. ':' .. name, hasHash = false, fields = {}, dirty = {},
-    clients = {}, count = 0, waiting = 0, entries = 0, order = 0, at = 1, bound = NO_LIMIT,
-    buried = 0, untilUs = 0, needed = 0, skips = 0,
+    clients = {}, count = 0, waiting = 0, taken = 0, last = 0, next = 1, bound = NO_LIMIT,
+    lastTombstone = 0, keptUntil = 0, needed = 0, skips = 0,
   }
   if not text or sub(text, 1, 1) ~= '=' then
     if text and not isOurs(text) then refuse('field ' .. name .. ' of ' .. register) end
@@ -470,14 +541,15 @@ function hash.load(name, owner, client)
     clear(state)
     return state
   end
-  if #sums ~= 113 or not find(sums, '^[-*]%d+$') then refuse('field k of ' .. state.key) end
+  local isWhole = #sums == 113 and find(sums, '^[-*]%d+$')
+  state.last = isWhole and tonumber(sub(sums, 50, 65)) or NO_LIMIT
+  if state.last >= NO_LIMIT then refuse('field k of ' .. state.key) end
   state.hasHash = true
-  state.bound, state.untilUs = tonumber(sub(sums, 2, 17)), tonumber(sub(sums, 18, 33))
-  state.waiting, state.order = tonumber(sub(sums, 34, 49)), tonumber(sub(sums, 50, 65))
-  state.at, state.entries = tonumber(sub(sums, 66, 81)), tonumber(sub(sums, 82, 97))
-  if state.order >= NO_LIMIT then refuse('field k of ' .. state.key) end
-  state.at = math.min(state.at, state.order + 1)
-  state.buried = tonumber(sub(sums, 98, 113))
+  state.bound = tonumber(sub(sums, 2, 17))
+  state.keptUntil = tonumber(sub(sums, 18, 33))
+  state.waiting, state.taken = tonumber(sub(sums, 34, 49)), tonumber(sub(sums, 82, 97))
+  state.next = math.min(tonumber(sub(sums, 66, 81)), state.last + 1)
+  state.lastTombstone = tonumber(sub(sums, 98, 113))
   fields.s, fields[next], fields[place], fields[id] = found[3], found[5], found[6], found[7]
   if exclusive then
     if not isOurs(exclusive) or sub(exclusive, 1, 1) == '=' then
@@ -490,9 +562,10 @@ function hash.load(name, owner, client)
     state.count = tonumber(string.match(fields.s, '^%d+'))
   end
   if mark then
-    if #mark < 32 or find(sub(mark, 1, 32), '%D') then refuse('field m of ' .. state.key) end
-    local untilUs, token = tonumber(sub(mark, 1, 16)), tonumber(sub(mark, 17, 32))
-    state.mark = { untilUs = untilUs, token = token, meta = sub(mark, 33) }
+    local times = sub(mark, 1, 32)
+    if #mark < 32 or find(times, '%D') then refuse('field m of ' .. state.key) end
+    local keptUntil, token = tonumber(sub(mark, 1, 16)), tonumber(sub(mark, 17, 32))
+    state.mark = { keptUntil = keptUntil, token = token, meta = sub(mark, 33) }
   end
   return state
 end
@@ -518,11 +591,12 @@ end
 function hash.isLean(state)
   local holder = state.exclusive
   if state.hasHash or not holder or not holder.confirmed or state.count > 0 then return false end
-  return state.entries == 0 and not state.mark and state.buried <= now
+  return state.taken == 0 and not state.mark and state.lastTombstone <= now
 end
 function hash.save(state)
   local holder, isLean = state.exclusive, hash.isLean(state)
-  local isUsed = holder or state.count > 0 or state.waiting > 0 or state.mark or state.buried > now
+  local isUsed = holder or state.count > 0 or state.waiting > 0 or state.mark
+    or state.lastTombstone > now
   if isLean or not isUsed then
     if state.hasHash or state.isShared or state.isWatched then
       local e, u = hash.companion(state, 'e'), hash.companion(state, 'u')
@@ -546,29 +620,29 @@ function hash.save(state)
     end
   end
   if state.hasHash and not state.isChanged and not next(state.dirty) then return end
-  local untilUs, isMore = state.untilUs, state.count > 0 or state.mark
+  local keptUntil, isMore = state.keptUntil, state.count > 0 or state.mark
   if not (holder or isMore or state.waiting > 0) then
-    untilUs = state.buried
-  elseif state.needed > untilUs then
-    untilUs = math.floor(state.needed + (state.needed - now) / 2)
+    keptUntil = state.lastTombstone
+  elseif state.needed > keptUntil then
+    keptUntil = math.floor(state.needed + (state.needed - now) / 2)
   end
-  local isMoved = untilUs ~= state.untilUs
-  local times = string.format('%016.0f%016.0f', state.bound, untilUs)
-  local places = string.format('%016.0f%016.0f%016.0f', state.waiting, state.order, state.at)
-  local rest = string.format('%016.0f%016.0f', state.entries, state.buried)
+  local isMoved = keptUntil ~= state.keptUntil
+  local times = string.format('%016.0f%016.0f', state.bound, keptUntil)
+  local places = string.format('%016.0f%016.0f%016.0f', state.waiting, state.last, state.next)
+  local rest = string.format('%016.0f%016.0f', state.taken, state.lastTombstone)
   local letter = isMore and '*' or '-'
   hash.set(state, 'k', letter .. times .. places .. rest)
   hash.saveFields(state)
-  if isMoved then call('PEXPIREAT', state.key, hash.endMs(untilUs)) end
+  if isMoved then call('PEXPIREAT', state.key, hash.endMs(keptUntil)) end
   if state.isShared or isMoved and state.count > 0 then
-    call('PEXPIREAT', hash.companion(state, 'e'), hash.endMs(untilUs))
-    call('PEXPIREAT', hash.companion(state, 'u'), hash.endMs(untilUs))
+    call('PEXPIREAT', hash.companion(state, 'e'), hash.endMs(keptUntil))
+    call('PEXPIREAT', hash.companion(state, 'u'), hash.endMs(keptUntil))
   end
   if state.isWatched or isMoved and state.bound < NO_LIMIT then
-    call('PEXPIREAT', hash.companion(state, 'g'), hash.endMs(untilUs))
+    call('PEXPIREAT', hash.companion(state, 'g'), hash.endMs(keptUntil))
   end
   if not state.hasHash or state.isHandedOff then
-    put(state.name, string.format('=%016.0f', state.at))
+    put(state.name, string.format('=%016.0f', state.next))
   end
 end
 local FAR = 1000000000
@@ -585,7 +659,7 @@ function queue.client(state, id)
       client = {
         gone = tonumber(sub(text, 1, 16)), touch = sub(text, 17, 32),
         base = tonumber(sub(text, 33, 48)), passed = tonumber(sub(text, 49, 64)),
-        waiting = tonumber(sub(text, 65, 80)), suspect = sub(text, 81) == 's',
+        waiting = tonumber(sub(text, 65, 80)), suspect = sub(text, 81, 81) == 's',
       }
     end
     state.clients[id] = client
@@ -621,7 +695,7 @@ end
 function queue.dropEntry(state, place, owner)
   hash.set(state, 'w' .. digits(place), false)
   hash.set(state, 'o' .. owner, false)
-  state.entries, state.isChanged = math.max(0, state.entries - 1), true
+  state.taken, state.isChanged = math.max(0, state.taken - 1), true
 end
 function queue.isValid(state, entry)
   local client = queue.client(state, entry.client)
@@ -633,8 +707,8 @@ function queue.waiter(state, owner)
   return entry and entry.owner == owner and queue.isValid(state, entry) and entry or nil
 end
 function queue.head(state)
-  local place, entry, far = state.at, nil, nil
-  while state.entries > 0 and place <= state.order do
+  local place, entry, far = state.next, nil, nil
+  while state.taken > 0 and place <= state.last do
     if state.skips == MOST_PASSED then
       state.isBehind = true
       break
@@ -652,19 +726,19 @@ function queue.head(state)
       entry = nil
     end
     place, state.skips = place + 1, state.skips + 1
-    if state.order - place > FAR then
+    if state.last - place > FAR then
       far = far or queue.placesFrom(state, place)
       while far[1] and far[1] < place do table.remove(far, 1) end
-      place = far[1] or state.order + 1
+      place = far[1] or state.last + 1
     end
     if state.fields['w' .. digits(place)] == nil and state.hasHash then
-      queue.readAhead(state, place, math.min(place - state.at, MOST_PASSED))
+      queue.readAhead(state, place, math.min(place - state.next, MOST_PASSED))
     end
   end
-  if place ~= state.at then
-    state.at, state.isChanged = place, true
+  if place ~= state.next then
+    state.next, state.isChanged = place, true
   end
-  return entry, not entry and state.entries > 0 and place <= state.order
+  return entry, not entry and state.taken > 0 and place <= state.last
 end
 function queue.readAhead(state, place, many)
   local fields = {}
@@ -679,12 +753,12 @@ function queue.watch(state, id, goneUs)
   write('ZADD', hash.companion(state, 'g'), string.format('%.0f', goneUs), id)
 end
 function queue.add(state, entry, goneUs)
-  local id, owner, place = entry.client, entry.owner, state.order + 1
+  local id, owner, place = entry.client, entry.owner, state.last + 1
   local before = placeOf(state, owner)
   if before then queue.dropEntry(state, before, owner) end
   local client = queue.client(state, id)
   if not client then
-    client = { gone = goneUs, touch = entry.touch, base = state.order, passed = 0, waiting = 0 }
+    client = { gone = goneUs, touch = entry.touch, base = state.last, passed = 0, waiting = 0 }
     state.clients[id] = client
     queue.watch(state, id, goneUs)
   else
@@ -693,8 +767,8 @@ function queue.add(state, entry, goneUs)
   end
   hash.need(state, goneUs)
   client.waiting, client.isChanged = client.waiting + 1, true
-  if state.entries == 0 then state.at = place end
-  state.order, state.waiting, state.entries = place, state.waiting + 1, state.entries + 1
+  if state.taken == 0 then state.next = place end
+  state.last, state.waiting, state.taken = place, state.waiting + 1, state.taken + 1
   state.isChanged = true
   hash.set(state, 'w' .. digits(place), nowText .. entry.request)
   hash.set(state, 'o' .. owner, digits(place))
@@ -723,7 +797,7 @@ function queue.setSuspect(state, id)
   if client then client.suspect, client.isChanged = true, true end
 end
 function queue.lookBack(state, client)
-  state.at, state.isChanged = math.min(state.at, client.passed), true
+  state.next, state.isChanged = math.min(state.next, client.passed), true
   client.passed = 0
 end
 function queue.dropSilent(state)
@@ -800,7 +874,9 @@ local function holderOf(state, letter, member, start)
 end
 function part.each(state)
   local found, members = {}, call('ZRANGE', hash.companion(state, 'e'), '-inf', '(0', 'BYSCORE')
-  for _, member in ipairs(members) do found[#found + 1] = holderOf(state, 'e', member, 2) end
+  for _, member in ipairs(members) do
+    found[#found + 1] = holderOf(state, 'e', member, 2)
+  end
   return found
 end
 function part.with(state, token)
@@ -823,7 +899,8 @@ function part.next(state)
   local key, found, entry = hash.companion(state, 'e'), nil, nil
   repeat
     found = call('ZRANGE', key, 0, '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
-    if found and (#found < 17 or find(sub(found, 1, 16), '%D')) then refuse(key) end
+    local token = found and sub(found, 1, 16)
+    if found and (#found < 17 or find(token, '%D')) then refuse(key) end
     entry = found and holderOf(state, 'e', found, 17)
   until entry or not found
   return entry
@@ -885,7 +962,7 @@ function holders.drop(state, entry)
 end
 local SILENT_PERIODS = 3
 local SLICE = 64
-local spare, endingPart, oversightPart, serve = SLICE, nil, nil, nil
+local spare, endingPart, rarePart, serve = SLICE, nil, nil, nil
 local function allows(state, done)
   if done == 0 then return true end
   if spare == 0 then
@@ -901,36 +978,40 @@ local function ending()
     endingPart = (function()
 local endings = {}
 local function read(state, owner)
-  local key = hash.companion(state, 't' .. owner)
-  local text = try('GET', key)
+  local text = try('GET', hash.companion(state, 't' .. owner))
   if not text then return nil end
-  if type(text) == 'table' or find(text, '%D') ~= 17 then refuse('the tombstone of an owner') end
-  local untilUs = tonumber(sub(text, 1, 16))
-  if untilUs <= now then return nil end
-  return { untilUs = untilUs, reason = sub(text, 17, 17) == 'r' and sub(text, 18) }
+  if type(text) == 'table' or find(text, '%D') ~= 17 then
+    refuse('the tombstone of an owner')
+  end
+  local keptUntil = tonumber(sub(text, 1, 16))
+  if keptUntil <= now then return nil end
+  local isRevoked = sub(text, 17, 17) == 'r'
+  return { keptUntil = keptUntil, reason = isRevoked and sub(text, 18) }
 end
-function endings.tombstone(state, owner) return state.buried > now and read(state, owner) or nil end
-function endings.bury(state, owner, untilUs, reason)
+function endings.tombstone(state, owner)
+  return state.lastTombstone > now and read(state, owner) or nil
+end
+function endings.putTombstone(state, owner, keptUntil, reason)
   local before = read(state, owner)
   if before then
-    untilUs, reason = math.max(untilUs, before.untilUs), reason or before.reason
+    keptUntil, reason = math.max(keptUntil, before.keptUntil), reason or before.reason
   end
-  local text = string.format('%016.0f', untilUs) .. (reason and 'r' .. reason or '-')
-  write('SET', hash.companion(state, 't' .. owner), text, 'PXAT', hash.endMs(untilUs))
-  if untilUs > state.buried then
-    state.buried, state.isChanged = untilUs, true
+  local text = string.format('%016.0f', keptUntil) .. (reason and 'r' .. reason or '-')
+  write('SET', hash.companion(state, 't' .. owner), text, 'PXAT', hash.endMs(keptUntil))
+  if keptUntil > state.lastTombstone then
+    state.lastTombstone, state.isChanged = keptUntil, true
   end
-  hash.need(state, untilUs)
+  hash.need(state, keptUntil)
 end
 function endings.gone(state, owner)
-  local grave = endings.tombstone(state, owner)
-  if grave and grave.reason then return 'Ov' .. grave.reason end
+  local tombstone = endings.tombstone(state, owner)
+  if tombstone and tombstone.reason then return 'Ov' .. tombstone.reason end
   return state.exclusive and 'Or' or 'Om'
 end
-function endings.putMark(state, token, untilUs, meta)
-  state.mark = { token = token, untilUs = untilUs, meta = meta }
-  hash.set(state, 'm', string.format('%016.0f%016.0f', untilUs, token) .. meta)
-  hash.need(state, untilUs)
+function endings.putMark(state, token, keptUntil, meta)
+  state.mark = { token = token, keptUntil = keptUntil, meta = meta }
+  hash.set(state, 'm', string.format('%016.0f%016.0f', keptUntil, token) .. meta)
+  hash.need(state, keptUntil)
 end
 function endings.dropMark(state)
   state.mark = nil
@@ -948,9 +1029,9 @@ local function blockage(state)
   local next = holders.next(state)
   return next and ' ' .. entries.text(next) or ''
 end
-local function oversight()
-  if not oversightPart then
-    oversightPart = (function()
+local function rare()
+  if not rarePart then
+    rarePart = (function()
 local part = {}
 local function text(number) return string.format('%.0f', number) end
 local function eachHolder(state)
@@ -1008,7 +1089,7 @@ function part.revoke(state, token, reason)
   local entry = holderWith(state, token)
   if not entry or entry.expiry <= now then return 'V0' end
   holders.drop(state, entry)
-  ending().bury(state, entry.owner, entry.expiry, reason)
+  ending().putTombstone(state, entry.owner, entry.expiry, reason)
   emitNews(state, entry.client, 'v', entry.owner, entry.token, reason)
   serve(state)
   return 'V1'
@@ -1019,13 +1100,13 @@ function part.inspect(state)
     if entry.expiry > now then held[#held + 1] = entries.text(entry) end
   end
   for place, entry in ipairs(eachWaiter(state)) do waiting[place] = entry.since .. entry.request end
-  local left = mark and text(mark.token) .. ' ' .. text(mark.untilUs - now) .. ' ' .. mark.meta
+  local left = mark and text(mark.token) .. ' ' .. text(mark.keptUntil - now) .. ' ' .. mark.meta
   return { left or '', held, waiting }
 end
 return part
     end)()
   end
-  return oversightPart
+  return rarePart
 end
 local function fits(state, request)
   if state.exclusive then return false end
@@ -1046,7 +1127,7 @@ local function expire(state)
     lapse(state, next)
     next, done = holders.next(state), done + 1
   end
-  if state.mark and state.mark.untilUs <= now then ending().dropMark(state) end
+  if state.mark and state.mark.keptUntil <= now then ending().dropMark(state) end
   if state.bound <= now and not state.isSwept then queue.dropSilent(state) end
 end
 local function holderOf(state, owner)
@@ -1069,7 +1150,7 @@ local function handOff(state, entry, token, toucher)
   end
   queue.drop(state, entry)
   grant(state, entry, token, expiry, false)
-  state.at, state.isHandedOff = entry.place + 1, true
+  state.next, state.isHandedOff = entry.place + 1, true
 end
 function serve(state, toucher)
   if state.waiting == 0 or state.exclusive then return end
@@ -1077,7 +1158,7 @@ function serve(state, toucher)
   while first and state.waiting > 0 and (mark or token and fits(state, first))
     and allows(state, done) do
     if mark then
-      oversight().endWait(state, first)
+      rare().endWait(state, first)
     else
       handOff(state, first, token, toucher)
     end
@@ -1093,7 +1174,7 @@ end
 local function acquire(state, request, notAfter, seen, mayWait)
   if now > notAfter then return 'L' end
   local owner = request.owner
-  if state.buried > now and ending().tombstone(state, owner) then return 'E' end
+  if state.lastTombstone > now and ending().tombstone(state, owner) then return 'E' end
   if not learn(seen) then return 'Us' end
   local mine = holderOf(state, owner)
   if mine then
@@ -1102,7 +1183,7 @@ local function acquire(state, request, notAfter, seen, mayWait)
   end
   local mark = state.mark
   if mark then
-    return string.format('M%.0f %.0f ', mark.token, mark.untilUs - now) .. mark.meta
+    return string.format('M%.0f %.0f ', mark.token, mark.keptUntil - now) .. mark.meta
   end
   if queue.waiter(state, owner) then return 'Q-' .. blockage(state) end
   local token = nextToken()
@@ -1140,15 +1221,15 @@ local function renew(state, owner, ttl, heir)
 end
 local function release(state, owner, tombstoneUs, keepUs, keepMeta)
   tombstoneUs = math.min(tombstoneUs, now + LONGEST)
-  if tombstoneUs > now then ending().bury(state, owner, tombstoneUs) end
+  if tombstoneUs > now then ending().putTombstone(state, owner, tombstoneUs) end
   local held = holderOf(state, owner)
   local queued = not held and queue.waiter(state, owner)
   if queued then queue.drop(state, queued) end
   if held then
     holders.drop(state, held)
     if keepUs then
-      local untilUs = now + math.min(keepUs, LONGEST)
-      ending().putMark(state, entries.complete(held).token, untilUs, keepMeta)
+      local keptUntil = now + math.min(keepUs, LONGEST)
+      ending().putMark(state, entries.complete(held).token, keptUntil, keepMeta)
     end
   end
   if held or queued then serve(state) end
@@ -1188,13 +1269,14 @@ local function apply(state, name, operation, command)
     local reply = release(state, owner, tonumber(words[1]), tonumber(words[2]), words[4])
     return reply, state
   end
-  if operation == 't' then return oversight().touch(state, client), state end
-  if operation == 'i' then return oversight().inspect(state), state end
+  if operation == 't' then return rare().touch(state, client), state end
+  if operation == 'i' then return rare().inspect(state), state end
   if operation == 'v' then
     local token, reason = string.match(command, '^v(%d+) (.*)$')
-    return oversight().revoke(state, tonumber(token), reason), state
+    return rare().revoke(state, tonumber(token), reason), state
   end
-  local notAfter, seen = tonumber(sub(command, 2, 17)), tonumber(sub(command, 18, 33))
+  local notAfter = tonumber(sub(command, 2, 17))
+  local seen = tonumber(sub(command, 18, 33))
   if request then
     local mayWait = operation == string.upper(operation)
     if not spanOf(command) then return 'Ut', state end

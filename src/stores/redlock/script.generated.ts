@@ -1,4 +1,4 @@
-// Written by scripts/embed-lua.mjs from lua/*.lua: change those, and run it.
+// Written by `npm run lua` from lua/*.lua: change those, and run it.
 export const SCRIPT: string = `local call, sub, match, verb = redis.call, string.sub, string.match, ARGV[1]
 local node, lock, ballot = KEYS[1], KEYS[2], KEYS[3]
 local kept = verb == 'release' and call('MGET', lock, ballot) or call('MGET', lock, ballot, node)
@@ -11,20 +11,25 @@ if verb == 'vote' then
       or (tonumber(sub(marker, 116, 128)) or 0) >= ttlMs
         and (tonumber(sub(marker, 129, 141)) or 0) > call('TIME')[1] * 1000 + 999) then
     local token, top = sub(record, 1, 16), tonumber(sub(marker, 1, 16)) or 0
-    local isAbove = top - token >= 0 and top - token < 60000000 and sub(record, 17, 17) == ' '
+    local isAbove = top - token >= 0 and top - token < 60000000
+      and sub(record, 17, 17) == ' '
     if isAbove and raw then
       local stored, kind = match(raw, '^(%d+)( ?H?)')
-      isAbove = stored and #stored == 16 and stored < token and (kind == ' H' or #raw == 16)
+      isAbove = stored and #stored == 16 and stored < token
+        and (kind == ' H' or #raw == 16)
     elseif isAbove then
       local floor, bound = tonumber(sub(marker, 87, 102)), (call('TIME')[1] - 86399) * 1000000
       isAbove = floor and token - bound > 0 and token - floor > 0 and bound - floor < 30000000
     end
     if isAbove then
       local last = 19 + sub(terms, 31, 32)
-      local heard = match(record, '^%S+', last + 36) .. '/' .. sub(marker, 47, 86)
+      local channel = match(record, '^%S+', last + 36)
+      local heard = channel .. '/' .. sub(marker, 47, 86)
+      local owner = sub(record, 20, last)
       if call('PUBSUB', 'NUMSUB', heard)[2] > 0
-        and call('SET', lock, sub(record, 20, last), 'PX', sub(terms, 33), 'NX') then
-        if call('SET', ballot, record, 'PXAT', sub(terms, 1, 13), raw and 'XX' or 'NX') then
+        and call('SET', lock, owner, 'PX', sub(terms, 33), 'NX') then
+        local keptUntil = sub(terms, 1, 13)
+        if call('SET', ballot, record, 'PXAT', keptUntil, raw and 'XX' or 'NX') then
           return 'G'
         end
         call('DEL', lock)
@@ -32,7 +37,8 @@ if verb == 'vote' then
     end
   end
 elseif verb == 'release' then
-  if #ARGV == 5 and holder == ARGV[2] and raw and sub(raw, 1, 19) == ARGV[3] then
+  if #ARGV == 5 and holder == ARGV[2] and raw
+    and sub(raw, 1, 19) == ARGV[3] then
     call('DEL', lock)
     call('SET', ballot, ARGV[4], 'KEEPTTL')
     return 1
@@ -53,26 +59,28 @@ local isNamed = letter ~= nil
 local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
 local function waiterOf(member) return match(member, '^(holdfast@.*)/(.*)$') end
 local function isWaiter(at) return waiterOf(call('ZRANGE', waiters, at, at)[1]) end
-local lineType = waiters and call('TYPE', waiters).ok
-local hasLine = lineType == 'zset' and isWaiter(0) and isWaiter(-1)
-local strangeLine
-if waiters and not hasLine and lineType ~= 'none' then
-  strangeLine = { 'X', waiters, lineType }
+local queueType = waiters and call('TYPE', waiters).ok
+local hasQueue = queueType == 'zset' and isWaiter(0) and isWaiter(-1)
+local foreignQueue
+if waiters and not hasQueue and queueType ~= 'none' then
+  foreignQueue = { 'X', waiters, queueType }
   waiters = nil
 end
 local function whole(number) return string.format('%.0f', number) end
 local function runId() return match(call('INFO', 'server'), 'run_id:(%x+)') end
-local function typed(key)
+local function foreignType(key)
   local kind = call('TYPE', key).ok
   if kind ~= 'none' then return { 'X', key, kind } end
 end
-local function told()
+local function readMarker()
   if marker == nil then marker = call('MGET', node)[1] end
   local text = marker
-  if not text then return nil, typed(node) end
+  if not text then return nil, foreignType(node) end
   local floor = sub(text, 87, 102)
-  local digits = sub(text, 1, 29) .. sub(text, 103, 141) .. (floor == UNKNOWN and '' or floor)
-  if #text < 142 or match(digits, '%D') or not match(sub(text, 30, 86), '^[vn]%x+$') then
+  local digits = sub(text, 1, 29) .. sub(text, 103, 141)
+    .. (floor == UNKNOWN and '' or floor)
+  if #text < 142 or match(digits, '%D')
+    or not match(sub(text, 30, 86), '^[vn]%x+$') then
     return nil, { 'X', node, 'string' }
   end
   local top = tonumber(sub(text, 1, 16))
@@ -84,7 +92,7 @@ local function told()
     set = sub(text, 142),
   }
 end
-local function tell(known)
+local function writeMarker(known)
   local floor = known.floor and string.format('%016.0f', known.floor) or UNKNOWN
   local state = known.floor and known.from == 0 and 'v' or 'n'
   local id = sub(redis.sha1hex(known.set), 1, 16)
@@ -96,7 +104,7 @@ local function longest(known)
   return nowMs < known.till and max(known.max, known.long) or known.max
 end
 local function admission(id, ttlMs, channel)
-  local known, foreign = told()
+  local known, foreign = readMarker()
   if not known then return foreign or { 'U' } end
   local isHeard = call('PUBSUB', 'NUMSUB', channel .. '/' .. known.run)[2] > 0
   if not isHeard and known.run ~= runId() then return { 'U' } end
@@ -107,7 +115,7 @@ local function admission(id, ttlMs, channel)
   if longest(known) < ttlMs then return { 'T', whole(longest(known)) } end
   if known.from ~= 0 then
     known.from = 0
-    tell(known)
+    writeMarker(known)
   end
   return nil, known
 end
@@ -116,49 +124,49 @@ local function followed(known)
   if not known or not known.floor then return bound end
   if bound > known.floor + SLACK / 2 then
     known.floor = bound
-    tell(known)
+    writeMarker(known)
   end
   return max(bound, known.floor)
 end
-local function strangeLock()
-  if not holder then return typed(lock) end
+local function foreignLock()
+  if not holder then return foreignType(lock) end
 end
-local function strange()
-  if not raw then return typed(ballot) end
+local function foreignBallot()
+  if not raw then return foreignType(ballot) end
   local stored, kind, rest = match(raw, '^(%d+) ?([HWDRV]?) ?(.*)$')
   local isOurs = stored and #stored == 16 and (kind ~= '' or rest == '')
     and (kind ~= 'R' or match(rest, '^%d+ .*/'))
   if not isOurs then return { 'X', ballot, 'string' } end
 end
-local function load(known)
+local function readBallot(known)
   if raw then
     local stored, kind, rest = match(raw, '^(%d+) ?(%a?) ?(.*)$')
     return tonumber(stored), kind, rest, raw
   end
-  return followed(known or told()), '', '', nil
+  return followed(known or readMarker()), '', '', nil
 end
-local function keep(stored, text)
+local function writeBallot(stored, text)
   local untilMs = math.floor((max(nowUs, stored) + DAY + SLACK) / 1000)
   call('SET', ballot, whole(stored) .. text, 'PXAT', whole(untilMs))
 end
 local function raiseTop(known, token)
   if token <= known.top then return end
   known.top = token + STRIDE
-  tell(known)
+  writeMarker(known)
 end
 local function isPlain(kind) return kind == '' or kind == 'H' end
-local function stand(waiter, since, kind, text)
+local function enqueue(waiter, since, kind, text)
   if not waiters or not waiter or waiter == '' then return 0 end
   call('ZADD', waiters, 'NX', since, waiter)
   call('PEXPIRE', waiters, 60000)
   if text and isPlain(kind) then call('SETRANGE', ballot, #match(text, '^%d+'), ' W') end
   return call('ZRANK', waiters, waiter)
 end
-local function say(word, waiter)
+local function notify(word, waiter)
   local channel, id = waiterOf(waiter)
   return channel and call('PUBLISH', channel, word .. ' ' .. id) or 0
 end
-local function pick(kind, rest, reserveMs)
+local function wakeNext(kind, rest, reserveMs)
   if not waiters then return '' end
   local untilMs, last = match(rest, '^(%d+) (.*)$')
   if kind ~= 'R' or tonumber(untilMs) > nowMs then last = nil end
@@ -167,32 +175,32 @@ local function pick(kind, rest, reserveMs)
     local channel = match(last, '^(.*)/')
     local isSilent = tonumber(untilMs) + SILENCE < nowMs
     if isSilent then silent = channel end
-    say('e', isSilent and channel .. '/' or last)
+    notify('e', isSilent and channel .. '/' or last)
     call('ZREM', waiters, last)
   end
   for _ = 1, MOST_DROPPED do
-    local line = call('ZRANGE', waiters, 0, 1)
-    local waiter, second = line[1], line[2]
+    local first = call('ZRANGE', waiters, 0, 1)
+    local waiter, second = first[1], first[2]
     if not waiter or not waiterOf(waiter) then return '' end
-    if match(waiter, '^(.*)/') ~= silent and say('w', waiter) > 0 then
-      if second then say('s', second) end
+    if match(waiter, '^(.*)/') ~= silent and notify('w', waiter) > 0 then
+      if second then notify('s', second) end
       return ' R ' .. whole(nowMs + reserveMs) .. ' ' .. waiter
     end
     call('ZREM', waiters, waiter)
   end
   return ' W'
 end
-local function inTheWay(stored, text, rank)
-  return { 'H', whole(stored), call('PTTL', lock), holder, text or '', rank, strangeLine }
+local function held(stored, text, rank)
+  return { 'H', whole(stored), call('PTTL', lock), holder, text or '', rank, foreignQueue }
 end
 local function ahead(stored, known)
   if stored > max(nowUs + YEAR, known and known.top or 0) then return { 'X', ballot, 'ahead' } end
 end
 local function absence()
-  local known = told()
+  local known = readMarker()
   return known and known.run == runId() and known.from <= nowMs and 0 or -1
 end
-local function recordKind() return hasLine and ' W' or ' H' end
+local function recordKind() return hasQueue and ' W' or ' H' end
 local function prolong(owner, token, ttlMs, channel)
   local head, voted, heard, tail =
     match(raw or '', '^(%d+ [HW] (%S+) %d+ %d+ %d+ )(%S+)(.*)$')
@@ -214,11 +222,11 @@ local function revocation(kind, rest, owner)
 end
 local function reserved(kind, rest, waiter)
   if kind ~= 'R' then return nil end
-  local untilMs, who = match(rest, '^(%d+) (.*)$')
+  local untilMs, woken = match(rest, '^(%d+) (.*)$')
   local leftMs = tonumber(untilMs) - nowMs
-  if leftMs > 0 and who ~= waiter then return leftMs end
+  if leftMs > 0 and woken ~= waiter then return leftMs end
 end
-local foreign = isNamed and strange()
+local foreign = isNamed and foreignBallot()
 if foreign then return foreign end
 if verb == 'vote' then
   local terms, record, id, since = unpack(ARGV, 2)
@@ -227,17 +235,17 @@ if verb == 'vote' then
   local waiter = id and channel .. '/' .. id
   since = since or start
   local refusal, known = admission(sub(terms, 15, 30), ttlMs, channel)
-  refusal = refusal or strangeLock()
+  refusal = refusal or foreignLock()
   if refusal then return refusal end
-  local stored, kind, rest, text = load(known)
+  local stored, kind, rest, text = readBallot(known)
   refusal = ahead(stored, known)
   if refusal then return refusal end
   if holder and holder ~= owner then
-    return inTheWay(stored, text, stand(waiter, since, kind, text))
+    return held(stored, text, enqueue(waiter, since, kind, text))
   end
   local leftMs = not holder and reserved(kind, rest, waiter)
   if leftMs then
-    return { 'R', whole(stored), leftMs, stand(waiter, since, kind, text), strangeLine }
+    return { 'R', whole(stored), leftMs, enqueue(waiter, since, kind, text), foreignQueue }
   end
   if token <= stored then
     if holder and token == stored then return { 'G', call('PTTL', lock) } end
@@ -245,48 +253,48 @@ if verb == 'vote' then
   end
   if token > max(nowUs + YEAR, known.top) then return { 'A', whole(nowUs) } end
   call('SET', lock, owner, 'PX', ttlMs)
-  keep(token, recordKind() .. sub(record, #start + 3))
+  writeBallot(token, recordKind() .. sub(record, #start + 3))
   raiseTop(known, token)
   return 'G'
 end
 if verb == 'wait' then
   local waiter, since = unpack(ARGV, 2)
-  local refusal = strangeLock()
+  local refusal = foreignLock()
   if refusal then return refusal end
-  local known = told()
-  local stored, kind, rest, text = load(known)
+  local known = readMarker()
+  local stored, kind, rest, text = readBallot(known)
   refusal = ahead(stored, known)
   if refusal then return refusal end
-  local rank = stand(waiter, since, kind, text)
-  if holder then return inTheWay(stored, text, rank) end
+  local rank = enqueue(waiter, since, kind, text)
+  if holder then return held(stored, text, rank) end
   local leftMs = reserved(kind, rest, waiter)
-  if leftMs then return { 'R', whole(stored), leftMs, rank, strangeLine } end
-  return { 'O', whole(stored), rank, strangeLine }
+  if leftMs then return { 'R', whole(stored), leftMs, rank, foreignQueue } end
+  return { 'O', whole(stored), rank, foreignQueue }
 end
 if verb == 'leave' then
   local waiter, reserveMs = unpack(ARGV, 2)
   if waiters then call('ZREM', waiters, waiter) end
-  if strangeLock() then return 1 end
+  if foreignLock() then return 1 end
   reserveMs = tonumber(reserveMs)
-  local stored, kind, rest = load()
+  local stored, kind, rest = readBallot()
   if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not holder then
-    keep(stored, reserveMs > 0 and pick('', '', reserveMs) or ' W')
+    writeBallot(stored, reserveMs > 0 and wakeNext('', '', reserveMs) or ' W')
   end
   return 1
 end
 if verb == 'renew' then
   local id, owner, token, span, ttlMs, channel = unpack(ARGV, 2)
   token, ttlMs = tonumber(token), tonumber(ttlMs)
-  if holder ~= owner and (holder or strangeLock()) then return { 'H' } end
+  if holder ~= owner and (holder or foreignLock()) then return { 'H' } end
   if holder then
     local known
-    known, foreign = told()
+    known, foreign = readMarker()
     if foreign then return foreign end
     local maxMs = known and longest(known) or 0
     if maxMs < ttlMs then return { 'T', whole(maxMs) } end
     return prolong(owner, token, ttlMs, channel)
   end
-  local stored, kind, rest, text = load()
+  local stored, kind, rest, text = readBallot()
   local revoked = revocation(kind, rest, owner)
   if revoked then return revoked end
   local refusal, known = admission(id, ttlMs, channel)
@@ -294,15 +302,15 @@ if verb == 'renew' then
   if text and stored > token then return { 'N' } end
   call('SET', lock, owner, 'PX', ttlMs)
   local record = table.concat({ owner, whole(token), span, whole(nowMs), channel, '' }, ' ')
-  keep(max(stored, token), recordKind() .. ' ' .. record)
+  writeBallot(max(stored, token), recordKind() .. ' ' .. record)
   raiseTop(known, token)
   return { 'G', ttlMs, 1 }
 end
 if verb == 'resume' then
   local id, owner, token, ttlMs, channel = unpack(ARGV, 2)
   ttlMs = tonumber(ttlMs)
-  if holder ~= owner and (holder or strangeLock()) then return { 'H' } end
-  local _, kind, rest = load()
+  if holder ~= owner and (holder or foreignLock()) then return { 'H' } end
+  local _, kind, rest = readBallot()
   local revoked = revocation(kind, rest, owner)
   if revoked then return revoked end
   local refusal = admission(id, ttlMs, channel)
@@ -317,8 +325,8 @@ if verb == 'release' then
   keepMs = tonumber(keepMs or 0)
   local isHeld = holder == owner
   if isHeld then call('DEL', lock) end
-  local stored, kind, rest = load()
-  stand(waiter, since)
+  local stored, kind, rest = readBallot()
+  enqueue(waiter, since)
   if waiter and isPlain(kind) then kind = 'W' end
   local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
   if isHeld and keepMs > 0 then
@@ -327,19 +335,19 @@ if verb == 'release' then
     local record = { value, whole(token), '01', whole(nowMs), '-', meta }
     text = ' D ' .. table.concat(record, ' ')
     if waiters then
-      for _, other in ipairs(call('ZRANGE', waiters, 0, 255)) do say('w', other) end
+      for _, other in ipairs(call('ZRANGE', waiters, 0, 255)) do notify('w', other) end
       call('DEL', waiters)
     end
   elseif isHeld then
-    text = pick(kind, rest, tonumber(reserveMs))
+    text = wakeNext(kind, rest, tonumber(reserveMs))
   end
   if token > nowUs + YEAR then token = 0 end
-  keep(max(stored, token + 1), text)
+  writeBallot(max(stored, token + 1), text)
   return isHeld and 1 or absence()
 end
 if verb == 'revoke' then
   local token, reason = unpack(ARGV, 2)
-  local stored, kind, rest = load()
+  local stored, kind, rest = readBallot()
   local owner, first, span, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%d+) (%S+)')
   local turn = kind ~= 'R' and kind ~= 'V' and first and token - first
   if not turn or turn < 0 or turn - span >= 0 or holder ~= owner then
@@ -348,18 +356,18 @@ if verb == 'revoke' then
   call('DEL', lock)
   local word = 'x ' .. owner .. ' ' .. first .. ' ' .. reason
   if match(channel, '^holdfast@') then call('PUBLISH', channel, word) end
-  pick('', '', 0)
-  keep(max(stored, tonumber(first) + 1), ' V ' .. owner .. ' ' .. reason)
+  wakeNext('', '', 0)
+  writeBallot(max(stored, tonumber(first) + 1), ' V ' .. owner .. ' ' .. reason)
   return 1
 end
 if verb == 'look' then
-  local line = waiters and call('ZRANGE', waiters, 0, -1, 'WITHSCORES') or {}
-  foreign = strangeLock()
+  local queue = waiters and call('ZRANGE', waiters, 0, -1, 'WITHSCORES') or {}
+  foreign = foreignLock()
   local value = foreign and 'a ' .. foreign[3] or holder or ''
-  return { call('PTTL', lock), value, raw or '', line, strangeLine }
+  return { call('PTTL', lock), value, raw or '', queue, foreignQueue }
 end
 local known
-known, foreign = told()
+known, foreign = readMarker()
 if foreign then return foreign end
 if verb == 'survey' then
   local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
@@ -383,7 +391,7 @@ if verb == 'mark' then
     local more = max(0, maxMs - known.max)
     if known.from > nowMs then known.from = max(known.from + more, over) end
     known.max = known.max + more
-    tell(known)
+    writeMarker(known)
     return 1
   end
   local uptime = tonumber(match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
@@ -397,7 +405,7 @@ if verb == 'mark' then
     top = max(top, floor)
   end
   local long, till = known and known.long or 0, known and known.till or 0
-  tell({
+  writeMarker({
     run = run, set = set, from = from, max = maxMs, long = long, till = till, floor = floor,
     top = top,
   })
@@ -409,7 +417,7 @@ if verb == 'admit' then
   if known.from > nowMs then return 0 end
   known.floor = max(tonumber(floor), known.top)
   known.top = known.floor
-  tell(known)
+  writeMarker(known)
   return 1
 end
 if verb == 'raise' then
@@ -420,6 +428,6 @@ if verb == 'raise' then
   if known.till + known.long <= nowMs then known.long, known.till = 0, 0 end
   known.long = max(known.long, ttlMs)
   known.till = max(known.till, nowMs + forMs)
-  tell(known)
+  writeMarker(known)
   return 1
 end`;

@@ -1,17 +1,18 @@
--- A batch of ledger commands at one instant. Names that are free, or held by one exclusive owner
--- without waiters, are decided here, a mutex with waiters by line.lua; the rest is left to parts
--- that are not even set up before they are needed.
+-- A batch of commands at one instant. A mutex without waiters is decided here, one with waiters by
+-- contended.lua, everything else by the general rules. A script makes its functions anew for each
+-- call, so a part is set up only when a command needs it.
 --
 -- in:       try sub register now nowText format size texts raise learn nextToken isTimed spanOf
---           DETAIL NO_LIMIT LONGEST put expiryOf isOurs line finish
+--           DETAIL NO_LIMIT LONGEST put requestAt expiryOf isOurs contended finish
 -- out:      refusal
 -- commands: HSETNX
--- returns:  the time, a reply for each command, and where the flags ask for it the run id
+-- returns:  the time, a reply for each command, and the run id if the flags ask for it
 local ACQUIRES = { X = true, x = true, E = true, e = true }
 local replies, states, foreign, isGeneral = { nowText }, {}, {}, {}
 local apply, commit, refused
 
--- Only an acquire asks whether it may write at all: the server's word against it, or false.
+-- The error of the server if it lets the script write nothing, else false. Acquires ask, before
+-- their first write; other commands may write even at maxmemory (`write`).
 local function refusal()
   if refused == nil then
     local answer = try('HSETNX', register, '', '0')
@@ -20,71 +21,77 @@ local function refusal()
   return refused
 end
 
--- Where the owner stands in a text that has not expired, if it is this one.
+-- Where the owner stands in a confirmed holder that has not expired; nil if it is another owner.
 local function ownerAt(text, owner)
-  local form = sub(text, 1, 1)
-  local start = form == 'f' and 35 or form == '+' and 51 or form == 'h' and 67
+  local form = sub(text, FULL.form)
+  local request = form ~= 'u' and requestAt(form)
+  local start = request and request + REQUEST.words.before
   if not start or sub(text, start, start + #owner - 1) ~= owner then return nil end
   return expiryOf(text) > now and start or nil
 end
 
 local function leanAcquire(name, command, text)
   if text and (expiryOf(text) > now or not isOurs(text)) then return nil end
-  if nowText > sub(command, 2, 17) or nowText <= sub(command, 18, 33) then return nil end
+  if nowText > sub(command, ACQUIRE.notAfter) then return nil end
+  if nowText <= sub(command, ACQUIRE.seen) then return nil end
   if refusal() then return '!' .. refused end
   local span, token = spanOf(command), nextToken()
   if not span or not token then return nil end
   raise(token + span - 1)
   if token == now then
-    put(name, 'f' .. nowText .. sub(command, 34))
+    put(name, 'f' .. nowText .. sub(command, ACQUIRE.request))
     return 'G'
   end
-  put(name, '+' .. nowText .. format('%016.0f', token) .. sub(command, 34))
+  put(name, '+' .. nowText .. format('%016.0f', token) .. sub(command, ACQUIRE.request))
   return format('G%.0f', token)
 end
 
 local function leanRelease(name, command, text)
   if not text then return 'r' end
-  if not ownerAt(text, sub(command, 2)) then return nil end
+  if not ownerAt(text, sub(command, COMMAND.words)) then return nil end
   put(name, false)
   return 'R'
 end
 
 local function leanRenew(name, command, text)
-  if not text or nowText > sub(command, 2, 17) or sub(command, 34, 49) > LONGEST then return nil end
-  if not isTimed(command) or not isOurs(text) then return nil end
-  local start = ownerAt(text, sub(command, 50))
-  if not start then return nil end
-  learn(tonumber(sub(command, 18, 33)))
-  local expiry = math.max(expiryOf(text), now + sub(command, 34, 49))
-  local token = start == 35 and sub(text, 2, 17) or sub(text, 18, 33)
-  local request, span, _ = sub(text, start - 17), 1, nil
-  if sub(request, 17, 17) ~= 'x' then
-    _, _, span = string.match(request, DETAIL, 18)
+  if not text or nowText > sub(command, RENEW.notAfter) then return nil end
+  if sub(command, RENEW.ttl) > LONGEST or not isTimed(command) or not isOurs(text) then
+    return nil
   end
-  -- Damaged: the general rules say so.
+  local start = ownerAt(text, sub(command, RENEW.words))
+  if not start then return nil end
+  learn(tonumber(sub(command, RENEW.seen)))
+  local expiry = math.max(expiryOf(text), now + sub(command, RENEW.ttl))
+  local granted, isFresh = sub(text, FULL.granted), start == FRESH.words.start
+  local token = isFresh and granted or sub(text, FULL.token)
+  local request, span, _ = sub(text, start - REQUEST.words.before), 1, nil
+  if sub(request, REQUEST.letter) ~= 'x' then
+    _, _, span = string.match(request, DETAIL, REQUEST.words)
+  end
+  -- The general rules report a damaged text.
   if not span or expiry > NO_LIMIT then return nil end
-  put(name, 'h' .. sub(text, 2, 17) .. token .. format('%016.0f', expiry) .. request)
+  put(name, 'h' .. granted .. token .. format('%016.0f', expiry) .. request)
   return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. span
 end
 
--- What stands at the name, or what the server said, ends the commands on it.
+-- All commands on the name are answered with the reason.
 local function fail(name, failure)
   foreign[name] = (function()
-    include('blame')
+    include('failure')
   end)()(name, failure)
 end
 
 for turn = 1, size do
   local name, command, reply = ARGV[turn], ARGV[size + turn], nil
-  local operation, text = sub(command, 1, 1), texts[name]
-  local isInLine = text and sub(text, 1, 1) == '='
+  local operation, text = sub(command, COMMAND.operation), texts[name]
+  local hasHash = text and sub(text, POINTER.form) == '='
   if foreign[name] then
     reply = '!' .. foreign[name]
   elseif states[name] then
     reply = nil
-  elseif isInLine then
-    reply = size > 1 and line(name, operation, command, text)
+  elseif hasHash then
+    -- A lone command has been to the short path before.
+    reply = size > 1 and contended(name, operation, command, text)
   elseif ACQUIRES[operation] then
     reply = leanAcquire(name, command, text)
   elseif operation == 'r' then
@@ -109,7 +116,7 @@ for turn = 1, size do
   replies[turn + 1] = reply
 end
 
--- What fails, fails for all commands on its name that were not decided here, and for no other name.
+-- A failure ends all commands on its name that the general rules decided, and no other command.
 for name, state in pairs(states) do
   local done, answer = true, nil
   if not foreign[name] then done, answer = pcall(commit, state) end

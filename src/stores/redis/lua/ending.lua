@@ -1,5 +1,5 @@
--- What an owner leaves behind: a tombstone, so that nothing of it that is still under way acts any
--- more, or the mark of work that is done.
+-- The traces of an owner that is gone: a tombstone, so that a command of the owner that is still
+-- under way does nothing, or the mark of a `once` whose work is done.
 --
 -- in:       try sub find now write hash refuse
 -- commands: GET SET
@@ -7,42 +7,46 @@
 local endings = {}
 
 local function read(state, owner)
-  local key = hash.companion(state, 't' .. owner)
-  local text = try('GET', key)
+  local text = try('GET', hash.companion(state, 't' .. owner))
   if not text then return nil end
-  if type(text) == 'table' or find(text, '%D') ~= 17 then refuse('the tombstone of an owner') end
-  local untilUs = tonumber(sub(text, 1, 16))
-  if untilUs <= now then return nil end
-  return { untilUs = untilUs, reason = sub(text, 17, 17) == 'r' and sub(text, 18) }
+  if type(text) == 'table' or find(text, '%D') ~= TOMBSTONE.kind.start then
+    refuse('the tombstone of an owner')
+  end
+  local keptUntil = tonumber(sub(text, TOMBSTONE.keptUntil))
+  if keptUntil <= now then return nil end
+  local isRevoked = sub(text, TOMBSTONE.kind) == 'r'
+  return { keptUntil = keptUntil, reason = isRevoked and sub(text, TOMBSTONE.reason) }
 end
 
-function endings.tombstone(state, owner) return state.buried > now and read(state, owner) or nil end
+function endings.tombstone(state, owner)
+  return state.lastTombstone > now and read(state, owner) or nil
+end
 
--- Nothing that is still under way for this owner may act until then. A revocation keeps its reason.
-function endings.bury(state, owner, untilUs, reason)
+-- Until this time no command of the owner acts. The reason of a revocation stays.
+function endings.putTombstone(state, owner, keptUntil, reason)
   local before = read(state, owner)
   if before then
-    untilUs, reason = math.max(untilUs, before.untilUs), reason or before.reason
+    keptUntil, reason = math.max(keptUntil, before.keptUntil), reason or before.reason
   end
-  local text = string.format('%016.0f', untilUs) .. (reason and 'r' .. reason or '-')
-  write('SET', hash.companion(state, 't' .. owner), text, 'PXAT', hash.endMs(untilUs))
-  if untilUs > state.buried then
-    state.buried, state.isChanged = untilUs, true
+  local text = string.format('%016.0f', keptUntil) .. (reason and 'r' .. reason or '-')
+  write('SET', hash.companion(state, 't' .. owner), text, 'PXAT', hash.endMs(keptUntil))
+  if keptUntil > state.lastTombstone then
+    state.lastTombstone, state.isChanged = keptUntil, true
   end
-  hash.need(state, untilUs)
+  hash.need(state, keptUntil)
 end
 
--- Why an owner holds nothing.
+-- The reply that says why an owner holds nothing.
 function endings.gone(state, owner)
-  local grave = endings.tombstone(state, owner)
-  if grave and grave.reason then return 'Ov' .. grave.reason end
+  local tombstone = endings.tombstone(state, owner)
+  if tombstone and tombstone.reason then return 'Ov' .. tombstone.reason end
   return state.exclusive and 'Or' or 'Om'
 end
 
-function endings.putMark(state, token, untilUs, meta)
-  state.mark = { token = token, untilUs = untilUs, meta = meta }
-  hash.set(state, 'm', string.format('%016.0f%016.0f', untilUs, token) .. meta)
-  hash.need(state, untilUs)
+function endings.putMark(state, token, keptUntil, meta)
+  state.mark = { token = token, keptUntil = keptUntil, meta = meta }
+  hash.set(state, 'm', string.format('%016.0f%016.0f', keptUntil, token) .. meta)
+  hash.need(state, keptUntil)
 end
 
 function endings.dropMark(state)

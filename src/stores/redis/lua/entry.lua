@@ -1,64 +1,66 @@
--- A holder or a waiter, as a text and as a table. Most commands look at little of it.
+-- A holder or a waiter, as a text and as a table. Most commands need little of it.
 --
--- in:       NO_LIMIT sub find expiryOf
+-- in:       NO_LIMIT sub find requestAt expiryOf
 -- out:      entries refuse
--- Ends the command, because what stands there is not ours.
+-- Ends the command: the data at this place is foreign.
 local function refuse(where) error({ where = where }) end
 
--- Functions stand in tables: made anew for each call, they must not cost much to bind.
+-- Functions stand in tables, because a function that is made for each call should bind little.
 local entries = {}
 
--- What a request says: a ttl, a letter (`x` for a plain mutex, else `e` or `s` and more), words.
--- Nothing where it does not.
+-- Adds the fields of a REQUEST to an entry. Nil if the request cannot be read.
 function entries.read(entry, request)
-  local _, stop, owner, client, offer, touch = find(request, '^(%S+) (%S+) (%d+) (%d+) ', 18)
-  local letter, weight, limit, span = sub(request, 17, 17), 1, NO_LIMIT, 1
-  if not stop or find(request, '%D') ~= 17 then return nil end
+  local pattern = '^(%S+) (%S+) (%d+) (%d+) '
+  local _, stop, owner, client, offer, touch = find(request, pattern, REQUEST.words)
+  local letter, weight, limit, span = sub(request, REQUEST.letter), 1, NO_LIMIT, 1
+  if not stop or find(request, '%D') ~= REQUEST.letter.start then return nil end
   if letter ~= 'x' then
     weight, limit, span = string.match(request, '^(%d+) (%d+) (%d+)', stop + 1)
     weight, limit, span = tonumber(weight), tonumber(limit), tonumber(span)
   end
   entry.request, entry.owner, entry.client = request, owner, client
-  entry.ttl, entry.offer, entry.touch = tonumber(sub(request, 1, 16)), tonumber(offer), touch
+  entry.ttl, entry.offer, entry.touch = tonumber(sub(request, REQUEST.ttl)), tonumber(offer), touch
   entry.weight, entry.limit, entry.span = weight, limit, span
   entry.mode = letter == 's' and 's' or 'x'
-  -- More than these digits no client writes, and what is computed of them would not be exact.
+  -- Clients write at most 16 digits; the sums of longer numbers would not be exact.
   if not weight or #offer > 16 or #touch > 16 then return nil end
   return math.max(weight, limit, span) <= NO_LIMIT and entry or nil
 end
 
--- Another client is told of it from now on.
+-- From now on messages about the entry go to the channel of the heir.
 function entries.inherit(entry, heir)
-  local _, stop = find(entry.request, '^%S+ %S+', 18)
-  local head = sub(entry.request, 1, 17) .. entry.owner .. ' '
+  local _, stop = find(entry.request, '^%S+ %S+', REQUEST.words)
+  local head = sub(entry.request, REQUEST.ttl.to.letter) .. entry.owner .. ' '
   entry.client, entry.request = heir, head .. heir .. sub(entry.request, stop + 1)
 end
 
--- A holder in one of the forms of the register, or `u`: as `h`, but not confirmed yet.
+-- A holder that `isOurs` accepted, with the fields that most commands need.
 function entries.holder(text)
-  local form = sub(text, 1, 1)
-  local start, expiry = form == 'f' and 18 or form == '+' and 34 or 50, expiryOf(text)
+  local form, expiry = sub(text, FULL.form), expiryOf(text)
+  local start = requestAt(form)
+  local letter = start + REQUEST.letter.before
   if expiry > NO_LIMIT then refuse('a holder') end
   return {
     text = text, start = start, confirmed = form ~= 'u', expiry = expiry,
-    owner = string.match(text, '^%S+', start + 17),
-    mode = sub(text, start + 16, start + 16) == 's' and 's' or 'x',
+    owner = string.match(text, '^%S+', start + REQUEST.words.before),
+    mode = sub(text, letter, letter) == 's' and 's' or 'x',
   }
 end
 
--- The rest of what its text says.
+-- Adds the other fields of a holder.
 function entries.complete(entry)
   if entry.request then return entry end
   local text, start = entry.text, entry.start
-  entry.granted = tonumber(sub(text, 2, 17))
-  entry.token = start == 18 and entry.granted or tonumber(sub(text, 18, 33))
+  entry.granted = tonumber(sub(text, FULL.granted))
+  entry.token = start == FRESH.request.start and entry.granted or tonumber(sub(text, FULL.token))
   return entries.read(entry, sub(text, start)) or refuse('a holder')
 end
 
 function entries.text(entry)
   if not entry.text then
     local times = string.format('%016.0f%016.0f%016.0f', entry.granted, entry.token, entry.expiry)
-    entry.text, entry.start = (entry.confirmed and 'h' or 'u') .. times .. entry.request, 50
+    entry.text = (entry.confirmed and 'h' or 'u') .. times .. entry.request
+    entry.start = FULL.request.start
   end
   return entry.text
 end

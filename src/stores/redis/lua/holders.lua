@@ -1,5 +1,4 @@
--- Those who hold a name: one exclusive, or any number of shared ones, which are left to a part of
--- their own.
+-- The holders of a name: one exclusive holder, or any number of shared ones (shared.lua).
 --
 -- in:       hash
 -- out:      shared holders
@@ -22,7 +21,7 @@ function holders.of(state, owner)
   return state.count > 0 and shared().of(state, owner) or nil
 end
 
--- The one that expires first.
+-- The holder that expires first.
 function holders.next(state)
   if state.exclusive or state.count == 0 then return state.exclusive end
   return shared().next(state)

@@ -1,21 +1,20 @@
--- Those who wait for a name. Every waiter has a place, one more than the one before; `at` is the
--- place from which to look for the next: before it are only waiters of suspect clients. A client
--- is there while it has waiters: `base`, the last place given before it came (a waiter at or before
--- that belongs to an earlier, silent life of the client, and counts no more), and `passed`, the
--- first place where it was passed over as suspect.
+-- The waiters of a name. Each waiter gets the place after the last one. Before the place `next`
+-- there are only waiters of suspect clients. A client has a record while it has waiters. A waiter
+-- whose place is not above the `base` of its client belongs to an earlier life of that client,
+-- which ended in silence: it does not count any more.
 --
--- A waiter or a client that cannot be read counts as absent: whoever it was asks again.
+-- A waiter or a client whose record cannot be read counts as absent; its process asks again.
 --
 -- in:       call sub find now nowText write NO_LIMIT entries hash
 -- out:      queue
 -- commands: HGETALL HMGET ZADD ZRANGE ZRANGEBYSCORE ZREM
--- No queue has so many places: then its sums are not ours, and all fields are looked at.
+-- No queue spans so many places: if the sums say so, they are damaged, and `head` reads all fields.
 local FAR = 1000000000
 local queue = {}
 
--- So many places without a waiter to serve are passed in one call, and so many silent clients
--- looked at: what is left is for the next call. Until then the head of the queue is not known:
--- nothing is served, and nothing passes it.
+-- One call passes at most so many places without a waiter to serve, and looks at so many silent
+-- clients. The next call goes on. Until the head of the queue is found, no waiter is served, and no
+-- new owner is granted the lock before the queue.
 local MOST_PASSED = 256
 local MOST_SILENT = 64
 
@@ -26,11 +25,11 @@ function queue.client(state, id)
   if client == nil then
     local text = hash.get(state, 'c' .. id)
     client = false
-    if text and #text == 81 and find(text, '^%d+[as]$') then
+    if text and #text == CLIENT.length and find(text, '^%d+[as]$') then
       client = {
-        gone = tonumber(sub(text, 1, 16)), touch = sub(text, 17, 32),
-        base = tonumber(sub(text, 33, 48)), passed = tonumber(sub(text, 49, 64)),
-        waiting = tonumber(sub(text, 65, 80)), suspect = sub(text, 81) == 's',
+        gone = tonumber(sub(text, CLIENT.gone)), touch = sub(text, CLIENT.touch),
+        base = tonumber(sub(text, CLIENT.base)), passed = tonumber(sub(text, CLIENT.passed)),
+        waiting = tonumber(sub(text, CLIENT.waiting)), suspect = sub(text, CLIENT.state) == 's',
       }
     end
     state.clients[id] = client
@@ -45,17 +44,17 @@ end
 
 function queue.entry(state, place)
   local text = hash.get(state, 'w' .. digits(place))
-  if not text or find(text, '%D') ~= 33 then return nil end
-  return entries.read({ since = sub(text, 1, 16), place = place }, sub(text, 17))
+  if not text or find(text, '%D') ~= WAITER.letter.start then return nil end
+  return entries.read({ since = sub(text, WAITER.since), place = place }, sub(text, WAITER.request))
 end
 
--- Where the waiter of an owner stands.
+-- The place of an owner's waiter.
 local function placeOf(state, owner)
   local place = hash.get(state, 'o' .. owner)
   return place and #place == 16 and find(place, '^%d+$') and tonumber(place) or nil
 end
 
--- The places from this one on, in order.
+-- All places from this one on, in order.
 function queue.placesFrom(state, first)
   local fields = state.hasHash and call('HGETALL', state.key) or {}
   for at = 1, #fields, 2 do
@@ -73,7 +72,7 @@ end
 function queue.dropEntry(state, place, owner)
   hash.set(state, 'w' .. digits(place), false)
   hash.set(state, 'o' .. owner, false)
-  state.entries, state.isChanged = math.max(0, state.entries - 1), true
+  state.taken, state.isChanged = math.max(0, state.taken - 1), true
 end
 
 function queue.isValid(state, entry)
@@ -87,10 +86,10 @@ function queue.waiter(state, owner)
   return entry and entry.owner == owner and queue.isValid(state, entry) and entry or nil
 end
 
--- The first waiter whose client is not suspect; and whether the search for it was not finished.
+-- The first waiter whose client is not suspect, and whether the search for it must go on.
 function queue.head(state)
-  local place, entry, far = state.at, nil, nil
-  while state.entries > 0 and place <= state.order do
+  local place, entry, far = state.next, nil, nil
+  while state.taken > 0 and place <= state.last do
     if state.skips == MOST_PASSED then
       state.isBehind = true
       break
@@ -108,20 +107,20 @@ function queue.head(state)
       entry = nil
     end
     place, state.skips = place + 1, state.skips + 1
-    if state.order - place > FAR then
+    if state.last - place > FAR then
       far = far or queue.placesFrom(state, place)
       while far[1] and far[1] < place do table.remove(far, 1) end
-      place = far[1] or state.order + 1
+      place = far[1] or state.last + 1
     end
-    -- The longer nothing is found, the more places are read at once.
+    -- The longer the search, the more places one call reads.
     if state.fields['w' .. digits(place)] == nil and state.hasHash then
-      queue.readAhead(state, place, math.min(place - state.at, MOST_PASSED))
+      queue.readAhead(state, place, math.min(place - state.next, MOST_PASSED))
     end
   end
-  if place ~= state.at then
-    state.at, state.isChanged = place, true
+  if place ~= state.next then
+    state.next, state.isChanged = place, true
   end
-  return entry, not entry and state.entries > 0 and place <= state.order
+  return entry, not entry and state.taken > 0 and place <= state.last
 end
 
 function queue.readAhead(state, place, many)
@@ -132,8 +131,8 @@ function queue.readAhead(state, place, many)
   end
 end
 
--- The end of a client's patience moves with its every word; what is kept in order is a time before
--- which it has not come, and of the least of them `bound`.
+-- The time when a client has been silent for too long moves with each of its commands. The sorted
+-- set keeps an earlier time for it, and `bound` is the least of these.
 function queue.watch(state, id, goneUs)
   if state.bound == NO_LIMIT then state.isWatched = true end
   state.bound = math.min(state.bound, goneUs)
@@ -141,12 +140,12 @@ function queue.watch(state, id, goneUs)
 end
 
 function queue.add(state, entry, goneUs)
-  local id, owner, place = entry.client, entry.owner, state.order + 1
+  local id, owner, place = entry.client, entry.owner, state.last + 1
   local before = placeOf(state, owner)
   if before then queue.dropEntry(state, before, owner) end
   local client = queue.client(state, id)
   if not client then
-    client = { gone = goneUs, touch = entry.touch, base = state.order, passed = 0, waiting = 0 }
+    client = { gone = goneUs, touch = entry.touch, base = state.last, passed = 0, waiting = 0 }
     state.clients[id] = client
     queue.watch(state, id, goneUs)
   else
@@ -155,8 +154,8 @@ function queue.add(state, entry, goneUs)
   end
   hash.need(state, goneUs)
   client.waiting, client.isChanged = client.waiting + 1, true
-  if state.entries == 0 then state.at = place end
-  state.order, state.waiting, state.entries = place, state.waiting + 1, state.entries + 1
+  if state.taken == 0 then state.next = place end
+  state.last, state.waiting, state.taken = place, state.waiting + 1, state.taken + 1
   state.isChanged = true
   hash.set(state, 'w' .. digits(place), nowText .. entry.request)
   hash.set(state, 'o' .. owner, digits(place))
@@ -172,33 +171,33 @@ function queue.drop(state, entry)
   if client.waiting <= 0 then queue.dropClient(state, id) end
 end
 
--- Any word of a client: its waiters are served again, and its silence starts anew.
+-- A client sent a command: its waiters may be served, and its silence starts again.
 function queue.setAlive(state, id, periods)
   local client = state.waiting > 0 and queue.client(state, id)
   if not client then return end
   if client.passed > 0 then queue.lookBack(state, client) end
   client.suspect, client.isChanged = false, true
   local goneUs = now + periods * client.touch
-  -- Only a clock that was set back brings it forward.
+  -- The time is earlier than before only if the clock was set back.
   if goneUs < client.gone then queue.watch(state, id, goneUs) end
   client.gone = goneUs
   hash.need(state, client.gone)
 end
 
--- Its waiters keep their places, but are passed over.
+-- The waiters of a suspect client keep their places, but are passed over.
 function queue.setSuspect(state, id)
   local client = state.waiting > 0 and queue.client(state, id)
   if client then client.suspect, client.isChanged = true, true end
 end
 
--- Its waiters that were passed over are looked at again.
+-- The search starts again at the first waiter of the client that was passed over.
 function queue.lookBack(state, client)
-  state.at, state.isChanged = math.min(state.at, client.passed), true
+  state.next, state.isChanged = math.min(state.next, client.passed), true
   client.passed = 0
 end
 
--- Drops the clients that were silent for too long, once in a call. Their waiters go when somebody
--- looks at them.
+-- Drops the clients that were silent for too long, once in a call. `head` drops their waiters when
+-- it meets them.
 function queue.dropSilent(state)
   local key = hash.companion(state, 'g')
   state.isSwept = true

@@ -1,37 +1,34 @@
--- The register is one hash: the last token under '', and for each name in use either its lone
--- exclusive holder as a text, or `=` and a place in its queue: then its state is in a hash of its
--- own. What a batch changes in it is written once, at the end.
+-- The register: one hash with the last token under the empty name, and a text for each name in use.
+-- The text is the only exclusive holder of the name (FRESH, RAISED or FULL in records.lua), or a
+-- POINTER: then the state of the name is in a hash of its own (state.lua). A batch writes its
+-- changes of the register once, at the end.
 --
--- A text is a form, the time it was granted, and the request as the client sent it: its ttl, a
--- letter, words (codec.ts). `f`: the token is that time, and the expiry follows from the ttl. `+`:
--- the token stands before the request. `h`: token and expiry do. These numbers have 16 digits.
---
--- A name whose text has no such form is foreign: commands on it are refused, and its text stays as
--- it is. Whatever is read from a key is checked before the first write that follows from it.
+-- A text in none of these forms is foreign: every command on its name is refused, and the text
+-- stays as it is. The script checks what it reads before the first write that follows from it.
 --
 -- in:       call try sub register clock known nowText LONGEST
 -- out:      NO_LIMIT now format find flags size texts raise learn nextToken isTimed spanOf DETAIL
---           put write moving expiryOf isOurs line finish
+--           put write moving requestAt expiryOf isOurs contended finish
 -- commands: EXISTS HDEL HMGET HRANDFIELD HSET INFO
--- returns:  the time, the reply, and where the flags ask for it the run id, if one command came
---           alone for a mutex with waiters
+-- returns:  the time, the reply, and the run id if the flags ask for it: for one command alone on a
+--           mutex with waiters
 local NO_LIMIT = 9007199254740991
 -- As in rules/bounds.ts and rules/token.ts.
 local YEAR, MOST_TURNS, LAST_TOKEN = 31536000000000, 1024, NO_LIMIT - 1024
 local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
 local now, count, format, find = tonumber(nowText), #ARGV, string.format, string.find
+-- Flags: 1, a Cluster; 2, tell the run id; 4, write the last token even if it was not raised.
+-- WAIT proves that replicas have an answer only if the same call has written (replication.ts).
 local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
--- An answer that replicas must have is proven by a write of the same call (replication.ts): with
--- the flag 4 the last token is written, whether it was raised or not.
-local texts, changed, isRaised, motion, linePart = {}, {}, nil, nil, nil
--- A user that may not ask for the run id is refused here, before the first write.
+local texts, changed, isRaised, motion, contendedPart = {}, {}, nil, nil, nil
+-- A user without the right to INFO is refused here, before the first write.
 local run = flags % 4 > 1 and string.match(call('INFO', 'server'), 'run_id:(%x+)')
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
--- A last token that is no number is forgotten: the clock and the clients tell the next.
+-- A last token that is no number is ignored: the clock and the clients' tokens give the next one.
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
 for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
 
--- Raises the last token, reads it with 0. Written once, at the end.
+-- Raises the last token to this one, unless it is higher already.
 local function raise(token)
   if token > last then
     last, isRaised = token, true
@@ -39,35 +36,38 @@ local function raise(token)
   return last
 end
 
--- Counts on from a token that a client has seen; false where that is beyond reason.
+-- Raises the last token to one that a client has seen. False if that token is too far ahead.
 local function learn(seen)
   if seen <= math.min(now + YEAR, LAST_TOKEN) then raise(seen) end
   return seen <= last
 end
 
--- Nil where none is left that keeps all its digits.
+-- Nil if all tokens that keep their digits are used up.
 local function nextToken()
   local token = math.max(now, last + 1)
   return token <= LAST_TOKEN and token or nil
 end
 
--- Whether the times of an acquire or a renewal, and the token it has seen, are numbers.
-local function isTimed(command) return (find(command, '%D', 2) or 0) >= 50 end
+-- Whether the times and the seen token of an acquire or a renewal are numbers.
+local function isTimed(command)
+  return (find(command, '%D', ACQUIRE.notAfter.start) or 0) >= ACQUIRE.letter.start
+end
 
--- How many tokens an acquire asks for; nil where any of its terms is out of bounds.
+-- How many tokens an acquire asks for; nil if one of its numbers is out of bounds.
 local function spanOf(command)
-  if not isTimed(command) or sub(command, 34, 49) > LONGEST then return nil end
-  if sub(command, 50, 50) == 'x' then return 1 end
-  local weight, limit, span = string.match(command, DETAIL, 51)
+  if not isTimed(command) or sub(command, ACQUIRE.ttl) > LONGEST then return nil end
+  if sub(command, ACQUIRE.letter) == 'x' then return 1 end
+  local weight, limit, span = string.match(command, DETAIL, ACQUIRE.words)
   weight, span = tonumber(weight), tonumber(span)
   local isFair = weight >= 1 and weight <= tonumber(limit) and span >= 1 and span <= MOST_TURNS
   return isFair and span or nil
 end
 
--- What the register says of a name, false for nothing. Written once, at the end.
+-- Sets the text of a name; false removes it. `finish` writes it.
 local function put(name, text) texts[name], changed[name] = text, true end
 
--- At maxmemory a script may write once it has deleted, or tried to.
+-- A write that must not fail at maxmemory: Redis lets a script write after a delete, even after one
+-- that found nothing.
 local function write(...)
   local done = try(...)
   if type(done) ~= 'table' or not done.err then return done end
@@ -75,9 +75,10 @@ local function write(...)
   return call(...)
 end
 
--- While a slot of a Cluster moves, what is not here may be at its other end, and Redis refuses what
--- touches it. Two keys that never are find out: that is an error at both ends. What reads or writes
--- more than the register must ask first, or it would work with half of a lock.
+-- The error of the server if the slot of the register is on its way to another node, else false.
+-- Keys of such a slot may be on either node, and a part that used only the keys of one node would
+-- work with half of a lock. So a part that uses more keys than the register asks first. Redis
+-- answers a call for two keys that exist on no node with an error, on both nodes.
 local function moving()
   if motion == nil then
     local answer = flags % 2 == 1 and try('EXISTS', register .. '?', register .. '!')
@@ -86,35 +87,45 @@ local function moving()
   return motion
 end
 
--- Long past where the text is damaged.
+-- Where the request starts in a holder of this form; false if there is no such form.
+local function requestAt(form)
+  return form == 'f' and FRESH.request.start or form == '+' and RAISED.request.start
+    or (form == 'h' or form == 'u') and FULL.request.start
+end
+
+-- When a holder expires. A damaged text gives a time that is long past.
 local function expiryOf(text)
-  local form = sub(text, 1, 1)
-  if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) or 0 end
-  local ttl = form == 'f' and sub(text, 18, 33) or sub(text, 34, 49)
-  return (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0)
+  local form = sub(text, FULL.form)
+  if form == 'h' or form == 'u' then return tonumber(sub(text, FULL.expiry)) or 0 end
+  local ttl = form == 'f' and sub(text, FRESH.ttl) or sub(text, RAISED.ttl)
+  return (tonumber(sub(text, FULL.granted)) or 0) + (tonumber(ttl) or 0)
 end
 
 -- Whether a text of the register, or of a holder, has one of the forms, with all its numbers and an
 -- owner.
 local function isOurs(text)
-  local form = sub(text, 1, 1)
-  if form == '=' then return #text > 1 and not find(text, '%D', 2) end
-  local start = form == 'f' and 34 or form == '+' and 50 or (form == 'h' or form == 'u') and 66
-  return start and find(text, '%D', 2) == start and find(text, '^[xes]%S+ ', start) == start
+  local form = sub(text, FULL.form)
+  if form == '=' then
+    return #text > POINTER.place.before and not find(text, '%D', POINTER.place)
+  end
+  local request = requestAt(form)
+  local letter = request and request + REQUEST.letter.before
+  return letter and find(text, '%D', FULL.granted.start) == letter
+    and find(text, '^[xes]%S+ ', letter) == letter
 end
 
--- Decides a command on a mutex with waiters, if it is a simple one.
-local function line(name, operation, command, mark)
+-- The short path for a mutex with waiters; nil if it does not decide the command.
+local function contended(name, operation, command, pointer)
   if moving() then return nil end
-  if not linePart then
-    linePart = (function()
-      include('line')
+  if not contendedPart then
+    contendedPart = (function()
+      include('contended')
     end)()
   end
-  return linePart(name, operation, command, mark)
+  return contendedPart(name, operation, command, pointer)
 end
 
--- Writes what has changed.
+-- Writes the changes, and adds the run id to the replies if the flags ask for it.
 local function finish(replies)
   if isRaised or flags >= 4 or next(changed) then
     local added, removed = {}, {}
@@ -138,8 +149,8 @@ local function finish(replies)
     if add > 0 then write('HSET', register, unpack(added)) end
   end
 
-  -- Now and then, names that nobody released are looked for, the longer the more there are: so the
-  -- register never outgrows its use.
+  -- One call in 32 looks for expired names in samples of the register, and takes more samples as
+  -- long as it finds many: so the register does not grow with names that no owner released.
   if clock[2] % 32 == 0 and not moving() then
     local many = math.max(16, size)
     for _ = 1, 16 do
@@ -147,7 +158,7 @@ local function finish(replies)
       for at = 1, #sample, 2 do
         local name, text, isDead = sample[at], sample[at + 1], nil
         if name ~= '' and isOurs(text) then
-          if sub(text, 1, 1) == '=' then
+          if sub(text, POINTER.form) == '=' then
             isDead = call('EXISTS', register .. ':' .. name) == 0
           else
             isDead = expiryOf(text) <= now
@@ -165,7 +176,9 @@ end
 
 if size == 1 then
   local name, command = ARGV[1], ARGV[2]
-  local mark = texts[name]
-  local reply = mark and sub(mark, 1, 1) == '=' and line(name, sub(command, 1, 1), command, mark)
+  local text, reply = texts[name], nil
+  if text and sub(text, POINTER.form) == '=' then
+    reply = contended(name, sub(command, COMMAND.operation), command, text)
+  end
   if reply then return finish({ nowText, reply }) end
 end

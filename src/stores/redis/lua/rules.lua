@@ -1,18 +1,19 @@
--- The rules of rules/ledger.ts: that file is the specification, and a differential test compares
--- every reply and every push.
+-- The general rules: those of rules/ledger.ts, which is their specification. A differential test
+-- compares every reply and every push.
 --
 -- in:       call sub now flags raise learn nextToken isTimed spanOf LONGEST refusal moving entries
 --           hash queue shared holders
--- out:      SLICE oversight ending emit blockage hasMore serve
+-- out:      SLICE rare ending emit blockage hasMore serve
 -- commands: PUBLISH
--- returns:  the function that applies a command to a name and gives the reply and the state, and
---           the one that saves the state
+-- returns:  the function that applies a command to a name and gives the reply and the state; the
+--           function that saves the state
 local SILENT_PERIODS = 3
--- How much work that piled up one call does, beside one step for each command: rules/upkeep.ts.
+-- How many steps of work that piled up one call does, besides one for each command: see
+-- rules/upkeep.ts.
 local SLICE = 64
-local spare, endingPart, oversightPart, serve = SLICE, nil, nil, nil
+local spare, endingPart, rarePart, serve = SLICE, nil, nil, nil
 
--- Whether a loop that has done so many steps may do another.
+-- Whether a loop that has done so many steps may do another one.
 local function allows(state, done)
   if done == 0 then return true end
   if spare == 0 then
@@ -23,7 +24,7 @@ local function allows(state, done)
   return true
 end
 
--- Whether this command left work that a waiter needs done.
+-- Whether this command left work that waiters wait for.
 local function hasMore(state) return state.isBehind and state.waiting > 0 end
 
 local function ending()
@@ -35,24 +36,25 @@ local function ending()
   return endingPart
 end
 
--- False when it is certain that nobody listens; a Cluster counts only the node's own listeners.
+-- False if no client listens to the channel. In a Cluster PUBLISH counts only the listeners of its
+-- own node, so there the answer is always true.
 local function emit(client, message)
   return call('PUBLISH', client, message) > 0 or flags % 2 == 1
 end
 
--- Who is in the way: the holder that expires first.
+-- The holder that expires first, as the end of a reply.
 local function blockage(state)
   local next = holders.next(state)
   return next and ' ' .. entries.text(next) or ''
 end
 
-local function oversight()
-  if not oversightPart then
-    oversightPart = (function()
-      include('oversight')
+local function rare()
+  if not rarePart then
+    rarePart = (function()
+      include('rare')
     end)()
   end
-  return oversightPart
+  return rarePart
 end
 
 local function fits(state, request)
@@ -66,7 +68,7 @@ local function lapse(state, entry)
   -- The client did not confirm the grant: it is dead or hung, and so are its other waiters.
   if entry.confirmed then return end
   local id = entries.complete(entry).client
-  -- Where work has piled up, the client may have spoken between the end of its grant and now.
+  -- If work has piled up, the client may have spoken after its grant had expired.
   local client = state.waiting > 0 and queue.client(state, id)
   local hasSpoken = client and client.gone - SILENT_PERIODS * client.touch >= entry.expiry
   if not hasSpoken then queue.setSuspect(state, id) end
@@ -78,11 +80,12 @@ local function expire(state)
     lapse(state, next)
     next, done = holders.next(state), done + 1
   end
-  if state.mark and state.mark.untilUs <= now then ending().dropMark(state) end
+  if state.mark and state.mark.keptUntil <= now then ending().dropMark(state) end
   if state.bound <= now and not state.isSwept then queue.dropSilent(state) end
 end
 
--- One that has expired goes at once, however many are still to be dropped before it.
+-- The holder of an owner. A holder that has expired is dropped now, even if holders that expired
+-- before it are still to be dropped.
 local function holderOf(state, owner)
   local entry = holders.of(state, owner)
   if not entry or entry.expiry > now then return entry end
@@ -96,8 +99,8 @@ local function grant(state, entry, token, expiry, isConfirmed)
   holders.put(state, entry)
 end
 
--- Gives the name to a waiter for the offer window; one that cannot be reached is passed over,
--- unless it is the one who touches: it hears of its grants by the answer.
+-- Offers the lock to a waiter for the offer window. A waiter whose client does not listen is passed
+-- over, unless that client sent this command: it learns of its grants by the reply to a touch.
 local function handOff(state, entry, token, toucher)
   local expiry = now + entry.offer
   local times = string.format(' %.0f %.0f %.0f %.0f ', token, entry.span, now, expiry)
@@ -107,19 +110,20 @@ local function handOff(state, entry, token, toucher)
   end
   queue.drop(state, entry)
   grant(state, entry, token, expiry, false)
-  state.at, state.isHandedOff = entry.place + 1, true
+  state.next, state.isHandedOff = entry.place + 1, true
 end
 
--- Serves the queue from its head for as long as the head fits: nobody overtakes, nobody starves.
--- With a mark, every waiter is told instead that the work is done.
+-- Serves the queue from its head for as long as the head fits: no waiter overtakes another. With a
+-- mark, every waiter is told that the work is done.
 function serve(state, toucher)
   if state.waiting == 0 or state.exclusive then return end
   local mark, first, token, done = state.mark, queue.head(state), nextToken(), 0
-  -- Where the count is wrong, a client could not be passed over, and its waiter be met for ever.
+  -- With a damaged count of waiters, `setSuspect` would change nothing, and the loop would meet the
+  -- same waiter for ever.
   while first and state.waiting > 0 and (mark or token and fits(state, first))
     and allows(state, done) do
     if mark then
-      oversight().endWait(state, first)
+      rare().endWait(state, first)
     else
       handOff(state, first, token, toucher)
     end
@@ -127,7 +131,7 @@ function serve(state, toucher)
   end
 end
 
--- The first word of a waiter about its grant turns the offer window into the full lease, once.
+-- The first command of the waiter about its grant turns the offer into a full lease, once.
 local function confirmHolder(state, entry)
   if entry.confirmed then return end
   entry.confirmed = true
@@ -138,7 +142,7 @@ end
 local function acquire(state, request, notAfter, seen, mayWait)
   if now > notAfter then return 'L' end
   local owner = request.owner
-  if state.buried > now and ending().tombstone(state, owner) then return 'E' end
+  if state.lastTombstone > now and ending().tombstone(state, owner) then return 'E' end
   if not learn(seen) then return 'Us' end
   local mine = holderOf(state, owner)
   if mine then
@@ -147,7 +151,7 @@ local function acquire(state, request, notAfter, seen, mayWait)
   end
   local mark = state.mark
   if mark then
-    return string.format('M%.0f %.0f ', mark.token, mark.untilUs - now) .. mark.meta
+    return string.format('M%.0f %.0f ', mark.token, mark.keptUntil - now) .. mark.meta
   end
   if queue.waiter(state, owner) then return 'Q-' .. blockage(state) end
   local token = nextToken()
@@ -166,7 +170,8 @@ local function acquire(state, request, notAfter, seen, mayWait)
   return 'Q' .. ahead .. blockage(state)
 end
 
--- A renewal says for how long, a confirm leaves that to the request. An heir resumed the lease.
+-- A renewal has a ttl; a confirm has none and takes that of the request. With an heir, another
+-- client resumed the lease.
 local function renew(state, owner, ttl, heir)
   local entry = holderOf(state, owner)
   if not entry then return ending().gone(state, owner) end
@@ -178,7 +183,7 @@ local function renew(state, owner, ttl, heir)
   else
     confirmHolder(state, entry)
   end
-  -- After the update: a holder that was not confirmed stands among those of its old client.
+  -- After the update: an offer stands in the sorted set under its old client.
   if heir then
     entries.inherit(entry, heir)
     holders.update(state, entry, false)
@@ -189,15 +194,15 @@ end
 
 local function release(state, owner, tombstoneUs, keepUs, keepMeta)
   tombstoneUs = math.min(tombstoneUs, now + LONGEST)
-  if tombstoneUs > now then ending().bury(state, owner, tombstoneUs) end
+  if tombstoneUs > now then ending().putTombstone(state, owner, tombstoneUs) end
   local held = holderOf(state, owner)
   local queued = not held and queue.waiter(state, owner)
   if queued then queue.drop(state, queued) end
   if held then
     holders.drop(state, held)
     if keepUs then
-      local untilUs = now + math.min(keepUs, LONGEST)
-      ending().putMark(state, entries.complete(held).token, untilUs, keepMeta)
+      local keptUntil = now + math.min(keepUs, LONGEST)
+      ending().putMark(state, entries.complete(held).token, keptUntil, keepMeta)
     end
   end
   if held or queued then serve(state) end
@@ -211,19 +216,19 @@ local function apply(state, name, operation, command)
   if moving() then return '!TRYAGAIN ' .. moving(), state end
   local request, owner, client, words, heir = nil, '', '', nil, nil
   if operation == 'c' or operation == 'r' then
-    owner = sub(command, 2, -2)
+    owner = sub(command, COMMAND.words.start, -2)
   elseif operation == 'n' then
-    owner = sub(command, 50, -2)
+    owner = sub(command, RENEW.words.start, -2)
   elseif operation == 'm' then
-    owner, heir = string.match(command, '^(%S+) (%S+)$', 50)
+    owner, heir = string.match(command, '^(%S+) (%S+)$', RENEW.words)
   elseif operation == 'd' then
     words = { string.match(command, '^d(%d+) (%d*) (%S+) (.*)$') }
     owner = words[3]
   elseif operation == 't' then
-    client = sub(command, 2)
+    client = sub(command, COMMAND.words)
   elseif operation ~= 'i' and operation ~= 'v' then
     if refusal() then return '!' .. refusal(), state end
-    request = entries.read({}, sub(command, 34))
+    request = entries.read({}, sub(command, ACQUIRE.request))
     if not request then return 'Ut', state end
     owner, client = request.owner, request.client
   end
@@ -238,22 +243,23 @@ local function apply(state, name, operation, command)
     local reply = release(state, owner, tonumber(words[1]), tonumber(words[2]), words[4])
     return reply, state
   end
-  if operation == 't' then return oversight().touch(state, client), state end
-  if operation == 'i' then return oversight().inspect(state), state end
+  if operation == 't' then return rare().touch(state, client), state end
+  if operation == 'i' then return rare().inspect(state), state end
   if operation == 'v' then
     local token, reason = string.match(command, '^v(%d+) (.*)$')
-    return oversight().revoke(state, tonumber(token), reason), state
+    return rare().revoke(state, tonumber(token), reason), state
   end
-  local notAfter, seen = tonumber(sub(command, 2, 17)), tonumber(sub(command, 18, 33))
+  local notAfter = tonumber(sub(command, ACQUIRE.notAfter))
+  local seen = tonumber(sub(command, ACQUIRE.seen))
   if request then
     local mayWait = operation == string.upper(operation)
     if not spanOf(command) then return 'Ut', state end
     return acquire(state, request, notAfter, seen, mayWait), state
   end
-  if not isTimed(command) or sub(command, 34, 49) > LONGEST then return 'Ut', state end
+  if not isTimed(command) or sub(command, RENEW.ttl) > LONGEST then return 'Ut', state end
   if now > notAfter then return 'L', state end
   learn(seen)
-  return renew(state, owner, tonumber(sub(command, 34, 49)), heir), state
+  return renew(state, owner, tonumber(sub(command, RENEW.ttl)), heir), state
 end
 
 return apply, hash.save

@@ -1,6 +1,6 @@
--- Shared holders: a field for each, their sums, and two sorted sets, so that none of them is looked
--- for among all. `e` has each holder twice: by its expiry, and with a score below 0 by its token.
--- `u` has those that are not confirmed, by client.
+-- Shared holders: a field for each, their sums, and two sorted sets, so that no command reads all
+-- holders to find one. `e` has each holder twice: by its expiry (BY_EXPIRY), and by its token
+-- (BY_TOKEN) with a score below 0. `u` has the holders that are not confirmed, by client.
 --
 -- in:       call sub find write isOurs entries hash refuse
 -- commands: ZADD ZRANGE ZREM
@@ -14,7 +14,7 @@ local function tokenScore(token) return string.format('%.0f', token - BELOW_ZERO
 
 local function offerOf(entry) return entry.client .. ' ' .. digits(entry.token) .. entry.owner end
 
--- What they weigh, how many are not confirmed, and how many have each limit.
+-- The weight of all shared holders, how many are not confirmed, and how many have each limit.
 function part.sums(state)
   if not state.sums then
     local text = hash.get(state, 's') or '0 0 0'
@@ -54,35 +54,38 @@ end
 function part.of(state, owner)
   local text = hash.get(state, 'h' .. owner)
   if not text then return nil end
-  local entry = isOurs(text) and sub(text, 1, 1) ~= '=' and entries.holder(text)
+  local entry = isOurs(text) and sub(text, FULL.form) ~= '=' and entries.holder(text)
   if not entry or entry.owner ~= owner then refuse('a holder in ' .. state.key) end
   return entries.complete(entry)
 end
 
--- The holder of a member, whose owner starts there. A member without one was left by a command that
--- failed: it goes.
+-- The holder of a member of a sorted set; the owner starts at the byte `start`. A member without a
+-- holder was left by a command that failed: it is removed.
 local function holderOf(state, letter, member, start)
   local entry = part.of(state, sub(member, start))
   if not entry then call('ZREM', hash.companion(state, letter), member) end
   return entry
 end
 
--- In the order of their tokens.
+-- All shared holders in the order of their tokens.
 function part.each(state)
   local found, members = {}, call('ZRANGE', hash.companion(state, 'e'), '-inf', '(0', 'BYSCORE')
-  for _, member in ipairs(members) do found[#found + 1] = holderOf(state, 'e', member, 2) end
+  for _, member in ipairs(members) do
+    found[#found + 1] = holderOf(state, 'e', member, BY_TOKEN.owner)
+  end
   return found
 end
 
--- The one whose span has this token. Spans do not overlap: it is the last that begins before it.
+-- The holder whose span has this token. Spans do not overlap, so it is the last holder that begins
+-- at or before the token.
 function part.with(state, token)
   local key, score = hash.companion(state, 'e'), tokenScore(token)
   local found = call('ZRANGE', key, score, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
-  local entry = found and holderOf(state, 'e', found, 2)
+  local entry = found and holderOf(state, 'e', found, BY_TOKEN.owner)
   return entry and token < entry.token + entry.span and entry or nil
 end
 
--- The first of a client's holders that are not confirmed.
+-- The first offers to this client.
 function part.offers(state, client, most)
   if part.sums(state).offers == 0 then return {} end
   local key, from, to = hash.companion(state, 'u'), '[' .. client .. ' ', '(' .. client .. '!'
@@ -94,13 +97,15 @@ function part.offers(state, client, most)
   return found
 end
 
--- Ties go to the older grant: members of one score are ordered by their token.
+-- The holder that expires first. Of two that expire together the older grant comes first, because
+-- members with one score are ordered by token.
 function part.next(state)
   local key, found, entry = hash.companion(state, 'e'), nil, nil
   repeat
     found = call('ZRANGE', key, 0, '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
-    if found and (#found < 17 or find(sub(found, 1, 16), '%D')) then refuse(key) end
-    entry = found and holderOf(state, 'e', found, 17)
+    local token = found and sub(found, BY_EXPIRY.token)
+    if found and (#found < BY_EXPIRY.owner.start or find(token, '%D')) then refuse(key) end
+    entry = found and holderOf(state, 'e', found, BY_EXPIRY.owner)
   until entry or not found
   return entry
 end
@@ -128,7 +133,7 @@ function part.drop(state, entry)
   count(state, entry, -1)
 end
 
--- Whether one more fits beside them.
+-- Whether the request fits beside the shared holders.
 function part.fits(state, request)
   local sums, limit = part.sums(state), request.limit
   for other in pairs(sums.limits) do limit = math.min(limit, tonumber(other)) end

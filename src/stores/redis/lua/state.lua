@@ -1,24 +1,21 @@
--- The state of one name in a hash of its own, when it is more than one lean holder. Its fields:
---   k  the sums   x  the exclusive holder   h<owner>  a shared one   s  their sums   m  the mark
---   w<place>  a waiter   o<owner>  its place   c<client>  a client that waits
--- The sums are `*` if there are shared holders or a mark, else `-`, and then, of 16 digits each: a
--- time before which no client has been silent for too long, the time until which the hash is kept,
--- how many wait, the last place, the place to look at next, how many places are taken, and the end
--- of the last tombstone. Beside it, while needed:
--- e  shared holders by expiry and by token   u  those not confirmed, by client (shared.lua)
--- g  waiting clients by the end of patience   t<owner>  a tombstone.
+-- The state of a name in a hash of its own, if the name has more than one lean holder. Its fields:
+--   k  SUMS   x  the exclusive holder   h<owner>  a shared holder   s  sums of shared holders
+--   m  MARK   w<place>  WAITER   o<owner>  the place of its waiter   c<client>  CLIENT
+-- Keys beside the hash, while they are needed:
+--   e  shared holders, by expiry and by token (shared.lua)   u  offers to shared holders, by client
+--   g  waiting clients, by the time when each was silent for too long   t<owner>  TOMBSTONE
 --
 -- in:       call sub find now register texts put write isOurs NO_LIMIT entries refuse
 -- out:      hash
 -- commands: EXISTS HDEL HGET HMGET HSET PEXPIREAT UNLINK
--- Even, and well below what one call may take.
+-- How many arguments one call gets: an even number, well below the limit of Lua's stack.
 local CHUNK = 2000
 local hash = {}
 
 function hash.companion(state, letter) return register .. letter .. ':' .. state.name end
 
--- Fields are read at most once, and written once, by `save`: what a command wrote and dropped again
--- was never there.
+-- Each field is read at most once. `save` writes it once: a field that was set and dropped again
+-- in the same batch is not written.
 function hash.get(state, field)
   local value = state.fields[field]
   if value == nil then
@@ -32,41 +29,42 @@ function hash.set(state, field, value)
   state.fields[field], state.dirty[field] = value, true
 end
 
--- The hash matters until then.
-function hash.need(state, untilUs)
-  if untilUs > state.needed then state.needed = untilUs end
+-- The hash must be kept until this time.
+function hash.need(state, time)
+  if time > state.needed then state.needed = time end
 end
 
--- When a key may go that matters until then: a little later, because the clock went on since this
--- batch read it, and a key whose time has passed already would be gone at once.
-function hash.endMs(untilUs) return math.ceil(untilUs / 1000) + 100 end
+-- When a key that is needed until this time may expire: 100 ms later. The clock has moved on since
+-- the batch read it, and Redis deletes a key at once if its time to expire has passed.
+function hash.endMs(time) return math.ceil(time / 1000) + 100 end
 
--- Before a name gets a hash: what stands in its keys already goes, if it is ours.
+-- Removes keys of an earlier life of the name, before the name gets a hash.
 local function clear(state)
   local byExpiry, offers = hash.companion(state, 'e'), hash.companion(state, 'u')
-  local byPatience = hash.companion(state, 'g')
-  if call('EXISTS', state.key, byExpiry, offers, byPatience) == 0 then return end
+  local bySilence = hash.companion(state, 'g')
+  if call('EXISTS', state.key, byExpiry, offers, bySilence) == 0 then return end
   local remove = (function()
     include('leftover')
   end)()
-  remove(state.key, byExpiry, offers, byPatience)
+  remove(state.key, byExpiry, offers, bySilence)
 end
 
--- The owner and the client that the command is about are read along, and the waiter that was next.
+-- One call reads the sums, the holder and the mark, and what the command needs next: the first
+-- waiter, the place of the owner, and the client.
 function hash.load(name, owner, client)
   local text = texts[name]
   local state = {
     name = name, key = register .. ':' .. name, hasHash = false, fields = {}, dirty = {},
-    clients = {}, count = 0, waiting = 0, entries = 0, order = 0, at = 1, bound = NO_LIMIT,
-    buried = 0, untilUs = 0, needed = 0, skips = 0,
+    clients = {}, count = 0, waiting = 0, taken = 0, last = 0, next = 1, bound = NO_LIMIT,
+    lastTombstone = 0, keptUntil = 0, needed = 0, skips = 0,
   }
-  if not text or sub(text, 1, 1) ~= '=' then
+  if not text or sub(text, POINTER.form) ~= '=' then
     if text and not isOurs(text) then refuse('field ' .. name .. ' of ' .. register) end
     clear(state)
     state.exclusive = text and entries.holder(text) or nil
     return state
   end
-  local next, place, id = 'w' .. sub(text, 2), 'o' .. owner, 'c' .. client
+  local next, place, id = 'w' .. sub(text, POINTER.place), 'o' .. owner, 'c' .. client
   local found = call('HMGET', state.key, 'k', 'x', 's', 'm', next, place, id)
   local sums, exclusive, fields, mark = found[1], found[2], state.fields, found[4]
   if not sums then
@@ -74,17 +72,18 @@ function hash.load(name, owner, client)
     clear(state)
     return state
   end
-  if #sums ~= 113 or not find(sums, '^[-*]%d+$') then refuse('field k of ' .. state.key) end
+  local isWhole = #sums == SUMS.length and find(sums, '^[-*]%d+$')
+  state.last = isWhole and tonumber(sub(sums, SUMS.last)) or NO_LIMIT
+  if state.last >= NO_LIMIT then refuse('field k of ' .. state.key) end
   state.hasHash = true
-  state.bound, state.untilUs = tonumber(sub(sums, 2, 17)), tonumber(sub(sums, 18, 33))
-  state.waiting, state.order = tonumber(sub(sums, 34, 49)), tonumber(sub(sums, 50, 65))
-  state.at, state.entries = tonumber(sub(sums, 66, 81)), tonumber(sub(sums, 82, 97))
-  if state.order >= NO_LIMIT then refuse('field k of ' .. state.key) end
-  state.at = math.min(state.at, state.order + 1)
-  state.buried = tonumber(sub(sums, 98, 113))
+  state.bound = tonumber(sub(sums, SUMS.bound))
+  state.keptUntil = tonumber(sub(sums, SUMS.keptUntil))
+  state.waiting, state.taken = tonumber(sub(sums, SUMS.waiting)), tonumber(sub(sums, SUMS.taken))
+  state.next = math.min(tonumber(sub(sums, SUMS.next)), state.last + 1)
+  state.lastTombstone = tonumber(sub(sums, SUMS.lastTombstone))
   fields.s, fields[next], fields[place], fields[id] = found[3], found[5], found[6], found[7]
   if exclusive then
-    if not isOurs(exclusive) or sub(exclusive, 1, 1) == '=' then
+    if not isOurs(exclusive) or sub(exclusive, FULL.form) == '=' then
       refuse('field x of ' .. state.key)
     end
     state.exclusive = entries.holder(exclusive)
@@ -94,9 +93,10 @@ function hash.load(name, owner, client)
     state.count = tonumber(string.match(fields.s, '^%d+'))
   end
   if mark then
-    if #mark < 32 or find(sub(mark, 1, 32), '%D') then refuse('field m of ' .. state.key) end
-    local untilUs, token = tonumber(sub(mark, 1, 16)), tonumber(sub(mark, 17, 32))
-    state.mark = { untilUs = untilUs, token = token, meta = sub(mark, 33) }
+    local times = sub(mark, MARK.keptUntil.to.token)
+    if #mark < MARK.meta.before or find(times, '%D') then refuse('field m of ' .. state.key) end
+    local keptUntil, token = tonumber(sub(mark, MARK.keptUntil)), tonumber(sub(mark, MARK.token))
+    state.mark = { keptUntil = keptUntil, token = token, meta = sub(mark, MARK.meta) }
   end
   return state
 end
@@ -124,17 +124,19 @@ end
 function hash.isLean(state)
   local holder = state.exclusive
   if state.hasHash or not holder or not holder.confirmed or state.count > 0 then return false end
-  return state.entries == 0 and not state.mark and state.buried <= now
+  return state.taken == 0 and not state.mark and state.lastTombstone <= now
 end
 
--- Writes what the batch made of the state, once.
+-- Writes the state, once for all commands of the batch. A name that needs no hash any more loses
+-- its keys.
 function hash.save(state)
   local holder, isLean = state.exclusive, hash.isLean(state)
-  local isUsed = holder or state.count > 0 or state.waiting > 0 or state.mark or state.buried > now
+  local isUsed = holder or state.count > 0 or state.waiting > 0 or state.mark
+    or state.lastTombstone > now
   if isLean or not isUsed then
-    -- What belongs to a hash may be there before it.
+    -- A batch may have written the keys beside the hash before the hash itself.
     if state.hasHash or state.isShared or state.isWatched then
-      -- What waited there may be many fields still: they are freed in the background.
+      -- The hash may still have many fields: UNLINK frees them in the background.
       local e, u = hash.companion(state, 'e'), hash.companion(state, 'u')
       call('UNLINK', state.key, e, u, hash.companion(state, 'g'))
     end
@@ -156,30 +158,30 @@ function hash.save(state)
     end
   end
   if state.hasHash and not state.isChanged and not next(state.dirty) then return end
-  local untilUs, isMore = state.untilUs, state.count > 0 or state.mark
+  local keptUntil, isMore = state.keptUntil, state.count > 0 or state.mark
   if not (holder or isMore or state.waiting > 0) then
-    -- With nothing left but tombstones, it goes with the last of them.
-    untilUs = state.buried
-  elseif state.needed > untilUs then
-    -- Half as long again, so that not every command has to move the end.
-    untilUs = math.floor(state.needed + (state.needed - now) / 2)
+    -- Nothing is left but tombstones: the hash expires with the last of them.
+    keptUntil = state.lastTombstone
+  elseif state.needed > keptUntil then
+    -- Half as long again as needed: so not every command has to write a new expiry.
+    keptUntil = math.floor(state.needed + (state.needed - now) / 2)
   end
-  local isMoved = untilUs ~= state.untilUs
-  local times = string.format('%016.0f%016.0f', state.bound, untilUs)
-  local places = string.format('%016.0f%016.0f%016.0f', state.waiting, state.order, state.at)
-  local rest = string.format('%016.0f%016.0f', state.entries, state.buried)
+  local isMoved = keptUntil ~= state.keptUntil
+  local times = string.format('%016.0f%016.0f', state.bound, keptUntil)
+  local places = string.format('%016.0f%016.0f%016.0f', state.waiting, state.last, state.next)
+  local rest = string.format('%016.0f%016.0f', state.taken, state.lastTombstone)
   local letter = isMore and '*' or '-'
   hash.set(state, 'k', letter .. times .. places .. rest)
   hash.saveFields(state)
-  if isMoved then call('PEXPIREAT', state.key, hash.endMs(untilUs)) end
+  if isMoved then call('PEXPIREAT', state.key, hash.endMs(keptUntil)) end
   if state.isShared or isMoved and state.count > 0 then
-    call('PEXPIREAT', hash.companion(state, 'e'), hash.endMs(untilUs))
-    call('PEXPIREAT', hash.companion(state, 'u'), hash.endMs(untilUs))
+    call('PEXPIREAT', hash.companion(state, 'e'), hash.endMs(keptUntil))
+    call('PEXPIREAT', hash.companion(state, 'u'), hash.endMs(keptUntil))
   end
   if state.isWatched or isMoved and state.bound < NO_LIMIT then
-    call('PEXPIREAT', hash.companion(state, 'g'), hash.endMs(untilUs))
+    call('PEXPIREAT', hash.companion(state, 'g'), hash.endMs(keptUntil))
   end
   if not state.hasHash or state.isHandedOff then
-    put(state.name, string.format('=%016.0f', state.at))
+    put(state.name, string.format('=%016.0f', state.next))
   end
 end

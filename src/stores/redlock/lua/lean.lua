@@ -1,17 +1,17 @@
--- A vote on a free name, and a release by the holder that nobody waits for: the common cases, in as
--- few calls as can be, and before any function is made. What it cannot decide it leaves as it was
--- to the parts that follow, together with what it has read.
+-- The short path for a vote on a free name, and for a release by the holder without waiters. It
+-- makes no function and as few calls as possible. A command that it does not decide goes on to the
+-- next parts, with the values that were read; nothing has been written then.
 --
--- A ballot that is near the highest ones here needs no look at the clock: it is neither a year
--- ahead of them nor so old that its own time is no measure of how long to keep it. 16 digits
--- compare as text.
+-- A ballot close to the highest ballots of the node needs no look at the clock: it is less than a
+-- year ahead of them, and new enough that its own time says how long to keep it. Ballots have 16
+-- digits and compare as text.
 --
--- What is sent is packed, since an argument costs both sides more than to cut it up here does.
+-- Arguments are packed: each of them costs client and server more than cutting it up does.
 --
 -- MGET reads a key of another type, such as a hash of the application, as absent. So a key that is
 -- absent by MGET is written with NX, which leaves such a key as it is.
 --
--- in:       KEYS ARGV - the three keys; a verb and what goes with it (node.lua, verbs.lua)
+-- in:       KEYS ARGV - the three keys; a verb and its arguments (node.lua, verbs.lua)
 -- out:      call sub match verb node lock ballot marker holder raw
 -- commands: DEL MGET PUBSUB SET TIME
 local call, sub, match, verb = redis.call, string.sub, string.match, ARGV[1]
@@ -20,30 +20,36 @@ local kept = verb == 'release' and call('MGET', lock, ballot) or call('MGET', lo
 local holder, raw, marker = kept[1], kept[2], kept[3]
 if verb == 'vote' then
   local terms, record = ARGV[2], ARGV[3]
-  local ttlMs = tonumber(sub(terms, 33))
-  -- It votes, for this set of nodes, and for leases of this length, at least at present.
-  if not holder and marker and sub(marker, 30, 46) == sub(terms, 14, 30)
-    and ((tonumber(sub(marker, 17, 29)) or 0) >= ttlMs
-      or (tonumber(sub(marker, 116, 128)) or 0) >= ttlMs
-        and (tonumber(sub(marker, 129, 141)) or 0) > call('TIME')[1] * 1000 + 999) then
-    local token, top = sub(record, 1, 16), tonumber(sub(marker, 1, 16)) or 0
-    local isAbove = top - token >= 0 and top - token < 60000000 and sub(record, 17, 17) == ' '
+  local ttlMs = tonumber(sub(terms, TERMS.ttl))
+  -- The node votes, for this set of nodes, and for leases of this length, at least at present.
+  if not holder and marker and sub(marker, MARKER.state.to.id) == sub(terms, TERMS.state.to.id)
+    and ((tonumber(sub(marker, MARKER.max)) or 0) >= ttlMs
+      or (tonumber(sub(marker, MARKER.long)) or 0) >= ttlMs
+        and (tonumber(sub(marker, MARKER.till)) or 0) > call('TIME')[1] * 1000 + 999) then
+    local token, top = sub(record, RECORD.ballot), tonumber(sub(marker, MARKER.top)) or 0
+    local isAbove = top - token >= 0 and top - token < 60000000
+      and sub(record, RECORD.afterBallot) == ' '
     if isAbove and raw then
       local stored, kind = match(raw, '^(%d+)( ?H?)')
-      isAbove = stored and #stored == 16 and stored < token and (kind == ' H' or #raw == 16)
+      isAbove = stored and #stored == RECORD.ballot.size and stored < token
+        and (kind == ' H' or #raw == RECORD.ballot.size)
     elseif isAbove then
-      -- A day ago, and a little less; where the floor has to follow, it does below.
-      local floor, bound = tonumber(sub(marker, 87, 102)), (call('TIME')[1] - 86399) * 1000000
+      -- A little less than a day ago. If the floor has to follow the clock, the next parts do it.
+      local floor, bound = tonumber(sub(marker, MARKER.floor)), (call('TIME')[1] - 86399) * 1000000
       isAbove = floor and token - bound > 0 and token - floor > 0 and bound - floor < 30000000
     end
     if isAbove then
-      local last = 19 + sub(terms, 31, 32)
-      -- Who asks listens to this channel by a connection on which this process told that it is the
-      -- one that the marker names: no other process has such a listener.
-      local heard = match(record, '^%S+', last + 36) .. '/' .. sub(marker, 47, 86)
+      local last = RECORD.words.before + sub(terms, TERMS.ownerLength)
+      -- The name of this channel has the run id of the marker. The client that asks listens to it
+      -- only over a connection on which the server said that it is this run. So a listener proves
+      -- that the marker was written for this very process.
+      local channel = match(record, '^%S+', last + AFTER_OWNER.words)
+      local heard = channel .. '/' .. sub(marker, MARKER.run)
+      local owner = sub(record, RECORD.words.start, last)
       if call('PUBSUB', 'NUMSUB', heard)[2] > 0
-        and call('SET', lock, sub(record, 20, last), 'PX', sub(terms, 33), 'NX') then
-        if call('SET', ballot, record, 'PXAT', sub(terms, 1, 13), raw and 'XX' or 'NX') then
+        and call('SET', lock, owner, 'PX', sub(terms, TERMS.ttl), 'NX') then
+        local keptUntil = sub(terms, TERMS.keptUntil)
+        if call('SET', ballot, record, 'PXAT', keptUntil, raw and 'XX' or 'NX') then
           return 'G'
         end
         call('DEL', lock)
@@ -51,9 +57,10 @@ if verb == 'vote' then
     end
   end
 elseif verb == 'release' then
-  -- Five arguments: without a mark, and nobody who goes on waiting. What was kept for long enough
-  -- for the ballot is so for the one above it.
-  if #ARGV == 5 and holder == ARGV[2] and raw and sub(raw, 1, 19) == ARGV[3] then
+  -- Five arguments: without a mark, and without a waiter of the same process. The time for which
+  -- the ballot is kept is long enough for the ballot above it.
+  if #ARGV == 5 and holder == ARGV[2] and raw
+    and sub(raw, RECORD.ballot.to.afterKind) == ARGV[3] then
     call('DEL', lock)
     call('SET', ballot, ARGV[4], 'KEEPTTL')
     return 1

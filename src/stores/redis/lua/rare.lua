@@ -1,4 +1,4 @@
--- The rules of commands that are rare, and what they look at: all holders, all waiters.
+-- The rules of rare commands: touch, inspect, revoke, and the end of a wait by a mark.
 --
 -- in:       now entries queue shared holders SLICE ending emit blockage hasMore serve
 -- returns:  the functions
@@ -11,7 +11,7 @@ local function eachHolder(state)
   return state.count > 0 and shared().each(state) or {}
 end
 
--- In the order of the queue.
+-- All waiters, in the order of the queue.
 local function eachWaiter(state)
   local waiters = {}
   if state.waiting == 0 then return waiters end
@@ -26,13 +26,13 @@ local function emitNews(state, client, kind, owner, token, detail)
   emit(client, kind .. cjson.encode({ state.name, owner, text(token), detail }))
 end
 
--- The work is done, and there is nothing to wait for.
+-- Ends a wait, because the work is done.
 function part.endWait(state, entry)
   queue.drop(state, entry)
   emitNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
 end
 
--- The first of a client's grants that are not confirmed: one more than fit into a reply.
+-- The first offers to a client: one more than fits into a reply.
 local function offers(state, client)
   local exclusive = state.exclusive
   if not exclusive then
@@ -71,7 +71,7 @@ function part.revoke(state, token, reason)
   local entry = holderWith(state, token)
   if not entry or entry.expiry <= now then return 'V0' end
   holders.drop(state, entry)
-  ending().bury(state, entry.owner, entry.expiry, reason)
+  ending().putTombstone(state, entry.owner, entry.expiry, reason)
   emitNews(state, entry.client, 'v', entry.owner, entry.token, reason)
   serve(state)
   return 'V1'
@@ -83,7 +83,7 @@ function part.inspect(state)
     if entry.expiry > now then held[#held + 1] = entries.text(entry) end
   end
   for place, entry in ipairs(eachWaiter(state)) do waiting[place] = entry.since .. entry.request end
-  local left = mark and text(mark.token) .. ' ' .. text(mark.untilUs - now) .. ' ' .. mark.meta
+  local left = mark and text(mark.token) .. ' ' .. text(mark.keptUntil - now) .. ' ' .. mark.meta
   return { left or '', held, waiting }
 end
 

@@ -1,8 +1,8 @@
--- Says why a command on a name failed: the key or field that is not ours, or the server's word.
+-- The reason why the commands on a name failed: a foreign key or field, or the error of the server.
 --
 -- in:       try register
 -- commands: HGET TYPE ZRANGE
--- returns:  the function that says it
+-- returns:  the function that gives it
 local function isWrong(answer) return type(answer) == 'table' and answer.err ~= nil end
 
 return function(name, failure)
@@ -11,7 +11,7 @@ return function(name, failure)
     if failure.where then return 'FOREIGN ' .. failure.where .. ' (lock ' .. name .. ')' end
     said = failure.err
   end
-  -- The word tells that writes may have come before.
+  -- The word `user_script` tells the client that the script may have written before it failed.
   if not string.find(said, 'WRONGTYPE') then
     return (string.match(said, '%u%u%u+ .*') or said) .. ' (user_script)'
   end
@@ -22,7 +22,7 @@ return function(name, failure)
     end
     key = register .. letter .. name
   end
-  -- A user without the right to ask is told the key alone.
+  -- Without the right to TYPE the reason names the key alone.
   local found = try('TYPE', key)
   return 'FOREIGN ' .. key .. (found.ok and ' (a ' .. found.ok .. ')' or '')
 end
