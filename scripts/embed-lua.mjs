@@ -8,7 +8,8 @@ import { root } from "./run.mjs";
  * By store: the parts in the order in which each may use what was before it, those that the script
  * consists of (they include the others), and the records that TypeScript reads, too.
  *
- * @typedef {{ parts: readonly string[], script: readonly string[], records: readonly string[] }} Lua
+ * @typedef {readonly string[]} Names
+ * @typedef {{ parts: Names, script: Names, records: Names }} Lua
  * @type {Record<string, Lua>}
  */
 const stores = {

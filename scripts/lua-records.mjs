@@ -1,5 +1,5 @@
-// The records of a store's Lua: texts whose fields stand at fixed places. `lua/records.lua` declares
-// them, and the Lua and the TypeScript of the store name fields instead of places.
+// The records of a store's Lua: texts whose fields stand at fixed places. `lua/records.lua`
+// declares them. The Lua and the TypeScript of the store name fields instead of places.
 //
 //   sub(sums, SUMS.bound)          sub(sums, 2, 17)    a field
 //   sub(sums, SUMS.kind.to.bound)  sub(sums, 1, 17)    from one field to another

@@ -1,11 +1,12 @@
 /**
- * How commands and replies travel: an operation and flat strings there, one string per command back
- * (lists only for views). Numbers are decimal strings both ways, because Lua's own formatting of
- * large numbers loses digits; free text stands last, so that nothing in it has to be escaped.
+ * Commands and replies as texts: one text for each command, and one for each reply (a view is a
+ * list). Numbers are decimal digits, because Lua prints large numbers without their last digits.
+ * Free text stands last, so that nothing in it has to be escaped.
  */
+import { assert } from "../../assert.js";
 import { oneOf, text as textOf, Unreadable, whole } from "../../foreign-data.js";
 import { cutOff } from "../../rules/bounds.js";
-import { type Mode, NO_LIMIT } from "../../rules/fits.js";
+import { NO_LIMIT } from "../../rules/fits.js";
 import type {
   Acquire,
   Command,
@@ -16,14 +17,10 @@ import type {
   Reply,
   Touched,
   View,
-  WaiterEntry,
 } from "../../rules/ledger-command.js";
-import { FRESH, FULL, RAISED, REQUEST, WAITER } from "./script.generated.js";
+import { readHolder, readWaiter, words } from "./records.js";
 
-/**
- * A command as the script reads it: the letter of its operation, fixed fields, free text last. A
- * client goes by the name of its channel there.
- */
+/** A command as the script reads it (lua/records.lua). It names a client by its channel. */
 export function encode(command: Command, channelPrefix: string): string {
   switch (command.type) {
     case "acquire":
@@ -55,7 +52,7 @@ function encodeAcquire(command: Acquire, channelPrefix: string): string {
   const { owner, client, mode, weight, limit, ttlUs, offerUs, span, touchUs, meta } = command;
   const isPlain = mode === "exclusive" && weight === 1 && limit === NO_LIMIT && span === 1;
   const letter = isPlain ? "x" : mode === "exclusive" ? "e" : "s";
-  // A capital letter may wait.
+  // The owner of an operation in a capital letter may wait.
   const operation = command.enqueue ? letter.toUpperCase() : letter;
   const detail = isPlain ? "" : `${count(weight)} ${count(limit)} ${count(span)} `;
   const times = fromZero(command.notAfterUs) + fromZero(command.seenToken) + digits(ttlUs);
@@ -66,27 +63,27 @@ function encodeAcquire(command: Acquire, channelPrefix: string): string {
 
 const MOST = Number.MAX_SAFE_INTEGER;
 
-/** Sixteen digits: the script compares times as strings. */
+/** Sixteen digits: the script compares times as texts. */
 function digits(value: number): string {
   return `${carried(value)}`.padStart(16, "0");
 }
 
-/** For what is compared, where less than nothing is as good as nothing. */
+/** For numbers that the script only compares, where a negative number means the same as 0. */
 function fromZero(value: number): string {
   return digits(Math.max(0, Math.floor(value)));
 }
 
-/** A value that is no whole number from 0 is sent as the highest, which the script refuses. */
+/** A value that is no whole number from 0 is sent as the highest number, which is refused. */
 function carried(value: number): number {
   return Number.isInteger(value) && value >= 0 && value <= MOST ? value : MOST;
 }
 
-/** The same for a count, where the script allows the highest but not 0. */
+/** A value that is no count is sent as 0, which is refused. */
 function count(value: number): number {
   return Number.isSafeInteger(value) && value >= 1 ? value : 0;
 }
 
-/** The letters of the replies that each command may have; an inspect is answered by lists. */
+/** The first letters of the replies to each command. A view is a list. */
 const LETTERS: Record<Exclude<Command["type"], "inspect">, string> = {
   acquire: "GgQBMLEU",
   confirm: "NO",
@@ -96,7 +93,7 @@ const LETTERS: Record<Exclude<Command["type"], "inspect">, string> = {
   revoke: "V",
 };
 
-/** The reply to a command, at the store's time `nowUs`. Throws where it cannot be read. */
+/** The reply to a command, at the store's time `nowUs`. Throws if the reply cannot be read. */
 export function decode(command: Command, answered: unknown, nowUs: number): Reply {
   if (command.type === "inspect") return view(answered, nowUs);
   if (typeof answered !== "string" || !LETTERS[command.type].includes(answered.charAt(0))) {
@@ -105,7 +102,8 @@ export function decode(command: Command, answered: unknown, nowUs: number): Repl
   const text = answered.slice(1);
   switch (answered[0]) {
     case "G": {
-      const { span, ttlUs } = command as Acquire;
+      assert(command.type === "acquire", "only an acquire is answered by G");
+      const { span, ttlUs } = command;
       const token = text === "" ? nowUs : whole(text);
       return { type: "granted", token, span, remainingUs: ttlUs };
     }
@@ -173,7 +171,7 @@ const REFUSED_LETTERS = ["t", "s", "l"] as const;
 const GONE = { m: "missing", r: "replaced", v: "revoked" } as const;
 const GONE_LETTERS = ["m", "r", "v"] as const;
 
-/** The push in a message to `client`. Throws where it cannot be read. */
+/** The push in a message to `client`. Throws if the message cannot be read. */
 export function decodePush(client: string, message: string): Push {
   const text = message.slice(1);
   if (message[0] === "g") {
@@ -208,7 +206,7 @@ function pushedGrant([
 function touched(text: string, nowUs: number): Omit<Touched, "more"> {
   const [[waiting = "", count = ""], afterCounts] = words(text, 2);
   const grants: PushedGrant[] = [];
-  // The count may be anything, the text has an end.
+  // A damaged count may be huge, so the length of the text limits it.
   const most = Math.min(5 * whole(count), afterCounts.length + 1);
   const [fields, rest] = words(afterCounts, most);
   for (let at = 0; at < fields.length; at += 5) grants.push(pushedGrant(fields.slice(at, at + 5)));
@@ -221,85 +219,19 @@ function view(answered: unknown, nowUs: number): View {
   if (!Array.isArray(holders) || !Array.isArray(waiters)) throw new Unreadable("lists");
   return {
     type: "view",
-    holders: holders.map((text) => holder(textOf(text), nowUs)),
-    waiters: waiters.map((text) => waiter(textOf(text), nowUs)),
+    holders: holders.map((text) => readHolder(textOf(text), nowUs)),
+    waiters: waiters.map((text) => readWaiter(textOf(text), nowUs)),
     mark: left === "" ? null : mark(textOf(left)),
   };
 }
 
 function blockage(text: string, nowUs: number): { holder: HolderEntry | null; dueUs: number } {
   if (text === "") return { holder: null, dueUs: 0 };
-  const entry = holder(text, nowUs);
+  const entry = readHolder(text, nowUs);
   return { holder: entry, dueUs: entry.remainingUs };
-}
-
-/** A field of a record that lua/records.lua declares. */
-function field(text: string, [start, end]: readonly [number, number?]): string {
-  return text.slice(start, end);
-}
-
-/** A holder in one of the forms in which the script keeps it. */
-function holder(text: string, nowUs: number): HolderEntry {
-  const form = oneOf(["f", "+", "h", "u"], text[0]);
-  const record = form === "f" ? FRESH : form === "+" ? RAISED : FULL;
-  const grantedUs = whole(field(text, FULL.granted));
-  const { ttlUs, ...asked } = request(field(text, record.request));
-  const expiresUs = record === FULL ? whole(field(text, FULL.expiry)) : grantedUs + ttlUs;
-  return {
-    ...asked,
-    token: record === FRESH ? grantedUs : whole(field(text, FULL.token)),
-    heldUs: nowUs - grantedUs,
-    remainingUs: expiresUs - nowUs,
-  };
-}
-
-/** When the only holder of a name expires, by its text in the register; NaN for another text. */
-export function expiryUs(text: string): number {
-  const form = text[0];
-  if (form === "h") return Number(field(text, FULL.expiry));
-  if (form !== "f" && form !== "+") return Number.NaN;
-  const { ttl } = form === "f" ? FRESH : RAISED;
-  return Number(field(text, FULL.granted)) + Number(field(text, ttl));
-}
-
-function waiter(text: string, nowUs: number): WaiterEntry {
-  const { mode, weight, limit, meta } = request(field(text, WAITER.request));
-  return { mode, weight, limit, meta, waitedUs: nowUs - whole(field(text, WAITER.since)) };
 }
 
 function mark(text: string): MarkEntry {
   const [[token, remainingUs], meta] = words(text, 2);
   return { token: whole(token), meta, remainingUs: whole(remainingUs) };
-}
-
-/** The part of an acquire that the script keeps. */
-function request(text: string): {
-  ttlUs: number;
-  mode: Mode;
-  weight: number;
-  limit: number;
-  span: number;
-  meta: string;
-} {
-  const ttlUs = whole(field(text, REQUEST.ttl));
-  const letter = oneOf(["x", "e", "s"], field(text, REQUEST.letter));
-  const mode = letter === "s" ? "shared" : "exclusive";
-  const [, afterTimes] = words(field(text, REQUEST.words), 4);
-  if (letter === "x") {
-    return { ttlUs, mode, weight: 1, limit: NO_LIMIT, span: 1, meta: afterTimes };
-  }
-  const [[weight, limit, span], meta] = words(afterTimes, 3);
-  return { ttlUs, mode, weight: whole(weight), limit: whole(limit), span: whole(span), meta };
-}
-
-/** The first words, and the text that follows them. */
-function words(text: string, count: number): [readonly string[], string] {
-  const found: string[] = [];
-  let start = 0;
-  for (let index = 0; index < count; index += 1) {
-    const end = text.indexOf(" ", start);
-    found.push(text.slice(start, end < 0 ? undefined : end));
-    start = end < 0 ? text.length : end + 1;
-  }
-  return [found, text.slice(start)];
 }

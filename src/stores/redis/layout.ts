@@ -1,29 +1,29 @@
 /**
- * The names of keys and channels. A name of a lock is kept as it is, behind a prefix that no
- * namespace can forge, so no two locks meet:
+ * The names of keys and channels. A key ends with the name of its lock as it is. Before the name
+ * stands a prefix that no other namespace has, so no two locks share a key:
  *
  *   {hf:ns}           the register: names in use, and under the empty name the last token
- *   {hf:ns}:l:name    a lock (e: an election, o: a once) that needs more than a line there
- *   {hf:ns}e:l:name   what belongs to it, see lua/state.lua
+ *   {hf:ns}:l:name    a lock (e: an election, o: a once) that needs more than a field there
+ *   {hf:ns}e:l:name   its other keys, see lua/state.lua
  *
- * All keys of one call must be in one slot of a Cluster. There a namespace has 64 shards, as
- * `{hf:ns:7}`, whose slots are spread evenly: calls still carry many names, and every node gets its
- * part.
+ * All keys of one call must be in one slot of a Cluster. There a namespace has 64 shards, such as
+ * `{hf:ns:7}`, whose slots are spread evenly: a call still carries many names, and every node
+ * serves some shards.
  */
 import { crc16, SLOTS } from "../redis-client/cluster-slot.js";
 
-/** Protocol: every client of a Cluster must use the same number. */
+/** All clients of a Cluster must use the same number. */
 const SHARDS = 64;
 
 export class Layout {
   readonly #tag: string;
   readonly #shards: readonly string[];
-  /** What the channel of every client begins with. */
+  /** The first part of the name of every client's channel. */
   readonly channelPrefix: string;
 
-  /** `keyPrefix` is what the driver puts before every key by itself. */
+  /** `keyPrefix` is the prefix that the driver puts before every key. */
   constructor(namespace: string, isCluster: boolean, keyPrefix: string, database: number) {
-    // The tag must end where we end it, and a channel stands between spaces.
+    // A brace in the namespace would end the tag early. A channel stands between spaces.
     this.#tag = `hf:${namespace.replace(/[%{}\s]/g, escaped)}`;
     this.#shards = isCluster ? spread(this.#tag) : [];
     const prefix = keyPrefix.replace(/\s/g, escaped);
@@ -51,15 +51,12 @@ export function patternOf(prefix: string): string {
 
 /** The first tags whose slots fall into each of the equal parts of all slots. */
 function spread(tag: string): string[] {
-  const shards: (string | undefined)[] = Array.from({ length: SHARDS });
-  let missing = SHARDS;
-  for (let number = 0; missing > 0; number += 1) {
+  const shards = new Map<number, string>();
+  for (let number = 0; shards.size < SHARDS; number += 1) {
     const part = Math.floor(((crc16(`${tag}:${number}`) % SLOTS) * SHARDS) / SLOTS);
-    if (shards[part] !== undefined) continue;
-    shards[part] = `:${number}`;
-    missing -= 1;
+    if (!shards.has(part)) shards.set(part, `:${number}`);
   }
-  return shards as string[];
+  return [...shards].sort(([a], [b]) => a - b).map(([, shard]) => shard);
 }
 
 function escaped(character: string): string {

@@ -2,17 +2,17 @@
  * Batches of a store with `replicas`: each runs on the connection that then waits for the replicas.
  *
  * Why it is safe: WAIT counts the replicas that acknowledged the last *write of its own connection*
- * (Redis up to 7.0: all before its last command). So a batch whose answer is believed always writes
- * (the flag PROVE), and WAIT follows on the same connection. The replication stream of a master has
- * one order: a replica that acknowledged this write has all earlier ones, whichever connection made
- * them, and the answer speaks only of those. The link proves that between batch and WAIT neither
- * the connection nor the master's history changed; our connections never reconnect. Only then is
- * the answer believed. Too few replicas, a connection that ends, a time-out, a master that became a
- * replica: each makes the answer unknown, and the command may be repeated.
+ * (Redis up to 7.0: all writes before its last command). So a batch whose answer may be believed
+ * always writes (the flag PROVE), and WAIT follows on the same connection. The replication stream
+ * of a master has one order: a replica that acknowledged this write has all earlier writes of all
+ * connections, and the answer tells only of those. The link proves that neither the connection nor
+ * the master's history changed between batch and WAIT; our connections never reconnect. Only then
+ * is the answer believed. Too few replicas, a connection that ends, a time-out, a master that
+ * became a replica: each makes the answer unknown, and the command may be repeated.
  *
  * Commands that are pipelined behind WAIT stall with it. So the connection is our own, and batches
- * that come meanwhile share the next round: batches, WAIT, next batches. All batches of the store
- * take this way, because one connection keeps their order.
+ * that come during a WAIT share the next round: batches, WAIT, next batches. All batches of the
+ * store use this connection, so that they keep their order.
  */
 import { ReplicationError, type StoreError } from "../../errors.js";
 import type { Timers } from "../../time/timers.js";
@@ -20,12 +20,12 @@ import type { Driver, OwnConnection } from "../redis-client/driver.js";
 import { isNoScript, storeError } from "../redis-client/failure.js";
 import { WaitLink } from "./wait-link.js";
 
-/** What a batch was answered. */
+/** The answer to a batch. */
 export interface Replicated {
   readonly raw: unknown;
-  /** Which connection to which history of which server answered. */
+  /** Names the connection, and the history of the server's data, that the answer comes from. */
   readonly link: string;
-  /** Why the answer must not be believed; null when it may be. Does not reject. */
+  /** Why the answer must not be believed; null if it may be. Does not reject. */
   readonly doubt: Promise<StoreError | null>;
 }
 
@@ -48,16 +48,21 @@ export class Replication {
   #isBusy = false;
   #isClosed = false;
 
-  /** For the keys that are served together with `key`. */
-  constructor(driver: Driver, timers: Timers, key: string, replicas: number, timeoutMs: number) {
+  /** `key` stands for all keys of its slot. */
+  constructor(
+    driver: Driver,
+    timers: Timers,
+    key: string,
+    { replicas, replicaTimeoutMs }: { replicas: number; replicaTimeoutMs: number },
+  ) {
     this.#driver = driver;
     this.#timers = timers;
     this.#key = key;
     this.#replicas = replicas;
-    this.#timeoutMs = timeoutMs;
+    this.#timeoutMs = replicaTimeoutMs;
   }
 
-  /** Runs a batch; where `isBelieved`, it must write. Resolves before the replicas have it. */
+  /** Runs a batch, which must write if `isBelieved`. Resolves before the replicas have it. */
   run(args: readonly string[], isBelieved: boolean): Promise<Replicated> {
     return new Promise((resolve, reject) => {
       this.#batches.push({ args, isBelieved, resolve, reject });
@@ -87,7 +92,7 @@ export class Replication {
     this.#isBusy = false;
   }
 
-  /** Resolves when all is answered. */
+  /** Sends the batches and a WAIT. Resolves when all of them are answered. */
   async #round(link: WaitLink, batches: readonly Batch[]): Promise<void> {
     const answers = batches.map(({ args }) => link.send(args));
     const isBelieved = batches.some((batch) => batch.isBelieved);
@@ -102,7 +107,7 @@ export class Replication {
       }
     });
     const failures = [...(await Promise.all(delivered)), await doubt];
-    // A server that refuses may be a replica by now, or no longer serve the key.
+    // A server that refuses may have become a replica, or may no longer serve the key.
     if (!failures.every(isHarmless)) this.#drop();
   }
 
@@ -136,7 +141,7 @@ export class Replication {
   }
 }
 
-/** The link can be used again after it. */
+/** Whether the link can be used again after this failure. */
 function isHarmless(failure: unknown): boolean {
   return failure === null || failure instanceof ReplicationError || isNoScript(failure);
 }

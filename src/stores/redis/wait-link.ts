@@ -2,13 +2,13 @@ import { StoreError } from "../../errors.js";
 import { type Timers, within } from "../../time/timers.js";
 import type { OwnConnection } from "../redis-client/driver.js";
 
-/** The server ends a WAIT by itself; this is for a server that does not answer at all. */
+/** How much longer than its own time-out a WAIT may take before the server counts as silent. */
 const SILENCE_MS = 1_000;
 /**
- * A replica that is counted right after a write shows that WAIT ran on another connection. With
- * Redis 7.0 such a connection is one command late: it showed in 13 to 15 of the 16 probes of each
- * of 100 links. On the connection itself it showed in 1 of the 576 probes of 36 links, on a busy
- * machine: a replica can answer at the wrong moment.
+ * If a replica is counted right after a write, WAIT ran on another connection. With Redis 7.0 and
+ * WAIT on another connection this showed in 13 to 15 of the 16 probes of each of 100 links. With
+ * WAIT on the right connection it showed in 1 of the 576 probes of 36 links, on a busy machine: a
+ * replica can acknowledge at the wrong moment.
  */
 const PROBES = 16;
 const MOST_EARLY = 3;
@@ -17,10 +17,10 @@ const WRITE = `redis.call('HDEL', KEYS[1], '?')
 return redis.call('HSET', KEYS[1], '', redis.call('HGET', KEYS[1], '') or '0')`;
 
 /**
- * One connection to one master whose WAIT is known to wait. Every count comes with the number that
- * the server gave to the connection, and with the history of the master's data (`master_replid`),
- * which changes when a replica becomes a master. Both must be as they were at the start: then WAIT
- * ran on the connection of all that was sent before, and the master has not lost any of it.
+ * One connection to one master whose WAIT is known to wait. With every count the server names the
+ * connection (`CLIENT ID`) and the history of its data (`master_replid`), which changes when a
+ * replica becomes a master. Both must be as they were at the start. Then WAIT ran on the connection
+ * that sent the writes, and the master has lost none of them.
  */
 export class WaitLink {
   readonly #connection: OwnConnection;
@@ -37,12 +37,12 @@ export class WaitLink {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Which connection to which history of which server this is. */
+  /** Names the connection and the history of the server's data. */
   get id(): string {
     return this.#id;
   }
 
-  /** Must be called first. Throws where WAIT does not wait. */
+  /** Must be called first. Throws if WAIT does not wait. */
   async prepare(): Promise<void> {
     const [id] = await Promise.all([this.#identify(), this.#prove()]);
     if (id === "") throw refusal("INFO does not name a master and its master_replid");
@@ -53,7 +53,7 @@ export class WaitLink {
     return within(this.#timers, this.#timeoutMs + SILENCE_MS, this.#connection.send(args));
   }
 
-  /** How many replicas have all that this connection has written; waits for `replicas` of them. */
+  /** Waits for `replicas` replicas, and gives how many have all writes of this connection. */
   async count(replicas: number): Promise<number> {
     const counting = this.#wait(replicas, this.#timeoutMs);
     const [count, id] = await Promise.all([counting, this.#identify()]);
@@ -70,7 +70,7 @@ export class WaitLink {
     return Number(await this.send(["WAIT", `${replicas}`, `${timeoutMs}`]));
   }
 
-  /** Empty for a server that is no master. */
+  /** Empty if the server is no master. */
   async #identify(): Promise<string> {
     const client = this.send(["CLIENT", "ID"]);
     const [number, answer] = await Promise.all([client, this.send(["INFO", "replication"])]);
@@ -79,17 +79,17 @@ export class WaitLink {
   }
 
   /**
-   * A replica that has acknowledged a write is not counted right after the next one, for it cannot
-   * have answered in between; and it is counted without a wait once it has acknowledged that, too.
-   * An answer that is made up, or that comes by a connection without these writes, is not both.
-   * Without a replica there is nothing to compare.
+   * A replica that has acknowledged a write must not be counted right after the next write, because
+   * it cannot have acknowledged that yet. Once it has, it must be counted without a wait. An answer
+   * that is made up fails one of these checks, and so does the answer of a connection without these
+   * writes. Without a replica there is nothing to compare.
    */
   async #prove(): Promise<void> {
     const write = ["EVAL", WRITE, "1", this.#key];
     let early = 0;
     let isCounted = false;
     for (let probe = 0; probe < PROBES; probe += 1) {
-      // The server takes the second write and the WAIT behind it in one go, after the first WAIT.
+      // After the first WAIT the server runs the second write and the WAIT behind it together.
       const [, acknowledged, , afterWrite] = await Promise.all([
         this.send(write),
         this.#wait(1, this.#timeoutMs),

@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import type { StoreError } from "../../errors.js";
+import { foreignData, whole } from "../../foreign-data.js";
+import type { Command, Reply } from "../../rules/ledger-command.js";
+import type { Execution } from "../arbiter/arbiter.js";
+import { checkVersion } from "../redis-client/check-version.js";
+import type { Driver } from "../redis-client/driver.js";
+import { isNoScript, plainError, storeError } from "../redis-client/failure.js";
+import { decode, encode } from "./codec.js";
+import type { Layout } from "./layout.js";
+import { SCRIPT } from "./script.generated.js";
+
+const STORE = "redis";
+const SHA = createHash("sha1").update(SCRIPT).digest("hex");
+
+/** Flags of a batch. In a Cluster PUBLISH does not count the listeners of other nodes. */
+export const CLUSTER = 1;
+/** The answer names the run of the server. */
+export const TELL_RUN = 2;
+/** The script writes, so that WAIT proves that replicas have the answer. */
+export const PROVE = 4;
+
+/** Sends a command and gives its answer. */
+type Send<A> = (command: string, args: readonly string[]) => Promise<A>;
+
+/** The script in Redis that runs batches of commands. */
+export class RedisScript {
+  readonly #driver: Driver;
+  readonly #layout: Layout;
+
+  constructor(driver: Driver, layout: Layout) {
+    this.#driver = driver;
+    this.#layout = layout;
+  }
+
+  /** The arguments that run a batch on a register. */
+  argsOf(register: string, commands: readonly Command[], flags: number): string[] {
+    const args = [SHA, "1", register];
+    for (const { key } of commands) args.push(key);
+    for (const command of commands) args.push(encode(command, this.#layout.channelPrefix));
+    if (flags > 0) args.push(`${flags}`);
+    return args;
+  }
+
+  /** Sends before it returns, and makes few promises: every command of every lock comes here. */
+  run<A, T>(args: string[], send: Send<A>, read: (answer: A) => T): Promise<T> {
+    const [, , register = ""] = args;
+    return send("evalsha", args).then(read, (refusal: unknown) => {
+      if (!isNoScript(refusal)) throw this.error(refusal, register);
+      args[0] = SCRIPT;
+      return checkVersion(this.#driver, register, STORE)
+        .then(() => send("eval", args))
+        .then(read, (cause: unknown) => {
+          throw this.error(cause, register);
+        });
+    });
+  }
+
+  /** The answer to a batch that was sent when the client had changed its connection so often. */
+  read(commands: readonly Command[], raw: unknown, changesBefore: number, flags = 0): Execution {
+    const changes = this.#driver.changes();
+    // The script answers a lone acquire that it granted, or a lone release, by the time alone.
+    const isLone = !Array.isArray(raw) && commands.length === 1;
+    const answers: readonly unknown[] = Array.isArray(raw) ? raw : [];
+    const nowUs = timeOf(isLone ? raw : answers[0]);
+    const replies = commands.map((command, at) =>
+      this.#reply(command, isLone ? loneAnswer(command) : answers[at + 1], nowUs),
+    );
+    // A client with one connection reaches one run of one server until that connection changes.
+    const run = flags >= TELL_RUN ? String(answers[commands.length + 1]) : "";
+    return { nowUs, node: `${run}/${changes}`, resent: changes !== changesBefore, replies };
+  }
+
+  error(cause: unknown, register?: string): StoreError {
+    const errorOf = this.#driver.isCluster ? storeError : plainError;
+    return errorOf(cause, STORE, register);
+  }
+
+  /** The places of a name's data, for errors. */
+  placeOf(key: string): string {
+    const register = this.#layout.registerOf(this.#layout.shardOf(key));
+    return `field ${JSON.stringify(key)} of ${register}, or ${register}:${key}`;
+  }
+
+  /** If one reply cannot be read, the outcome of its command is unknown, and of no other. */
+  #reply(command: Command, answer: unknown, nowUs: number): Reply | StoreError {
+    try {
+      return isRefusal(answer)
+        ? storeError(answer.slice(1), STORE)
+        : decode(command, answer, nowUs);
+    } catch (error) {
+      return foreignData(this.placeOf(command.key), error);
+    }
+  }
+}
+
+function timeOf(answer: unknown): number {
+  try {
+    return whole(answer);
+  } catch (error) {
+    throw foreignData("the reply to a script", error);
+  }
+}
+
+function loneAnswer(command: Command): string {
+  return command.type === "release" ? "R" : "G";
+}
+
+function isRefusal(answer: unknown): answer is string {
+  return typeof answer === "string" && answer[0] === "!";
+}
