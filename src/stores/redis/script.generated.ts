@@ -123,10 +123,6 @@ local function moving()
   end
   return motion
 end
-local function requestAt(form)
-  return form == 'f' and 18 or form == '+' and 34
-    or (form == 'h' or form == 'u') and 50
-end
 local function expiryOf(text)
   local form = sub(text, 1, 1)
   if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) or 0 end
@@ -138,8 +134,8 @@ local function isOurs(text)
   if form == '=' then
     return #text > 1 and not find(text, '%D', 2)
   end
-  local request = requestAt(form)
-  local letter = request and request + 16
+  local letter = form == 'f' and 34 or form == '+' and 50
+    or (form == 'h' or form == 'u') and 66
   return letter and find(text, '%D', 2) == letter
     and find(text, '^[xes]%S+ ', letter) == letter
 end
@@ -160,7 +156,9 @@ local function isCalm(sums, holder)
   return sub(holder, 2, 17) + ttl > now
 end
 local function isOwner(holder, owner)
-  local start = requestAt(sub(holder, 1, 1)) + 17
+  local form = sub(holder, 1, 1)
+  local start = form == 'f' and 35 or form == '+' and 51
+    or 67
   return sub(holder, start, start + #owner - 1) == owner
 end
 local function confirm(key, command)
@@ -344,8 +342,8 @@ local function refusal()
 end
 local function ownerAt(text, owner)
   local form = sub(text, 1, 1)
-  local request = form ~= 'u' and requestAt(form)
-  local start = request and request + 17
+  local start = form == 'f' and 35 or form == '+' and 51
+    or form == 'h' and 67
   if not start or sub(text, start, start + #owner - 1) ~= owner then return nil end
   return expiryOf(text) > now and start or nil
 end
@@ -458,7 +456,8 @@ function entries.inherit(entry, heir)
 end
 function entries.holder(text)
   local form, expiry = sub(text, 1, 1), expiryOf(text)
-  local start = requestAt(form)
+  local start = form == 'f' and 18 or form == '+' and 34
+    or 50
   local letter = start + 16
   if expiry > NO_LIMIT then refuse('a holder') end
   return {

@@ -3,7 +3,7 @@
 -- call, so a part is set up only when a command needs it.
 --
 -- in:       try sub register now nowText format size texts raise learn nextToken isTimed spanOf
---           DETAIL NO_LIMIT LONGEST put requestAt expiryOf isOurs contended finish
+--           DETAIL NO_LIMIT LONGEST put expiryOf isOurs contended finish
 -- out:      refusal
 -- commands: HSETNX
 -- returns:  the time, a reply for each command, and the run id if the flags ask for it
@@ -24,8 +24,8 @@ end
 -- Where the owner stands in a confirmed holder that has not expired; nil if it is another owner.
 local function ownerAt(text, owner)
   local form = sub(text, FULL.form)
-  local request = form ~= 'u' and requestAt(form)
-  local start = request and request + REQUEST.words.before
+  local start = form == 'f' and FRESH.words.start or form == '+' and RAISED.words.start
+    or form == 'h' and FULL.words.start
   if not start or sub(text, start, start + #owner - 1) ~= owner then return nil end
   return expiryOf(text) > now and start or nil
 end

@@ -4,7 +4,7 @@
 -- that it does not decide goes on to the general rules; nothing has been written then.
 --
 -- in:       call try sub find register now format flags nowText raise learn nextToken spanOf
---           LONGEST put write requestAt isOurs
+--           LONGEST put write isOurs
 -- commands: EXISTS HDEL HGET HMGET HSET PUBLISH ZADD
 -- returns:  the function that decides a command, or gives nil
 local NONE = '0000000000000000'
@@ -25,7 +25,9 @@ end
 
 -- The owner comes with the space behind it.
 local function isOwner(holder, owner)
-  local start = requestAt(sub(holder, FULL.form)) + REQUEST.words.before
+  local form = sub(holder, FULL.form)
+  local start = form == 'f' and FRESH.words.start or form == '+' and RAISED.words.start
+    or FULL.words.start
   return sub(holder, start, start + #owner - 1) == owner
 end
 

@@ -1,6 +1,6 @@
 -- A holder or a waiter, as a text and as a table. Most commands need little of it.
 --
--- in:       NO_LIMIT sub find requestAt expiryOf
+-- in:       NO_LIMIT sub find expiryOf
 -- out:      entries refuse
 -- Ends the command: the data at this place is foreign.
 local function refuse(where) error({ where = where }) end
@@ -37,7 +37,8 @@ end
 -- A holder that `isOurs` accepted, with the fields that most commands need.
 function entries.holder(text)
   local form, expiry = sub(text, FULL.form), expiryOf(text)
-  local start = requestAt(form)
+  local start = form == 'f' and FRESH.request.start or form == '+' and RAISED.request.start
+    or FULL.request.start
   local letter = start + REQUEST.letter.before
   if expiry > NO_LIMIT then refuse('a holder') end
   return {

@@ -8,7 +8,7 @@
 --
 -- in:       call try sub register clock known nowText LONGEST
 -- out:      NO_LIMIT now format find flags size texts raise learn nextToken isTimed spanOf DETAIL
---           put write moving requestAt expiryOf isOurs contended finish
+--           put write moving expiryOf isOurs contended finish
 -- commands: EXISTS HDEL HMGET HRANDFIELD HSET INFO
 -- returns:  the time, the reply, and the run id if the flags ask for it: for one command alone on a
 --           mutex with waiters
@@ -87,12 +87,6 @@ local function moving()
   return motion
 end
 
--- Where the request starts in a holder of this form; false if there is no such form.
-local function requestAt(form)
-  return form == 'f' and FRESH.request.start or form == '+' and RAISED.request.start
-    or (form == 'h' or form == 'u') and FULL.request.start
-end
-
 -- When a holder expires. A damaged text gives a time that is long past.
 local function expiryOf(text)
   local form = sub(text, FULL.form)
@@ -108,8 +102,8 @@ local function isOurs(text)
   if form == '=' then
     return #text > POINTER.place.before and not find(text, '%D', POINTER.place)
   end
-  local request = requestAt(form)
-  local letter = request and request + REQUEST.letter.before
+  local letter = form == 'f' and FRESH.letter.start or form == '+' and RAISED.letter.start
+    or (form == 'h' or form == 'u') and FULL.letter.start
   return letter and find(text, '%D', FULL.granted.start) == letter
     and find(text, '^[xes]%S+ ', letter) == letter
 end
