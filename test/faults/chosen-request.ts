@@ -1,17 +1,17 @@
 import type { ProxiedRequest } from "./framing.js";
 
-/** Which request a fault strikes. */
+/** Selects the request that a fault hits. */
 export interface Choice {
   /**
    * A command name, or a test of the request. Default: any. Names need a proxy with RESP framing;
    * without it every chunk counts as a request with the command "".
    */
   readonly match?: string | ((request: ProxiedRequest) => boolean);
-  /** The how many-th that matches, from now. Default 1. */
+  /** Counts the requests that match, from now on: the n-th is chosen. Default 1. */
   readonly nth?: number;
 }
 
-/** Says yes once, to the request that is chosen. */
+/** Returns true once, for the chosen request. */
 export function chooser({ match, nth = 1 }: Choice): (request: ProxiedRequest) => boolean {
   let matches = 0;
   return (request) => {

@@ -1,4 +1,4 @@
-// Answers every message with a number that rises; ends, or throws, when told to.
+// Answers every message with a rising number. Ends or throws on demand.
 
 let answered = 0;
 

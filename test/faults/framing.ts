@@ -5,26 +5,26 @@ export interface ProxiedRequest {
   readonly bytes: Buffer;
   /** In capitals; "" without framing. */
   readonly command: string;
-  /** What follows the command; empty without framing. */
+  /** The arguments of the command; empty without framing. */
   readonly args: readonly string[];
 }
 
 /** A chunk from the server; with RESP framing one whole reply. */
 export interface ProxiedReply {
   readonly bytes: Buffer;
-  /** The request it answers; null for a pushed message and without framing. */
+  /** The request of the reply; null for a push and without framing. */
   readonly to: ProxiedRequest | null;
-  /** A message that answers no request. */
+  /** Whether it is a push: a message that answers no request. */
   readonly pushed: boolean;
-  /** What it says; undefined without framing. */
+  /** The decoded reply; undefined without framing. */
   readonly value: Reply | undefined;
 }
 
-/** Cuts the two streams of one connection into the units that faults apply to. */
+/** Splits the two streams of one connection into the messages that faults apply to. */
 export interface Framing {
   requests(chunk: Buffer): readonly ProxiedRequest[];
   replies(chunk: Buffer): readonly ProxiedReply[];
-  /** The beginning of a message whose rest never came. */
+  /** The bytes of an incomplete message. */
   readonly unfinishedRequest: Buffer;
   readonly unfinishedReply: Buffer;
 }
@@ -47,9 +47,9 @@ const subscribing = /^[PS]?(UN)?SUBSCRIBE$/;
 const pushKinds = /^([ps]?message|[ps]?(un)?subscribe)$/;
 
 /**
- * Whole RESP messages, each reply paired with its request. The answers to (un)subscribe count as
- * pushed messages, as in RESP3: their number depends on the channels. (One that fails is taken for
- * the answer to the next request.)
+ * Whole RESP messages, each reply paired with its request. Replies to (un)subscribe count as
+ * pushes, as in RESP3: their number depends on the channels. (The error reply of a failed subscribe
+ * is paired with the next request.)
  */
 export class RespFraming implements Framing {
   readonly #requests = new Splitter();

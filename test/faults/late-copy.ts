@@ -6,11 +6,11 @@ import type { ProxyLink } from "./proxy-link.js";
 
 /** A request that was kept back on its way to the server. */
 export interface HeldRequest {
-  /** Resolves when the request has come; from then on it is kept back, with all that follows it. */
+  /** Resolves when the request is kept back, with all requests after it. */
   readonly caught: Promise<ProxiedRequest>;
   /**
-   * Lets it go, on its own connection, also when the client has gone. Resolves with the server's
-   * reply: an error as a value, undefined without RESP framing.
+   * Sends the request to the server on its own connection, even if the client has disconnected.
+   * Resolves with the server's reply: an error as a value, undefined without RESP framing.
    */
   deliver(): Promise<Reply | undefined>;
 }
@@ -20,7 +20,7 @@ export interface HoldChoice extends Choice {
   readonly resets?: boolean;
 }
 
-/** Keeps back the chosen request: the client gets no answer and the server nothing until later. */
+/** Keeps back the chosen request: the server does not get it until `deliver`. */
 export function holdRequest(
   proxy: FaultProxy,
   { resets = false, ...choice }: HoldChoice = {},
@@ -40,26 +40,26 @@ export function holdRequest(
   };
 }
 
-/** A copy of a request that went its way. */
+/** A copy of a request that was passed on. */
 export interface RecordedRequest {
   readonly caught: Promise<ProxiedRequest>;
   /**
    * Sends the copy to the server once more and resolves with the reply, an error as a value.
    * "new": on a connection of its own, after the commands in `before` (such as SELECT).
-   * "old": on the connection it was recorded on, once the client has left it; the proxy keeps it
-   * for that.
+   * "old": on the connection of the recorded request, after the client has disconnected; the proxy
+   * keeps that connection to the server open.
    */
   replay(on: "new" | "old", before?: readonly (readonly string[])[]): Promise<Reply | undefined>;
 }
 
-/** Records the chosen request on its way. Keeps that connection to the server until `close`. */
+/** Records the chosen request and passes it on. Keeps its connection to the server open. */
 export function recordRequest(proxy: FaultProxy, choice: Choice = {}): RecordedRequest {
   const caught = catchRequest(proxy, choice, "pass");
   return {
     caught: caught.then(({ request }) => request),
     async replay(on, before = []) {
       const { request, link } = await caught;
-      if (on === "new") return await sendAnew(proxy.targetPort, request.bytes, before);
+      if (on === "new") return await sendOnNewConnection(proxy.targetPort, request.bytes, before);
       return await nextReply(proxy, link, await link.inject(request.bytes));
     },
   };
@@ -94,7 +94,7 @@ function nextReply(
 ): Promise<Reply | undefined> {
   return new Promise((resolve, reject) => {
     const remove = proxy.onReply((reply, from) => {
-      // Without framing nothing tells which reply it is: the next one counts.
+      // Without framing a reply does not show its request: the next reply counts.
       if (from !== link || reply.pushed || (reply.to ?? request) !== request) return undefined;
       remove();
       resolve(reply.value);
@@ -107,7 +107,7 @@ function nextReply(
   });
 }
 
-async function sendAnew(
+async function sendOnNewConnection(
   port: number,
   bytes: Buffer,
   before: readonly (readonly string[])[],

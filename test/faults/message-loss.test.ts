@@ -22,7 +22,7 @@ afterAll(async () => {
   await redis.close();
 });
 
-it("loses the second reply to a command, in the midst of a pipeline", async () => {
+it("loses the second reply to a command in the middle of a pipeline", async () => {
   await using client = await RespClient.connect(proxy.port);
   const loss = loseReply(proxy, { match: "incr", nth: 2 });
   const commands = ["INCR", "GET", "INCR", "GET"].map((command) => client.send(command, "n"));
@@ -37,7 +37,7 @@ it("loses the second reply to a command, in the midst of a pipeline", async () =
   expect(await redis.ask("GET", "n")).toBe("2");
 });
 
-it("does not take pushed messages for replies", async () => {
+it("does not count pushes as replies", async () => {
   await using client = await RespClient.connect(proxy.port);
   expect(await client.send("SUBSCRIBE", "news")).toEqual(["subscribe", "news", 1]);
   const loss = loseReply(proxy, { match: ({ args }) => args[0] === "mine" });
@@ -46,7 +46,7 @@ it("does not take pushed messages for replies", async () => {
   await loss.struck;
 });
 
-it("loses a request, by silence", async () => {
+it("loses a request without a reset", async () => {
   await using client = await RespClient.connect(proxy.port);
   const loss = loseRequest(proxy, { match: "INCR", how: "drop" });
   const lost = client.send("INCR", "n");
@@ -57,13 +57,13 @@ it("loses a request, by silence", async () => {
   await expect(lost).rejects.toThrow("ECONNRESET");
 });
 
-it("strikes no more once cancelled", async () => {
+it("does nothing after cancel", async () => {
   await using client = await RespClient.connect(proxy.port);
   loseReply(proxy).cancel();
   expect(await client.send("PING")).toBe("PONG");
 });
 
-it("loses the answer of an etcd, chunk by chunk", async () => {
+it("loses the reply of an etcd server, without framing", async () => {
   await using etcd = await startEtcd();
   await using toEtcd = await startProxy({ targetPort: etcd.port });
   const loss = loseReply(toEtcd);

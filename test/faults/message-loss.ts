@@ -4,20 +4,20 @@ import type { FaultProxy } from "./proxy.js";
 
 export interface LossChoice extends Choice {
   /**
-   * "reset": the connection breaks in place of the message. "drop": it falls silent in that
-   * direction, as behind a network that is gone. Default "reset".
+   * "reset": the connection is reset instead of the message. "drop": the message and all later ones
+   * in that direction are lost, and the connection stays open. Default "reset".
    */
   readonly how?: "reset" | "drop";
 }
 
-/** A loss that waits for its message. */
+/** A loss that is armed and waits for its message. */
 export interface PendingLoss {
-  /** Resolves when it has struck. */
+  /** Resolves when the message is lost. */
   readonly struck: Promise<ProxiedRequest>;
   cancel(): void;
 }
 
-/** The request takes effect at the server; its reply does not reach the client. */
+/** Loses the reply: the request takes effect at the server. */
 export function loseReply(
   proxy: FaultProxy,
   { how = "reset", ...choice }: LossChoice = {},
@@ -33,7 +33,7 @@ export function loseReply(
   );
 }
 
-/** The request does not reach the server. */
+/** Loses the request: it does not reach the server. */
 export function loseRequest(
   proxy: FaultProxy,
   { how = "reset", ...choice }: LossChoice = {},

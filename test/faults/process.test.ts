@@ -11,7 +11,7 @@ interface Answer {
 
 const isAnswer = (message: Answer) => message.answered !== undefined;
 
-it("exchanges messages, also across a pause", async () => {
+it("exchanges messages, also with a paused process", async () => {
   await using child = startProcess(module, { args: ["a b"] });
   await child.send({ text: "one" });
   const first = await child.receive(isAnswer);
@@ -26,7 +26,7 @@ it("exchanges messages, also across a pause", async () => {
   expect((await child.receive(isAnswer)).answered).toBe(2);
 });
 
-it("tells how the process ended, and what it said", async () => {
+it("reports the exit code and the output of the process", async () => {
   await using child = startProcess(module);
   await child.receive();
   const answer = child.receive();
@@ -39,7 +39,7 @@ it("tells how the process ended, and what it said", async () => {
   expect(await other.exited).toEqual({ code: 7, signal: null });
 });
 
-it("kills and stops, also when paused", async () => {
+it("kills and stops a process, also a paused one", async () => {
   const children = [startProcess(module), startProcess(module), startProcess(module)] as const;
   await Promise.all(children.map((child) => child.receive()));
   const pids = children.map((child) => child.pid);

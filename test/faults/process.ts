@@ -1,10 +1,10 @@
 import type { ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { type Exit, GuardedProcess } from "../servers/guarded-process.js";
+import { type Exit, OwnedProcess } from "../servers/owned-process.js";
 
 export interface ProcessOptions {
   readonly args?: readonly string[];
-  /** Added to the environment of this process. */
+  /** Environment variables, besides those of this process. */
   readonly env?: Readonly<Record<string, string>>;
   /** Options of node itself. */
   readonly execArgv?: readonly string[];
@@ -17,11 +17,12 @@ interface Waiter {
 }
 
 /**
- * A node process that runs a module, to be stopped and killed. The two exchange JSON messages:
- * `process.send(message)` and `process.on("message", …)` on its side, `send` and `receive` here.
+ * A node process that runs a module and that a test can pause and kill. The two exchange JSON
+ * messages: `process.send(message)` and `process.on("message", …)` there, `send` and `receive`
+ * here.
  */
 export class ControlledProcess implements AsyncDisposable {
-  readonly #process = new GuardedProcess("process");
+  readonly #process = new OwnedProcess("process");
   readonly #child: ChildProcess;
   readonly #received: unknown[] = [];
   readonly #waiters = new Set<Waiter>();
@@ -35,7 +36,7 @@ export class ControlledProcess implements AsyncDisposable {
       ipc: true,
     });
     this.#child.on("message", (message) => this.#receive(message));
-    // Comes after the last message, which "exit" may overtake.
+    // "close" comes after the last message; "exit" may come before it.
     this.#child.once("disconnect", () => {
       this.#disconnected = true;
       for (const waiter of this.#waiters) this.#reject(waiter);
@@ -55,12 +56,12 @@ export class ControlledProcess implements AsyncDisposable {
     return this.#process.exited;
   }
 
-  /** The end of what it printed. */
+  /** The end of its output. */
   logTail(): string {
     return this.#process.logTail();
   }
 
-  /** Resolves when the message is on its way. A paused process reads it when it is resumed. */
+  /** Resolves when the message is sent. A paused process reads it when it is resumed. */
   send(message: object): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#child.send(message, (error) => (error ? reject(error) : resolve()));
@@ -68,8 +69,8 @@ export class ControlledProcess implements AsyncDisposable {
   }
 
   /**
-   * The first message not yet received that matches, in order of arrival; waits for it. Rejects,
-   * with what the process printed, when it ends instead.
+   * Resolves with the first matching message that was not received before. Rejects with the output
+   * of the process when the process ends first.
    */
   receive<T = unknown>(matches: (message: T) => boolean = () => true): Promise<T> {
     const test = (message: unknown) => matches(message as T);
@@ -82,22 +83,22 @@ export class ControlledProcess implements AsyncDisposable {
     });
   }
 
-  /** SIGSTOP; resolves once it stands still. */
+  /** Sends SIGSTOP, and resolves when the process has stopped. */
   pause(): Promise<void> {
     return this.#process.pause();
   }
 
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void {
     this.#process.resume();
   }
 
-  /** kill -9; resolves when it is gone. */
+  /** Sends SIGKILL, and resolves when the process has ended. */
   async kill(): Promise<void> {
     await this.#process.kill();
   }
 
-  /** SIGTERM, kill -9 after `graceMs`; resolves with how it ended. */
+  /** Sends SIGTERM, and SIGKILL after `graceMs`. Resolves with the exit code and signal. */
   async stop(graceMs?: number): Promise<Exit> {
     await this.#process.stop(graceMs);
     return await this.exited;

@@ -1,16 +1,16 @@
 import type { Socket } from "node:net";
 import { tcpReset } from "./tcp-reset.js";
 
-/** What happens to one chunk (with framing: one message) that reached the proxy. */
+/** What the proxy does with one chunk (with framing: one message). */
 export type Verdict =
   | "pass"
-  /** Lost, with all that follows in this direction: TCP loses no message from the middle. */
+  /** Loses it and all later bytes in this direction: TCP cannot lose bytes from the middle. */
   | "drop"
-  /** Kept back, with all that follows in this direction, until `release`. */
+  /** Keeps it back, with all later bytes in this direction, until `release`. */
   | "hold"
-  /** Lost, and the connection is reset. */
+  /** Loses it and resets the connection. */
   | "reset"
-  /** Passed on later; what follows waits behind it. */
+  /** Passes it on later; later bytes wait behind it. */
   | { readonly delayMs: number };
 
 export type Flow = "open" | "stalled" | "lost";
@@ -22,13 +22,13 @@ interface Parcel {
 }
 
 /**
- * One direction of a proxied connection: a queue that keeps the order whatever the faults. It grows
- * without bound while stalled; tests send little.
+ * One direction of a proxied connection: a queue that keeps the order under all faults. It has no
+ * limit while stalled, because tests send little.
  */
 export class Lane {
-  /** Seen so far, delivered or not. */
+  /** All bytes so far, delivered or not. */
   readonly seen: { chunks: number; bytes: number } = { chunks: 0, bytes: 0 };
-  /** Applies to what arrives from now on. */
+  /** Applies to bytes that arrive from now on. */
   delayMs = 0;
   readonly #to: Socket;
   readonly #reset: () => void;
@@ -55,28 +55,28 @@ export class Lane {
     else this.#enqueue(bytes, this.delayMs, verdict === "hold");
   }
 
-  /** The source has ended; the other side learns it after what is still under way. */
+  /** Passes on the end of the source, after all queued bytes. */
   finish(how: "end" | "reset"): void {
     this.#enqueue(how, this.delayMs);
   }
 
-  /** Keeps everything back until `unstall`, as a network that is down for a while. */
+  /** Keeps all bytes back until `unstall`, like a network that is down for a while. */
   stall(): void {
     if (this.#flow === "open") this.#flow = "stalled";
   }
 
-  /** Loses everything from now on, the end of the connection included: a half-open connection. */
+  /** Loses all later bytes and the end of the connection, which stays half-open. */
   lose(): void {
     this.#flow = "lost";
   }
 
-  /** Delivers what was stalled. What was lost stays lost, what is held stays held. */
+  /** Delivers stalled bytes. Lost bytes stay lost, held bytes stay held. */
   unstall(): void {
     if (this.#flow === "stalled") this.#flow = "open";
     this.#drain();
   }
 
-  /** Delivers what the verdict "hold" kept back. */
+  /** Delivers the bytes that the verdict "hold" kept back. */
   release(): void {
     for (const parcel of this.#queue) parcel.held = false;
     this.#drain();
@@ -86,12 +86,12 @@ export class Lane {
     return this.#queue.some((parcel) => parcel.held);
   }
 
-  /** Lets so many bytes through, be it to the middle of a message, then resets the connection. */
+  /** Passes on that many bytes, even half a message, then resets the connection. */
   resetAfter(bytes: number): void {
     this.#bytesUntilReset = bytes;
   }
 
-  /** Forgets what is queued. */
+  /** Drops all queued bytes. */
   clear(): void {
     this.#queue = [];
     if (this.#timer) clearTimeout(this.#timer);
@@ -123,7 +123,7 @@ export class Lane {
   }
 
   #deliver(content: Parcel["content"]): void {
-    // A client that has gone misses its replies; that is no fault of the server's.
+    // The client has disconnected, so its replies go nowhere.
     if (this.#to.destroyed) return;
     if (content === "end") this.#to.end();
     else if (content === "reset") tcpReset(this.#to);
@@ -131,7 +131,7 @@ export class Lane {
       this.#bytesUntilReset -= content.length;
       this.#to.write(content);
     } else {
-      // The reset must not overtake the bytes before it: it waits until the kernel has them.
+      // The reset waits until the kernel has the bytes, or it would overtake them.
       this.#to.write(content.subarray(0, this.#bytesUntilReset), () => this.#reset());
       this.#bytesUntilReset = 0;
       this.lose();

@@ -14,7 +14,7 @@ export interface LinkHooks {
   judgeReply(reply: ProxiedReply, link: ProxyLink): Verdict;
 }
 
-/** One proxied connection: the client's socket, the one to the server, and a lane each way. */
+/** One proxied connection: a socket to the client, one to the server, a lane each way. */
 export class ProxyLink {
   readonly requests: Lane;
   readonly replies: Lane;
@@ -28,7 +28,7 @@ export class ProxyLink {
   #keepsUpstream = false;
   #isOver = false;
 
-  /** `client` comes paused, so that nothing is read before the lanes are there. */
+  /** `client` is paused, so that no bytes are read before the lanes exist. */
   constructor(client: Socket, { targetPort, framing }: LinkOptions, hooks: LinkHooks) {
     const upstream = connect({ port: targetPort, host: "127.0.0.1", allowHalfOpen: true });
     this.#client = client;
@@ -39,7 +39,7 @@ export class ProxyLink {
     this.#read(hooks);
     const closed = [client, upstream].map((socket) => {
       socket.setNoDelay(true);
-      // "close" follows every error and tells of it.
+      // "close" follows every error.
       socket.on("error", () => undefined);
       return new Promise((resolve) => socket.once("close", resolve));
     });
@@ -51,15 +51,15 @@ export class ProxyLink {
     client.resume();
   }
 
-  /** From now on the server does not learn when the client goes; its side stays until `close`. */
+  /** Keeps the connection to the server open until `close`, also after the client's end. */
   keepUpstream(): void {
     this.#keepsUpstream = true;
   }
 
   /**
-   * Waits until the client has gone, which would take the reply for that to one of its own
-   * requests; then sends bytes to the server on this connection, past all faults. Resolves with
-   * what the reply will be `to`.
+   * Sends bytes to the server on this connection, past all faults, when the client has
+   * disconnected: a client would take the reply for that of its own request. Resolves with the
+   * request that the reply is `to`.
    */
   async inject(bytes: Buffer): Promise<ProxiedRequest> {
     await this.whenClientGone;
@@ -70,9 +70,9 @@ export class ProxyLink {
   }
 
   /**
-   * The client sees a reset. The server sees an end, after what was passed on to it: a reset could
-   * wipe out requests that it has received but not read. A connection that keeps a request for
-   * later stays open on the server's side.
+   * Resets the client's side. The server's side ends after the bytes that were passed on: a reset
+   * could discard requests that the server has not read. A connection with a held request stays
+   * open on the server's side.
    */
   reset(): void {
     tcpReset(this.#client);
@@ -89,7 +89,7 @@ export class ProxyLink {
     }
   }
 
-  /** Ends both sides, whatever is under way. */
+  /** Ends both sides at once. */
   close(): void {
     this.#isOver = true;
     this.requests.clear();
@@ -107,7 +107,7 @@ export class ProxyLink {
       try {
         requests = framing.requests(chunk);
       } catch {
-        // No client of this server: somebody looks for one that had the port before.
+        // Not a client of this server: it looks for a server that had the port before.
         return this.close();
       }
       for (const request of requests) {
@@ -121,14 +121,14 @@ export class ProxyLink {
         this.replies.accept(reply.bytes, hooks.judgeReply(reply, this));
       }
     });
-    // An end may be followed by an error: the first counts.
+    // An error may follow an end: the first one counts.
     let clientIsGone = false;
     const clientGone = () => {
       if (clientIsGone || this.#keepsUpstream) return;
       clientIsGone = true;
       const { unfinishedRequest } = framing;
       if (unfinishedRequest.length > 0) this.requests.accept(unfinishedRequest, "pass");
-      // Also after a reset by the client: what it sent before must still arrive.
+      // Requests that the client sent before its reset must still arrive.
       this.requests.finish("end");
     };
     let serverIsGone = false;

@@ -27,7 +27,7 @@ function arrives(key: string): Promise<void> {
   return waitUntil(async () => (await redis.ask("GET", key)) === "1", { what });
 }
 
-it("passes everything on and counts it", async () => {
+it("passes on all bytes and counts them", async () => {
   await using proxy = await proxied("resp");
   await using client = await RespClient.connect(proxy.port);
   const long = "x".repeat(300_000);
@@ -45,7 +45,7 @@ it("passes everything on and counts it", async () => {
   });
 });
 
-it("hangs up on who speaks otherwise, and serves the others", async () => {
+it("closes a connection of another protocol and serves the other connections", async () => {
   await using proxy = await proxied("resp");
   const stranger = connect(proxy.port, "127.0.0.1");
   stranger.on("error", () => {});
@@ -55,7 +55,7 @@ it("hangs up on who speaks otherwise, and serves the others", async () => {
   expect(await client.send("PING")).toBe("PONG");
 });
 
-it("ends one side when the other goes", async () => {
+it("ends one side when the other side ends", async () => {
   await using proxy = await proxied();
   const client = await RespClient.connect(proxy.port);
   await client.send("PING");
@@ -65,7 +65,7 @@ it("ends one side when the other goes", async () => {
   await using killed = await RespClient.connect(proxy.port);
   const blocked = killed.send("BLPOP", "never", 0);
   blocked.catch(() => undefined);
-  await waitUntil(() => proxy.counters.requests.chunks === 2, { what: "it blocks" });
+  await waitUntil(() => proxy.counters.requests.chunks === 2, { what: "the request blocks" });
   await redis.ask("CLIENT", "KILL", "TYPE", "normal");
   await expect(blocked).rejects.toThrow("closed");
 });
@@ -95,13 +95,13 @@ it("loses replies but not requests, until it heals", async () => {
   expect(await next.send("GET", "a")).toBe("1");
 });
 
-it("delivers stalled requests after the client has gone", async () => {
+it("delivers stalled requests after the client has disconnected", async () => {
   await using proxy = await proxied();
   const client = await RespClient.connect(proxy.port);
   await client.send("PING");
   proxy.stall("requests");
   client.send("SET", "a", 1).catch(() => undefined);
-  await waitUntil(() => proxy.counters.requests.chunks === 2, { what: "it is stalled" });
+  await waitUntil(() => proxy.counters.requests.chunks === 2, { what: "the request is stalled" });
   await client.close();
   expect(await redis.ask("GET", "a")).toBeNull();
   await proxy.heal();
@@ -120,7 +120,7 @@ it("resets in the middle of a reply", async () => {
   socket.on("data", (chunk) => {
     received += chunk.toString();
   });
-  // A client that reads the bytes and the reset at once sees them end instead.
+  // A client that reads the bytes and the reset together sees an end instead.
   socket.on("error", (error) => expect(error).toMatchObject({ code: "ECONNRESET" }));
   await new Promise((resolve) => socket.once("close", resolve));
   expect(received).toBe("$10\r\n012");
@@ -143,7 +143,7 @@ it("refuses connections while cut, and lets them wait while accept is paused", a
   expect(await answer).toBe("PONG");
 });
 
-it("asks its hooks in turn and takes the first verdict", async () => {
+it("calls its hooks in turn and takes the first verdict", async () => {
   await using proxy = await proxied("resp");
   await using client = await RespClient.connect(proxy.port);
   const seen: string[] = [];

@@ -7,13 +7,13 @@ import { ProxyLink } from "./proxy-link.js";
 
 export type Direction = "requests" | "replies" | "both";
 
-/** Undefined leaves the decision to the next hook; nobody decides: "pass". */
+/** Undefined leaves the decision to the next hook. Without a decision: "pass". */
 export type RequestHook = (request: ProxiedRequest, link: ProxyLink) => Verdict | undefined;
 export type ReplyHook = (reply: ProxiedReply, link: ProxyLink) => Verdict | undefined;
 
 export interface ProxyOptions {
   readonly targetPort: number;
-  /** "resp": hooks and counters see whole Redis messages. Default "none": chunks as they come. */
+  /** "resp": hooks and counters see whole Redis messages. Default "none": they see chunks. */
   readonly framing?: "resp" | "none";
 }
 
@@ -25,8 +25,8 @@ export interface ProxyCounters {
 }
 
 /**
- * A TCP proxy on 127.0.0.1 that makes faults. Settings apply to every connection, also to those
- * that come later, until `heal`; for one connection, use the lanes of its link.
+ * A TCP proxy on 127.0.0.1 that makes faults. Until `heal`, settings apply to every connection, old
+ * and new. For one connection, use the lanes of its link.
  */
 export class FaultProxy implements AsyncDisposable {
   readonly port: number;
@@ -69,7 +69,7 @@ export class FaultProxy implements AsyncDisposable {
     };
   }
 
-  /** Calls the hook for each request, first come first asked; returns how to take it away. */
+  /** Calls the hook for each request, in the order of registration. Returns its removal. */
   onRequest(hook: RequestHook): () => void {
     this.#requestHooks.add(hook);
     return () => this.#requestHooks.delete(hook);
@@ -80,7 +80,7 @@ export class FaultProxy implements AsyncDisposable {
     return () => this.#replyHooks.delete(hook);
   }
 
-  /** Delays what arrives from now on; the order is kept. */
+  /** Delays bytes that arrive from now on, in their order. */
   delay(direction: Direction, delayMs: number): void {
     for (const one of each(direction)) {
       this.#delayMs[one] = delayMs;
@@ -88,7 +88,7 @@ export class FaultProxy implements AsyncDisposable {
     }
   }
 
-  /** Keeps bytes back; `heal` delivers them, also when the client has gone meanwhile. */
+  /** Keeps bytes back until `heal`, which delivers them even if the client has disconnected. */
   stall(direction: Direction): void {
     this.#setFlow(direction, "stalled", (lane) => lane.stall());
   }
@@ -98,17 +98,17 @@ export class FaultProxy implements AsyncDisposable {
     this.#setFlow(direction, "lost", (lane) => lane.lose());
   }
 
-  /** Resets all connections; new ones are welcome. */
+  /** Resets all connections, and accepts new ones. */
   reset(): void {
     for (const link of [...this.links]) link.reset();
   }
 
-  /** Lets new connections wait, open but without an answer, until `heal`. */
+  /** Leaves new connections open but without an answer until `heal`. */
   pauseAccept(): void {
     this.#accepts = false;
   }
 
-  /** Refuses new connections until `heal`; those there are stay. */
+  /** Refuses new connections until `heal`; open ones stay. */
   refuse(): void {
     if (this.#server.listening) this.#server.close();
   }
@@ -120,8 +120,8 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   /**
-   * Ends all faults but the hooks: delivers what was stalled, resets what has lost bytes. What a
-   * hook holds stays held.
+   * Ends all faults except hooks: delivers stalled bytes and resets connections that lost bytes.
+   * Bytes that a hook holds stay held.
    */
   async heal(): Promise<void> {
     this.delay("both", 0);
@@ -200,7 +200,7 @@ function firstVerdict<Hook>(
   hooks: Iterable<Hook>,
   call: (hook: Hook) => Verdict | undefined,
 ): Verdict {
-  // A copy: a hook for one message takes itself away.
+  // A copy, because a hook for one message removes itself.
   for (const hook of [...hooks]) {
     const verdict = call(hook);
     if (verdict !== undefined) return verdict;

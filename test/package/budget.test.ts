@@ -6,7 +6,7 @@ import { rolldown } from "rolldown";
 import { expect, it } from "vitest";
 import { root } from "./packed-project.js";
 
-/** All that may be published. */
+/** The files that may be published. */
 const PUBLISHED = [
   /^(README|CHANGELOG)\.md$/,
   /^(LICENSE|package\.json)$/,
@@ -29,7 +29,7 @@ function dryPack(): Packed {
   return Object.values(packed)[0] as Packed;
 }
 
-/** What a program with a bundler gets for its imports: not what is only loaded when asked for. */
+/** The bundle of a program with these imports, without code that is loaded on demand. */
 async function bundled(...imports: readonly string[]): Promise<string> {
   const entry = imports.map((file) => `export * from ${JSON.stringify(join(root, file))};`);
   const build = await rolldown({
@@ -55,13 +55,13 @@ async function bundled(...imports: readonly string[]): Promise<string> {
   return [...loaded].map(({ code }) => code).join("");
 }
 
-it("has few files, and a moderate size", () => {
+it("has few files and a moderate size", () => {
   const { files, unpackedSize } = dryPack();
   expect(files.length).toBeLessThanOrEqual(MOST_FILES);
   expect(unpackedSize).toBeLessThanOrEqual(MOST_BYTES);
 });
 
-it("publishes what is meant to be published, and nothing else", () => {
+it("publishes exactly the intended files", () => {
   const paths = dryPack().files.map(({ path }) => path);
   expect(paths.filter((path) => !PUBLISHED.some((pattern) => pattern.test(path)))).toEqual([]);
   const unused = PUBLISHED.filter((pattern) => !paths.some((path) => pattern.test(path)));
@@ -75,7 +75,7 @@ it("adds little to a program that locks in Redis", async () => {
   expect(gzipSync(code).length).toBeLessThanOrEqual(49_500);
 });
 
-it("brings every file that its documents link to", () => {
+it("contains every file that its documents link to", () => {
   const paths = new Set(dryPack().files.map(({ path }) => path));
   const documents = [...paths].filter((path) => path.endsWith(".md"));
   expect(documents).toContain("README.md");

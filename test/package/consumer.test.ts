@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PackedProject, root } from "./packed-project.js";
 
-/** What a newcomer writes first. */
+/** The first program of a new user. */
 const PROGRAM = `
 import { Holdfast } from "holdfast";
 import { memoryStore } from "holdfast/memory";
@@ -14,7 +14,7 @@ console.log(typeof token);
 await locks.close();
 `;
 
-/** The least that an author of a store writes. */
+/** The shortest program of an author of a store. */
 const AUTHOR = `
 import { type Arbiter, arbiterStore, localPort, type Store } from "holdfast/store";
 
@@ -58,7 +58,7 @@ void openLocks().then(async (locks) => {
 });
 `;
 
-/** Cases of the kit that start a process of their own, on a store that reaches it. */
+/** Cases of the kit that start a child process, on a store that reaches it. */
 const CONFORMANCE = `
 import { conformance } from "holdfast/conformance";
 import { fileStore } from "holdfast/file";
@@ -101,7 +101,7 @@ describe("a project with nothing but the package", () => {
     expect(project.node("out/program.mjs")).toBe("bigint");
   });
 
-  it("compiles a store of its own and runs", () => {
+  it("compiles its own store and runs", () => {
     project.compile("author.mts", { module: "nodenext" });
     expect(project.node("out/author.mjs")).toBe("number");
   });
@@ -125,7 +125,7 @@ describe("a project with nothing but the package", () => {
     expect(() => project.compile("program.cts", { module: "node16" })).toThrow(/TS1479/);
   });
 
-  it("installs nothing else, and says what the file store needs", () => {
+  it("installs nothing else, and names the package that the file store needs", () => {
     expect(existsSync(join(project.folder, "node_modules/libsql"))).toBe(false);
     const store = `file:${join(project.folder, "locks/locks.db")}`;
     const list = ["node_modules/.bin/holdfast", "list", "--store", store];
@@ -145,11 +145,11 @@ describe("a project with more packages", () => {
 
   afterAll(() => project.remove());
 
-  it("is not refused for clients that holdfast cannot use", () => {
+  it("installs beside clients that holdfast cannot use", () => {
     project.install({ ioredis: "4.31.0", redis: "3.1.2", etcd3: "0.2.13", libsql: "0.1.0" });
   });
 
-  it("says which clients it can use", () => {
+  it("names the clients that it can use", () => {
     const connect = 'import("holdfast").then(({ connect }) => connect("redis://127.0.0.1:1"))';
     const message = /needs ioredis 5 or 6 .* the installed ioredis and redis cannot be used/;
     for (const name of ["ioredis", "redis"]) {

@@ -26,11 +26,11 @@ interface Block {
   /** Document and line, as a file name. */
   readonly name: string;
   readonly code: string;
-  /** A whole program that needs nothing but the memory store; all others are fragments. */
+  /** Whether it is a whole program on the memory store; other blocks are fragments. */
   readonly isProgram: boolean;
 }
 
-/** The blocks marked `ts`; one marked `ts sketch` shows a shape and is not meant to compile. */
+/** The blocks marked `ts`. A block marked `ts sketch` need not compile. */
 const blocks: readonly Block[] = documents.flatMap((document) =>
   [...read(document).matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(({ index, 1: code = "" }) => {
     const line = read(document).slice(0, index).split("\n").length;
@@ -44,7 +44,7 @@ const blocks: readonly Block[] = documents.flatMap((document) =>
   }),
 );
 
-/** Files of the sources whose comments editors show to users. */
+/** Source files whose comments editors show to users. */
 const PUBLIC =
   /^(connect|holdfast|lease\/lease|locks\/(lock|election|once)|stores\/.*(index|etcd-store))\.ts$/;
 
@@ -66,7 +66,7 @@ const commented: readonly Block[] = readdirSync(join(root, "src"), { recursive: 
     });
   });
 
-/** What fragments take as given. */
+/** The declarations that fragments use. */
 const GIVEN = `
 import type { Holdfast, Lease as HeldLease } from "holdfast";
 declare global {
@@ -97,7 +97,7 @@ declare global {
 
 /**
  * A folder like a user's project with the built package, and like a store's folder in the sources:
- * what is written for either compiles there.
+ * code for either place compiles there.
  */
 const project = mkdtempSync(join(tmpdir(), "holdfast-docs-"));
 const folder = join(project, "src/stores/docs");
@@ -170,19 +170,19 @@ describe("code in the documentation", () => {
 });
 
 describe("links in the documentation", () => {
-  it.each(documents)("of %s lead somewhere", (document) => {
-    // What stands in code is no link.
+  it.each(documents)("of %s have a target", (document) => {
+    // Text in code is not a link.
     const text = read(document)
       .replace(/^```[\s\S]*?^```$/gm, "")
       .replace(/`[^`\n]*`/g, "");
     const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
     const local = links.filter((link) => !/^https?:/.test(link));
-    expect(local.filter((link) => !leadsSomewhere(document, link))).toEqual([]);
+    expect(local.filter((link) => !hasTarget(document, link))).toEqual([]);
   });
 });
 
-/** Whether the file is there, and the heading in it. */
-function leadsSomewhere(from: string, link: string): boolean {
+/** Whether the file exists and has the heading. */
+function hasTarget(from: string, link: string): boolean {
   const [path = "", anchor] = link.split("#");
   const file = path === "" ? from : posix.join(dirname(from), path);
   if (!existsSync(join(root, file))) return false;

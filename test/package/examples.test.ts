@@ -7,10 +7,10 @@ import { expect, it } from "vitest";
 
 const run = promisify(execFile);
 
-/** Those that run until they are told to stop. */
+/** Examples that run until a signal stops them. */
 const HEED_SIGTERM = ["leader.mjs", "worker.mjs"];
 
-/** What each example prints. The addresses are spelt out, so that unused files are still found. */
+/** The output of each example. Full URLs, so that knip finds unused files. */
 const EXAMPLES: ReadonlyMap<URL, readonly string[]> = new Map([
   [
     new URL("../../examples/cron-once.mjs", import.meta.url),
@@ -59,7 +59,7 @@ const EXAMPLES: ReadonlyMap<URL, readonly string[]> = new Map([
 
 const nameOf = (file: URL): string => file.pathname.slice(file.pathname.lastIndexOf("/") + 1);
 
-it("knows every example", () => {
+it("lists every example", () => {
   const folder = new URL("../../examples/", import.meta.url);
   const programs = readdirSync(folder).filter((name) => name.endsWith(".mjs"));
   expect([...EXAMPLES.keys()].map(nameOf)).toEqual(programs.sort());
@@ -68,7 +68,7 @@ it("knows every example", () => {
 it.each([...EXAMPLES].map(([file, lines]) => ({ name: nameOf(file), file, lines })))(
   "runs $name to its end",
   async ({ file, lines }) => {
-    // A failing exit code rejects, and so does a program that has to be killed.
+    // A failing exit code rejects, and so does a program that is killed.
     const { stdout, stderr } = await run(process.execPath, [fileURLToPath(file)], {
       timeout: 60_000,
     });
@@ -78,7 +78,7 @@ it.each([...EXAMPLES].map(([file, lines]) => ({ name: nameOf(file), file, lines 
 );
 
 it.each([...EXAMPLES.keys()].map((file) => ({ name: nameOf(file), file })))(
-  "ends $name in the middle by SIGTERM, without an error",
+  "ends $name by SIGTERM without an error",
   async ({ name, file }) => {
     const child = spawn(process.execPath, [fileURLToPath(file)], { timeout: 60_000 });
     let errors = "";

@@ -8,11 +8,11 @@ export const root: string = join(import.meta.dirname, "../..");
 const tsc = join(root, "node_modules/typescript/bin/tsc");
 const OFFLINE = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
 
-/** A project of a user, with the packed package and what else it installs. */
+/** A user's project with the packed package and other installed packages. */
 export class PackedProject {
   readonly folder: string = mkdtempSync(join(tmpdir(), "holdfast-consumer-"));
 
-  /** Installs the packed package beside empty ones that only have a name and a version. */
+  /** Installs the packed package and empty packages that have only a name and a version. */
   install(others: Readonly<Record<string, string>> = {}): void {
     const tarball = run(process.execPath, [join(root, "scripts/pack.mjs"), this.folder], root);
     for (const [name, version] of Object.entries(others)) {

@@ -7,13 +7,13 @@ import { root } from "./packed-project.js";
 
 const guide = readFileSync(join(root, "docs/guide.md"), "utf8");
 
-/** The first code of a section of the guide: it has no types, so Node runs it as it is. */
+/** The first code block of a section of the guide. It has no types, so Node can run it. */
 function codeOf(section: string): string {
   const text = guide.slice(guide.indexOf(`\n## ${section}\n`));
   return /```ts\n([\s\S]*?)```/.exec(text)?.[1] ?? "";
 }
 
-/** What the fragment takes as given, and a holder in its way where it is to wait. */
+/** The declarations of the fragment, and a holder that makes it wait. */
 const given = (lock: string, isTaken: boolean): string => `
 import { setTimeout as sleep } from "node:timers/promises";
 import { tracingChannel } from "node:diagnostics_channel";

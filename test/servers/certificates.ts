@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** An authority of our own, with files in a temporary folder that ends with it. */
+/** A certificate authority for tests. Its files are in a temporary folder. */
 export class Authority implements AsyncDisposable {
   readonly ca: string;
   readonly #dir: string;
@@ -26,7 +26,7 @@ export class Authority implements AsyncDisposable {
     return authority;
   }
 
-  /** A certificate for this machine or other names, good for servers and clients. */
+  /** A certificate for the given names, valid for servers and clients. */
   async sign(
     name: string,
     { names = "IP:127.0.0.1,DNS:localhost", days = 2 }: { names?: string; days?: number } = {},

@@ -6,21 +6,21 @@ import { fileURLToPath } from "node:url";
 import type { RedisServer } from "./redis.js";
 import { waitUntil } from "./wait-until.js";
 
-/** Less than between any two shifts, and much more than a server keeps a time that it has read. */
+/** Below the difference of two shifts, and far above the time that a server caches its clock. */
 const NEAR_MS = 10;
 
-/** The wall clock of a server, to be set while it runs. */
+/** The wall clock of a server, which a test shifts while the server runs. */
 export interface ShiftedClock {
-  /** For the environment of the server. */
+  /** The environment variables of the server. */
   readonly env: Readonly<Record<string, string>>;
   /**
-   * Resolves when the server tells the shifted time. Valkey 9.1 reads the wall clock once in a
-   * millisecond and counts on by its monotonic clock: for so long it tells the time from before.
+   * Resolves when the server returns the shifted time. Valkey 9.1 reads the wall clock once in a
+   * millisecond and adds its monotonic clock in between, so it returns the old time for a while.
    */
   shift(byMs: number, server: RedisServer): Promise<void>;
 }
 
-/** Clocks that can be shifted; null where there is no C compiler, or no way to preload. */
+/** Clocks that can be shifted; null without a C compiler or LD_PRELOAD. */
 export function makeClocks(): { clock(name: string): ShiftedClock; end(): void } | null {
   if (process.platform !== "linux") return null;
   const folder = mkdtempSync(join(tmpdir(), "holdfast-clock-"));
@@ -40,7 +40,7 @@ export function makeClocks(): { clock(name: string): ShiftedClock; end(): void }
       const shift = async (byMs: number, server: RedisServer): Promise<void> => {
         const bytes = Buffer.alloc(8);
         bytes.writeBigInt64LE(BigInt(byMs) * 1000n);
-        // In place: the server has the file mapped.
+        // Written in place: the server has mapped the file.
         writeFileSync(file, bytes, { flag: "r+" });
         const isTold = async (): Promise<boolean> => {
           const [seconds, micros] = (await server.ask("TIME")) as string[];

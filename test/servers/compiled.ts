@@ -7,14 +7,14 @@ import { promisify } from "node:util";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
- * Compiles test programs, with all that they import, for plain node: processes are started with
- * nothing that could get in the way of what is measured. Returns their URLs.
+ * Compiles test programs and their imports for plain node, so that no loader runs in a process
+ * under test. Returns their URLs.
  */
 export async function compile(files: readonly URL[], folder: string): Promise<URL[]> {
   const paths = files.map((file) => fileURLToPath(file));
   const compilerOptions = {
     noEmit: false,
-    // The project is checked elsewhere.
+    // Another step checks the types of the project.
     noCheck: true,
     declaration: false,
     isolatedDeclarations: false,

@@ -9,7 +9,7 @@ async function valueAt(server: EtcdServer): Promise<string | undefined> {
   return reply.kvs?.[0]?.value;
 }
 
-// Without a selection the PATH decides, and any version will do.
+// Without HOLDFAST_SERVERS the PATH decides, and any version is fine.
 const [, version] = /\betcd-([\d.]+)/.exec(process.env.HOLDFAST_SERVERS ?? "") ?? [];
 it.runIf(version)("is the server that HOLDFAST_SERVERS names", async () => {
   await using etcd = await startEtcd();
@@ -17,7 +17,7 @@ it.runIf(version)("is the server that HOLDFAST_SERVERS names", async () => {
   expect(`${status.version}.`).toMatch(new RegExp(`^${version}\\.`));
 });
 
-it("keeps what was written over a crash, unless told otherwise", async () => {
+it("keeps its data over a crash, unless told otherwise", async () => {
   const etcd = await startEtcd();
   const value = Buffer.from("kept").toString("base64");
   await etcd.post("/v3/kv/put", { key, value });

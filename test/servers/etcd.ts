@@ -3,15 +3,15 @@ import { rm } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
 import { onFreePorts } from "./free-port.js";
-import type { Launch } from "./guarded-process.js";
+import type { Launch } from "./owned-process.js";
 import { PeerNetwork } from "./peer-network.js";
 import { closeAll, ServerProcess, startAll } from "./server-process.js";
 import { waitUntil } from "./wait-until.js";
 
 export interface EtcdOptions {
-  /** Added to ours, and stronger. The timing is etcd's own, with its shortest lease of 2 s. */
+  /** Arguments after the default ones. The timing is etcd's default, with leases from 2 s on. */
   readonly args?: readonly string[];
-  /** It also listens at `tlsPort`, to clients with a certificate of the same authority only. */
+  /** It also listens at `tlsPort`, for clients with a certificate of the same authority. */
   readonly certificates?: Certificates;
 }
 
@@ -26,12 +26,12 @@ interface Member {
   readonly name: string;
   readonly port: number;
   readonly peerPort: number;
-  /** Where the others find it. */
+  /** The port at which other members reach it. */
   readonly gatePort: number;
   readonly tlsPort: number;
 }
 
-/** One member of an etcd of our own. After `kill` or `stop`, `start` brings it back as it was. */
+/** One member of an etcd cluster. After `kill` or `stop`, `start` restarts it with its data. */
 export class EtcdServer extends ServerProcess {
   readonly port: number;
   readonly tlsPort: number;
@@ -66,7 +66,7 @@ export class EtcdServer extends ServerProcess {
     }
     args.push("--listen-peer-urls", `${peerUrl}`, "--initial-advertise-peer-urls", `${gateUrl}`);
     args.push("--initial-cluster", this.#peers.join(","), ...others);
-    // Variables that begin with ETCD_ would count as options; on ARM etcd insists on one of them.
+    // Variables that begin with ETCD_ would be options. On ARM etcd requires one of them.
     const { PATH } = process.env;
     const env = { PATH, ETCD_UNSUPPORTED_ARCH: process.arch === "arm64" ? "arm64" : "" };
     return { command: "etcd", args, env };
@@ -78,25 +78,25 @@ export class EtcdServer extends ServerProcess {
     return members.some(({ name }) => name === this.#member.name);
   }
 
-  /** Whether it has a leader and can write; rejects when it does not answer. */
+  /** Whether it has a leader and accepts writes. Rejects when it does not answer. */
   async isHealthy(): Promise<boolean> {
     const reply = (await call("GET", `${this.url}/health`)) as { health: string };
     return reply.health === "true";
   }
 
-  /** One call of the JSON gateway; keys and values travel as base64, numbers as strings. */
+  /** One call of the JSON gateway: keys and values are base64, numbers are strings. */
   post(path: string, body: object = {}): Promise<unknown> {
     return call("POST", `${this.url}${path}`, body);
   }
 
-  /** Its own id and that of the leader it follows ("0": none). */
+  /** Its own id and the id of its leader ("0": none). */
   async view(): Promise<{ readonly id: string; readonly leader: string }> {
     const status = await this.post("/v3/maintenance/status");
     const { leader, header } = status as { leader: string; header: { member_id: string } };
     return { id: header.member_id, leader };
   }
 
-  /** Kills it and starts it again on the same port. A member of a cluster must keep its data. */
+  /** Kills it and starts it on the same port. A member of a cluster must keep its data. */
   async restart({ keepData }: { readonly keepData: boolean }): Promise<void> {
     await this.kill();
     if (!keepData) await rm(join(this.dir, "data"), { recursive: true, force: true });
@@ -118,8 +118,8 @@ export class EtcdCluster implements AsyncDisposable {
   }
 
   /**
-   * The member that all of `among` (default: all that run) follow; waits for the election to end.
-   * A paused member does not answer: leave it out.
+   * The leader of all members in `among` (default: all that run), after the election has ended. A
+   * paused member does not answer: leave it out.
    */
   async leader(among?: readonly EtcdServer[]): Promise<EtcdServer> {
     let leader: EtcdServer | undefined;
@@ -134,7 +134,7 @@ export class EtcdCluster implements AsyncDisposable {
     return leader as unknown as EtcdServer;
   }
 
-  /** Cuts one member off from all others; clients still reach it. */
+  /** Cuts one member off from all other members; clients still reach it. */
   async cutOff(member: EtcdServer): Promise<void> {
     const { id } = await member.view();
     this.#network.cutOff(BigInt(id).toString(16), this.members.indexOf(member));
@@ -188,7 +188,7 @@ async function startMember(server: EtcdServer): Promise<EtcdServer> {
   }
 }
 
-// A connection of its own for each call: a kept one could belong to the server before a restart.
+// A new connection for each call: an old one could belong to the server before a restart.
 function call(method: string, url: string, body?: object): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method, agent: false, timeout: 5000 }, (incoming) => {

@@ -1,14 +1,14 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-// Below the range from which the kernel takes the ports of outgoing connections: else a client of
-// some test could sit on the port of a server that is being restarted.
+// Below the range of ports for outgoing connections: otherwise a client of a test could take the
+// port of a server that is being restarted.
 const lowest = 10_240;
 const highest = 32_767;
 
 const handedOut = new Set<number>();
 
-/** A port of 127.0.0.1 that nobody listens on, and that this process gives out only once. */
+/** A free port of 127.0.0.1, which this process returns only once. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = lowest + Math.floor(Math.random() * (highest - lowest + 1));
@@ -26,8 +26,8 @@ async function freePorts(count: number): Promise<readonly number[]> {
 }
 
 /**
- * Starts something on free ports; when another process took one of them meanwhile, starts it again
- * on others. `start` must reject with the server's own words ("address already in use").
+ * Calls `start` with free ports. When another process has taken one of them meanwhile, calls it
+ * again with other ports. `start` must reject with the server's message ("address already in use").
  */
 export async function onFreePorts<T>(
   count: number,

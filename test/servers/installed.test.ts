@@ -10,14 +10,14 @@ const script = fileURLToPath(new URL("../../scripts/servers.mjs", import.meta.ur
 const newer = fileURLToPath(new URL("../../scripts/newer-servers.mjs", import.meta.url));
 const run = promisify(execFile);
 
-it("is silent when the servers are there", async () => {
+it("prints nothing when the servers are installed", async () => {
   expect(await run(process.execPath, [script, "redis", "etcd"])).toEqual({
     stdout: "",
     stderr: "",
   });
 });
 
-it("says what to type when they are not and it may not install", async () => {
+it("prints the command to type when servers are missing and it may not install", async () => {
   // Without a PATH there is no apt-get either.
   const failed = run(process.execPath, [script, "etcd"], { env: { PATH: "" } });
   await expect(failed).rejects.toMatchObject({
@@ -26,7 +26,7 @@ it("says what to type when they are not and it may not install", async () => {
   });
 });
 
-it("names the servers it knows", async () => {
+it("names the known servers", async () => {
   const failed = run(process.execPath, [script, "mysql"]);
   await expect(failed).rejects.toMatchObject({
     code: 1,
@@ -34,7 +34,7 @@ it("names the servers it knows", async () => {
   });
 });
 
-it("says in one line that a newer server cannot be had", async () => {
+it("says in one line that a newer server is not available", async () => {
   const cache = await mkdtemp(join(tmpdir(), "holdfast-no-servers-"));
   try {
     // Without a PATH there is no apt-get.

@@ -19,8 +19,8 @@ export const LEDGER_TRAITS: Traits = {
 const RECONNECT_MS = 20;
 
 /**
- * A client of the ledger server: one connection for commands and pushes, opened again when it
- * breaks.
+ * A client of the ledger server: one connection for commands and pushes, which it opens again after
+ * a failure.
  */
 export class LedgerArbiter implements Arbiter {
   readonly name = "ledger";
@@ -28,7 +28,7 @@ export class LedgerArbiter implements Arbiter {
   readonly isLocal = false;
   readonly believesPushes = true;
   readonly port: Port = networkPort();
-  /** How faults are addressed. */
+  /** The label by which a fault selects this client. */
   readonly label: string = randomUUID();
   readonly #serverPort: number;
   readonly #namespace: string;
@@ -91,12 +91,12 @@ export class LedgerArbiter implements Arbiter {
     return link;
   }
 
-  /** Commands that follow on the same connection are served after it: no need to wait. */
+  /** Later commands on the same connection are served after it, so nothing waits for it. */
   #greet(link: LedgerLink): void {
     link.ask({ type: "hello", label: this.label, client: this.#client }).catch(() => {});
   }
 
-  /** Whoever waits needs pushes, so the connection comes back without being asked for. */
+  /** A waiter needs pushes, so the connection is opened again without a command. */
   #reconnect(delayMs: number): void {
     if (this.#isClosed || this.#client === null) return;
     this.port.timers.after(delayMs, () => {

@@ -14,11 +14,11 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-/** One connection to the ledger server. It keeps the process alive only while it owes an answer. */
+/** One connection to the ledger server. It keeps the process alive only while a reply is due. */
 export class LedgerLink {
   readonly #socket: Socket;
   readonly #pending = new Map<number, Pending>();
-  /** Resolves when it is over; whatever was not answered by then is unknown. */
+  /** Resolves when the connection has ended. Requests without a reply are unknown then. */
   readonly closed: Promise<void>;
   onPush: (push: Push) => void = () => {};
   #requests = 0;

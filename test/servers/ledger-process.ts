@@ -1,5 +1,5 @@
-// A server around the ledger, in a process of its own: what Redis is to the Redis store, without
-// Redis. Run by plain node with a port as its argument.
+// A server around the ledger in its own process, as Redis is for the Redis store. Plain node runs
+// it with a port as its argument.
 import { createServer, type Socket } from "node:net";
 import type { Command, Instant, Push } from "../../src/rules/ledger-command.js";
 import { MemoryLedger } from "../../src/stores/memory/memory-ledger.js";
@@ -17,7 +17,7 @@ const connections = new Set<Connection>();
 const faults = new Set<PendingFault>();
 const keptBack = new Map<string, () => void>();
 
-/** Whoever takes the place of a lost server may have a clock that is behind. */
+/** A server that replaces a lost one may have a clock that is behind. */
 const clockBehindUs = new Map<string, number>();
 const AN_HOUR_US = 3_600_000_000;
 
@@ -49,7 +49,7 @@ class Connection {
   }
 
   async #onLine(line: string): Promise<void> {
-    // What was read together with a request that broke the connection is lost with it.
+    // Requests that were read after the one that broke the connection are lost with it.
     if (!connections.has(this)) return;
     const request: ClientLine = JSON.parse(line);
     const value = await this.#answer(request);
@@ -102,7 +102,7 @@ class Connection {
   }
 }
 
-/** True once for each fault, when its time has come. */
+/** Returns true once for each armed fault, when its command comes. */
 function takeFault(kind: string, label: string, kinds: readonly string[] = []): boolean {
   for (const fault of faults) {
     if (fault.kind !== kind || fault.label !== label) continue;
@@ -123,14 +123,14 @@ function ledgerOf(namespace: string): MemoryLedger {
   return ledger;
 }
 
-/** A name drops what is over when somebody looks at it. */
+/** A name drops expired entries when it is inspected. */
 function sizeOf(namespace: string): number {
   const ledger = ledgerOf(namespace);
   ledger.list("", now(namespace));
   return ledger.size;
 }
 
-/** Written at once, so a push to the client that caused it comes before its own reply. */
+/** Written at once: a push to the client that caused it comes before the reply. */
 function emit(push: Push): boolean {
   for (const connection of connections) {
     if (connection.client !== push.client) continue;

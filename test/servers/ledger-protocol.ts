@@ -1,9 +1,9 @@
-// What the ledger server and its clients say to each other, one JSON object a line.
+// The protocol of the ledger server: one JSON object a line.
 import type { Socket } from "node:net";
 import type { Command, Push, View } from "../../src/rules/ledger-command.js";
 import type { Execution } from "../../src/stores/arbiter/arbiter.js";
 
-/** A fault that strikes once, on the connection of the client with this label. */
+/** A fault that happens once, on the connection of the client with this label. */
 export interface LedgerFault {
   /**
    * loseReply: the command takes effect, then the connection breaks. keepBack: the connection
@@ -15,7 +15,7 @@ export interface LedgerFault {
 }
 
 export type LedgerRequest =
-  /** Who speaks on this connection: a label for faults, and whose pushes it takes. */
+  /** Names the client of this connection: a label for faults, and the receiver of pushes. */
   | { readonly type: "hello"; readonly label: string; readonly client: string | null }
   | { readonly type: "execute"; readonly namespace: string; readonly commands: readonly Command[] }
   | { readonly type: "list"; readonly namespace: string; readonly prefix: string }
@@ -23,9 +23,9 @@ export type LedgerRequest =
   | { readonly type: "wipe"; readonly namespace: string }
   /** How many names a namespace remembers. */
   | { readonly type: "size"; readonly namespace: string }
-  /** Answered when the fault has struck. */
+  /** Answered when the fault has happened. */
   | { readonly type: "fault"; readonly fault: LedgerFault }
-  /** Executes what was kept back. */
+  /** Executes the command that was kept back. */
   | { readonly type: "deliver"; readonly label: string };
 
 export interface LedgerReplies {
@@ -38,12 +38,12 @@ export interface LedgerReplies {
   readonly deliver: null;
 }
 
-/** From a client; the reply carries the same id. */
+/** A message from a client; the reply has the same id. */
 export type ClientLine = LedgerRequest & { readonly id: number };
 
 export type ServerLine = { readonly id: number; readonly value: unknown } | { readonly push: Push };
 
-/** Calls back for each line that a socket brings. */
+/** Calls back for each line that a socket receives. */
 export function readLines(socket: Socket, onLine: (line: string) => void): void {
   let rest = "";
   socket.setEncoding("utf8").on("data", (text: string) => {

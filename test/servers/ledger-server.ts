@@ -6,11 +6,11 @@ import { ArbiterStore } from "../../src/stores/arbiter/arbiter-store.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
 import { compile } from "./compiled.js";
 import { onFreePorts } from "./free-port.js";
-import type { Launch } from "./guarded-process.js";
 import { LedgerArbiter } from "./ledger-arbiter.js";
 import { type LedgerAddress, openStore } from "./ledger-child.js";
 import { LedgerLink } from "./ledger-link.js";
 import type { LedgerFault, LedgerReplies, LedgerRequest } from "./ledger-protocol.js";
+import type { Launch } from "./owned-process.js";
 import { ServerProcess } from "./server-process.js";
 
 const PROGRAMS = [
@@ -19,8 +19,8 @@ const PROGRAMS = [
 ];
 
 /**
- * The ledger as a server of its own: the whole arbiter family over real sockets, between real
- * processes, with faults that strike exactly where they are meant to.
+ * The ledger as a server: the whole arbiter family over real sockets, between real processes, with
+ * faults at exact messages.
  */
 export class LedgerServer extends ServerProcess {
   readonly port: number;
@@ -57,7 +57,7 @@ export class LedgerServer extends ServerProcess {
     return openStore(this.address(namespace));
   }
 
-  /** `cut` makes the server silent; "refuse" makes it turn connections away instead. */
+  /** `cut` makes the server silent, or with "refuse" lets it refuse connections. */
   async openFaulty(namespace: string, how: "silent" | "refuse" = "silent"): Promise<FaultyStore> {
     const proxy = await startProxy({ targetPort: this.port });
     this.#proxies.push(proxy);
@@ -102,12 +102,12 @@ export class LedgerServer extends ServerProcess {
     const control = await this.#controlLink();
     const struck = control.ask({ type: "fault", fault });
     struck.catch(() => undefined);
-    // Requests of one connection are served in order: when this is answered, the fault is in place.
+    // Requests of one connection are served in order: the fault is armed when this one is answered.
     await control.ask({ type: "hello", label: "", client: null });
     return { struck };
   }
 
-  /** One for all, opened again after a restart. */
+  /** One connection for all requests, opened again after a restart. */
   #controlLink(): Promise<LedgerLink> {
     this.#control ??= this.#openControl();
     return this.#control;

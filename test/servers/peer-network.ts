@@ -6,13 +6,13 @@ interface Link {
   readonly sockets: readonly Socket[];
 }
 
-/** A member says in every request to another who it is. */
+/** A member names itself in every request to another member. */
 const SENDER = /^x-server-from: *([0-9a-f]+)/im;
 
 /**
- * The network between the members of an etcd: each is reached by a gate of its own, which hears
- * from the first request of a connection who calls. So one member can be cut off from all others in
- * both directions, while its clients and the others go on.
+ * The network between the members of an etcd cluster. Each member is reached through its own gate,
+ * which learns the caller from the first request of a connection. So one member can be cut off from
+ * all other members in both directions, while clients still reach it.
  */
 export class PeerNetwork implements AsyncDisposable {
   readonly #gates: readonly Server[];
@@ -39,7 +39,7 @@ export class PeerNetwork implements AsyncDisposable {
     return this.#gates.map((gate) => (gate.address() as { port: number }).port);
   }
 
-  /** The member with this id (in hexadecimal) behind this gate reaches nobody, and nobody it. */
+  /** Cuts off the member with this id (in hexadecimal) behind this gate, in both directions. */
   cutOff(id: string, gate: number): void {
     this.#cutOff = { id, gate };
     for (const link of this.#links) {

@@ -1,5 +1,5 @@
 import { onFreePorts } from "./free-port.js";
-import { inStep, type RedisServer, startRedis } from "./redis.js";
+import { type RedisServer, startRedis, untilInSync } from "./redis.js";
 import { closeAll, startAll } from "./server-process.js";
 import { waitUntil } from "./wait-until.js";
 
@@ -7,7 +7,7 @@ const slotCount = 16_384;
 
 export interface ClusterNode {
   readonly server: RedisServer;
-  /** The id that the cluster knows it by. */
+  /** The id of the node in the cluster. */
   readonly id: string;
 }
 
@@ -19,7 +19,7 @@ export interface ClusterOptions {
   readonly args?: readonly string[];
 }
 
-/** A Redis Cluster of our own; the slots are dealt out evenly in the order of `masters`. */
+/** A Redis Cluster. Its slots are spread evenly in the order of `masters`. */
 export class RedisCluster implements AsyncDisposable {
   readonly masters: readonly ClusterNode[];
   /** Replica r of master m is at `m + r * masters.length`. */
@@ -43,7 +43,7 @@ export class RedisCluster implements AsyncDisposable {
     return Number(await this.#anyNode().server.ask("CLUSTER", "KEYSLOT", key));
   }
 
-  /** The node that owns the slot, in the eyes of all that run: gossip takes its time. */
+  /** The owner of the slot, when all running nodes agree on it: gossip takes a while. */
   async ownerOf(slot: number): Promise<ClusterNode> {
     let agreed: ClusterNode | undefined;
     await waitUntil(
@@ -58,8 +58,8 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /**
-   * Opens the move of a slot: until `finish`, the old owner answers ASK for keys it no longer has
-   * and the new one takes them only after ASKING. `moveKeys` carries the keys over.
+   * Begins the move of a slot. Until `finish`, the old owner answers ASK for keys that it no longer
+   * has, and the new owner accepts them only after ASKING. `moveKeys` moves the keys.
    */
   async beginMove(slot: number, to: ClusterNode): Promise<SlotMove> {
     const from = await this.ownerOf(slot);
@@ -68,7 +68,7 @@ export class RedisCluster implements AsyncDisposable {
     return {
       moveKeys: (isMoved = () => true) => this.#moveKeys(slot, from, to, isMoved),
       finish: async () => {
-        // The new owner first: else a crash between the two would leave the slot without one.
+        // The new owner first: otherwise a crash in between would leave the slot without an owner.
         const masters = [to, from, ...this.masters.filter((node) => node !== to && node !== from)];
         for (const node of masters) {
           if (node.server.running) await node.server.ask("CLUSTER", "SETSLOT", slot, "NODE", to.id);
@@ -85,7 +85,7 @@ export class RedisCluster implements AsyncDisposable {
     await move.finish();
   }
 
-  /** Makes the replica the master of its slots, by agreement; resolves when every node sees it. */
+  /** Makes the replica the master of its slots. Resolves when every node agrees. */
   async failover(replica: ClusterNode, slot: number): Promise<void> {
     const old = await this.#ownerBy(replica, slot);
     await replica.server.ask("CLUSTER", "FAILOVER", ...(old.server.running ? [] : ["FORCE"]));
@@ -94,7 +94,7 @@ export class RedisCluster implements AsyncDisposable {
 
   /**
    * One node at a time: MIGRATE blocks its server until the other one has answered, so two servers
-   * that migrate to each other would both wait in vain.
+   * that migrate to each other would block each other.
    */
   #moveKeys(
     slot: number,
@@ -121,7 +121,7 @@ export class RedisCluster implements AsyncDisposable {
     });
   }
 
-  /** The owner of the slot in the eyes of each node that runs. */
+  /** The owner of the slot according to each running node. */
   #ownersOf(slot: number): Promise<ClusterNode[]> {
     const observers = this.nodes.filter((node) => node.server.running);
     return Promise.all(observers.map((observer) => this.#ownerBy(observer, slot)));
@@ -150,7 +150,7 @@ export class RedisCluster implements AsyncDisposable {
 type SlotRange = [first: number, last: number, master: [ip: string, port: number, id: string]];
 
 export interface SlotMove {
-  /** Moves the keys that `isMoved` picks, default all; resolves with those that it left. */
+  /** Moves the keys that `isMoved` selects, default all. Resolves with the keys that stay. */
   moveKeys(isMoved?: (key: string) => boolean): Promise<string[]>;
   finish(): Promise<void>;
 }
@@ -179,9 +179,9 @@ export async function startRedisCluster({
 function startNode(args: readonly string[]): Promise<RedisServer> {
   return onFreePorts(1, ([busPort = 0]) => {
     const cluster = ["--cluster-enabled", "yes", "--cluster-port", `${busPort}`];
-    // Nodes also gossip as often as this says. On a busy machine a node may be silent for a second.
+    // This also sets how often nodes gossip. On a busy machine a node may be silent for a second.
     cluster.push("--cluster-node-timeout", "4000");
-    // Replicas stay where they are, and take over only when a test asks them to.
+    // Replicas keep their master, and fail over only when a test asks.
     cluster.push("--cluster-allow-replica-migration", "no", "--cluster-replica-no-failover", "yes");
     return startRedis({ args: [...cluster, ...args] });
   });
@@ -190,7 +190,7 @@ function startNode(args: readonly string[]): Promise<RedisServer> {
 async function form(cluster: RedisCluster): Promise<void> {
   const { masters, replicas, nodes } = cluster;
   for (const [index, { server }] of nodes.entries()) {
-    // Equal epochs would have to be settled by election first.
+    // Nodes with equal epochs would have to resolve the conflict first.
     await server.ask("CLUSTER", "SET-CONFIG-EPOCH", index + 1);
     if (index >= masters.length) continue;
     const [first, next] = [index, index + 1].map((n) =>
@@ -214,7 +214,7 @@ async function form(cluster: RedisCluster): Promise<void> {
     const master = masters[index % masters.length];
     if (!master) continue;
     await server.ask("CLUSTER", "REPLICATE", master.id);
-    await inStep(master.server, server);
+    await untilInSync(master.server, server);
     roles.push(new RegExp(`^${id} .*slave\\S* ${master.id} `, "m"));
   }
   // A master votes for a replica only if it knows it as one.

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { onFreePorts } from "./free-port.js";
-import type { Launch } from "./guarded-process.js";
+import type { Launch } from "./owned-process.js";
 import { isStopped } from "./process-state.js";
 import { type RedisServer, startReplication } from "./redis.js";
 import { ask, type Reply } from "./resp.js";
@@ -35,7 +35,7 @@ export class Sentinel extends ServerProcess {
     return ask(this.port, ...args);
   }
 
-  /** What it knows of a master, field by field. */
+  /** The fields that the sentinel reports about a master. */
   async view(masterName: string): Promise<Readonly<Record<string, string>>> {
     const fields = (await this.ask("SENTINEL", "MASTER", masterName)) as readonly string[];
     const pairs = fields.flatMap((name, at) =>
@@ -56,22 +56,22 @@ export class RedisSentinel implements AsyncDisposable {
     this.sentinels = sentinels;
   }
 
-  /** What a client is given: `{ sentinels, name: masterName }`. */
+  /** The addresses that a client needs: `{ sentinels, name: masterName }`. */
   get addresses(): readonly { readonly host: string; readonly port: number }[] {
     return this.sentinels.map(({ port }) => ({ host: "127.0.0.1", port }));
   }
 
-  /** The master that all running sentinels name; null while they differ or fail over. */
+  /** The master that all running sentinels name; null while they disagree or fail over. */
   async master(): Promise<RedisServer | null> {
     const running = this.sentinels.filter((sentinel) => sentinel.running);
     const views = await Promise.all(running.map((sentinel) => sentinel.view(this.masterName)));
     const [port] = views.map((view) => view.port);
-    // Other flags say that it is down, or that a failover is still going on.
+    // Other flags mean that it is down or that a failover is under way.
     if (views.some((view) => view.port !== port || view.flags !== "master")) return null;
     return this.servers.find((server) => `${server.port}` === port) ?? null;
   }
 
-  /** Tells a sentinel to promote a replica now; resolves with the new master, see `promoted`. */
+  /** Makes a sentinel promote a replica. Resolves with the new master, see `promoted`. */
   async failover(): Promise<RedisServer> {
     const old = await this.master();
     if (!old) throw new Error("the sentinels do not agree on a master");

@@ -6,16 +6,16 @@ import { RespError } from "./resp.js";
 
 it("starts, serves, and leaves nothing behind", async () => {
   const redis = await startRedis();
-  const { pid, guardPid, dir } = redis;
+  const { pid, reaperPid, dir } = redis;
   expect(await redis.ask("SET", "a", 1)).toBe("OK");
   await expect(redis.ask("INCR")).rejects.toBeInstanceOf(RespError);
   expect(await redis.ask("DEBUG", "SLEEP", 0)).toBe("OK");
   await redis.close();
-  expect([pid, guardPid].filter(isAlive)).toEqual([]);
+  expect([pid, reaperPid].filter(isAlive)).toEqual([]);
   expect(existsSync(dir)).toBe(false);
 });
 
-// Without a selection the PATH decides, and any version will do.
+// Without HOLDFAST_SERVERS the PATH decides, and any version is fine.
 const [, kind, version] =
   /\b(redis|valkey)-([\d.]+)/.exec(process.env.HOLDFAST_SERVERS ?? "") ?? [];
 it.runIf(kind)("is the server that HOLDFAST_SERVERS names", async () => {
@@ -24,7 +24,7 @@ it.runIf(kind)("is the server that HOLDFAST_SERVERS names", async () => {
   expect(`${info[`${kind}_version`]}.`).toMatch(new RegExp(`^${version}\\.`));
 });
 
-it("answers what was asked while it was paused when it is resumed", async () => {
+it("answers requests from a pause when it is resumed", async () => {
   await using redis = await startRedis();
   await using client = await redis.client();
   await redis.pause();
@@ -50,7 +50,7 @@ it("restarts on its port with and without its data", async () => {
   expect(await redis.ask("GET", "a")).toBeNull();
 });
 
-it("says what the server said when it does not start", async () => {
+it("reports the message of a server that does not start", async () => {
   await expect(startRedis({ args: ["--no-such-option", "1"] })).rejects.toThrow(/no-such-option/);
 });
 

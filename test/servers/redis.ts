@@ -1,19 +1,19 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { onFreePorts } from "./free-port.js";
-import type { Launch } from "./guarded-process.js";
+import type { Launch } from "./owned-process.js";
 import { ask, type Reply, RespClient } from "./resp.js";
 import { closeAll, ServerProcess, startAll } from "./server-process.js";
 import { waitUntil } from "./wait-until.js";
 
 export interface RedisOptions {
-  /** Added to ours, and stronger: `["--appendonly", "yes"]`. */
+  /** Arguments after the default ones, such as `["--appendonly", "yes"]`. */
   readonly args?: readonly string[];
-  /** Added to the environment of this process. */
+  /** Environment variables, besides those of this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A Redis of our own, without persistence unless `args` say otherwise. */
+/** A Redis server, by default without persistence. */
 export class RedisServer extends ServerProcess {
   readonly port: number;
   readonly #args: readonly string[];
@@ -33,7 +33,7 @@ export class RedisServer extends ServerProcess {
   protected launch(): Launch {
     const args = ["--port", `${this.port}`, "--bind", "127.0.0.1", "--dir", this.dir];
     args.push("--save", "", "--appendonly", "no", "--enable-debug-command", "local");
-    // A replica would otherwise wait five seconds for others to share its first copy with.
+    // Otherwise a master waits five seconds for more replicas before the first copy.
     args.push("--repl-diskless-sync-delay", "0");
     const env = { ...process.env, ...this.#env };
     return { command: "redis-server", args: [...args, ...this.#args], env };
@@ -65,8 +65,8 @@ export class RedisServer extends ServerProcess {
   }
 
   /**
-   * Starts it again on the same port. `keepData`: with what it held (written to disk first, if it
-   * runs; else what it had written by itself), or empty, as a crash without persistence leaves it.
+   * Starts it again on the same port. With `keepData` it has its data: a running server writes them
+   * to disk first. Without, it is empty, like after a crash without persistence.
    */
   async restart({ keepData }: { readonly keepData: boolean }): Promise<void> {
     if (this.running && keepData) await this.ask("SAVE");
@@ -92,7 +92,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
   });
 }
 
-/** Starts a replica; resolves when it is in step with the master and the master counts it. */
+/** Starts a replica. Resolves when it is in sync and the master counts it. */
 export async function startReplica(
   master: RedisServer,
   { args = [] }: RedisOptions = {},
@@ -100,7 +100,7 @@ export async function startReplica(
   const replicaOf = ["--replicaof", "127.0.0.1", `${master.port}`];
   const replica = await startRedis({ args: [...replicaOf, ...args] });
   try {
-    await inStep(master, replica);
+    await untilInSync(master, replica);
     return replica;
   } catch (error) {
     await replica.close();
@@ -108,7 +108,7 @@ export async function startReplica(
   }
 }
 
-export async function inStep(master: RedisServer, replica: RedisServer): Promise<void> {
+export async function untilInSync(master: RedisServer, replica: RedisServer): Promise<void> {
   const listed = new RegExp(`port=${replica.port},state=online`);
   await waitUntil(
     async () => {
@@ -116,7 +116,7 @@ export async function inStep(master: RedisServer, replica: RedisServer): Promise
       if (there.master_link_status !== "up") return false;
       return Object.values(await master.info("replication")).some((line) => listed.test(line));
     },
-    { what: `replica ${replica.port} in step with ${master.port}` },
+    { what: `replica ${replica.port} in sync with ${master.port}` },
   );
 }
 
@@ -134,7 +134,7 @@ export async function startReplication({
     const starts = Array.from({ length: count }, () => startReplica(master, { args }));
     const replicas = await startAll(starts);
     const close = () => closeAll([master, ...replicas]);
-    // To be in step is not yet to be heard from: a replica first answers after up to a second.
+    // A replica in sync sends its first acknowledgement after up to a second.
     await master.ask("PUBLISH", "replication", "begins");
     const answered = async (): Promise<boolean> => {
       const lines = Object.values(await master.info("replication"));

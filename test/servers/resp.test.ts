@@ -15,7 +15,7 @@ describe("readMessage", () => {
     [">2\r\n$7\r\nmessage\r\n+x\r\n", ["message", "x"]],
   ];
 
-  it.each(messages)("waits for the whole of %j", (text, value) => {
+  it.each(messages)("waits for all bytes of %j", (text, value) => {
     const bytes = Buffer.from(text);
     for (let length = 0; length < bytes.length; length++) {
       expect(readMessage(bytes.subarray(0, length))).toBeUndefined();
@@ -24,7 +24,7 @@ describe("readMessage", () => {
     expect(readMessage(followed)).toEqual({ type: text.charAt(0), value, end: bytes.length });
   });
 
-  it("gives errors as values", () => {
+  it("returns errors as values", () => {
     expect(readMessage(Buffer.from("-ERR no\r\n"))?.value).toEqual(new RespError("ERR no"));
     expect(readMessage(Buffer.from("!6\r\nERR no\r\n"))?.value).toEqual(new RespError("ERR no"));
   });

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
-// The Redis protocol, just enough to set up servers and look into them without a client library,
-// and for the proxy to tell one message from the next.
+// The part of the Redis protocol that is needed to set up and inspect servers without a client
+// library, and to split a stream into messages in the proxy.
 
 export type Reply = string | number | boolean | null | RespError | readonly Reply[];
 
@@ -76,7 +76,7 @@ function readElements(bytes: Buffer, type: string, count: number, at: number) {
   return { type, value, end };
 }
 
-/** A command as it travels. */
+/** The bytes of a command. */
 export function encodeCommand(args: readonly (string | number)[]): Buffer {
   const parts = args.map((arg) => `$${Buffer.byteLength(String(arg))}\r\n${arg}\r\n`);
   return Buffer.from(`*${args.length}\r\n${parts.join("")}`);
@@ -87,7 +87,7 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** One connection; commands are answered in order. An error reply rejects with RespError. */
+/** One connection. Replies come in order; an error reply rejects with RespError. */
 export class RespClient implements AsyncDisposable {
   readonly #socket: Socket;
   readonly #pending: Pending[] = [];
@@ -100,7 +100,7 @@ export class RespClient implements AsyncDisposable {
     socket.on("timeout", () => {
       if (this.#pending.length > 0) socket.destroy(new Error("no reply in time"));
     });
-    // Every failure ends in "close", which rejects what is unanswered with it.
+    // "close" follows every failure and rejects commands without a reply.
     let failure: Error | undefined;
     socket.on("error", (error) => {
       failure = error;
@@ -125,7 +125,7 @@ export class RespClient implements AsyncDisposable {
     return this.sendEncoded(encodeCommand(args));
   }
 
-  /** Sends one command that is encoded already. */
+  /** Sends an encoded command. */
   sendEncoded(command: Buffer): Promise<Reply> {
     return new Promise((resolve, reject) => {
       if (this.#socket.destroyed) return reject(new Error("the connection was closed"));

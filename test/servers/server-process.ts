@@ -1,21 +1,21 @@
-import { GuardedProcess, type Launch } from "./guarded-process.js";
+import { type Launch, OwnedProcess } from "./owned-process.js";
 import { waitUntil } from "./wait-until.js";
 
-/** A server of our own: started when it answers, stopped by its process id, with a folder. */
+/** A server process with a folder. It counts as started when it answers. */
 export abstract class ServerProcess implements AsyncDisposable {
   readonly name: string;
-  readonly #process: GuardedProcess;
+  readonly #process: OwnedProcess;
 
   constructor(name: string) {
     this.name = name;
-    this.#process = new GuardedProcess(name);
+    this.#process = new OwnedProcess(name);
   }
 
   protected abstract launch(): Launch;
 
   /**
-   * Whether it serves. It must be sure to speak with this very process: another one may have taken
-   * the port, while ours is about to give up.
+   * Whether the server answers. The answer must come from this process: another process may have
+   * taken the port, so that this one is about to end.
    */
   protected abstract isReady(): Promise<boolean>;
 
@@ -24,13 +24,13 @@ export abstract class ServerProcess implements AsyncDisposable {
     return this.#process.dir;
   }
 
-  /** Throws when it is not running; changes with a restart. */
+  /** Throws unless the server runs. Changes with a restart. */
   get pid(): number {
     return this.#process.pid;
   }
 
-  get guardPid(): number {
-    return this.#process.guardPid;
+  get reaperPid(): number {
+    return this.#process.reaperPid;
   }
 
   get running(): boolean {
@@ -41,7 +41,7 @@ export abstract class ServerProcess implements AsyncDisposable {
     return this.#process.logTail();
   }
 
-  /** Starts it again after `kill` or `stop`; resolves when it answers. */
+  /** Starts it again after `kill` or `stop`. Resolves when it answers. */
   async start(): Promise<void> {
     const launch = this.launch();
     this.#process.launch(launch);
@@ -56,17 +56,17 @@ export abstract class ServerProcess implements AsyncDisposable {
     if (!this.running) throw new Error(`${launch.command} gave up:\n${this.logTail()}`);
   }
 
-  /** SIGTERM, then waits. The folder stays: `start` brings it back. */
+  /** Sends SIGTERM and waits for the end. The folder stays for `start`. */
   stop(): Promise<void> {
     return this.#process.stop();
   }
 
-  /** SIGKILL, as a crash. The folder stays: `start` brings it back. */
+  /** Sends SIGKILL, like a crash. The folder stays for `start`. */
   kill(): Promise<void> {
     return this.#process.kill();
   }
 
-  /** SIGSTOP: connections stay open and nothing is answered. */
+  /** Sends SIGSTOP: connections stay open, and no request is answered. */
   pause(): Promise<void> {
     return this.#process.pause();
   }
@@ -85,7 +85,7 @@ export abstract class ServerProcess implements AsyncDisposable {
   }
 }
 
-/** Waits for all, and closes those that started when one did not. */
+/** Waits for all servers. When one does not start, closes those that did. */
 export async function startAll<T extends AsyncDisposable>(
   starts: readonly Promise<T>[],
 ): Promise<T[]> {

@@ -1,17 +1,17 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 export interface WaitOptions {
-  /** What is awaited, for the message of the error. */
+  /** The awaited condition, for the error message. */
   readonly what: string;
   /** Default 20 000. */
   readonly timeoutMs?: number;
-  /** Pause between two questions. Default 10. */
+  /** The pause between two calls. Default 10. */
   readonly everyMs?: number;
 }
 
 /**
- * Asks until the answer is yes. A question that throws counts as "not yet" (a server that starts
- * refuses connections); the last error becomes the cause when time runs out.
+ * Calls `ask` until it returns true. An error counts as false (a starting server refuses
+ * connections); the last error is the cause of the timeout error.
  */
 export async function waitUntil(
   ask: () => boolean | Promise<boolean>,
@@ -28,5 +28,5 @@ export async function waitUntil(
     }
     await delay(everyMs);
   } while (performance.now() < deadlineMs);
-  throw new Error(`waited ${timeoutMs} ms in vain: ${what}`, { cause });
+  throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
 }

@@ -10,8 +10,8 @@ import { Upkeep } from "../../src/rules/upkeep.js";
 import { MemoryLedger } from "../../src/stores/memory/memory-ledger.js";
 import { decodePush } from "../../src/stores/redis/codec.js";
 import { SCRIPT } from "../../src/stores/redis/script.generated.js";
+import { withExtremeNumber } from "../fixtures/extreme-numbers.js";
 import { LedgerScript } from "../fixtures/ledger-script.js";
-import { withWildNumber } from "../fixtures/wild-numbers.js";
 import { makeClocks } from "../servers/clock-shift.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 
@@ -87,7 +87,7 @@ class Drawer {
   command(): Command {
     const command = this.#command();
     if (!this.#isWild || this.below(12) > 0) return command;
-    return withWildNumber(command, this.nowUs, (limit) => this.below(limit));
+    return withExtremeNumber(command, this.nowUs, (limit) => this.below(limit));
   }
 
   #command(): Command {

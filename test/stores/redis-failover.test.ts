@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { ReplicationError } from "../../src/errors.js";
 import type { Holdfast } from "../../src/holdfast.js";
 import type { Lease } from "../../src/lease/lease.js";
-import { inStep, type RedisServer } from "../servers/redis.js";
+import { type RedisServer, untilInSync } from "../servers/redis.js";
 import { type RedisSentinel, startSentinel } from "../servers/redis-sentinel.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { type Client, type StoreOptions, Trial } from "./redis-trial.js";
@@ -98,7 +98,7 @@ test("what all replicas have survives the master", async () => {
   await master.kill();
   const next = await group.promoted(master);
   await master.start();
-  await inStep(next, master);
+  await untilInSync(next, master);
   await Promise.all(
     parts.map(async ({ trial }, at) => {
       const [lease, other] = [leases[at] as Lease, others[at] as Holdfast];

@@ -13,7 +13,7 @@ import { driverOf } from "../../src/stores/redis-client/driver.js";
 import type { ProxiedRequest } from "../faults/framing.js";
 import { holdRequest } from "../faults/late-copy.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
-import { inStep, type RedisServer, startRedis } from "../servers/redis.js";
+import { type RedisServer, startRedis, untilInSync } from "../servers/redis.js";
 import { closeAll } from "../servers/server-process.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { carries, Trial } from "./redis-trial.js";
@@ -30,7 +30,7 @@ beforeEach(async () => {
   master = await startRedis();
   link = await startProxy({ targetPort: master.port });
   replica = await startRedis({ args: ["--replicaof", "127.0.0.1", `${link.port}`] });
-  await inStep(master, replica);
+  await untilInSync(master, replica);
   // To be in step is not yet to be heard from: a replica first answers after up to a second.
   await waitUntil(async () => (await master.ask("WAIT", 1, 100)) === 1, { what: "it answers" });
   trial = new Trial();

@@ -8,7 +8,7 @@ import { createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ReplicationError } from "../../src/errors.js";
 import type { Holdfast } from "../../src/holdfast.js";
-import { inStep } from "../servers/redis.js";
+import { untilInSync } from "../servers/redis.js";
 import {
   type ClusterNode,
   type RedisCluster,
@@ -204,7 +204,7 @@ describe("with replicas", () => {
         await cluster.failover(partnerOf(owner) as ClusterNode, slot);
         await owner.server.start();
         const next = await cluster.ownerOf(slot);
-        await inStep(next.server, owner.server);
+        await untilInSync(next.server, owner.server);
         // Its old master is the replica now, and must have the renewal.
         const renewed = () => lease.renew(30_000).then(() => true);
         await waitUntil(renewed, { what: "it is renewed", everyMs: 100 });

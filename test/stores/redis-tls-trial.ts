@@ -7,7 +7,7 @@ import { connect } from "../../src/connect.js";
 import { InvalidOptionError, QuorumError, StoreError } from "../../src/errors.js";
 import { Authority } from "../servers/certificates.js";
 import { onFreePorts } from "../servers/free-port.js";
-import type { Launch } from "../servers/guarded-process.js";
+import type { Launch } from "../servers/owned-process.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { startRedisCluster } from "../servers/redis-cluster.js";
 import { closeAll, ServerProcess } from "../servers/server-process.js";

@@ -1,6 +1,5 @@
-// Appends to a log under one lock, as fast as it can, until it is told to end. Each entry is one
-// write: the number after the last one, and the token. Two holders at a time would write a number
-// twice.
+// Appends to a log under one lock, as fast as possible, until a message ends it. Each entry is one
+// write: the next number, and the token. Two holders at the same time would write a number twice.
 import { appendFileSync, closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { Holdfast } from "../../dist/index.js";
 import { fileStore } from "../../dist/stores/file/index.js";

@@ -17,7 +17,7 @@ const TABLES = ["name", "holder", "waiter", "client", "tombstone"];
 let folder: string;
 let path: string;
 let log: string;
-/** Each stands here from its start on, so that it ends with the test whatever happens. */
+/** All processes, from their start on, so that they end with the test in any case. */
 let workers: ControlledProcess[] = [];
 
 beforeEach(async () => {
@@ -45,11 +45,11 @@ function pick(): number {
   return Math.floor(Math.random() * PROCESSES);
 }
 
-/** Resolves when the work has gone on: nothing may stand still for much longer than a ttl. */
-async function goOn(): Promise<void> {
+/** Resolves when the log has grown: it must not stop for much longer than a ttl. */
+async function untilLogGrows(): Promise<void> {
   const { size } = statSync(log);
   await waitUntil(() => statSync(log).size > size, {
-    what: "the work goes on",
+    what: "the log grows",
     timeoutMs: 10 * TTL_MS,
     everyMs: 2,
   });
@@ -62,7 +62,7 @@ async function endAll(): Promise<void> {
     expect([code, signal]).toEqual([0, null]);
 }
 
-/** Every number once, in order, under rising tokens; a sound file, with nothing left in it. */
+/** Checks that every number is there once, in order, with rising tokens, and the file clean. */
 async function check(): Promise<number> {
   const entries = readFileSync(log, "utf8").trimEnd().split("\n");
   let last = 0n;
@@ -72,7 +72,7 @@ async function check(): Promise<number> {
     expect(BigInt(token ?? 0)).toBeGreaterThan(last);
     last = BigInt(token ?? 0);
   });
-  await waitUntil(() => leaveNothing(), { what: "nothing is left", everyMs: 100 });
+  await waitUntil(() => isClean(), { what: "nothing is left", everyMs: 100 });
   const database = openSqlite(path);
   expect(database.all("PRAGMA integrity_check", [])).toEqual([["ok"]]);
   const rows = TABLES.flatMap((table) => database.all(`SELECT * FROM ${table}`, []));
@@ -81,8 +81,8 @@ async function check(): Promise<number> {
   return entries.length;
 }
 
-/** What the next process finds: it removes what is over, and the sockets of those who are gone. */
-async function leaveNothing(): Promise<boolean> {
+/** Opens the file once more, which removes expired entries and sockets of dead processes. */
+async function isClean(): Promise<boolean> {
   const locks = new Holdfast(fileStore({ path }));
   await (await locks.mutex("after").acquire()).release();
   for await (const view of locks.list()) if (view.holders.length > 0) break;
@@ -99,7 +99,7 @@ it(`survives ${FAULTS} kills at full speed`, async () => {
     await sleep(Math.random() * 100);
     const index = pick();
     await workers[index]?.[Symbol.asyncDispose]();
-    await goOn();
+    await untilLogGrows();
     await start(index);
   }
   await endAll();
@@ -113,7 +113,7 @@ it(`survives ${FAULTS} stops at full speed`, async () => {
     await worker?.pause();
     await sleep(Math.random() * 300);
     worker?.resume();
-    await goOn();
+    await untilLogGrows();
   }
   await endAll();
   expect(await check()).toBeGreaterThan(FAULTS);

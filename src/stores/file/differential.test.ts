@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { withWildNumber } from "../../../test/fixtures/wild-numbers.js";
+import { withExtremeNumber } from "../../../test/fixtures/extreme-numbers.js";
 import type { Command, Instant, Push, Reply } from "../../rules/ledger-command.js";
 import { Upkeep } from "../../rules/upkeep.js";
 import { MemoryLedger } from "../memory/memory-ledger.js";
@@ -148,7 +148,7 @@ it.each(SHAPES.map((shape, index) => [index, shape] as const))(
       const batch = Array.from({ length: 1 + (next(4) === 0 ? next(4) : 0) }, () =>
         draw(next, shape, nowUs, tokens),
       ).map((command) =>
-        shape.isWild && next(12) === 0 ? withWildNumber(command, at.wallUs, next) : command,
+        shape.isWild && next(12) === 0 ? withExtremeNumber(command, at.wallUs, next) : command,
       );
       const upkeep = new Upkeep(shape.slice);
       const expected: Reply[] = batch.map((command) => {

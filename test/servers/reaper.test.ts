@@ -13,9 +13,9 @@ import { waitUntil } from "./wait-until.js";
 const here = fileURLToPath(new URL(".", import.meta.url));
 let dir: string;
 
-// A process of its own must run our modules, to be killed: compiled, as node reads no TypeScript.
+// The test kills a process that runs these modules. Node runs them compiled.
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "holdfast-guard-test-"));
+  dir = await mkdtemp(join(tmpdir(), "holdfast-reaper-test-"));
   const tsc = fileURLToPath(new URL("../../node_modules/.bin/tsc", import.meta.url));
   const options = ["--ignoreConfig", "--module", "nodenext", "--target", "es2022"];
   options.push("--types", "node", "--lib", "es2023,esnext.disposable", "--outDir", dir);
@@ -24,19 +24,21 @@ beforeAll(async () => {
   await writeFile(
     join(dir, "abandons.js"),
     `import { startRedis } from "./redis.js";
-     const { pid, guardPid, dir } = await startRedis();
-     process.send({ pid, guardPid, dir });`,
+     const { pid, reaperPid, dir } = await startRedis();
+     process.send({ pid, reaperPid, dir });`,
   );
 });
 
 afterAll(() => rm(dir, { recursive: true }));
 
-it("ends a server whose process was killed, also a paused server", async () => {
+it("ends a server whose parent process was killed, also a paused server", async () => {
   await using owner = startProcess(pathToFileURL(join(dir, "abandons.js")));
-  const server = await owner.receive<{ pid: number; guardPid: number; dir: string }>();
-  expect([server.pid, server.guardPid].filter(isAlive)).toHaveLength(2);
+  const server = await owner.receive<{ pid: number; reaperPid: number; dir: string }>();
+  expect([server.pid, server.reaperPid].filter(isAlive)).toHaveLength(2);
   process.kill(server.pid, "SIGSTOP");
   await owner.kill();
-  await waitUntil(() => ![server.pid, server.guardPid].some(isAlive), { what: "both are gone" });
+  await waitUntil(() => ![server.pid, server.reaperPid].some(isAlive), {
+    what: "both processes have ended",
+  });
   expect(existsSync(server.dir)).toBe(false);
 });

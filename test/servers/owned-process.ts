@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Guard } from "./guard.js";
 import { isStopped } from "./process-state.js";
+import { Reaper } from "./reaper.js";
 import { waitUntil } from "./wait-until.js";
 
-/** A server that writes to memory is not slow because others keep the disk busy. */
+/** A folder in memory: a busy disk does not slow down its server. */
 const MEMORY = "/dev/shm";
-/** A member of etcd takes 128 MiB before it has anything to write. */
+/** A member of etcd allocates 128 MiB before its first write. */
 const ROOM_BYTES = 4 * 1024 ** 3;
 
 function isRoomy(folder: string): boolean {
@@ -20,7 +20,7 @@ function isRoomy(folder: string): boolean {
 export interface Launch {
   readonly command: string;
   readonly args: readonly string[];
-  /** The whole environment; default: that of this process. */
+  /** All environment variables. Default: those of this process. */
   readonly env?: NodeJS.ProcessEnv;
   /** Opens a channel for JSON messages (the command must be node). */
   readonly ipc?: boolean;
@@ -32,14 +32,14 @@ export interface Exit {
 }
 
 /**
- * A child process with a temporary folder, both of which end with this process at the latest (see
- * Guard). It leads a group of its own and signals go to that group, so that its children follow it.
- * It can be launched again after it ended; output is kept in one log in the folder.
+ * A child process with a temporary folder. Both end with this process at the latest (see Reaper).
+ * The child process leads a process group, and signals go to the group, so they reach its children.
+ * It can be launched again after its end. Its output is in one log in the folder.
  */
-export class GuardedProcess {
+export class OwnedProcess {
   readonly dir: string;
   readonly #name: string;
-  readonly #guard: Guard;
+  readonly #reaper: Reaper;
   #child: ChildProcess | null = null;
   #exit: Promise<Exit> = Promise.resolve({ code: null, signal: null });
   #running = false;
@@ -47,31 +47,31 @@ export class GuardedProcess {
   constructor(name: string) {
     this.#name = name;
     this.dir = mkdtempSync(join(isRoomy(MEMORY) ? MEMORY : tmpdir(), `holdfast-${name}-`));
-    this.#guard = new Guard(this.dir);
+    this.#reaper = new Reaper(this.dir);
   }
 
-  /** The process id; throws unless it runs. */
+  /** The process id. Throws unless the process runs. */
   get pid(): number {
     if (!this.#running) throw new Error(`${this.#name} is not running`);
     return this.#child?.pid ?? -1;
   }
 
-  get guardPid(): number {
-    return this.#guard.pid;
+  get reaperPid(): number {
+    return this.#reaper.pid;
   }
 
   get running(): boolean {
     return this.#running;
   }
 
-  /** Resolves when the process last launched has ended. */
+  /** Resolves when the process that was launched last has ended. */
   get exited(): Promise<Exit> {
     return this.#exit;
   }
 
   launch({ command, args, env, ipc = false }: Launch): ChildProcess {
     if (this.#running) throw new Error(`${this.#name} runs already`);
-    // A file, not a pipe: a server must not stall because the tests do not read its log.
+    // A file, not a pipe: a server must not block when a test does not read its log.
     const log = openSync(join(this.dir, "log"), "a");
     const child = spawn(command, args, {
       cwd: this.dir,
@@ -80,7 +80,7 @@ export class GuardedProcess {
       stdio: ["ignore", log, log, ipc ? "ipc" : "ignore"],
     });
     if (child.pid !== undefined) {
-      this.#guard.watch(child.pid);
+      this.#reaper.watch(child.pid);
       this.#running = true;
     }
     closeSync(log);
@@ -89,52 +89,52 @@ export class GuardedProcess {
       child.once("error", reject);
       child.once("exit", (code, signal) => {
         this.#running = false;
-        this.#guard.forget();
+        this.#reaper.forget();
         resolve({ code, signal });
       });
     });
-    // Whoever starts it looks at `exited`; nobody has to.
+    // A test may ignore `exited`: its rejection is not unhandled.
     this.#exit.catch(() => undefined);
     return child;
   }
 
-  /** The end of what it printed. */
+  /** The end of its output. */
   logTail(): string {
     return readFileSync(join(this.dir, "log"), "utf8").slice(-3000);
   }
 
-  /** SIGSTOP; resolves once every thread stands still. */
+  /** Sends SIGSTOP, and resolves when every thread has stopped. */
   async pause(): Promise<void> {
     const { pid } = this;
     process.kill(-pid, "SIGSTOP");
     await waitUntil(() => isStopped(pid), { what: `${this.#name} stops`, everyMs: 1 });
   }
 
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void {
     process.kill(-this.pid, "SIGCONT");
   }
 
-  /** SIGKILL; resolves when it is gone. Does nothing when it has ended. */
+  /** Sends SIGKILL unless the process has ended, and resolves when it has. */
   async kill(): Promise<void> {
     if (this.#running) process.kill(-this.pid, "SIGKILL");
     await this.#exit;
   }
 
-  /** SIGTERM, and SIGKILL when it does not end in time. Does nothing when it has ended. */
+  /** Sends SIGTERM, and SIGKILL if the process does not end in time. */
   async stop(graceMs = 5000): Promise<void> {
     if (!this.#running) return;
     process.kill(-this.pid, "SIGTERM");
-    // A paused process acts on SIGTERM only when it may run.
+    // A paused process handles SIGTERM only after SIGCONT.
     process.kill(-this.pid, "SIGCONT");
     const timer = setTimeout(() => void this.kill(), graceMs);
     await this.#exit;
     clearTimeout(timer);
   }
 
-  /** Ends the process and its group, and removes the folder. Can be called twice. */
+  /** Ends the process group and removes the folder. A second call does nothing. */
   async close(): Promise<void> {
     if (this.#running) await this.kill();
-    await this.#guard.close();
+    await this.#reaper.close();
   }
 }
