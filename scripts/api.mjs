@@ -17,8 +17,8 @@ const { exports } = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
 const temporary = mkdtempSync(join(tmpdir(), "holdfast-api-"));
 process.on("exit", () => rmSync(temporary, { recursive: true, force: true }));
 mkdirSync(`${root}api`, { recursive: true });
-const changed = Object.entries(exports)
-  .filter(([, target]) => target.types)
+const entries = Object.entries(exports).filter(([, target]) => target.types);
+const changed = entries
   .filter(([entry, target]) => !report(entry, target.types))
   .map(([entry]) => entry);
 
@@ -26,6 +26,30 @@ if (changed.length > 0 && !write) {
   console.error(`The public API of ${changed.join(", ")} differs from its report in api/.`);
   console.error("When that is intended: npm run api, then review and commit the difference.");
   process.exitCode = 1;
+}
+
+const undocumented = entries.flatMap(([entry]) => undocumentedIn(entry));
+if (undocumented.length > 0) {
+  console.error("Every public member has a sentence for its users. These have none:");
+  console.error(undocumented.join("\n"));
+  process.exitCode = 1;
+}
+
+/** @param {string} entry */
+function fileOf(entry) {
+  return `${entry === "." ? "index" : entry.slice(2)}.api.md`;
+}
+
+/**
+ * The members of an entry point that have no comment, as the report shows them.
+ *
+ * @param {string} entry
+ */
+function undocumentedIn(entry) {
+  const lines = readFileSync(`${root}api/${fileOf(entry)}`, "utf8").split("\n");
+  return lines.flatMap((line, index) => {
+    return line.includes("(undocumented)") ? [`  ${entry}: ${lines[index + 1]?.trim()}`] : [];
+  });
 }
 
 /**
@@ -36,7 +60,6 @@ if (changed.length > 0 && !write) {
  * @returns {boolean} whether it is as it was
  */
 function report(entry, types) {
-  const name = entry === "." ? "index" : entry.slice(2);
   const config = ExtractorConfig.prepare({
     packageJsonFullPath: `${root}package.json`,
     configObjectFullPath: undefined,
@@ -59,7 +82,7 @@ function report(entry, types) {
       },
       apiReport: {
         enabled: true,
-        reportFileName: `${name}.api.md`,
+        reportFileName: fileOf(entry),
         reportFolder: `${root}api`,
         reportTempFolder: temporary,
       },

@@ -63,6 +63,7 @@ export type {
   Entry,
   LeaveOptions,
   Leaving,
+  ListedMark,
   Listing,
   LockId,
   Moment,

@@ -4,9 +4,9 @@ import type { Port } from "../../time/port.js";
 import { readEntryText } from "../sequencer/entry-text.js";
 import type {
   Entry,
+  ListedMark,
   Listing,
   LockId,
-  Mark,
   Moment,
   Obstacle,
   OwnChange,
@@ -116,7 +116,10 @@ export class EtcdSequencer implements Sequencer {
     return new Map(queues);
   }
 
-  async remainingMs(kept: readonly (Entry | Mark)[], limitMs: number): Promise<readonly number[]> {
+  async remainingMs(
+    kept: readonly (Entry | ListedMark)[],
+    limitMs: number,
+  ): Promise<readonly number[]> {
     const asked = new Map<string, Promise<number>>();
     for (const { session } of kept) {
       if (!asked.has(session)) asked.set(session, this.#remainingMs(session, limitMs));

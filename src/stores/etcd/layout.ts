@@ -11,7 +11,7 @@ import { type Mode, NO_LIMIT } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";
 import type { Claim } from "../../store.js";
 import { readMarkToken } from "../sequencer/entry-text.js";
-import type { Entry, Listing, LockId, Mark } from "../sequencer/sequencer.js";
+import type { Entry, ListedMark, Listing, LockId } from "../sequencer/sequencer.js";
 import type { Header, KeyValue, RangeRequest } from "./etcd-client.js";
 import { leaseIdOf } from "./lease-id.js";
 import { Revision } from "./revision.js";
@@ -100,7 +100,7 @@ export class Layout {
   listing(lock: LockId, { revision }: Pick<Header, "revision">, kvs: KeyValue[]): Listing {
     const prefix = Buffer.from(this.#prefix(lock));
     const entries: Entry[] = [];
-    let mark: Mark | null = null;
+    let mark: ListedMark | null = null;
     for (const kv of kvs) {
       const id = kv.key.subarray(prefix.length);
       if (id.includes("/")) continue;
@@ -180,7 +180,7 @@ function markKind({ lease }: KeyValue): FoundKey["kind"] {
   return lease === NO_LEASE ? "foreign" : "mark";
 }
 
-function readMark(kv: KeyValue): Mark {
+function readMark(kv: KeyValue): ListedMark {
   const text = kv.value.toString();
   return { token: readMarkToken(text) ?? BigInt(kv.create_revision), session: leaseIdOf(kv), text };
 }

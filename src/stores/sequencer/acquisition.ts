@@ -18,7 +18,7 @@ import { entryText, heldText } from "./entry-text.js";
 import type { GrantWatches } from "./grant-watches.js";
 import type { Waiter } from "./queue.js";
 import type { Queues } from "./queues.js";
-import type { Leaving, Listing, Mark, OwnEntry, Sequencer } from "./sequencer.js";
+import type { Leaving, ListedMark, Listing, OwnEntry, Sequencer } from "./sequencer.js";
 import { SequencerGrant } from "./sequencer-grant.js";
 import type { EntryOwner, Session } from "./session.js";
 import type { Sessions } from "./sessions.js";
@@ -91,7 +91,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   }
 
   /** The work of a `once` is done. */
-  onMark(mark: Mark): void {
+  onMark(mark: ListedMark): void {
     const busy: Busy = { type: "busy", holder: null, mark: markView(mark) };
     void this.#withdraw(false, () => busy);
   }

@@ -21,9 +21,9 @@ import type { Timer } from "../../time/timers.js";
 import type { HeldEntries } from "./held-entries.js";
 import type {
   Entry,
+  ListedMark,
   Listing,
   LockId,
-  Mark,
   Moment,
   OwnEntry,
   QueueChange,
@@ -39,7 +39,7 @@ export interface Waiter {
   onTurn(listing: Listing, index: number): void;
   /** The entry of the waiter has left. */
   onMissing(): void;
-  onMark(mark: Mark): void;
+  onMark(mark: ListedMark): void;
   /** The store refused to list the queue, and will refuse again. */
   onFailure(error: unknown): void;
   /** The store did not answer a request that was sent at `sentMs`; it is sent again. */

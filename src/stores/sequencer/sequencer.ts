@@ -41,7 +41,7 @@ export interface Entry extends Request {
 }
 
 /** The mark that a finished `once` left in its queue. */
-export interface Mark {
+export interface ListedMark {
   /** The token of the entry that the mark replaced; `readMarkToken` finds it in the text. */
   readonly token: bigint;
   /** The session that the mark ends with. */
@@ -57,7 +57,7 @@ export interface Listing {
   /** In the order of the queue: the place of an entry is its index. */
   readonly entries: readonly Entry[];
   /** Null where there is none. */
-  readonly mark: Mark | null;
+  readonly mark: ListedMark | null;
 }
 
 /** An entry of this process, from before it is asked for until it is known to be gone. */
@@ -232,7 +232,7 @@ export interface Sequencer {
   /** Every queue in use whose name begins with `prefix`, with texts. */
   queues(space: Space, prefix: string, limitMs: number): Promise<ReadonlyMap<string, Listing>>;
   /** How long the store keeps each of these when their sessions fall silent. For views only. */
-  remainingMs(kept: readonly (Entry | Mark)[], limitMs: number): Promise<readonly number[]>;
+  remainingMs(kept: readonly (Entry | ListedMark)[], limitMs: number): Promise<readonly number[]>;
   /** Removes the entry or mark with this token, and tells the owner of an entry the reason. */
   revoke(lock: LockId, token: bigint, reason: string, limitMs: number): Promise<boolean>;
   /**

@@ -1,7 +1,7 @@
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { HolderView, LockView, MarkView, WaiterView } from "../../store.js";
 import { readEntryText } from "./entry-text.js";
-import type { Entry, Listing, LockId, Mark, Sequencer } from "./sequencer.js";
+import type { Entry, ListedMark, Listing, LockId, Sequencer } from "./sequencer.js";
 import { holderCount } from "./standing.js";
 
 /** The state of a lock, with the time that the store keeps its holders and its mark. */
@@ -40,7 +40,7 @@ export function holderView(entry: Entry, nowMs: number, remainingMs?: number): H
   };
 }
 
-export function markView({ token, text }: Mark, remainingMs = 0): MarkView {
+export function markView({ token, text }: ListedMark, remainingMs = 0): MarkView {
   return { token, meta: readEntryText(text, 0).meta, remainingMs };
 }
 
