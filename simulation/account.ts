@@ -10,17 +10,17 @@ interface Offer {
 
 const CONFIRMING = new Set<Reply["type"]>(["granted", "renewed", "released"]);
 
-/** The name of a lock in a history: elections and the like are told apart by their kind. */
+/** The name of a lock in a history, with its space where that is not "lock". */
 export function nameOf(key: string): string {
   const { space, name } = splitKey(key);
   return space === "lock" ? name : `${space} ${name}`;
 }
 
-/** What the store did, told from its commands, replies and pushes alone. */
+/** Records the actions of the store, as its commands, replies and pushes show them. */
 export class Account {
   readonly #history: History;
   readonly #granted = new Set<string>();
-  /** Handed-off grants that nobody has confirmed yet, by name and owner. */
+  /** Offers: handed-off grants that are not confirmed yet, by name and owner. */
   readonly #offers = new Map<string, Map<string, Offer>>();
   readonly #suspects = new Map<string, Set<string>>();
 
@@ -28,7 +28,7 @@ export class Account {
     this.#history = history;
   }
 
-  /** Lapsed offers make their clients suspect; a word of a client clears it. */
+  /** A lapsed offer makes its client a suspect; any command of the client clears that. */
   before(nowMs: number, at: Instant, command: Command): void {
     const name = nameOf(command.key);
     const offers = this.#offers.get(name);
@@ -44,8 +44,8 @@ export class Account {
 
   after(nowMs: number, at: Instant, command: Command, reply: Reply): void {
     const name = nameOf(command.key);
-    // What was refused as too late confirms nothing, and only the first word about an offer extends
-    // it.
+    // A command that was refused as too late confirms nothing; only the first command about an
+    // offer extends it.
     const confirms = CONFIRMING.has(reply.type) && "owner" in command;
     const wasOffer = confirms && this.#offers.get(name)?.delete(command.owner);
     switch (reply.type) {

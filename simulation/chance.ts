@@ -1,6 +1,6 @@
 /**
- * Chance that a seed decides: the same seed and label draw the same numbers. Every part of a
- * simulation has a label of its own, so that one more draw here does not change what happens there.
+ * Random numbers of a seed: the same seed and label draw the same numbers. Every part of a
+ * simulation has a label of its own, so that one more draw in one part does not change the others.
  */
 export class Chance {
   #a: number;
@@ -57,7 +57,7 @@ export class Chance {
     return (entries.at(-1) as [K, number])[0];
   }
 
-  /** The generator sfc32: small, fast, and far better than a simulation needs. */
+  /** The generator sfc32: small and fast, and its numbers are good enough for a simulation. */
   #next(): number {
     const sum = (this.#a + this.#b + this.#counter) | 0;
     this.#counter = (this.#counter + 1) | 0;

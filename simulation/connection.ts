@@ -6,7 +6,7 @@ import type { World } from "./world.js";
 export interface Network {
   readonly world: World;
   readonly chance: Chance;
-  /** What the network is like at this moment. */
+  /** The weather at this moment. */
   weather(): Weather;
 }
 

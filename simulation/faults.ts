@@ -4,21 +4,22 @@ import type { Program } from "./program.js";
 import type { StoreSide } from "./store-server.js";
 import type { World } from "./world.js";
 
-/** Who faults can befall. */
+/** Everything that a fault can hit. */
 export interface Victims {
   readonly world: World;
   readonly server: StoreSide;
   programs(): readonly Program[];
-  /** Another program takes the place of one that crashed. */
+  /** Starts another program in the place of one that crashed. */
   replace(program: Program): void;
 }
 
 /**
- * Steps of the store's clock: far more than any message takes, so that none looks like a slow one.
+ * Steps of the store's clock: far longer than any message takes, so that no step looks like a slow
+ * message.
  */
 const STEPS_MS = [5_000, 60_000, -5_000, -60_000, 20_000];
 
-/** Lets one fault after the other happen until `untilMs`. */
+/** Injects one fault after the other until `untilMs`. */
 export function injectFaults(plan: Plan, victims: Victims, untilMs: number): void {
   if (Object.values(plan.faults).every((weight) => weight === 0)) return;
   const { world } = victims;
@@ -27,14 +28,14 @@ export function injectFaults(plan: Plan, victims: Victims, untilMs: number): voi
     const atMs = world.nowMs + plan.faultEveryMs * chance.between(0.2, 1.8);
     if (atMs >= untilMs) return;
     world.schedule(atMs, null, () => {
-      strike(chance.weigh(plan.faults), plan, victims, chance);
+      inject(chance.weigh(plan.faults), plan, victims, chance);
       next();
     });
   };
   next();
 }
 
-function strike(fault: Fault, plan: Plan, victims: Victims, chance: Chance): void {
+function inject(fault: Fault, plan: Plan, victims: Victims, chance: Chance): void {
   const { server } = victims;
   const program = chance.pick(victims.programs());
   if (!program?.process.isAlive) return;
@@ -65,7 +66,7 @@ function strike(fault: Fault, plan: Plan, victims: Victims, chance: Chance): voi
   }
 }
 
-/** A process that has run ahead by blocking crashes when the world has caught up with it. */
+/** A process that blocks is ahead of world time: it crashes when world time has caught up. */
 function crash(program: Program, victims: Victims, ttlMs: number, chance: Chance): void {
   const { world } = victims;
   const noticedMs = chance.isLucky(0.5) ? chance.spread(1, ttlMs) : null;

@@ -1,13 +1,13 @@
 /**
- * What happened, in the order of world time. Checkers read nothing else: what programs did and
- * believed, what the store's account says, and which faults there were.
+ * The record of one run, in the order of world time: the actions and beliefs of programs, the
+ * account of the store, and the faults. Checkers read nothing else.
  */
 import { createHash } from "node:crypto";
 import { NO_LIMIT } from "../src/rules/fits.js";
 
 export type Mode = "exclusive" | "shared";
 
-/** An acquisition is asked for, by a program. `lease` is its id from here on. */
+/** A program asks for a lock. `lease` is the id of this acquisition from here on. */
 export interface Asked {
   readonly type: "asked";
   readonly process: string;
@@ -16,9 +16,9 @@ export interface Asked {
   readonly mode: Mode;
   readonly weight: number;
   readonly limit: number;
-  /** How long it may take to be told the outcome; Infinity where only a grant ends it. */
+  /** The program must get a result within this; Infinity where only a grant ends the wait. */
   readonly withinMs: number;
-  /** It stands in the queue when the lock is taken. */
+  /** The acquisition queues when the lock is taken. */
   readonly waits: boolean;
 }
 
@@ -27,26 +27,26 @@ export interface Held {
   readonly type: "held";
   readonly process: string;
   readonly lease: string;
-  /** Whom the store granted it to. */
+  /** The owner that the store granted the lock to. */
   readonly owner: string;
   readonly name: string;
   readonly token: bigint;
   readonly mode: Mode;
   readonly weight: number;
   readonly limit: number;
-  /** How long the store keeps it without a renewal. */
+  /** How long the store keeps the lease without a renewal. */
   readonly ttlMs: number;
   readonly renews: boolean;
   readonly graceMs: number;
-  /** Renewed or not, it ends by then. */
+  /** Renewed or not, the lease ends after this. */
   readonly longestMs: number;
   /** The most turns in a row that a grant may serve. */
   readonly turns: number;
-  /** Somebody listens to its signal. */
+  /** The program listens to the signal of the lease. */
   readonly listens: boolean;
 }
 
-/** Until when (world time) the program would rely on it without any further message. */
+/** Until when (world time) the program relies on the lease if no further message comes. */
 export interface Believed {
   readonly type: "believed";
   readonly lease: string;
@@ -60,7 +60,7 @@ export interface Probed {
   readonly holds: boolean;
 }
 
-/** `release` is called: the program relies on it no longer. */
+/** `release` is called: the program does not rely on the lease any more. */
 export interface Releasing {
   readonly type: "releasing";
   readonly lease: string;
@@ -71,7 +71,7 @@ export interface Released {
   readonly lease: string;
 }
 
-/** Its signal aborted. */
+/** The signal of the lease aborted. */
 export interface Lost {
   readonly type: "lost";
   readonly lease: string;
@@ -85,7 +85,7 @@ export interface Refused {
   readonly reason: string;
 }
 
-/** The work of a `once` succeeded: nobody else does it before `untilMs`. */
+/** The work of a `once` succeeded: no process may do it again before `untilMs`. */
 export interface Done {
   readonly type: "done";
   readonly name: string;
@@ -121,7 +121,7 @@ export interface Granted {
   readonly client: string;
   readonly token: bigint;
   readonly span: number;
-  /** It stood in the queue and was served, rather than asked and got it. */
+  /** The owner was served from the queue; its request was not granted at once. */
   readonly isHandoff: boolean;
   /** The store's wall clock at that moment. */
   readonly clockUs: number;
@@ -139,7 +139,7 @@ export interface Withdrawn {
   readonly type: "withdrawn";
   readonly name: string;
   readonly owner: string;
-  /** A copy of its requests may come later, and the release said so. */
+  /** The release left a tombstone, because a copy of a request may come later. */
   readonly isBuried: boolean;
 }
 
@@ -149,7 +149,7 @@ export interface Revoked {
   readonly token: bigint;
 }
 
-/** The store had reason to pass over the waiters of a client, until `cleared`. */
+/** The store passes over the waiters of this client, until `cleared`. */
 export interface Suspected {
   readonly type: "suspected" | "cleared";
   readonly name: string;
@@ -167,19 +167,19 @@ export interface Forgot {
   readonly type: "forgot";
 }
 
-/** Something befell one of the nodes of a quorum, or it was told something. */
+/** A fault of a node of a quorum, or an instruction to it. */
 export interface NodeEvent {
   readonly type: "node";
   readonly node: number;
   readonly what: string;
 }
 
-/** No fault is injected from here on, and none has an effect any more. */
+/** From here on no fault is injected, and no earlier fault has an effect. */
 export interface Calm {
   readonly type: "calm";
 }
 
-/** Something is there at the end that should not be. */
+/** At the end there are things that should be gone. */
 export interface LeftBehind {
   readonly type: "left";
   readonly what: string;
@@ -220,9 +220,9 @@ export class History {
     this.#entries.push({ atMs, ...happening });
   }
 
-  /** In the order of time; what happened at one instant stays in the order of its recording. */
+  /** In the order of time; entries of one instant keep the order in which they were recorded. */
   entries(): readonly Entry[] {
-    // A program that blocks records what it does afterwards before the others get that far.
+    // A program that blocks is ahead of world time, and so are its entries.
     return this.#entries.sort((a, b) => a.atMs - b.atMs);
   }
 
@@ -235,7 +235,7 @@ export class History {
   }
 }
 
-/** One line about an entry. */
+/** An entry as one line of text. */
 export function describe(entry: Entry): string {
   const { atMs, type, ...rest } = entry;
   const parts = Object.entries(rest).map(([key, value]) => `${key}=${show(value)}`);

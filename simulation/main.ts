@@ -1,4 +1,4 @@
-/** `npm run simulate`: runs seeds and tells what failed, and how to see it again. */
+/** `npm run simulate`: runs seeds and prints the first violation and the command to repeat it. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -16,7 +16,7 @@ const USAGE = `npm run simulate -- [options]
   --clients N     how many programs contend (default: 2 to 4, as the seed says)
   --minutes N     how long they do, in simulated time (default: as the seed says)
   --quorum        several nodes decide by majority, not one store
-  --sequencer     clients stand in line with entries of their own, as in etcd
+  --sequencer     clients queue with entries that their sessions keep, as in etcd
   --hash          print the hash of every history
   --history       print every history
   --search        go through every order of events in worlds so small that this is possible;
@@ -25,7 +25,7 @@ const USAGE = `npm run simulate -- [options]
   --without RULE  with --search: leave out a rule of the small client
   --mutants       plant every known bug and show which seed finds it; or only those
                   whose title contains the given words
-  --write         with --mutants: keep the seeds that find them, for the next hunt`;
+  --write         with --mutants: keep the seeds that find them, for the next run`;
 
 const { values, positionals } = parse();
 
@@ -88,7 +88,7 @@ function search(words: string): number {
 
 async function runMutants(words: string): Promise<number> {
   const chosen = mutants.filter(({ title }) => title.includes(words));
-  // Loaded here: a copy of the build has no packages beside it, and hunts nothing.
+  // Imported only here: a copy of the build with a mutant has no packages beside it.
   const { hunt } = await import("./mutants/hunt.js");
   const catches = await hunt(chosen, (found) => console.log(found.line));
   const escaped = catches.filter(({ seed }) => seed === null).length;
@@ -97,7 +97,7 @@ async function runMutants(words: string): Promise<number> {
   return escaped === 0 ? 0 : 1;
 }
 
-/** The next hunt begins with these seeds. */
+/** The next run tries these seeds first. */
 function remember(catches: readonly Catch[]): void {
   const file = join(import.meta.dirname, "../../simulation/mutants/found-at.ts");
   const known = new Set(mutants.map(({ title }) => title));

@@ -5,7 +5,7 @@ import type { Plan } from "./plan.js";
 
 export type Kind = "mutex" | "read" | "semaphore" | "once";
 
-/** One use of a lock, with all that is peculiar about it. */
+/** One use of a lock by a program. */
 export interface Operation {
   readonly thinkMs: number;
   readonly name: string;
@@ -21,15 +21,15 @@ export interface Operation {
   readonly renew: boolean;
   readonly maxHoldMs: number;
   readonly graceMs: number;
-  /** How it comes in, and how long it may wait. */
+  /** The call that acquires the lock, and how long it may wait. */
   readonly entry: "acquire" | "run" | "try";
   readonly waitMs: number;
-  /** When its signal cancels the wait. */
+  /** When the signal of the caller ends the wait. */
   readonly abortMs: number;
   readonly holdMs: number;
-  /** How long it blocks right after it got the lock; 0: not at all. */
+  /** How long the program blocks right after the grant; 0: not at all. */
   readonly blockMs: number;
-  /** For how long it renews of its own accord; 0: not at all. */
+  /** The ttl of a renewal by the program itself; 0: no such renewal. */
   readonly renewMs: number;
   readonly listens: boolean;
   readonly probes: boolean;
@@ -45,7 +45,7 @@ export function drawOperation(plan: Plan, chance: Chance): Operation {
   const isBounded = !chance.isLucky(plan.strict);
   const stays = !renew && chance.isLucky(0.5);
   const renewMs = chance.isLucky(0.15) ? ttlMs * chance.pick(plan.renewalParts) : 0;
-  // A grace that is longer than a renewal lasts would be warned of at once.
+  // With a grace longer than the renewed lease, the warning would come at once.
   const mostGraceMs = renewMs > 0 ? renewMs / 3 : Number.POSITIVE_INFINITY;
   return {
     thinkMs: ttlMs * chance.spread(...plan.thinkParts),
@@ -64,7 +64,8 @@ export function drawOperation(plan: Plan, chance: Chance): Operation {
     entry: kind === "once" ? "run" : chance.weigh({ acquire: 4, run: 2, try: 1 }),
     waitMs: chance.isLucky(0.2) ? chance.spread(1, 2 * ttlMs) : Number.POSITIVE_INFINITY,
     abortMs: chance.isLucky(0.15) ? chance.spread(1, ttlMs) : Number.POSITIVE_INFINITY,
-    // Who neither renews nor lets go finds out whether the next one waits for the end of the lease.
+    // A holder that neither renews nor releases shows whether the next holder waits for the end of
+    // the lease.
     holdMs: stays
       ? 2 * ttlMs + 2 * renewMs
       : chance.spread(ttlMs / 100, renew ? 1.5 * ttlMs : ttlMs / 2),

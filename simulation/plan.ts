@@ -1,4 +1,4 @@
-/** What a seed means: how many programs do what, in which weather, and what befalls them. */
+/** The meaning of a seed: programs and their operations, the weather, and the faults. */
 import { Chance } from "./chance.js";
 import type { Kind } from "./operation.js";
 import { quorumPlan } from "./quorum/quorum-plan.js";
@@ -6,9 +6,9 @@ import { sequencerPlan } from "./sequencer/sequencer-plan.js";
 import { FAIR, type Weather } from "./weather.js";
 
 /**
- * clear: nothing goes wrong. busy: programs block their event loops, but not for long. crash:
- * programs die. local: all of it in one process with its store, and no network. The others add one
- * kind of trouble each; in a storm everything happens.
+ * clear: no faults. busy: programs block their event loops, but not for long. crash: programs die.
+ * local: all programs are in one process with their store, without a network. Each of the others
+ * adds one kind of fault; a storm has them all.
  */
 export const PROFILES = [
   "clear",
@@ -39,26 +39,26 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** How a store decides: alone, by a majority of nodes, or by entries that stand in line. */
+/** How a store decides: one server, a majority of nodes, or a queue of entries. */
 export type Family = "arbiter" | "quorum" | "sequencer";
 
 export interface Plan {
   readonly seed: number;
   readonly family: Family;
   readonly profile: Profile;
-  /** How many nodes decide by majority, where they do. */
+  /** The number of nodes of a quorum; else 0. */
   readonly nodes: number;
   readonly programs: number;
-  /** How many things a program does at the same time. */
+  /** How many operations a program does at the same time. */
   readonly tasks: number;
   readonly names: readonly string[];
   readonly ttlsMs: readonly number[];
   readonly offerMs: number | undefined;
-  /** How much piled-up work the store does in one batch: little, where little piles up. */
+  /** How much piled-up work the store does in one batch: small, because little work piles up. */
   readonly slice: number;
-  /** For how long programs renew of their own accord, in parts of the ttl. */
+  /** The ttl of renewals by programs themselves, in parts of the ttl. */
   readonly renewalParts: readonly number[];
-  /** What locks are used as: how often an operation is of this kind. */
+  /** How often an operation is of each kind. */
   readonly kinds: Readonly<Record<Kind, number>>;
   readonly strict: number;
   /** How long a program pauses between two operations, in parts of the ttl. */
@@ -67,10 +67,10 @@ export interface Plan {
   readonly revokes: boolean;
   readonly weather: Weather;
   readonly believesPushes: boolean;
-  /** How far the clocks of programs and store may run off. */
+  /** How much faster or slower the clocks of programs and store may run. */
   readonly drift: number;
   readonly leasesStep: boolean;
-  /** How far the wall clocks of programs may be off, each as it happens. */
+  /** How far the wall clock of a program may be off: one of these. */
   readonly wallsMs: readonly number[];
   readonly faults: Readonly<Record<Fault, number>>;
   readonly faultEveryMs: number;
@@ -123,17 +123,17 @@ const TROUBLES: Record<Profile, Partial<Record<Fault, number>>> = {
   },
 };
 
-/** No lease should be lost and nobody should wait longer than it takes. */
+/** No lease may be lost, and no wait may be longer than necessary. */
 export function isHealthy({ profile }: Plan): boolean {
   return profile === "clear" || profile === "busy" || profile === "local";
 }
 
-/** Messages come and clocks run as they should, whatever happens to the programs. */
+/** Network and clocks have no faults; programs may crash. */
 export function isSteady(plan: Plan): boolean {
   return isHealthy(plan) || plan.profile === "crash";
 }
 
-/** How often a program blocks right after it got a lock. */
+/** How often a program blocks right after a grant. */
 const BLOCKS: Partial<Record<Profile, number>> = {
   busy: 0.25,
   frozen: 0.25,
@@ -178,11 +178,11 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
       [0.05, 2],
     ]),
     cohortLimit: chance.pick([2, 3, 32]),
-    // A revoked offer tells the store nothing about the client that did not confirm it.
+    // A client that did not confirm an offer is no suspect where the offer was revoked.
     revokes: profile !== "crash" && chance.isLucky(profile === "local" ? 0.6 : 0.2),
     weather,
     believesPushes: !isRough && chance.isLucky(0.85),
-    // Pushes are believed only where the clocks are as good as that belief assumes.
+    // Pushes are believed only where clocks drift no more than that belief assumes.
     drift: isRough ? 0.0045 : profile === "clocks" || profile === "storm" ? 0.0004 : 0.00002,
     leasesStep: profile !== "local" && chance.isLucky(0.7),
     wallsMs: [0],
@@ -195,7 +195,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
 }
 
 function weatherOf(profile: Profile, ttlMs: number, chance: Chance): Weather {
-  // Some of the copies come in time to do harm, some do not.
+  // Some copies arrive early enough to do harm, and some do not.
   const lateMs = [5, Math.min(3 * ttlMs, 8_000)] as const;
   switch (profile) {
     case "lossy":

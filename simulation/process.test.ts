@@ -59,7 +59,7 @@ describe("a simulated process", () => {
     expect(seen).toEqual([310, 310]);
   });
 
-  it("that sleeps with its machine has lost that time, until somebody asks for it", async () => {
+  it("that sleeps with its machine has lost that time, until `exactMs` is read", async () => {
     const { world, process, run } = setUp();
     const { clock, timers } = process.port;
     const startMs = clock.exactMs();

@@ -1,7 +1,7 @@
 /**
- * A simulated process: its own clock, timers and chance, and its own troubles. It may be paused,
- * block its event loop, sleep with its machine, or crash; the code it runs is the real one and sees
- * all of this only through the port to time.
+ * A simulated process with a clock, timers and chance of its own. It may be paused, block its event
+ * loop, sleep with its machine, or crash. It runs the real code, which sees all of this only
+ * through the port to time.
  */
 import { type Clock, suspendAware } from "../src/time/clock.js";
 import type { Port } from "../src/time/port.js";
@@ -10,7 +10,7 @@ import type { Chance } from "./chance.js";
 import type { History } from "./history.js";
 import type { Inhabitant, Kind, Scheduled, World } from "./world.js";
 
-/** A clock starts somewhere, so that nothing works only because it starts at 0. */
+/** Not 0, so that no code works only because its clock starts at 0. */
 const START_MS = 5_000;
 const WALL_US = 1_700_000_000_000_000;
 const UPTIME_STEP_MS = 10;
@@ -23,12 +23,12 @@ export class SimulatedProcess implements Inhabitant {
   readonly #chance: Chance;
   /** How fast its clock runs. */
   readonly rate: number;
-  /** What is set, and for whom. */
+  /** The timers that are set, and for which side. */
   readonly #timers = new Map<Scheduled, "library" | "library alive" | "program">();
   #soon: (() => void)[] = [];
   #isAlive = true;
   #frozenUntilMs = 0;
-  /** How far the turn under way has run ahead of the world by blocking. */
+  /** How far the present turn is ahead of world time, because it blocked. */
   #aheadMs = 0;
   #blockedUntilMs = 0;
   #suspendedMs = 0;
@@ -65,7 +65,7 @@ export class SimulatedProcess implements Inhabitant {
     return this.#isAlive;
   }
 
-  /** World time up to which it has already done what it does: it cannot crash before. */
+  /** World time up to which its actions are already recorded: it cannot crash before. */
   get blockedUntilMs(): number {
     return this.#blockedUntilMs;
   }
@@ -79,7 +79,7 @@ export class SimulatedProcess implements Inhabitant {
     return this.#world.nowMs + this.#aheadMs;
   }
 
-  /** The machine slept, and the clock has not noticed yet: its times mean nothing for a moment. */
+  /** The machine slept, and the clock has not noticed yet: until then its times mean nothing. */
   get isBlind(): boolean {
     return this.#isBlind;
   }
@@ -95,17 +95,17 @@ export class SimulatedProcess implements Inhabitant {
     return this.nowMs + (localMs - this.port.clock.nowMs()) / this.rate;
   }
 
-  /** How long it takes in world time until this process's clock has moved on by that much. */
+  /** The world time in which this process's clock moves on by `localMs`. */
   worldSpanMs(localMs: number): number {
     return localMs / this.rate;
   }
 
-  /** Calls back at the end of every turn, when all is done that can be done in it. */
+  /** Calls back at the end of every turn. */
   onTurnEnd(listener: () => void): void {
     this.#onTurnEnd.push(listener);
   }
 
-  /** Calls back before anything else happens in a process that could not run for a while. */
+  /** Calls back first of all when the process runs again after a pause or sleep. */
   onAwake(listener: () => void): void {
     this.#onAwake.push(listener);
   }
@@ -114,7 +114,7 @@ export class SimulatedProcess implements Inhabitant {
     return new Promise((resume) => this.#after(delayMs, resume, "program"));
   }
 
-  /** Something for this process to do, now or when it can. */
+  /** Runs a task in this process, now or as soon as the process can run. */
   do(task: () => void): void {
     this.#world.schedule(this.#world.nowMs, this, task);
   }
@@ -144,19 +144,19 @@ export class SimulatedProcess implements Inhabitant {
     this.#aheadMs = 0;
   }
 
-  /** Called by the program itself: its next statement runs that much later. */
+  /** Called by the program itself: the next statement of the program runs that much later. */
   block(forMs: number): void {
     this.#freeze("blocked", forMs);
     this.#aheadMs += forMs;
   }
 
-  /** Stopped from outside; the clock runs on. */
+  /** Stops the process from outside; its clock runs on. */
   pause(forMs: number): void {
     this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.#world.nowMs + forMs);
     this.#freeze("paused", forMs);
   }
 
-  /** The machine sleeps: monotonic time stops, and with it all timers. */
+  /** The machine sleeps: monotonic time stops, and so do all timers. */
   suspend(forMs: number): void {
     this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.#world.nowMs) + forMs;
     this.#suspendedMs += forMs;
@@ -165,7 +165,7 @@ export class SimulatedProcess implements Inhabitant {
     this.#freeze("suspended", this.#frozenUntilMs - this.#world.nowMs);
   }
 
-  /** Its wall clock is set: nothing but what it shows changes. */
+  /** Sets the wall clock; nothing else changes. */
   setWall(aheadMs: number): void {
     this.#wallMs = aheadMs;
   }
@@ -202,7 +202,7 @@ export class SimulatedProcess implements Inhabitant {
   }
 
   #after(delayMs: number, task: () => void, kind: "library" | "library alive" | "program"): Timer {
-    // As the real ones: not below 1 ms, up to 1 ms early, and a little late.
+    // As real timers: not below 1 ms, up to 1 ms early, and a little late.
     const realMs = Math.max(1, delayMs) / this.rate + this.#chance.between(-0.9, 1.5);
     const run = (): void => {
       this.#timers.delete(timer);

@@ -1,7 +1,7 @@
 /**
- * A program that uses locks: several tasks, each one operation after the other, in one simulated
- * process with one Holdfast. It writes down all that it asks for, is given, believes and gives
- * back.
+ * A program that uses locks: several tasks, each with one operation after the other, in one
+ * simulated process with one Holdfast. The program records every request, grant, belief and
+ * release.
  */
 import { Holdfast } from "../src/holdfast.js";
 import type { HeldLease, Lease } from "../src/lease/lease.js";
@@ -15,7 +15,9 @@ import { isHealthy, type Plan } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
 import { Witness } from "./witness.js";
 
-/** A store that is silent for 10 s ends a try; one that answers too late may do so three times. */
+/**
+ * A store that is silent for 10 s ends a try; a store that answers too late is asked three times.
+ */
 const LONGEST_TRY_MS = 30_000;
 
 export class Program {
@@ -50,7 +52,7 @@ export class Program {
     this.#chance = chance;
     this.#holdfast = new Holdfast(link.openStore(plan.offerMs));
     this.#witness = new Witness(process, history);
-    // Several programs in one process cannot be told apart by its timers.
+    // The timers of a process do not show which of several programs set them.
     if (isHealthy(plan) && !link.isLocal) process.onTurnEnd(() => this.#checkKeptAlive());
   }
 
@@ -128,7 +130,7 @@ export class Program {
     this.#record({ type: "asked", process, lease, name, mode, weight, limit, withinMs, waits });
   }
 
-  /** Gets the lock, uses it by `hold` and gives it back; why not, if it was refused. */
+  /** Acquires the lock, runs `hold`, releases; returns the reason where the lock was refused. */
   async #enter(
     lease: string,
     operation: Operation,
@@ -182,7 +184,7 @@ export class Program {
     return { ...options, signal: controller.signal };
   }
 
-  /** From the moment the lock is ours to the moment we no longer rely on it. */
+  /** From the moment the lock is held to the moment the program does not rely on it any more. */
   async #hold(id: string, operation: Operation, held: HeldLease): Promise<void> {
     const { process } = this;
     const { label: name, mode, weight, limit, listens, cohortLimit: turns } = operation;
@@ -204,7 +206,7 @@ export class Program {
     probe();
     const endMs = process.nowMs + operation.holdMs;
     if (operation.renewMs > 0 && !isOver) await held.renew(operation.renewMs).catch(() => {});
-    // Who means to leave it to its fate stays to the bitter end.
+    // A program that does not release goes on to the end of its time, even after a loss.
     while ((!isOver || !operation.releases) && process.nowMs < endMs) {
       const restMs = endMs - process.nowMs;
       await process.sleep(Math.min(restMs, operation.ttlMs * this.#chance.between(0.02, 0.3)));
@@ -213,7 +215,7 @@ export class Program {
     this.#witness.dismiss(id);
   }
 
-  /** Ends somebody's lease now and then. */
+  /** Revokes the lease of some holder now and then. */
   async #revoke(): Promise<void> {
     const { names, ttlsMs } = this.#plan;
     while (this.process.nowMs < this.#untilMs) {
@@ -224,12 +226,14 @@ export class Program {
         const [holder] = holders;
         if (holder) await this.#holdfast.revoke(name, { token: holder.token, reason: "chance" });
       } catch {
-        // No answer, no revocation: another time.
+        // Without an answer there is no revocation this time.
       }
     }
   }
 
-  /** Nothing is under way: then nothing may keep the process alive, whatever is held. */
+  /**
+   * Where no call is under way, no timer may keep the process alive, even while a lease is held.
+   */
   #checkKeptAlive(): void {
     if (this.#pending > 0 || this.link.callsUnderWay > 0) return;
     const { alive } = this.process.timers;

@@ -1,4 +1,4 @@
-/** Runs one seed from its first event to the end, when nothing may be left. */
+/** Runs one seed from its first event to its end, when store and programs must be empty. */
 import { Chance } from "./chance.js";
 import type { Network } from "./connection.js";
 import { injectFaults } from "./faults.js";
@@ -17,12 +17,12 @@ import { StoreServer, type StoreSide } from "./store-server.js";
 import { FAIR, longestDelayMs } from "./weather.js";
 import { World } from "./world.js";
 
-/** More steps than any program takes in a second of its time: beyond, something runs in circles. */
+/** More steps than any program takes in a second of its time: beyond, the code runs in circles. */
 const MOST_STEPS_PER_SECOND = 5_000;
 const MOST_STEPS = 200_000;
 /** Copies from broken connections come this late. */
 const LATEST_COPY_MS = 8_000;
-/** A call ends by then, whatever happens, and so do cleanups. */
+/** Every call and every cleanup ends within this. */
 const QUIET_MS = 45_000;
 
 export class Scenario {
@@ -33,7 +33,7 @@ export class Scenario {
   readonly #newLink: (id: string, process: SimulatedProcess) => Link;
   readonly #chance: Chance;
   readonly #programs: Program[] = [];
-  /** Where all programs are in one process with their store. */
+  /** Set where all programs are in one process with their store. */
   readonly #local: { readonly process: SimulatedProcess; link(): Link } | null = null;
   #weather = FAIR;
   #restarts = 0;
@@ -44,7 +44,7 @@ export class Scenario {
     const { leasesStep, slice } = plan;
     const rate = this.#rate();
     if (plan.profile === "local") {
-      // One process, one clock: the store's is that of the programs, also in the middle of a turn.
+      // One process has one clock: the store shows the time of the programs, even within a turn.
       const process = this.#newProcess("p");
       const clock = { leasesStep, rate: process.rate, nowMs: () => process.nowMs };
       const server = new StoreServer(this.history, clock, slice);
@@ -73,7 +73,7 @@ export class Scenario {
       new NetworkLink(process, server, this.#networkOf(id), plan.believesPushes);
   }
 
-  /** When faults end, when their effects have, and when the last of the work has to be done. */
+  /** When faults end, when their effects end, and when all work must be done. */
   get #times(): { chaosMs: number; calmMs: number; quietMs: number; endMs: number } {
     const { chaosMs, ttlsMs, weather, freezeParts } = this.#plan;
     const longestTtlMs = Math.max(...ttlsMs);
@@ -113,7 +113,7 @@ export class Scenario {
     await this.#finish();
   }
 
-  /** All go home; then nothing may be left, in the store nor in the programs. */
+  /** Closes all programs; then the store must be empty, and no timer may be set. */
   async #finish(): Promise<void> {
     const living = this.#living();
     for (const program of living) program.close();
@@ -190,9 +190,9 @@ export class Scenario {
     return this.#programs.filter((program) => program.process.isAlive);
   }
 
-  /** How fast a clock runs: none is further off than the plan says. */
+  /** How fast a clock runs, within the drift of the plan. */
   #rate(): number {
-    // The worst is the likeliest: as far off as can be, in one direction or the other.
+    // The largest drift, in either direction, is the likeliest.
     return 1 + this.#plan.drift * this.#chance.pick([-1, 1, this.#chance.between(-1, 1)]);
   }
 

@@ -1,6 +1,6 @@
 /**
- * The store's side: the real ledger behind a clock that drifts and steps, in a process that may
- * stop or restart. It keeps an account of its own for the checkers, so that they need not trust the
+ * The server of an arbiter store: the real ledger behind a clock that drifts and steps, in a
+ * process that may stop or restart. It keeps an account for the checkers, which do not trust the
  * ledger.
  */
 import type { Command, Push, Reply } from "../src/rules/ledger-command.js";
@@ -14,23 +14,23 @@ const WALL_US = 1_700_000_000_000_000;
 
 export interface StoreClock {
   readonly rate: number;
-  /** World time, as far as the process of the store has got. */
+  /** World time at which the process of the store is. */
   nowMs(): number;
-  /** Leases run by the wall clock, as in Redis, or by one that never steps. */
+  /** Leases run by the wall clock, as in Redis, and not by a clock that never steps. */
   readonly leasesStep: boolean;
 }
 
-/** What the store's side is to a scenario. */
+/** The server or servers of a store, as a scenario sees them. */
 export interface StoreSide {
-  /** Names that it still keeps. */
+  /** How many names the server still keeps. */
   readonly size: number;
-  /** By how much its clock was set back in all: so much longer may leases last. */
+  /** By how much the clock was set back in all: leases may last so much longer. */
   readonly setBackMs: number;
   census(): { holders: number; waiters: number };
   step(byMs: number): void;
   stall(forMs: number): void;
   restart(downMs: number, forgets: boolean): void;
-  /** Saves what it has, where that is not always saved. */
+  /** Saves a snapshot, where the data is not saved all the time. */
   save(): void;
 }
 
@@ -50,7 +50,7 @@ export class StoreServer implements StoreSide {
   #runs = 0;
   #downUntilMs = 0;
   #busyUntilMs = 0;
-  /** Who touches just now: it hears of its grants by the answer. */
+  /** The client of the present touch, which learns of its grants by the reply. */
   #toucher: string | null = null;
 
   constructor(history: History, clock: StoreClock, slice: number) {
@@ -68,7 +68,7 @@ export class StoreServer implements StoreSide {
     return this.#clock.nowMs() < this.#downUntilMs;
   }
 
-  /** World time before which it answers nobody. */
+  /** World time before which the server does not answer. */
   get busyUntilMs(): number {
     return this.#busyUntilMs;
   }
@@ -86,7 +86,7 @@ export class StoreServer implements StoreSide {
     return { nowUs: at.us, node: `run-${this.#runs}`, replies };
   }
 
-  /** Holders and waiters of all names; looking has the effect of any command. */
+  /** Holders and waiters of all names; like any command, this drops what has expired. */
   census(): { holders: number; waiters: number } {
     const views = this.#ledger.list("", this.#instant());
     return {
@@ -103,7 +103,7 @@ export class StoreServer implements StoreSide {
     this.#subscribers.delete(client);
   }
 
-  /** Whoever is connected hears of a restart: its connection breaks. */
+  /** Connections break when the server restarts. */
   onRestart(listener: () => void): void {
     this.#onRestart.add(listener);
   }

@@ -1,4 +1,4 @@
-/** Runs a seed and lets every checker look at its history. */
+/** Runs a seed and checks its history. */
 
 import { MOST_EXTENSIONS } from "../src/stores/redlock/quorum.js";
 import { POLL_STEP_MS } from "../src/stores/redlock/releases.js";
@@ -39,7 +39,7 @@ export async function judge(seed: number, options: PlanOptions = {}): Promise<Ve
   process.on("unhandledRejection", surprise);
   try {
     await scenario.run();
-    // Rejections that nobody handles are told in a turn of the real event loop.
+    // Node reports unhandled rejections in a turn of the real event loop.
     await new Promise((resolve) => setImmediate(resolve));
   } catch (error) {
     surprise(error);
@@ -56,17 +56,17 @@ function check(plan: Plan, history: History): Violation[] {
 }
 
 /**
- * A client that gives up a wait tells all nodes, once: for one node time-out, and for as long again
- * where its event loop was blocked. The wait and the last try at its end are both given up so.
+ * A client that gives up a wait tells all nodes, once. That takes one node time-out, and as long
+ * again where its event loop was blocked. The wait and the last try at its end both end this way.
  */
 const NODES_TOLD_MS = (1 + MOST_EXTENSIONS) * NODE_TIMEOUT_MS;
 /**
- * A release asks the nodes for 500 ms, then for 1,000 ms and so on, within its five seconds; the
- * fourth and last poll listens for as long again where the event loop was blocked.
+ * A release polls the nodes for 500 ms, then for 1,000 ms and so on, within its five seconds. The
+ * fourth and last poll takes as long again where the event loop was blocked.
  */
 const LAST_POLL_MS = 4 * POLL_STEP_MS;
 
-/** Every family promises this, whatever happens. */
+/** The promises of every family, under every fault. */
 function checkAlways(entries: readonly Entry[]): Violation[] {
   return [
     ...checkExclusionByBelief(entries),
@@ -77,7 +77,7 @@ function checkAlways(entries: readonly Entry[]): Violation[] {
   ];
 }
 
-/** No order among those who wait is promised, nor when a node is let in again. */
+/** The quorum family promises no order among waiters, nor when a restarted node votes again. */
 function checkQuorum(entries: readonly Entry[]): Violation[] {
   return [
     ...checkAlways(entries),
@@ -95,7 +95,7 @@ function checkSequencer(plan: Plan, entries: readonly Entry[]): Violation[] {
   return [
     ...checkAlways(entries),
     ...checkFifo(entries),
-    ...checkLostWakeUps(entries, lineBound(plan)),
+    ...checkLostWakeUps(entries, queueBound(plan)),
     ...checkToldInTime(entries, { giveUpMs: LEAVE_MS, releaseMs: LEAVE_MS }),
     ...checkNeedlessLoss(entries, { isHealthy: isHealthy(plan), hasStrays: false }),
     ...(isSteady(plan) ? checkDoneOnce(entries) : []),
@@ -120,7 +120,7 @@ function checkArbiter(plan: Plan, entries: readonly Entry[]): Violation[] {
   ];
 }
 
-/** How late timers, batches and staggered waiters may be together. */
+/** The sum of the delays of timers, batches and staggered waiters. */
 const SLACK_MS = 250;
 const CALL_TIMEOUT_MS = 5_000;
 const LONGEST_BACK_OFF_MS = 1_000;
@@ -129,8 +129,10 @@ const BACKSTOP_MS = 3_750;
 /** etcd looks for expired leases twice a second. */
 const EXPIRY_MS = 500;
 
-/** How long a free line may stay free: an entry stays for as long as the session of its process. */
-function lineBound(plan: Plan): WakeUpBound {
+/**
+ * How long a free queue may stay free: an entry stays for as long as the session of its process.
+ */
+function queueBound(plan: Plan): WakeUpBound {
   const ttlMs = Math.max(...plan.ttlsMs);
   const leaseMs = ttlMs * Math.max(1, ...plan.renewalParts) * (1 + 2 * plan.drift);
   const endMs = leaseMs * 0.01 + 6 * longestDelayMs(plan.weather) + EXPIRY_MS + SLACK_MS;
@@ -142,14 +144,14 @@ function lineBound(plan: Plan): WakeUpBound {
   return { boundMs: endMs + blockMs + 2 * leaseMs + unheardMs, ...waste };
 }
 
-/** How long a free lock may stay free while somebody waits for it, once all is calm. */
+/** How long a free lock may stay free while a waiter is in its queue, after the last fault. */
 function wakeUpBound(plan: Plan): WakeUpBound {
   const ttlMs = Math.max(...plan.ttlsMs);
   const offerMs = Math.min(ttlMs, plan.offerMs ?? Math.max(2_000, ttlMs / 6));
   const leaseMs = ttlMs * Math.max(1, ...plan.renewalParts);
-  // The store waits a little longer for the end of a lease than its holder believes in it.
+  // The store ends a lease a little later than its holder stops believing in it.
   const endMs = leaseMs * (0.01 + 2 * plan.drift) + 6 * longestDelayMs(plan.weather) + SLACK_MS;
-  // Whoever is next may be blocked, and so may the one after it.
+  // The process of the next waiter may be blocked, and so may that of the one after it.
   const blockMs = plan.blocks > 0 ? plan.programs * ttlMs * plan.freezeParts[1] : 0;
   const waste = {
     offerMs: offerMs + SLACK_MS,

@@ -1,16 +1,16 @@
 import type { Chance } from "./chance.js";
 
-/** What the network does to messages. It changes while they are under way. */
+/** The faults of the network: delays, losses and copies of messages. */
 export interface Weather {
   /** How long a message takes, usually. */
   readonly delayMs: readonly [number, number];
-  /** How often one takes longer, and how long then. */
+  /** How often a message takes longer, and how long then. */
   readonly slow: number;
   readonly slowMs: readonly [number, number];
   readonly loss: number;
-  /** How often a push takes longer: they have a connection of their own. */
+  /** How often a push takes longer: pushes have a connection of their own. */
   readonly slowPush: number;
-  /** How often a request comes twice although its connection held: no client can know. */
+  /** How often a request arrives twice on a good connection, which no client can notice. */
   readonly copies: number;
   /** How late a copy is that was left in the buffers of a broken connection. */
   readonly lateMs: readonly [number, number];

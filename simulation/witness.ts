@@ -3,7 +3,7 @@ import type { Held, History } from "./history.js";
 import type { SimulatedProcess } from "./process.js";
 
 /**
- * A lease in use, with its last deadline that was written down, by its own clock and the world's.
+ * A lease in use, with its last recorded deadline, by the clock of its process and in world time.
  */
 interface Watched {
   readonly id: string;
@@ -13,10 +13,10 @@ interface Watched {
   untilMs: number;
 }
 
-/** What a program says of its lease; the rest the witness finds out. */
+/** The part of a `held` entry that the program knows; the witness adds the rest. */
 export type Terms = Omit<Held, "type" | "process" | "lease" | "owner" | "token">;
 
-/** Writes down what the leases of a process are believed to be, without touching them. */
+/** Records until when a process believes in its leases, without influencing them. */
 export class Witness {
   readonly #process: SimulatedProcess;
   readonly #history: History;
@@ -34,7 +34,8 @@ export class Witness {
   }
 
   /**
-   * The lease is held from now on; `onLost` is called when its signal aborts, if anybody listens.
+   * The lease is held from now on. Where the program listens, `onLost` is called when the signal
+   * aborts.
    */
   watch(id: string, lease: HeldLease, terms: Terms, isProbed: boolean, onLost: () => void): void {
     const { id: process, nowMs } = this.#process;
@@ -72,13 +73,13 @@ export class Witness {
     return holds;
   }
 
-  /** The program relies on it no longer. */
+  /** The program does not rely on the lease any more. */
   dismiss(id: string): void {
     this.#watched.delete(id);
     this.#history.record(this.#process.nowMs, { type: "releasing", lease: id });
   }
 
-  /** The deadline is read as it is: to ask the lease would make it look at the clock. */
+  /** Reads the deadline directly: a call of the lease would make the lease read the clock. */
   #look(watched: Watched): void {
     const { hold } = watched.lease;
     const deadlineMs = hold.isLive ? hold.deadlineMs : Number.NEGATIVE_INFINITY;

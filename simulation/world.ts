@@ -1,7 +1,6 @@
 /**
- * Simulated time: a queue of things that will happen, taken one after the other. Between two of
- * them all promises are run dry, so that what a program does at one instant is done before the next
- * begins.
+ * Simulated time: a queue of tasks, run one after the other. Between two tasks all promises are
+ * settled, so that a program finishes what it does at one instant before the next begins.
  */
 import { nextTick } from "node:process";
 import { Heap, type HeapItem } from "../src/time/heap.js";
@@ -11,7 +10,7 @@ export interface Inhabitant {
   readonly isAlive: boolean;
   /** World time before which it does nothing. */
   readonly frozenUntilMs: number;
-  /** Where something that happened while it was frozen stands in the order of its awakening. */
+  /** The order in which tasks that fell due while it was frozen run when it wakes up. */
   awakeningRank(kind: Kind): number;
   /** Runs one turn of its event loop: the task, all promises, and what was asked for soon. */
   turn(task: () => void, drain: () => Promise<void>): Promise<void>;
@@ -44,7 +43,8 @@ export class Scheduled implements HeapItem {
 }
 
 /**
- * The queue of ticks is only served when no promise is left to run: no turn of a real loop needed.
+ * Node runs `nextTick` callbacks only when no promise is left to run: this takes no turn of the
+ * real event loop.
  */
 function drain(): Promise<void> {
   return new Promise((resolve) => nextTick(resolve));
@@ -60,12 +60,12 @@ export class World {
     return this.#nowMs;
   }
 
-  /** How many things have happened. */
+  /** How many tasks have run. */
   get steps(): number {
     return this.#steps;
   }
 
-  /** For `inhabitant`, or for nobody: a thing that happens whoever is frozen. */
+  /** A task of `inhabitant`; null for one that runs even while all programs are frozen. */
   schedule(
     atMs: number,
     inhabitant: Inhabitant | null,
@@ -92,17 +92,17 @@ export class World {
     this.#queue.update(scheduled);
   }
 
-  /** Lets things happen until `isOver`, at most until `untilMs` and `mostSteps`. */
+  /** Runs tasks until `isOver`, at most until `untilMs`, and at most `mostSteps`. */
   async run(untilMs: number, mostSteps: number, isOver: () => boolean): Promise<void> {
     for (let next = this.#queue.peek(); next; next = this.#queue.peek()) {
       if (next.atMs > untilMs || this.#steps >= mostSteps || isOver()) return;
       this.#queue.remove(next);
       this.#nowMs = Math.max(this.#nowMs, next.atMs);
-      await this.#happen(next);
+      await this.#runTask(next);
     }
   }
 
-  async #happen(scheduled: Scheduled): Promise<void> {
+  async #runTask(scheduled: Scheduled): Promise<void> {
     const { inhabitant, task, kind } = scheduled;
     if (!inhabitant) {
       this.#steps += 1;

@@ -1,7 +1,6 @@
 /**
- * Who is told to hold a lock that was handed over has already told the store so: the confirm is on
- * its way before `acquire` resolves. So the store hears of it in time, even when the program does
- * nothing else for a while than what it wanted the lock for.
+ * The confirm of a handed-off lock is sent before `acquire` resolves. So the store receives the
+ * confirm in time, even when the program then blocks its event loop with its work.
  */
 import type { Entry } from "../history.js";
 import { StoreAccount } from "./store-account.js";
@@ -19,7 +18,7 @@ export function checkConfirmation(entries: readonly Entry[], withinMs: number): 
     const toMs = atMs + withinMs;
     const [, confirmedMs = Number.POSITIVE_INFINITY] = grant.wordsMs;
     if (Math.min(confirmedMs, grant.revokedMs) <= toMs) continue;
-    const message = `${lease} was given "${name}" before the store was told`;
+    const message = `${lease} got "${name}" before its confirm was sent`;
     violations.push({ checker: "confirmation", message, name, fromMs: atMs, toMs });
   }
   return violations;

@@ -1,4 +1,4 @@
-/** What was done once is not done again for as long as that is remembered. */
+/** The work of a `once` is not done again while the store keeps its mark. */
 import type { Entry, EntryOf } from "../history.js";
 import type { Violation } from "./violation.js";
 
@@ -12,7 +12,7 @@ export function checkDoneOnce(entries: readonly Entry[]): Violation[] {
     if (!before || entry.atMs >= before.untilMs) continue;
     violations.push({
       checker: "done once",
-      message: `${entry.lease} does "${entry.name}" again, which ${before.lease} had done`,
+      message: `${entry.lease} repeats the work of "${entry.name}" that ${before.lease} did`,
       name: entry.name,
       fromMs: before.atMs,
       toMs: entry.atMs,

@@ -11,13 +11,13 @@ function overlapping(): Story {
 }
 
 describe("exclusion by belief", () => {
-  it("is broken by two who rely on a lock at once", () => {
+  it("is broken by two programs that rely on a lock at once", () => {
     const [violation] = checkExclusionByBelief(overlapping().entries);
     expect(violation?.message).toContain("p/0");
     expect(violation?.message).toContain('hold "a" at once for 500.0 ms');
   });
 
-  it("is broken even by one who cannot run at that time: it may run the next moment", () => {
+  it("is broken even by a frozen process, which may run the next moment", () => {
     const story = overlapping();
     story.at(200).happens({ type: "frozen", process: "p", untilMs: 2_000, how: "paused" });
     expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
@@ -29,7 +29,7 @@ describe("exclusion by belief", () => {
     expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
   });
 
-  it("is kept by who let go before", () => {
+  it("is kept by a holder that let go before", () => {
     expect(checkExclusionByBelief(overlapping().at(499).releases("p/0").entries)).toEqual([]);
     expect(checkExclusionByBelief(overlapping().at(499).loses("p/0").entries)).toEqual([]);
     const crash = overlapping().at(499).happens({ type: "crashed", process: "p" });
@@ -67,7 +67,7 @@ describe("exclusion by belief", () => {
   });
 });
 
-describe("what the store ended early", () => {
+describe("a lease that the store ended early", () => {
   it("is excused when it was revoked, or forgotten", () => {
     const revoked = overlapping().at(400).happens({ type: "revoked", name: "a", token: 10n });
     expect(checkExclusionByBelief(revoked.entries)).toEqual([]);
@@ -75,7 +75,7 @@ describe("what the store ended early", () => {
     expect(checkExclusionByBelief(forgotten.entries)).toEqual([]);
   });
 
-  it("is not excused by what happened before the store's last word about it", () => {
+  it("is not excused by a fault before the store last renewed it", () => {
     const story = overlapping().at(300).happens({ type: "forgot" });
     story.at(400).extends(10n);
     expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
@@ -106,7 +106,7 @@ describe("exclusion by probes", () => {
     expect(checkExclusionByProbes(story.entries)).toHaveLength(1);
   });
 
-  it("is broken by who still passes after its deadline", () => {
+  it("is broken by a holder that still passes after its deadline", () => {
     const story = new Story();
     story.at(0).asks("p/0").holds("p/0", 10n, 1_000);
     story.at(100).asks("q/0");

@@ -1,13 +1,14 @@
 /**
- * No two who rely on a lock at the same time may be incompatible.
+ * Two leases that programs rely on at the same time must be compatible.
  *
- * By belief: from the moment `acquire` resolves until `release` is called, the signal aborts, or
- * the deadline passes by the holder's own clock, whether or not it runs at that time: it may run
- * the next moment. By probes: between the first and the last time that `assertHeld` passed.
+ * By belief: a program relies on a lease from the moment `acquire` resolves until `release` is
+ * called, the signal aborts, or the deadline passes by the clock of the process. A process that is
+ * frozen counts, because it may run the next moment. By probes: between the first and the last time
+ * that `assertHeld` passed.
  *
- * What the store itself ended early is excused, and nothing else: a lease that was revoked; one
- * that the store forgot; and, for as long as the clock jumped ahead, one that the store counts as
- * expired by it. All of these are fenced by their tokens.
+ * Only a lease that the store itself ended early is excused: a lease that was revoked, a lease that
+ * the store forgot, and, for as long as the clock jumped ahead, a lease that has expired by that
+ * clock. Tokens fence all of these.
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
@@ -22,7 +23,8 @@ interface Reliance {
 }
 
 /**
- * The clocks of store and holder may differ this much while a jump of the store's clock is felt.
+ * How much the clocks of store and holder may differ while a jump of the store's clock has an
+ * effect.
  */
 const CLOCK_TOLERANCE = 1.01;
 
@@ -66,7 +68,7 @@ function checkName(checker: string, reliances: Reliance[], account: StoreAccount
   return violations;
 }
 
-/** With whom `next` cannot hold the lock at the same time, if anybody. */
+/** The leases beside which `next` cannot hold the lock; null where there are none. */
 function conflict(
   active: readonly Reliance[],
   next: Reliance,
@@ -75,8 +77,7 @@ function conflict(
   const others = active.filter((other) => !isExcused(other, next, account));
   const alone = others.find((other) => !areCompatible([other, next]));
   if (alone) return [alone];
-  // One that the store had ended before it granted to another of them does not count beside that
-  // one.
+  // A lease that the store had ended before it made a newer grant does not count beside that grant.
   const counted = others.filter((other) => {
     const newer = others.filter((one) => grantedMsOf(one) > grantedMsOf(other));
     return !newer.some((one) => isExcused(other, one, account));
@@ -84,7 +85,7 @@ function conflict(
   return areCompatible([...counted, next]) ? null : counted;
 }
 
-/** One alone, or all shared with the sum of their weights within every one's limit. */
+/** One lease alone, or all shared with the sum of their weights within every limit. */
 function areCompatible(reliances: readonly Reliance[]): boolean {
   if (reliances.length === 1) return true;
   if (reliances.some(({ held }) => held.mode === "exclusive")) return false;

@@ -15,9 +15,9 @@ const serve = (story: Story): Story =>
     .grants("p/0", 20n, { isHandoff: true });
 
 describe("first come, first served", () => {
-  it("is broken by who is served before one that queued before", () => {
+  it("is broken by a waiter that is served before one that queued earlier", () => {
     const [violation] = checkFifo(serve(overtaken()).entries);
-    expect(violation?.message).toBe('q/0 got "a" before p/0, who had queued before it');
+    expect(violation?.message).toBe('q/0 got "a" before p/0, which had queued earlier');
   });
 
   it("is broken by a newcomer that does not queue at all", () => {
@@ -32,21 +32,21 @@ describe("first come, first served", () => {
     expect(checkFifo(story.entries)).toEqual([]);
   });
 
-  it("is broken only while nobody had reason to think the client dead", () => {
+  it("is broken only while the client is no suspect", () => {
     const suspected = overtaken().at(5).happens({ type: "suspected", name: "a", client: "p" });
     expect(checkFifo(serve(suspected).entries)).toEqual([]);
     suspected.at(6).happens({ type: "cleared", name: "a", client: "p" });
     expect(checkFifo(suspected.entries)).toHaveLength(1);
   });
 
-  it("starts anew for who left, lost its place, or was forgotten", () => {
+  it("starts anew for a waiter that left, lost its place, or was forgotten", () => {
     expect(checkFifo(serve(overtaken().at(5).withdraws("p/0").queues("p/0")).entries)).toEqual([]);
     expect(checkFifo(serve(overtaken().at(5).queues("p/0")).entries)).toEqual([]);
     const forgotten = overtaken().at(5).happens({ type: "forgot" });
     expect(checkFifo(serve(forgotten).entries)).toEqual([]);
   });
 
-  it("says nothing of one that asked again and got it at once", () => {
+  it("says nothing of a waiter that asked again and was granted at once", () => {
     const story = overtaken()
       .at(10)
       .grants("q/0", 10n, { isHandoff: true })

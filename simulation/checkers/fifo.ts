@@ -1,8 +1,7 @@
 /**
- * First come, first served: whoever is handed the lock from the queue was not overtaken by anyone
- * who came later, while the store had no reason to think its process dead. That a waiter was served
- * from its place proves that it stood there all the time: one that had lost its place would have
- * asked anew.
+ * First come, first served: no later waiter overtook a waiter that is served from the queue, while
+ * its client was no suspect. A waiter that is served from the queue was in the queue all the time:
+ * a waiter that lost its place asks again and queues at the end.
  */
 import type { Entry, EntryOf } from "../history.js";
 import type { Violation } from "./violation.js";
@@ -13,61 +12,64 @@ interface Place {
 }
 
 /** The queue of one name. */
-class Line {
+class Queue {
   readonly places = new Map<string, Place>();
   readonly suspects = new Set<string>();
 }
 
 export function checkFifo(entries: readonly Entry[]): Violation[] {
   const violations: Violation[] = [];
-  const lines = new Map<string, Line>();
+  const queues = new Map<string, Queue>();
   for (const entry of entries) {
-    if (entry.type === "forgot") lines.clear();
+    if (entry.type === "forgot") queues.clear();
     if (!("name" in entry) || "lease" in entry) continue;
-    const line = lines.get(entry.name) ?? new Line();
-    lines.set(entry.name, line);
-    const violation = advance(line, entry);
+    const queue = queues.get(entry.name) ?? new Queue();
+    queues.set(entry.name, queue);
+    const violation = advance(queue, entry);
     if (violation) violations.push(violation);
   }
   return violations;
 }
 
-function advance(line: Line, entry: Exclude<Extract<Entry, { name: string }>, { lease: string }>) {
+function advance(
+  queue: Queue,
+  entry: Exclude<Extract<Entry, { name: string }>, { lease: string }>,
+) {
   switch (entry.type) {
     case "queued":
-      // Whoever is queued once more had been dropped: it stands at the end now.
-      line.places.delete(entry.owner);
-      line.places.set(entry.owner, { queued: entry, overtakenBy: null });
+      // A waiter that is queued once more had lost its place: it is at the end now.
+      queue.places.delete(entry.owner);
+      queue.places.set(entry.owner, { queued: entry, overtakenBy: null });
       return null;
     case "withdrawn":
-      line.places.delete(entry.owner);
+      queue.places.delete(entry.owner);
       return null;
     case "suspected":
-      line.suspects.add(entry.client);
+      queue.suspects.add(entry.client);
       return null;
     case "cleared":
-      line.suspects.delete(entry.client);
+      queue.suspects.delete(entry.client);
       return null;
     case "granted":
-      return grant(line, entry);
+      return grant(queue, entry);
     default:
       return null;
   }
 }
 
-function grant(line: Line, granted: EntryOf<"granted">): Violation | null {
-  const place = line.places.get(granted.owner);
-  line.places.delete(granted.owner);
-  for (const other of line.places.values()) {
+function grant(queue: Queue, granted: EntryOf<"granted">): Violation | null {
+  const place = queue.places.get(granted.owner);
+  queue.places.delete(granted.owner);
+  for (const other of queue.places.values()) {
     if (place && other.queued.atMs >= place.queued.atMs) break;
-    if (!line.suspects.has(other.queued.client)) other.overtakenBy ??= granted;
+    if (!queue.suspects.has(other.queued.client)) other.overtakenBy ??= granted;
   }
   if (!granted.isHandoff || !place?.overtakenBy) return null;
   const { owner, name } = granted;
   const { overtakenBy } = place;
   return {
     checker: "FIFO",
-    message: `${overtakenBy.owner} got "${name}" before ${owner}, who had queued before it`,
+    message: `${overtakenBy.owner} got "${name}" before ${owner}, which had queued earlier`,
     name,
     fromMs: place.queued.atMs,
     toMs: granted.atMs,

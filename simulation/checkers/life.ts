@@ -1,14 +1,14 @@
 import type { Entry, EntryOf } from "../history.js";
 
-/** All that a history says about one lease, from its asking to its end. */
+/** All entries of a history about one lease, from the request to the end. */
 export interface Life {
   readonly asked: EntryOf<"asked">;
   held: EntryOf<"held"> | null;
-  /** What it believed, in the order of time. */
+  /** Its beliefs, in the order of time. */
   readonly beliefs: EntryOf<"believed">[];
-  /** The last moment at which it was proven to hold. */
+  /** The last time that `assertHeld` passed. */
   provenMs: number;
-  /** When the program stopped to rely on it, or its process died. */
+  /** When the program stopped relying on the lease, or its process died. */
   endedMs: number;
   /** Its process died while it relied on the lease, or waited for it. */
   hasCrashed: boolean;

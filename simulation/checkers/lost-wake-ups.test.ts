@@ -14,18 +14,18 @@ function waiting(atMs: number): Story {
 }
 
 describe("a lock that is free", () => {
-  it("goes to whoever waits, within the bound", () => {
+  it("goes to a waiter within the bound", () => {
     expect(check(waiting(199))).toEqual([]);
     const [violation] = check(waiting(250));
     expect(violation?.message).toBe('q/0 waits for "a", which is free for 150 ms');
   });
 
-  it("does not stay free while somebody waits to the end", () => {
+  it("does not stay free while a waiter waits to the end", () => {
     const story = new Story().at(0).happens({ type: "calm" }).asks("p/0");
     expect(check(story)).toHaveLength(1);
   });
 
-  it("may stay free when nobody waits, or nobody that would", () => {
+  it("may stay free when no acquisition waits", () => {
     const refused = { type: "refused", lease: "p/0", reason: "timeout" } as const;
     const story = new Story().at(0).asks("p/0").at(50).happens(refused);
     expect(check(story.at(60).asks("p/1", { waits: false }))).toEqual([]);
@@ -51,7 +51,7 @@ describe("a lock that is free", () => {
   });
 });
 
-describe("what prolongs a wait", () => {
+describe("a reason for a longer wait", () => {
   const free = (): Story => new Story().at(0).happens({ type: "calm" }).asks("q/0").asks("p/0");
 
   it("is the lease of a holder that died", () => {

@@ -1,8 +1,7 @@
 /**
- * Nobody waits for a lock that is free: when every waiter of a name would fit in with those who
- * hold it, one of them gets it within a bound. Whoever stands first in the queue, it fits; so it is
- * not the order that holds them up, but a message that was lost for good. Counts from the moment
- * all is calm.
+ * No waiter waits for a free lock: when every waiter of a name fits beside the holders, one of them
+ * is granted the lock within a bound. The head of the queue fits, so the order is no reason to
+ * wait: a wake-up was lost. The time counts from the end of all faults.
  */
 import type { Entry } from "../history.js";
 import { livesOf } from "./life.js";
@@ -23,7 +22,7 @@ interface Moment {
   readonly claim: Claim;
 }
 
-/** How long a lock may stay free while somebody waits for it, and what prolongs that. */
+/** How long a lock may stay free while a waiter waits, and the reasons for a longer time. */
 export interface WakeUpBound extends Waste {
   readonly boundMs: number;
   /** For how long a process that died keeps its places in the queue. */
@@ -34,7 +33,7 @@ export function checkLostWakeUps(entries: readonly Entry[], bound: WakeUpBound):
   const calmMs = entries.find(({ type }) => type === "calm")?.atMs ?? 0;
   const endMs = entries.at(-1)?.atMs ?? 0;
   const wasted = new WastedGrants(entries, bound);
-  // A clock that was set back makes the leases of the dead last longer by as much.
+  // A clock that was set back prolongs the leases of dead processes by as much.
   const leastMs = bound.boundMs + setBackMs(entries);
   return [...momentsOf(entries, bound.silentMs)].flatMap(([name, moments]) => {
     const stall = findStall(moments, calmMs, endMs, (fromMs, toMs) => {
@@ -73,7 +72,7 @@ function momentsOf(entries: readonly Entry[], silentMs: number): Map<string, Mom
     }
     if (!held) continue;
     add(held.atMs, "holds");
-    // Nobody can tell the store that a holder died: its lease has to expire.
+    // A holder that died does not release: its lease has to expire.
     const grant = account.grantOf(held);
     const expiryMs = lastWordMs(grant, endedMs + silentMs) + held.ttlMs;
     const untilMs = beliefs.at(-1)?.untilMs ?? endedMs;
@@ -90,10 +89,10 @@ function findStall(
   isTooLong: (fromMs: number, toMs: number) => boolean,
 ): { readonly fromMs: number; readonly toMs: number; readonly lease: string } | null {
   const waiting = new Map<string, Claim>();
-  /** The store takes them for waiters still, and one of them may be the next. */
+  /** Still waiters for the store, and one of them may be the next. */
   const dead = new Map<string, Claim>();
   const holding = new Map<string, Claim>();
-  /** Since when somebody should have been served. */
+  /** Since when the store should have served a waiter. */
   let openMs = Number.POSITIVE_INFINITY;
   const stallUntil = (toMs: number) => {
     const fromMs = Math.max(openMs, calmMs);
@@ -117,7 +116,7 @@ function findStall(
   return stallUntil(endMs);
 }
 
-/** Somebody waits, and whoever of them is next would fit in. */
+/** There are waiters, and every one of them fits beside the holders. */
 function isOpen(
   waiting: Map<string, Claim>,
   dead: Map<string, Claim>,

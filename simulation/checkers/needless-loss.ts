@@ -4,7 +4,7 @@
  * acquisition fail for a store that is there.
  */
 import type { Entry, EntryOf } from "../history.js";
-import { Attention } from "./attention.js";
+import { Freezes } from "./freezes.js";
 import { type Life, livesOf } from "./life.js";
 import { lastWordMs, StoreAccount } from "./store-account.js";
 import type { Violation } from "./violation.js";
@@ -20,7 +20,7 @@ export function checkNeedlessLoss(
   { isHealthy, hasStrays }: { readonly isHealthy: boolean; readonly hasStrays: boolean },
 ): Violation[] {
   const account = new StoreAccount(entries);
-  const attention = new Attention(entries);
+  const freezes = new Freezes(entries);
   const calmMs = entries.find(({ type }) => type === "calm")?.atMs ?? 0;
   return [...livesOf(entries).values()].flatMap((life) => {
     const { asked, held, lost, releasing, refused } = life;
@@ -29,10 +29,10 @@ export function checkNeedlessLoss(
       const { name, atMs } = asked;
       return [{ checker: "needless loss", message, name, fromMs: atMs, toMs: refused.atMs }];
     }
-    // A copy of the release that nobody knows of may have been the one that found the lease.
+    // An unknown copy of the release may have ended the lease.
     if (hasStrays && releasing && lost && lost.atMs > releasing.atMs) return [];
     if (!held || !lost || isExplained(held, lost, account)) return [];
-    if (isDue(life, lost, attention, isHealthy)) return [];
+    if (isDue(life, lost, freezes, isHealthy)) return [];
     const { name } = held;
     return [
       {
@@ -49,18 +49,18 @@ export function checkNeedlessLoss(
 function isDue(
   { asked, held, beliefs }: Life,
   { atMs, reason }: EntryOf<"lost">,
-  attention: Attention,
+  freezes: Freezes,
   isHealthy: boolean,
 ): boolean {
   if (!held || reason === "max_hold" || reason === "session_ended") return true;
   const belief = beliefs.findLast((one) => one.atMs < atMs) ?? beliefs[0];
   const untilMs = belief?.untilMs ?? 0;
   const dueMs = reason === "expired" ? untilMs - held.graceMs : untilMs;
-  // Whoever could not run when the deadline passed could not be helped; nor could one that was
-  // given the lease so late that less than the grace was left soon.
+  // A process that was frozen at the deadline could not renew, nor could one that got the lease so
+  // late that less than the grace was left.
   const sinceMs = held.graceMs > 0 ? asked.atMs : dueMs;
-  const isExcused = !held.renews || !isHealthy || attention.wasFrozen(held.process, sinceMs, dueMs);
-  const slept = attention.wasSuspended(held.process, held.atMs, atMs);
+  const isExcused = !held.renews || !isHealthy || freezes.wasFrozen(held.process, sinceMs, dueMs);
+  const slept = freezes.wasSuspended(held.process, held.atMs, atMs);
   return isExcused && atMs >= dueMs - (slept ? SLEEP_SLACK_MS : SLACK_MS);
 }
 

@@ -8,12 +8,12 @@ export interface GrantAccount {
   revokedMs: number;
 }
 
-/** The last time up to `beforeMs` at which the store stood by a grant. */
+/** The last time up to `beforeMs` at which the store granted, confirmed or renewed a grant. */
 export function lastWordMs(grant: GrantAccount | undefined, beforeMs: number): number {
   return grant?.wordsMs.findLast((atMs) => atMs <= beforeMs) ?? Number.NEGATIVE_INFINITY;
 }
 
-/** What the store says about its grants, and what befell it. */
+/** The grants of the store in a history, and the faults of the store. */
 export class StoreAccount {
   readonly #grants = new Map<string, Map<bigint, GrantAccount[]>>();
   readonly #steps: EntryOf<"stepped">[] = [];
@@ -24,8 +24,8 @@ export class StoreAccount {
   }
 
   /**
-   * The grant that a lease was made from. A store that forgot may have given its token again, even
-   * to the same owner: then it is the latest.
+   * The grant that a lease was made from. A store that forgot may give its token again, even to
+   * the same owner: then it is the latest grant.
    */
   grantOf({ name, token, owner, atMs }: EntryOf<"held">): GrantAccount | undefined {
     const grants = this.#grants.get(name)?.get(token);

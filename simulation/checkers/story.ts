@@ -15,7 +15,7 @@ interface Terms {
   readonly waits: boolean;
 }
 
-/** What a story leaves unsaid. */
+/** The terms that a story does not give. */
 const USUAL: Terms = {
   name: "a",
   mode: "exclusive",
@@ -39,7 +39,7 @@ interface GrantTerms {
   readonly clockUs?: number;
 }
 
-/** A history as a test tells it: who did what at which time. Process `p` has the leases `p/…`. */
+/** A history that a test writes, entry by entry. Process `p` has the leases `p/…`. */
 export class Story {
   readonly #history = new History();
   #nowMs = 0;
@@ -53,7 +53,7 @@ export class Story {
     return this;
   }
 
-  /** Anything that has no shorter word. */
+  /** Any entry that has no method of its own. */
   happens(happening: Happening): this {
     this.#history.record(this.#nowMs, happening);
     return this;
@@ -73,7 +73,7 @@ export class Story {
     return this.takes(lease, token, untilMs, terms);
   }
 
-  /** The program holds by a grant that was told before. */
+  /** The program holds by an earlier grant of the story. */
   takes(lease: string, token: bigint, untilMs: number, terms: Partial<Terms> = {}): this {
     const { withinMs: _, waits: __, ...claim } = { ...USUAL, ...terms };
     const process = processOf(lease);

@@ -17,7 +17,7 @@ describe("tokens", () => {
     expect(messages(story.at(1).grants("q/0", 12n))).toHaveLength(1);
   });
 
-  it("rise for who asks after another had one", () => {
+  it("rise for a program that asks after another had one", () => {
     const story = new Story().at(0).asks("p/0").grants("q/0", 10n).grants("p/0", 20n);
     story.at(1).takes("p/0", 20n, 9).at(2).asks("q/0").at(3).takes("q/0", 10n, 9);
     expect(messages(story)).toEqual(['q/0 asked for "a" after p/0 had 20, and got 10']);
@@ -48,16 +48,16 @@ describe("a store that forgot", () => {
     expect(messages(again(10))).toEqual([]);
   });
 
-  it("is told by a process that knows better", () => {
+  it("learns from a process that has seen a higher token", () => {
     const story = again(5).at(3).asks("p/1").at(4).takes("p/1", 5n, 9);
     expect(messages(story)).toEqual(['p/1 asked for "a" after p/0 had 10, and got 5']);
   });
 });
 
 describe("turns", () => {
-  const turns = (befalls: Happening[]): Story => {
+  const turns = (faults: Happening[]): Story => {
     const story = new Story().at(0).grants("p/0", 10n, { span: 3 }).at(1);
-    for (const happening of befalls) story.happens(happening);
+    for (const happening of faults) story.happens(happening);
     story.at(2).grants("q/0", 20n).asks("q/0").takes("q/0", 20n, 9);
     return story.at(3).asks("p/1").at(4).takes("p/1", 11n, 9);
   };
@@ -70,7 +70,10 @@ describe("turns", () => {
     { type: "forgot" },
     { type: "revoked", name: "a", token: 10n },
     { type: "stepped", byMs: 5_000 },
-  ])("may not know yet that their grant is over: $type", (happening) => {
-    expect(messages(turns([happening]))).toEqual([]);
-  });
+  ])(
+    "may be taken by a process that does not know yet that its grant is over: $type",
+    (happening) => {
+      expect(messages(turns([happening]))).toEqual([]);
+    },
+  );
 });

@@ -2,8 +2,8 @@
  * Tokens only rise: with every grant of a name, as the store made them and as the holders saw them.
  * No two leases share one, and none is used that the store did not give.
  *
- * A store that lost its data while its clock was behind the tokens it had given can only be told by
- * a client that knows better: so what one process sees of a name rises whatever happens.
+ * A store that lost its data while its clock was behind its tokens learns its last token only from
+ * a client that has seen it. So the tokens that one process sees of a name rise under every fault.
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
@@ -41,7 +41,7 @@ function checkStore(entries: readonly Entry[]): Violation[] {
   return violations;
 }
 
-/** The store forgot the higher token, and its clock does not make up for it. */
+/** The store forgot the higher token, and its clock is behind that token. */
 function isBehind(granted: EntryOf<"granted">, highest: Highest, forgotMs: number): boolean {
   return forgotMs >= highest.atMs && BigInt(granted.clockUs) <= highest.token;
 }
@@ -81,7 +81,8 @@ function isExcused(a: EntryOf<"granted">, b: EntryOf<"granted">, account: StoreA
 
 /**
  * A turn on a grant that the store revoked, forgot or timed out by a jump of its clock before it
- * made the other one. Who takes it may not know yet; the lower token keeps it out, as it should.
+ * made the other one. The program that takes the turn may not know yet; a fence refuses its lower
+ * token.
  */
 function isOvertaken(
   { granted, revokedMs }: GrantAccount,
@@ -103,8 +104,7 @@ function problem(life: HeldLife, earlier: HeldLife[], account: StoreAccount): st
     const wasAhead = held.atMs < life.asked.atMs;
     if (held.token < token || (held.token > token && !wasAhead)) continue;
     const other = account.grantOf(held)?.granted;
-    // A request carries what its process had seen when it was made, and the store cannot fall
-    // behind.
+    // A request carries the highest token that its process has seen: the store counts on from it.
     const isSeen = wasAhead && held.process === process;
     if (other && !isSeen && isExcused(other, grant.granted, account)) continue;
     if (other && !isSeen && isOvertaken(grant, other, account)) continue;

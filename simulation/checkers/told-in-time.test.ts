@@ -21,13 +21,13 @@ describe("a loss", () => {
     expect(messages(holding({ graceMs: 300 }).at(1_000).loses("p/0"))).toHaveLength(1);
   });
 
-  it("is told later to who cannot run, at its first chance", () => {
+  it("is told later to a frozen process, as soon as it runs", () => {
     const frozen = { type: "frozen", process: "p", untilMs: 5_000, how: "paused" } as const;
     expect(messages(holding().at(900).happens(frozen).at(5_001).loses("p/0"))).toEqual([]);
     expect(messages(holding().at(900).happens(frozen).at(5_100).loses("p/0"))).toHaveLength(1);
   });
 
-  it("is no news to who let go, or does not listen", () => {
+  it("is not told to a program that let go, or does not listen", () => {
     expect(messages(holding().at(900).releases("p/0"))).toEqual([]);
     expect(messages(holding({ listens: false }))).toEqual([]);
   });
@@ -45,7 +45,7 @@ describe("a lease", () => {
   });
 });
 
-describe("an outcome", () => {
+describe("a result", () => {
   it("is told within the wait", () => {
     const story = new Story().at(0).asks("p/0", { withinMs: 500 });
     expect(messages(story)).toEqual(["p/0 was to be told within 500 ms, and was not"]);

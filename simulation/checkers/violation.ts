@@ -1,6 +1,6 @@
 import { describe, type Entry } from "../history.js";
 
-/** Something that must not be in a history. */
+/** A part of a history that breaks a promise. */
 export interface Violation {
   readonly checker: string;
   readonly message: string;

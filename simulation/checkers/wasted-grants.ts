@@ -1,10 +1,10 @@
 import type { Entry } from "../history.js";
 
-/** What a grant costs the others that nobody ever used. */
+/** How long a grant that no program uses blocks the other waiters. */
 export interface Waste {
-  /** Nobody confirmed it: it lapses. */
+  /** A handed-off grant without a confirm: the offer lapses. */
   readonly offerMs: number;
-  /** It was confirmed, or given to whoever asked: it has to expire. */
+  /** A confirmed grant, or one that answered a request: the lease has to expire. */
   readonly leaseMs: number;
 }
 
@@ -14,7 +14,7 @@ interface Wasted {
   isConfirmed: boolean;
 }
 
-/** The grants of each name that went to nobody: their process died, or had given up. */
+/** The unused grants of each name: their process died, or had given up. */
 export class WastedGrants {
   readonly #names = new Map<string, Wasted[]>();
   readonly #waste: Waste;
@@ -41,9 +41,9 @@ export class WastedGrants {
   }
 
   /**
-   * How long a name may be kept from its waiters by grants to nobody. A process that does not
-   * confirm costs one offer, however many of its waiters are in the queue. One that dies right
-   * after it confirmed costs that lease, and then one offer.
+   * How long unused grants may keep a name from its waiters. A process that does not confirm costs
+   * one offer, however many of its waiters are in the queue. A process that dies right after its
+   * confirm costs that lease, and then one offer.
    */
   costMs(name: string, fromMs: number, toMs: number): number {
     const { offerMs, leaseMs } = this.#waste;

@@ -1,4 +1,4 @@
-/** The model of the quorum rules: whole they hold, and none of them can be spared. */
+/** The model of the quorum rules: all rules together hold, and each of them is necessary. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -9,7 +9,7 @@ const MODEL = fileURLToPath(new URL("redlock.pml", import.meta.url));
 const INSTALL = fileURLToPath(new URL("../../scripts/servers.mjs", import.meta.url));
 const PATIENCE = { timeout: 10 * 60_000 };
 
-/** What happens in a world. The larger ones are for the full run. */
+/** The size of a world. The larger ones are for the full run. */
 const SMALL = ["OWNERS=2", "ROUNDS=2", "BALLOTS=2"];
 const WORLDS = {
   raises: ["OWNERS=2", "ROUNDS=3", "BALLOTS=3"],
@@ -27,7 +27,7 @@ const LARGE_WORLDS = {
 type World = keyof typeof WORLDS | keyof typeof LARGE_WORLDS;
 const worlds: Record<World, readonly string[]> = { ...WORLDS, ...LARGE_WORLDS };
 
-/** Which world shows what a rule is for. */
+/** The world in which the absence of a rule does harm. */
 const RULES: readonly (readonly [rule: string, world: World])[] = [
   ["NO_ABOVE", "raises"],
   ["NO_EXACT", "raises"],
@@ -52,7 +52,7 @@ const LARGE_RULES: typeof RULES = [
   ["NO_KEPT", "resumptions and a restart"],
 ];
 
-/** What must be possible, so that nothing holds only because nothing happens. */
+/** Events that must be possible: a model in which nothing happens would hold, too. */
 const WITNESSES: readonly (readonly [what: string, world: World, macro: string])[] = [
   ["a grant with a vote that was raised", "raises", "WITNESS=1"],
   ["a grant that needs a restarted node", "restarts", "WITNESS=2"],

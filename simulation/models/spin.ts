@@ -14,7 +14,7 @@ const DEEPEST = 100_000;
 export interface Check {
   readonly isUpheld: boolean;
   readonly states: number;
-  /** What was broken, and what SPIN said. */
+  /** The output of SPIN, with the assertion that failed. */
   readonly output: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Plants every mutant in a copy of the build and looks for a seed that finds it: first the one that
- * did so before, then all that a test run goes through.
+ * Plants each mutant in a copy of the build and runs seeds until one fails: first the seed that
+ * found the mutant before, then all seeds of a test run.
  */
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,15 +13,15 @@ import { plant, readCode } from "./plant.js";
 
 export interface Catch {
   readonly title: string;
-  /** The seed that found it, if any did. */
+  /** The seed that found the mutant; null where none did. */
   readonly seed: number | null;
-  /** Which seed found it by which checker, and in what time. */
+  /** The seed, the checker and the time, or why the mutant was not found. */
   readonly line: string;
 }
 
-/** As many seeds as a test run goes through. */
+/** The seeds of a test run. */
 const SEEDS = 2_000;
-/** A mutant may well hang: a seed takes some milliseconds. */
+/** A mutant may hang; a seed takes some milliseconds. */
 const PATIENCE_MS = 240_000;
 
 export async function hunt(
@@ -78,14 +78,16 @@ async function seekIn(folder: string, mutant: Mutant, build: string): Promise<Ca
   const hint = first === undefined ? null : await runSeeds(folder, family, first, 1);
   const { seed, line } = hint?.seed != null ? hint : await runSeeds(folder, family, 0, SEEDS);
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
-  // Beyond the seeds of a test run the code itself may not pass.
+  // The code itself may fail at a seed beyond those of a test run.
   const isBlamed = seed !== null && seed >= SEEDS;
   const own = isBlamed ? await runSeeds(build, family, seed, 1) : null;
-  if (own?.seed != null) return { title, seed: null, line: `${title}: not its fault, ${line}` };
+  if (own?.seed != null) {
+    return { title, seed: null, line: `${title}: the code without it fails, too: ${line}` };
+  }
   return { title, seed, line: `${title}: ${line} ${seconds} s` };
 }
 
-/** The first of the seeds that fails, and what it says. */
+/** The first seed that fails, and the first line of its report. */
 function runSeeds(
   folder: string,
   family: Family,

@@ -6,8 +6,8 @@ interface Freeze {
   readonly isSuspend: boolean;
 }
 
-/** When each process was able to act: nobody is late for what fell due while it was frozen. */
-export class Attention {
+/** When each process was frozen: no process is late for a task that fell due meanwhile. */
+export class Freezes {
   readonly #freezes = new Map<string, Freeze[]>();
 
   constructor(entries: readonly Entry[]) {
@@ -24,7 +24,7 @@ export class Attention {
   }
 
   /**
-   * The latest time by which a process has done what is due, if it takes no longer than `slackMs`.
+   * The latest time by which a process does a task that is due at `dueMs` and takes `slackMs`.
    */
   latestMs(process: string, dueMs: number, slackMs: number): number {
     let readyMs = dueMs;
@@ -34,7 +34,7 @@ export class Attention {
     return readyMs + slackMs;
   }
 
-  /** Whether the machine slept: then its timers come as much later as it slept. */
+  /** Whether the machine slept, which makes its timers late by as much. */
   wasSuspended(process: string, fromMs: number, toMs: number): boolean {
     const freezes = this.#freezes.get(process) ?? [];
     return freezes.some(
