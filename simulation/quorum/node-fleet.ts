@@ -8,6 +8,7 @@ import type { History } from "../history.js";
 import type { StoreSide } from "../store-server.js";
 import { QuorumAccount } from "./quorum-account.js";
 import { QuorumNode } from "./quorum-node.js";
+import { readRenewals } from "./quorum-request.js";
 
 export interface FleetClock {
   nowMs(): number;
@@ -63,7 +64,13 @@ export class NodeFleet implements StoreSide {
     return this.census().holders;
   }
 
-  execute(at: number, name: string, args: readonly string[]): unknown {
+  /** One call: a verb about one name, or the renewals of many leases. */
+  execute(at: number, keys: readonly string[], args: readonly string[]): unknown {
+    if (args[0] !== "renew") return this.#execute(at, keys[1] ?? "", args);
+    return readRenewals(keys, args).map(({ name, verb }) => this.#execute(at, name, verb));
+  }
+
+  #execute(at: number, name: string, args: readonly string[]): unknown {
     const answer = this.members[at]?.node.execute(name, args);
     this.#account.after(this.#clock.nowMs(), at, name, args, answer);
     if (args[0] === "mark" || args[0] === "admit") this.#record(at, `${args.join(" ")}: ${answer}`);

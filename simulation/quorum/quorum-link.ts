@@ -78,7 +78,7 @@ export class QuorumLink implements Link {
 }
 
 interface Call {
-  readonly name: string;
+  readonly keys: readonly string[];
   readonly args: readonly string[];
   readonly resolve: (raw: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -125,9 +125,9 @@ class SimulatedDriver implements Driver {
   }
 
   send(_key: string, _command: string, [, count, ...rest]: readonly string[]): Promise<unknown> {
-    const [, name = ""] = rest;
+    const keys = rest.slice(0, Number(count));
     return new Promise((resolve, reject) => {
-      const call = { name, args: rest.slice(Number(count)), resolve, reject };
+      const call = { keys, args: rest.slice(Number(count)), resolve, reject };
       this.#calls.add(call);
       this.#send(call);
     });
@@ -188,7 +188,7 @@ class SimulatedDriver implements Driver {
   #send(call: Call): void {
     this.#connection.send({
       execute: () => {
-        const raw = this.#fleet.execute(this.#at, call.name, call.args);
+        const raw = this.#fleet.execute(this.#at, call.keys, call.args);
         return () => {
           if (this.#calls.delete(call)) call.resolve(raw);
         };

@@ -36,7 +36,8 @@ export function quorumPlan(plan: Plan): Plan {
     family: "quorum",
     profile,
     nodes: chance.pick([3, 3, 4, 5]),
-    names: ["a"],
+    // Leases of two names are renewed in one call.
+    names: new Chance(plan.seed, "quorum names").isLucky(0.2) ? ["a", "b"] : ["a"],
     kinds: { mutex: 1, read: 0, semaphore: 0, once: 0 },
     ttlsMs: chance.isLucky(0.5) || isCrowded ? [ttlMs] : [ttlMs, ttlMs * 3],
     weather: { ...plan.weather, loss },

@@ -1,4 +1,4 @@
-/** What a client asks a node for, read from what it sends: requests.ts writes it. */
+/** What a client asks a node for, read from what it sends: codec.ts writes it. */
 export interface VoteArgs {
   readonly owner: string;
   readonly ballot: number;
@@ -33,4 +33,15 @@ export function readRelease(args: readonly string[]): {
 } {
   const [owner = "", start = "", , , keepMs = "0", , waiter = ""] = args;
   return { owner, ballot: Number.parseInt(start, 10), keepMs: Number(keepMs), waiter };
+}
+
+/** The verb `renew` of each lease in a call that renews many. */
+export function readRenewals(
+  keys: readonly string[],
+  [, setId = "", channel = "", ...terms]: readonly string[],
+): { readonly name: string; readonly verb: readonly string[] }[] {
+  return Array.from({ length: terms.length / 4 }, (_, at) => ({
+    name: keys[2 * at + 1] ?? "",
+    verb: ["renew", setId, ...terms.slice(4 * at, 4 * at + 4), channel],
+  }));
 }

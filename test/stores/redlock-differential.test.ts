@@ -12,7 +12,7 @@ import {
   decodeRenewal,
   decodeVote,
   releaseArgs,
-  renewArgs,
+  renewalsCall,
   resumeArgs,
   voteArgs,
 } from "../../src/stores/redlock/codec.js";
@@ -312,8 +312,11 @@ class Pair {
         const channel = one.isHeard ? HEARD : UNHEARD;
         const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs, channel };
         const keeper = { setId: setIdOf(SET), channel };
-        const args = renewArgs({ claim: request, token: BigInt(request.ballot) }, ttlMs, keeper);
-        return [renew(model, name, nowUs, request), decodeRenewal(await this.#ask(name, args))];
+        const keys = this.#layout.keysOf("lock", name);
+        const grant = { claim: request, token: BigInt(request.ballot), keys };
+        const call = renewalsCall([{ grant, ttlMs }], keeper);
+        const [raw] = (await node.ask(call.keys, call.args)) as unknown[];
+        return [renew(model, name, nowUs, request), decodeRenewal(raw)];
       }
       case "resume": {
         const { name, owner, ttlMs } = one;

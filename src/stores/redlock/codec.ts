@@ -35,10 +35,14 @@ export function voteArgs({ claim, ballot, channel, metaText, setId, waiter }: Vo
   return args;
 }
 
-/** The grant that a renewal is for. */
+/** One lease of a call that renews many. */
 export interface Renewed {
-  readonly claim: Pick<Claim, "owner" | "span">;
-  readonly token: bigint;
+  readonly grant: {
+    readonly claim: Pick<Claim, "owner" | "span">;
+    readonly token: bigint;
+    readonly keys: readonly string[];
+  };
+  readonly ttlMs: number;
 }
 
 /** The client that keeps the grant from now on. */
@@ -47,10 +51,20 @@ export interface Keeper {
   readonly channel: string;
 }
 
-export function renewArgs({ claim, token }: Renewed, ttlMs: number, keeper: Keeper): string[] {
-  const ttl = `${Math.ceil(ttlMs)}`;
-  const { setId, channel } = keeper;
-  return ["renew", setId, claim.owner, `${token}`, spanText(claim), ttl, channel];
+/** The call that renews many leases. All leases share the first key, that of the node. */
+export function renewalsCall(
+  leases: readonly Renewed[],
+  { setId, channel }: Keeper,
+): { readonly keys: string[]; readonly args: string[] } {
+  const [keys, args]: [string[], string[]] = [[], ["renew", setId, channel]];
+  for (const { grant, ttlMs } of leases) {
+    const [node = "", lock = "", ballot = ""] = grant.keys;
+    if (keys.length === 0) keys.push(node);
+    keys.push(lock, ballot);
+    const { claim, token } = grant;
+    args.push(claim.owner, `${token}`, spanText(claim), `${Math.ceil(ttlMs)}`);
+  }
+  return { keys, args };
 }
 
 export function resumeArgs(
@@ -251,7 +265,8 @@ export function decodeForeign(raw: unknown): Foreign | null {
 
 /** The last part of an answer may name a foreign key that has no effect on the vote. */
 export function decodeAside(raw: unknown): Foreign | null {
-  return Array.isArray(raw) ? decodeForeign(raw.at(-1)) : null;
+  const isOneAnswer = Array.isArray(raw) && !Array.isArray(raw[0]);
+  return isOneAnswer ? decodeForeign(raw.at(-1)) : null;
 }
 
 function foreign(key: unknown, holds: unknown): Foreign {

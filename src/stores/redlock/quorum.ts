@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import { decodeAside, decodeForeign, type Failure } from "./codec.js";
-import { type RedlockNode, requestOf } from "./redlock-node.js";
+import { scriptCall } from "./node-script.js";
+import type { RedlockNode } from "./redlock-node.js";
 
 /** A node may take at most this part of the ttl, so that a round leaves most of the lease. */
 const LIMIT_PART = 5;
@@ -67,9 +68,12 @@ export interface Question<Answer, Judgement> {
   readonly args: readonly string[];
   /** How long a node may take before it counts as silent. */
   readonly limitMs: number;
-  decode(raw: unknown): Answer;
-  /** What the answers amount to; null while it is open. Not null when all nodes have answered. */
-  judge(answers: readonly (Answer | Failure | undefined)[]): Judgement | null;
+  decode(raw: unknown, node: RedlockNode): Answer;
+  /**
+   * What the answers amount to; null while it is open. Not null when all nodes have answered.
+   * `sentMs` is the local time just before the first request of this question was sent.
+   */
+  judge(answers: readonly (Answer | Failure | undefined)[], sentMs: number): Judgement | null;
   /** Called for every answer, also for one that comes after the judgement (`isLate`). */
   onAnswer?(answer: Answer | Failure, at: number, isLate: boolean): void;
 }
@@ -111,11 +115,11 @@ export class Poll<Answer, Judgement> {
 
   send(): void {
     const { keys, args, limitMs } = this.#question;
-    const request = requestOf(keys, args);
+    const call = scriptCall(keys, args);
     this.#sentMs = this.#port.clock.nowMs();
     for (const [at, node] of this.#nodes.entries()) {
       node.send(
-        request,
+        call,
         (raw) => this.#take(at, node, raw),
         (error) => this.#put(at, { type: "error", error }),
       );
@@ -150,7 +154,7 @@ export class Poll<Answer, Judgement> {
     try {
       const foreign = decodeForeign(raw) ?? decodeAside(raw);
       if (foreign) node.reportForeign(`"${foreign.key}", a ${foreign.holds}`);
-      answer = this.#question.decode(raw);
+      answer = this.#question.decode(raw, node);
     } catch (cause) {
       const where = `the reply to ${this.#question.args[0]}`;
       answer = { type: "error", error: node.reportForeign(where, cause) };
@@ -166,7 +170,7 @@ export class Poll<Answer, Judgement> {
   }
 
   #judge(): void {
-    const judgement = this.#question.judge(this.answers);
+    const judgement = this.#question.judge(this.answers, this.#sentMs);
     if (judgement !== null) this.#end(judgement);
   }
 

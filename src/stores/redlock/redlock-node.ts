@@ -1,24 +1,16 @@
-import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
 import { foreignData, reportForeign } from "../../foreign-data.js";
 import { checkVersion } from "../redis-client/check-version.js";
 import type { Driver } from "../redis-client/driver.js";
 import { isNoScript } from "../redis-client/failure.js";
 import { nodeError } from "./failure.js";
-import { SCRIPT } from "./script.generated.js";
-
-const SHA = createHash("sha1").update(SCRIPT).digest("hex");
+import { NODE_SCRIPT, scriptCall } from "./node-script.js";
 
 /**
- * A client may keep what it cannot send, for as long as its server is away. More than this would
- * only be a flood of outdated requests on its return.
+ * A client may keep requests for as long as its server is away. More requests than this would only
+ * be a flood of outdated requests when the server returns.
  */
 const MOST_UNANSWERED = 10_000;
-
-/** What a node's script is called with. */
-export function requestOf(keys: readonly string[], args: readonly string[]): readonly string[] {
-  return [SHA, `${keys.length}`, ...keys, ...args];
-}
 
 /** One of the independent servers. */
 export class RedlockNode {
@@ -38,14 +30,14 @@ export class RedlockNode {
     return error;
   }
 
-  /** Runs a verb of the node's script; sent before it returns. Rejects with a `StoreError`. */
+  /** Runs a verb of the script; sent before it returns. Rejects with a `StoreError`. */
   ask(keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    return new Promise((resolve, reject) => this.send(requestOf(keys, args), resolve, reject));
+    return new Promise((resolve, reject) => this.send(scriptCall(keys, args), resolve, reject));
   }
 
-  /** The same for a request that goes to many nodes. */
+  /** The same with a call that goes to many nodes. */
   send(
-    request: readonly string[],
+    call: readonly string[],
     onAnswer: (raw: unknown) => void,
     onError: (error: StoreError) => void,
   ): void {
@@ -54,8 +46,8 @@ export class RedlockNode {
     }
     this.#unanswered += 1;
     const { driver } = this;
-    const [, , key = ""] = request;
-    driver.send(key, "evalsha", request).then(
+    const [, , key = ""] = call;
+    driver.send(key, "evalsha", call).then(
       (raw) => {
         this.#unanswered -= 1;
         onAnswer(raw);
@@ -64,7 +56,7 @@ export class RedlockNode {
         this.#unanswered -= 1;
         if (!isNoScript(error)) return onError(nodeError(this.name, error));
         checkVersion(driver, key, "redlock")
-          .then(() => driver.send(key, "eval", [SCRIPT, ...request.slice(1)]))
+          .then(() => driver.send(key, "eval", [NODE_SCRIPT, ...call.slice(1)]))
           .then(onAnswer, (cause: unknown) => onError(nodeError(this.name, cause)));
       },
     );

@@ -1,4 +1,5 @@
 /** A store over independent nodes: asks all of them, and believes what a majority says. */
+import { assert } from "../../assert.js";
 import { ClosedError, type StoreError } from "../../errors.js";
 import { MetaText } from "../../rules/meta-text.js";
 import { keyOf, type Space } from "../../rules/name.js";
@@ -18,7 +19,7 @@ import { networkPort, type Port } from "../../time/port.js";
 import { Acquisition, type AcquisitionParts } from "./acquisition.js";
 import { SeenBallots } from "./ballot.js";
 import { explainVotes } from "./failure.js";
-import { Grants, type RedlockGrant } from "./grants.js";
+import { Grants, RedlockGrant } from "./grants.js";
 import { Inspection } from "./inspection.js";
 import { Layout } from "./layout.js";
 import { Membership } from "./membership.js";
@@ -125,9 +126,8 @@ export class RedlockStore implements Store {
   renew(
     grants: readonly { readonly grant: Grant; readonly ttlMs: number }[],
   ): Promise<readonly Renewal[]> {
-    const renewals = this.#renewals;
-    return Promise.all(
-      grants.map(({ grant, ttlMs }) => renewals.renew(grant as RedlockGrant, ttlMs)),
+    return this.#renewals.renew(
+      grants.map(({ grant, ttlMs }) => ({ grant: grantOfThisStore(grant), ttlMs })),
     );
   }
 
@@ -136,7 +136,7 @@ export class RedlockStore implements Store {
     withinMs: number,
     keep?: { readonly ttlMs: number; readonly meta: Meta },
   ): Promise<boolean> {
-    const grant = given as RedlockGrant;
+    const grant = grantOfThisStore(given);
     const { claim, token } = grant;
     if (grant.isReleased) return false;
     this.#grants.remove(grant);
@@ -160,7 +160,7 @@ export class RedlockStore implements Store {
   }
 
   detach(grant: Grant): void {
-    this.#grants.remove(grant as RedlockGrant);
+    this.#grants.remove(grantOfThisStore(grant));
   }
 
   onEvent(listener: (event: GoneEvent) => void): void {
@@ -192,4 +192,9 @@ export class RedlockStore implements Store {
     this.#wakeUps.close();
     await this.#onClose();
   }
+}
+
+function grantOfThisStore(grant: Grant): RedlockGrant {
+  assert(grant instanceof RedlockGrant, "A store gets only grants that it made.");
+  return grant;
 }

@@ -1,33 +1,44 @@
-/** Renewals of grants at all nodes, and the resumption of one that another process made. */
+/**
+ * Renews the grants of this client in batches, and resumes a grant that another process made.
+ *
+ * Why a batch is safe: each lease is judged by itself, from its own answers of this batch alone,
+ * and its deadline counts from just before this batch was sent. A node answers with what it kept at
+ * that moment or later. So a batch proves for each lease what a request of its own would prove.
+ */
+import { present } from "../../assert.js";
+import { list, Unreadable } from "../../foreign-data.js";
 import type { Claim, GoneEvent, Renewal } from "../../store.js";
 import { pause } from "../../time/pause.js";
-import {
-  deadlineOf,
-  isAsleep,
-  isHopeless,
-  judgeRenewal,
-  type RenewalJudgement,
-} from "./answers.js";
+import { deadlineOf, isAsleep, isHopeless, judgeRenewal } from "./answers.js";
 import {
   decodeRenewal,
   type Failure,
   type Keeper,
   type NodeRenewal,
-  renewArgs,
+  renewalsCall,
   resumeArgs,
 } from "./codec.js";
-import { quorumError } from "./failure.js";
+import { nodeError, quorumError } from "./failure.js";
 import { RedlockGrant } from "./grants.js";
 import type { Membership } from "./membership.js";
-import type { Poll, Quorum } from "./quorum.js";
+import type { Quorum } from "./quorum.js";
+import type { RedlockNode } from "./redlock-node.js";
 
 /** A node may take until the deadline, or a part of the ttl, but no longer than this. */
 const LONGEST_RENEWAL_MS = 5_000;
 const LIMIT_PART = 5;
 const RETRY_MS = 50;
+/** A call with more leases would block its server for longer than a few milliseconds. */
+export const MOST_LEASES = 200;
 
-type Answers = readonly (NodeRenewal | Failure | undefined)[];
-type Asked = { readonly judgement: RenewalJudgement; readonly answers: Answers };
+/** A lease to be renewed. */
+export interface Lease {
+  readonly grant: RedlockGrant;
+  readonly ttlMs: number;
+}
+
+type Answer = NodeRenewal | Failure | undefined;
+type Results = Map<Lease, Renewal>;
 
 export class Renewals {
   readonly #quorum: Quorum;
@@ -40,18 +51,19 @@ export class Renewals {
     this.#keeper = { setId: quorum.setId, channel };
   }
 
-  async renew(grant: RedlockGrant, ttlMs: number): Promise<Renewal> {
-    const { port, nodes } = this.#quorum;
-    // A renewal after the deadline could revive a lease that another owner may have replaced.
-    if (port.clock.exactMs() >= grant.deadlineMs) {
-      return { type: "gone", reason: "expired", detail: "" };
-    }
-    const args = renewArgs(grant, ttlMs, this.#keeper);
-    const { judgement, answers } = await this.#send(grant, ttlMs, args);
-    if (judgement === "renewed") return { type: "renewed", waiting: false };
-    if (judgement === "gone") return { type: "gone", ...lossOf(answers) };
-    const about = { lockName: grant.claim.name, outcome: "unknown" } as const;
-    return { type: "unknown", error: quorumError(nodes, answers, about) };
+  /**
+   * Renews the leases; the results have the order of the leases. A grant is extended as soon as its
+   * own answers suffice, not only when the last lease has its result.
+   */
+  async renew(leases: readonly Lease[]): Promise<readonly Renewal[]> {
+    const results: Results = new Map();
+    const isAnnounced = ({ ttlMs }: Lease): boolean => this.#membership.isAnnounced(ttlMs);
+    const unannounced = leases.filter((lease) => !isAnnounced(lease));
+    await Promise.all([
+      this.#renewAll(leases.filter(isAnnounced), true, results),
+      this.#announceAndRenew(unannounced, results),
+    ]);
+    return leases.map((lease) => present(results.get(lease), "Every renewal has a result."));
   }
 
   /**
@@ -61,58 +73,155 @@ export class Renewals {
    */
   async resume(claim: Claim, keys: readonly string[], token: bigint): Promise<RedlockGrant | null> {
     const { port, nodes } = this.#quorum;
+    const { ttlMs } = claim;
     const untilMs = port.clock.nowMs() + claim.storeTimeoutMs;
     const grant = new RedlockGrant(claim, keys, Number(token), Number.NEGATIVE_INFINITY);
-    const args = resumeArgs(claim, token, this.#keeper);
+    const lease = { grant, ttlMs };
+    let isKnown = this.#membership.isAnnounced(ttlMs);
     for (;;) {
-      const { judgement, answers } = await this.#send(grant, claim.ttlMs, args);
-      if (judgement === "gone") return null;
-      if (judgement === "renewed") return port.clock.exactMs() < grant.deadlineMs ? grant : null;
-      if (isHopeless(answers) || port.clock.nowMs() >= untilMs) {
-        throw quorumError(nodes, answers, { lockName: claim.name, outcome: "unknown" });
+      isKnown ||= await this.#membership.announce(ttlMs);
+      const poll = this.#quorum.ask<NodeRenewal, Renewal>({
+        keys,
+        args: resumeArgs(claim, token, this.#keeper),
+        limitMs: this.#limitMs(lease),
+        decode: decodeRenewal,
+        judge: (answers, sentMs) => this.#judge(lease, answers, sentMs, isKnown),
+        onAnswer: (answer) => this.#membership.onAnswer(answer),
+      });
+      const renewal = await poll.judged;
+      if (renewal?.type === "gone") return null;
+      if (renewal?.type === "renewed")
+        return port.clock.exactMs() < grant.deadlineMs ? grant : null;
+      if (isHopeless(poll.answers) || port.clock.nowMs() >= untilMs) {
+        throw quorumError(nodes, poll.answers, { lockName: claim.name, outcome: "unknown" });
       }
+      isKnown &&= !poll.answers.some((answer) => isAsleep(answer, "short"));
       await pause(port.timers, RETRY_MS, true);
     }
   }
 
-  async #send(grant: RedlockGrant, ttlMs: number, args: readonly string[]): Promise<Asked> {
-    const membership = this.#membership;
-    const isKnown = membership.isAnnounced(ttlMs) || (await membership.announce(ttlMs));
-    let poll = this.#poll(grant, ttlMs, args);
-    let judgement = await poll.judged;
-    // A majority may not know of leases of this length: only the old deadline is certain.
-    if (judgement === "renewed" && !isKnown) judgement = "unknown";
-    const isShort = poll.answers.some((answer) => isAsleep(answer, "short"));
-    if (judgement === "unknown" && isShort && (await membership.announce(ttlMs))) {
-      poll = this.#poll(grant, ttlMs, args);
-      judgement = await poll.judged;
-    }
-    if (judgement === "renewed") {
-      // rule: quorum-renewal-counts-from-sending
-      const untilMs = deadlineOf(poll.answers, poll.sentMs, this.#quorum.driftFactor);
-      grant.extend(untilMs);
-    }
-    return { judgement: judgement ?? "unknown", answers: poll.answers };
+  /** Leases of a length that a majority may not know of yet. */
+  async #announceAndRenew(
+    leases: readonly Lease[],
+    results: Results,
+    isRepeated = false,
+  ): Promise<void> {
+    if (leases.length === 0) return;
+    const longestMs = Math.max(...leases.map(({ ttlMs }) => ttlMs));
+    const isKnown = await this.#membership.announce(longestMs);
+    await this.#renewAll(leases, isKnown, results, isRepeated);
   }
 
-  #poll(
-    { keys, deadlineMs }: RedlockGrant,
-    ttlMs: number,
-    args: readonly string[],
-  ): Poll<NodeRenewal, RenewalJudgement> {
-    const restMs = Math.max(deadlineMs - this.#quorum.port.clock.nowMs(), ttlMs / LIMIT_PART);
-    return this.#quorum.ask<NodeRenewal, RenewalJudgement>({
-      keys,
-      args,
-      limitMs: Math.min(restMs, LONGEST_RENEWAL_MS),
-      decode: decodeRenewal,
-      judge: judgeRenewal,
-      onAnswer: (answer) => this.#membership.onAnswer(answer),
+  /** `isKnown`: a majority certainly knows of leases of these lengths. */
+  async #renewAll(
+    leases: readonly Lease[],
+    isKnown: boolean,
+    results: Results,
+    isRepeated = false,
+  ): Promise<void> {
+    const nowMs = this.#quorum.port.clock.exactMs();
+    const live = leases.filter((lease) => {
+      // A renewal after the deadline could revive a lease that another owner may have replaced.
+      const isOver = nowMs >= lease.grant.deadlineMs;
+      if (isOver) results.set(lease, { type: "gone", reason: "expired", detail: "" });
+      return !isOver;
     });
+    const batches: Promise<void>[] = [];
+    for (let start = 0; start < live.length; start += MOST_LEASES) {
+      const batch = live.slice(start, start + MOST_LEASES);
+      batches.push(this.#batch(batch, isKnown, results, isRepeated));
+    }
+    await Promise.all(batches);
+  }
+
+  async #batch(
+    leases: readonly Lease[],
+    isKnown: boolean,
+    results: Results,
+    isRepeated: boolean,
+  ): Promise<void> {
+    const poll = this.#quorum.ask<readonly NodeRenewal[], true>({
+      ...renewalsCall(leases, this.#keeper),
+      limitMs: Math.max(...leases.map((lease) => this.#limitMs(lease))),
+      decode: (raw, node) => decodeBatch(raw, leases.length, node),
+      judge: (answers, sentMs) => {
+        let isOpen = false;
+        for (const [at, lease] of leases.entries()) {
+          if (results.has(lease)) continue;
+          const renewal = this.#judge(lease, answersFor(answers, at), sentMs, isKnown);
+          if (renewal) results.set(lease, renewal);
+          else isOpen = true;
+        }
+        return isOpen ? null : true;
+      },
+      onAnswer: (answer) => {
+        for (const one of "type" in answer ? [answer] : answer) this.#membership.onAnswer(one);
+      },
+    });
+    await poll.judged;
+    const short = leases.filter((lease, at) => {
+      const isShort = answersFor(poll.answers, at).some((answer) => isAsleep(answer, "short"));
+      return results.get(lease)?.type === "unknown" && isShort;
+    });
+    // A node has forgotten the announcement: it is repeated, once.
+    if (!isKnown || isRepeated || short.length === 0) return;
+    for (const lease of short) results.delete(lease);
+    await this.#announceAndRenew(short, results, true);
+  }
+
+  /** The result for one lease; null while it is open. Extends the grant where it is renewed. */
+  #judge(
+    { grant }: Lease,
+    answers: readonly Answer[],
+    sentMs: number,
+    isKnown: boolean,
+  ): Renewal | null {
+    const judgement = judgeRenewal(answers);
+    if (judgement === null) return null;
+    if (judgement === "gone") return { type: "gone", ...lossOf(answers) };
+    // A majority may not know of leases of this length: only the old deadline is certain.
+    if (judgement === "renewed" && isKnown) {
+      // rule: quorum-renewal-counts-from-sending
+      const untilMs = deadlineOf(answers, sentMs, this.#quorum.driftFactor);
+      grant.extend(untilMs);
+      return { type: "renewed", waiting: false };
+    }
+    const about = { lockName: grant.claim.name, outcome: "unknown" } as const;
+    return { type: "unknown", error: quorumError(this.#quorum.nodes, answers, about) };
+  }
+
+  #limitMs({ grant, ttlMs }: Lease): number {
+    const restMs = grant.deadlineMs - this.#quorum.port.clock.nowMs();
+    return Math.min(Math.max(restMs, ttlMs / LIMIT_PART), LONGEST_RENEWAL_MS);
   }
 }
 
-function lossOf(answers: Answers): Pick<GoneEvent, "reason" | "detail"> {
+/** One answer for each lease. An answer that cannot be read harms its own lease only. */
+function decodeBatch(raw: unknown, leases: number, node: RedlockNode): NodeRenewal[] {
+  const parts = list(raw);
+  if (parts.length !== leases) throw new Unreadable(`${leases} answers`);
+  return parts.map((part) => {
+    try {
+      const [code, message] = list(part);
+      if (code === "E") return { type: "error", error: nodeError(node.name, message) };
+      const answer = decodeRenewal(part);
+      if (answer.type === "foreign") node.reportForeign(`"${answer.key}", a ${answer.holds}`);
+      return answer;
+    } catch (cause) {
+      return { type: "error", error: node.reportForeign("the reply to renew", cause) };
+    }
+  });
+}
+
+/** The answers of all nodes for one lease of a batch. A failure of a node counts for each lease. */
+function answersFor(
+  answers: readonly (readonly NodeRenewal[] | Failure | undefined)[],
+  at: number,
+): Answer[] {
+  return answers.map((answer) => (answer && !("type" in answer) ? answer[at] : answer));
+}
+
+function lossOf(answers: readonly Answer[]): Pick<GoneEvent, "reason" | "detail"> {
   for (const answer of answers) {
     if (answer?.type === "revoked") return { reason: "revoked", detail: answer.reason };
   }
