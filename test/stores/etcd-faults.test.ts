@@ -15,6 +15,7 @@ import { Holdfast } from "../../src/holdfast.js";
 import { makeEtcdStore } from "../../src/stores/etcd/etcd-store.js";
 import { openEtcdClient } from "../../src/stores/etcd/etcd-url.js";
 import { etcdStore, guard, openEtcdStore } from "../../src/stores/etcd/index.js";
+import { startProcess } from "../faults/process.js";
 import { startProxy } from "../faults/proxy.js";
 import { type EtcdCluster, type EtcdServer, startEtcd, startEtcdCluster } from "../servers/etcd.js";
 import { waitUntil } from "../servers/wait-until.js";
@@ -24,6 +25,7 @@ import { faultyEtcdClient } from "./faulty-etcd-client.js";
 const isFull = process.env.HOLDFAST_FULL === "1";
 const ROUNDS = isFull ? 5 : 1;
 const ETCDCTL = "etcdctl";
+const STORE_TIMEOUT_MS = 2_000;
 
 const opened: Holdfast[] = [];
 
@@ -396,6 +398,25 @@ describe("one node", () => {
     await locks.revoke("m", { token, reason: "test" });
     assert.equal((await said.next()).value, "revoked");
     assert.deepEqual(await once(child, "exit"), [0, null]);
+  });
+
+  it("goes on waiting after its process was stopped for longer than storeTimeoutMs", async () => {
+    const locks = await open([server.port], "stopped");
+    const lease = await locks.mutex("m").acquire();
+    const url = etcdUrl([server.port], "stopped").href;
+    await using waiter = await startProcess(new URL("etcd-waiter.mjs", import.meta.url), {
+      args: [url, String(STORE_TIMEOUT_MS)],
+    });
+    await waitUntil(async () => (await locks.inspect("m")).waiters.length === 1, {
+      what: "the process waits",
+    });
+    await waiter.pause();
+    await sleep(2 * STORE_TIMEOUT_MS);
+    waiter.resume();
+    // Longer than a silence of the store may last: an error would come first.
+    await sleep(2 * STORE_TIMEOUT_MS);
+    await lease.release();
+    assert.equal(await waiter.receive(), "held");
   });
 
   it("etcd is restarted under a holder and a waiter: both go on", async () => {
