@@ -193,6 +193,7 @@ export class EtcdSession implements SessionLink {
     // A late copy of the request that made the entry fits the guard of its first session still,
     // and this session cannot write that guard.
     if (entry.isDoubtful) entry.maker.#guard.lose();
+    entry.maker.forget(entry);
     return moved.succeeded;
   }
 
@@ -200,7 +201,7 @@ export class EtcdSession implements SessionLink {
     await this.#tools.calls.revokeLease(this.#lease, limitMs);
   }
 
-  /** The entry is gone, or was never made: its name may be used again, if that is safe. */
+  /** The entry is not in this session any more: its name may be used again, if that is safe. */
   forget(entry: EtcdEntry): void {
     const { number, mayEcho, isDoubtful } = entry;
     entry.number = null;
