@@ -21,6 +21,8 @@ const SEED = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
 const REGISTER = "{hf:differential}";
 const CHANNELS = `${REGISTER}@`;
 const LISTENING = ["ada", "bob", "cyd"];
+/** How long a call takes on an idle machine. */
+const CALL_US = 300;
 const GONE = ["gone, missing", "gone, replaced", "gone, revoked"];
 const REFUSED = ["refused, terms", "refused, seen"];
 const DEAF = "dan";
@@ -68,6 +70,11 @@ class Drawer {
   /** The latest grants: what is said about them matters most. */
   readonly grants: { key: string; owner: string; token: number }[] = [];
   nowUs = 0;
+  /**
+   * How many times as long as on an idle machine a call takes here. All times grow with it, so that
+   * a busy machine meets as many cases: with the times of an idle one, most leases would be over.
+   */
+  pace = 1;
 
   constructor(seed: number, kind: Kind) {
     this.#next = chance(seed);
@@ -154,11 +161,15 @@ class Drawer {
 
   #timeUs(): number {
     const leastUs = this.#isCalm ? [6_000, 20_000, 60_000] : [400, 1_500, 6_000, 20_000];
-    return this.pick(leastUs) + this.below(1000);
+    return this.#atPace(this.pick(leastUs) + this.below(1000));
   }
 
   #limit(): number {
-    return this.nowUs + (this.below(20) === 0 ? -500 : 5_000 + this.below(5000));
+    return this.nowUs + (this.below(20) === 0 ? -500 : this.#atPace(5_000 + this.below(5000)));
+  }
+
+  #atPace(us: number): number {
+    return Math.round(this.pace * us);
   }
 
   #seen(): number {
@@ -272,7 +283,10 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
       for (let sent = 0, round = 0; sent < most; round += 1) {
         const size = draw.below(2) === 0 ? 1 : 1 + draw.below(8);
         const commands = Array.from({ length: size }, () => draw.command());
+        const startedMs = performance.now();
         const { nowUs, replies } = await execute(commands, script);
+        const slowness = Math.min(1000 * (performance.now() - startedMs), 100 * CALL_US) / CALL_US;
+        draw.pace = Math.max(1, 0.95 * draw.pace + 0.05 * slowness);
         upkeep.startBatch();
         const expected = commands.map((command) => {
           const reply = ledger.execute(command, { us: nowUs, wallUs: nowUs }, upkeep);
@@ -292,7 +306,9 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
         draw.nowUs = nowUs;
         sent += size;
         if (isSet && draw.below(40) === 0) await setClock(ledger, draw);
-        if (draw.below(60) === 0) await new Promise((end) => setTimeout(end, draw.below(12)));
+        if (draw.below(60) === 0) {
+          await new Promise((end) => setTimeout(end, draw.pace * draw.below(12)));
+        }
         if (round % 250 === 0) {
           await settlePushes();
           expect(heard).toEqual(pushed);

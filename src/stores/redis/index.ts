@@ -1,14 +1,15 @@
 /**
  * Locks in Redis or Valkey: one server, Sentinel, or Cluster.
  *
- * Why it is safe: a script runs alone in its server, by that server's clock, and follows the rules
- * of the ledger; a grant is made only where the holders allow it. A holder's own deadline counts
- * from the moment its request was sent and lies before the expiry in Redis, so it stops believing
- * before Redis may grant to another, unless the server's clock jumps or its data is lost. What a
- * restart without data, an eviction or a failover forgets, others may take: there the tokens
- * decide, which follow the clock in microseconds and the highest that any client saw, so that the
- * later grant has the higher one. With `replicas`, a grant counts only when so many replicas have
- * it: a failover to one of them keeps it.
+ * Why it is safe: Redis runs a script alone, and the script follows the rules of the ledger by the
+ * clock of its server: it grants a lock only if the holders allow it. The deadline of a holder
+ * counts from the moment when its request was sent. It lies before the expiry in Redis, so a
+ * holder stops believing before Redis may grant the lock again, unless the clock of the server
+ * jumps or its data is lost. After a restart without data, an eviction or a failover, Redis may
+ * grant a lock that is still held. Then the tokens decide: they follow the clock in microseconds
+ * and the highest token that any client saw, so the later grant has the higher one. With
+ * `replicas`, a grant counts only when so many replicas have it: a failover to one of them keeps
+ * the grant.
  */
 import { InvalidOptionError, invalidValue } from "../../errors.js";
 import { knownOptions } from "../../known-options.js";
@@ -21,18 +22,18 @@ import type { NodeRedis } from "../redis-client/node-redis.js";
 import { openConnectedClient } from "../redis-client/open-client.js";
 import { RedisArbiter } from "./redis-arbiter.js";
 
-/** The client to use, and how much of the server to trust. */
+/** The client, and how safe a grant must be before it counts. */
 export interface RedisStoreOptions {
   /**
-   * A client of ioredis 5 or 6 or of redis (node-redis) 5 or 6: plain, Sentinel or Cluster. Its
-   * database, key prefix, user and TLS settings are kept. It stays yours: it is never closed.
+   * A client of ioredis 5 or 6 or of redis (node-redis) 5 or 6: plain, Sentinel or Cluster. The
+   * store uses its database, key prefix, user and TLS settings, and never closes it.
    */
   readonly client: Ioredis | NodeRedis;
   /** Locks of different namespaces do not meet. Default: the empty one. */
   readonly namespace?: string;
   /** How many replicas must have a grant before it counts. Default 0: the master alone decides. */
   readonly replicas?: number;
-  /** How long they may take, from 1 to 4,000; then `ReplicationError`. Default 1,000. */
+  /** How long the replicas may take, from 1 to 4,000; then `ReplicationError`. Default 1,000. */
   readonly replicaTimeoutMs?: number;
   /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
   readonly offerMs?: number;
@@ -43,7 +44,7 @@ const NUMBERS = ["replicas", "replicaTimeoutMs", "offerMs"] as const;
 const EXAMPLE = "must be an object with the client in it: redisStore({ client })";
 
 /**
- * Locks in Redis by a client of yours. Throws `InvalidOptionError` where it does not know it.
+ * Locks in Redis by a client of yours. Throws `InvalidOptionError` if it cannot use the client.
  *
  * @example
  * import { Holdfast } from "holdfast";

@@ -11,7 +11,7 @@ describe("slots", () => {
 });
 
 describe("a namespace", () => {
-  it("cannot reach into another", () => {
+  it("cannot name the keys of another namespace", () => {
     const forged = new Layout("a}:l:x", false, "", 0);
     expect(forged.registerOf("")).toBe("{hf:a%7D:l:x}");
     expect(forged.channelPrefix).toBe("{hf:a%7D:l:x}@0:");
@@ -32,7 +32,7 @@ describe("a namespace", () => {
     }
   });
 
-  it("takes a prefix to look for literally", () => {
+  it("lists by a prefix whose characters stand for themselves", () => {
     expect(patternOf("l:[x]?")).toBe("l:\\[x\\]\\?*");
   });
 });

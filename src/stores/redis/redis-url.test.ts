@@ -14,11 +14,11 @@ it.each([
   ["rediss://h", {}],
   ["rediss://h?tls=true", {}],
   ["rediss://h?tls=false", {}],
-])("%s: has TLS or not as it says", async (url, tls) => {
+])("%s: has TLS if the URL says so", async (url, tls) => {
   expect((await targetOf(url)).tls).toEqual(tls);
 });
 
-it.each(["yes", "on", "TRUE", ""])("tls=%s is refused, and means neither", async (text) => {
+it.each(["yes", "on", "TRUE", ""])("tls=%s is refused", async (text) => {
   const read = targetOf(`redis+cluster://u:secret@h?tls=${text}`);
   await expect(read).rejects.toThrow(`Invalid tls: "${text}". It must be true or false.`);
 });
