@@ -10,6 +10,7 @@ import { checkFifo } from "./checkers/fifo.js";
 import { checkGhosts, checkLeftovers } from "./checkers/leftovers.js";
 import { checkLostWakeUps, type WakeUpBound } from "./checkers/lost-wake-ups.js";
 import { checkNeedlessLoss } from "./checkers/needless-loss.js";
+import { checkOwnRules } from "./checkers/own-rules.js";
 import { checkTokenOrder } from "./checkers/token-order.js";
 import { checkRevocation, checkToldInTime } from "./checkers/told-in-time.js";
 import type { Violation } from "./checkers/violation.js";
@@ -74,6 +75,7 @@ function checkAlways(entries: readonly Entry[]): Violation[] {
     ...checkTokenOrder(entries),
     ...checkBoundedOvertaking(entries),
     ...checkLeftovers(entries),
+    ...checkOwnRules(entries),
   ];
 }
 

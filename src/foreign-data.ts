@@ -6,7 +6,7 @@
  * message that no caller waits for is handled under `guarded`, which throws nothing into the host:
  * it publishes the failure on `holdfast:foreign`.
  */
-import { StoreError } from "./errors.js";
+import { InternalError, StoreError } from "./errors.js";
 import type { ForeignEvent } from "./events.js";
 import { events } from "./publish.js";
 
@@ -62,6 +62,11 @@ export function foreignData(where: string, cause?: unknown): StoreError {
   );
   made.add(error);
   return error;
+}
+
+/** The error of a call whose reply could not be used: a broken rule of our own stays what it is. */
+export function replyError(where: string, cause: unknown): StoreError | InternalError {
+  return cause instanceof InternalError ? cause : foreignData(where, cause);
 }
 
 const made = new WeakSet<StoreError>();

@@ -90,6 +90,9 @@ export interface Busy {
   readonly mark: MarkView | null;
 }
 
+/** The end of an acquisition. */
+export type AcquireResult = Grant | Busy;
+
 /** How long an acquisition may wait. It ends by its time, its caller's signal, or `close`. */
 export interface Wait {
   /** When the wait ends at the latest, by the clock of the store's port. */
@@ -195,7 +198,7 @@ export interface Store {
    * Asks for a lock; `wait` null means not to wait. When the wait ends, the store leaves the queue
    * and resolves as busy. Unless this ends with a grant, nothing of the claim stays in the store.
    */
-  acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy>;
+  acquire(claim: Claim, wait: Wait | null): Promise<AcquireResult>;
   /** Renews grants and moves their deadlines on; a throw means `unknown` for all of them. */
   renew(
     grants: readonly { readonly grant: Grant; readonly ttlMs: number }[],

@@ -1,4 +1,5 @@
 import { type ErrorContext, HoldfastError } from "./holdfast-error.js";
+import { InternalError } from "./internal-error.js";
 
 /** Whether a failed call may have taken effect in the store. */
 export type Outcome = "not_applied" | "unknown";
@@ -28,9 +29,10 @@ export class StoreError extends HoldfastError {
   }
 }
 
-/** True for an error of the store that the same call would meet again: trying again is no use. */
-export function isFinal(error: unknown): error is StoreError {
-  return error instanceof StoreError && !error.retryable;
+/** True for an error that the same call would meet again, so that no further try is of use. */
+export function isFinal(error: unknown): error is StoreError | InternalError {
+  if (error instanceof StoreError) return !error.retryable;
+  return error instanceof InternalError;
 }
 
 /** Too few replicas had a grant in time: it does not count, and was given back. */

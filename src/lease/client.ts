@@ -2,7 +2,13 @@
  * The life of leases in this process: acquires them, keeps them, gives them back. One client per
  * store.
  */
-import { ClosedError, InvalidOptionError, type LossReason, StoreError } from "../errors.js";
+import {
+  ClosedError,
+  InternalError,
+  InvalidOptionError,
+  type LossReason,
+  StoreError,
+} from "../errors.js";
 import type { LockKind, ReleaseEvent } from "../events.js";
 import { type Options, resolveOptions } from "../options.js";
 import { callContext, events } from "../publish.js";
@@ -226,7 +232,8 @@ export class Client {
       return { ...outcome, holder: outcome.holder ?? wait?.holder ?? null };
     } catch (failure) {
       const error = await this.explained(failure);
-      throw error instanceof StoreError ? error.about(name, this.store.name) : error;
+      const isOurs = error instanceof StoreError || error instanceof InternalError;
+      throw isOurs ? error.about(name, this.store.name) : error;
     } finally {
       if (wait) this.#endWait(wait);
     }

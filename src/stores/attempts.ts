@@ -20,3 +20,12 @@ export function lateGrantError(claim: Claim, store: string): StoreError {
     { outcome: "not_applied", lockName: claim.name, store },
   );
 }
+
+/** The store said nothing for `silentMs`; `lastError` is the failure of the last try, if any. */
+export function silenceError(silentMs: number, lastError: unknown): StoreError {
+  const why = lastError instanceof Error ? ` ${lastError.message}` : "";
+  return new StoreError(`The store was silent for ${Math.round(silentMs)} ms.${why}`, {
+    outcome: "unknown",
+    cause: lastError,
+  });
+}

@@ -15,12 +15,13 @@ let toldMs: number | null;
 beforeEach(() => {
   port = new ManualPort(0);
   toldMs = null;
-  limit = new SilenceLimit(port, new Limits(port), LIMIT_MS, 0, {
+  const listener = {
     touchMs: TOUCH_MS,
     onSilence: () => {
       toldMs = port.nowMs;
     },
-  });
+  };
+  limit = new SilenceLimit(port, new Limits(port), listener, { limitMs: LIMIT_MS, sinceMs: 0 });
 });
 
 describe("a silent store", () => {

@@ -38,15 +38,14 @@ export class SilenceLimit implements Limited {
   constructor(
     port: Port,
     limits: Limits,
-    limitMs: number,
-    sinceMs: number,
     listener: SilenceListener,
+    silence: { readonly limitMs: number; readonly sinceMs: number },
   ) {
     this.#port = port;
     this.#limits = limits;
-    this.#limitMs = limitMs;
     this.#listener = listener;
-    this.#heardMs = sinceMs;
+    this.#limitMs = silence.limitMs;
+    this.#heardMs = silence.sinceMs;
     this.#plan(port.clock.nowMs());
   }
 

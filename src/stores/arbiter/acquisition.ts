@@ -1,119 +1,99 @@
 /**
- * One acquisition, from the first request to a grant or the end of the wait.
+ * The acquisition of one owner, from its first request to a grant or the end of the wait.
  *
- * It believes a grant in three cases only: its own request was answered with one (the deadline
- * counts from the moment that very request was sent); a touch of its client was answered with one
- * (likewise); or a push says so and the store's clock is known well enough to tell that the push is
- * fresh. In the last two the grant lives for the offer window until its confirm is answered, and so
- * does the belief. Whatever else happens, the owner is released in the end, with a tombstone where
- * a copy of a request may still be under way: an owner that gave up never holds again.
+ * A grant is believed in three cases only. The owner's own request, or a touch of the client, was
+ * answered with the grant: the deadline counts from the sending. A push brought the grant, and the
+ * store's clock is known well enough to tell that the push is fresh. An offer, by touch or push, is
+ * believed for its window only, until its confirm is answered. An acquisition that ends without a
+ * grant withdraws its owner wherever the store may know it.
  */
-import { StoreError } from "../../errors.js";
-import { foreignData } from "../../foreign-data.js";
-import { LONGEST_TOUCH_US } from "../../rules/bounds.js";
+import { assert } from "../../assert.js";
+import { isFinal } from "../../errors.js";
+import { replyError } from "../../foreign-data.js";
 import type { Acquire, PushedGrant } from "../../rules/ledger-command.js";
-import { deadlineOf, marginMs } from "../../rules/margin.js";
-import type { Busy, Claim, Grant, HolderView, MarkView, Wait } from "../../store.js";
+import { deadlineOf } from "../../rules/margin.js";
+import { keyOf } from "../../rules/name.js";
+import type { AcquireResult, Claim, HolderView, MarkView, Wait } from "../../store.js";
+import { Backoff, jittered } from "../../time/backoff.js";
 import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js";
 import type { Timer } from "../../time/timers.js";
+import { type AttemptResult, lateGrantError, MOST_LATE_GRANTS, silenceError } from "../attempts.js";
+import type { ArbiterClient } from "./arbiter-client.js";
 import { ArbiterGrant } from "./arbiter-grant.js";
 import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./channel.js";
-import { Confirmation, type OfferTaker } from "./confirmation.js";
-import type { Surroundings } from "./surroundings.js";
+import { type Believable, Confirmation } from "./confirmation.js";
+import { OwnerRequests } from "./owner-requests.js";
 import { holderView, markView } from "./views.js";
 
 const FIRST_RETRY_MS = 20;
 export const LONGEST_RETRY_MS = 1_000;
+const RETRY_PAUSES = { firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS };
 
-/** So many requests in a row that came too late: the store is too far away for this ttl. */
+/** After so many requests in a row that came too late, the store is too far away for this ttl. */
 const MOST_STALE = 3;
 
-/** This owner can never hold, through no fault of the caller: try again under another. */
-export interface Again {
-  readonly type: "again";
-  readonly reason: "revoked" | "late";
-}
+const ignored = (): void => {};
 
-export type Outcome = Grant | Busy | Again;
-
-export class Acquisition implements Recipient<Acquire>, OfferTaker, SilenceListener {
+export class Acquisition implements Recipient<Acquire>, SilenceListener {
   readonly key: string;
   readonly #claim: Claim;
   readonly #wait: Wait | null;
-  readonly #around: Surroundings;
-  readonly #meta: string;
-  readonly #resolve: (outcome: Outcome) => void;
-  readonly #reject: (error: unknown) => void;
-  #silence: SilenceLimit | null = null;
-  #settled = false;
-  /** The store may know this owner: whatever happens, it has to be withdrawn. */
-  #entered = false;
-  /** The latest store time at which any request of this owner may still act. */
-  #notAfterUs = 0;
-  /** Requests without an answer; with any, or after a failed one, a copy may still arrive. */
-  #underWay = 0;
-  #unsure = false;
-  #failures = 0;
-  #stale = 0;
-  #lastError: unknown;
+  readonly #client: ArbiterClient;
+  readonly #requests: OwnerRequests;
+  /** How many attempts before this one got their grant too late, in a row. */
+  readonly #lateGrants: number;
+  #resolve: (result: AcquireResult) => void = ignored;
+  #reject: (error: unknown) => void = ignored;
+  #isSettled = false;
   #startMs = 0;
+  #silence: SilenceLimit | null = null;
+  #backoff: Backoff | null = null;
   #retry: Timer | undefined;
-  #grant: ArbiterGrant | null = null;
-  /** The token whose confirm is under way. */
-  #confirming = 0;
+  #lastError: unknown;
+  #stale = 0;
+  /** The confirm that is under way. */
+  #confirmation: Confirmation | null = null;
 
-  constructor(
-    key: string,
-    claim: Claim,
-    wait: Wait | null,
-    around: Surroundings,
-    resolve: (outcome: Outcome) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.key = key;
+  constructor(claim: Claim, wait: Wait | null, client: ArbiterClient, lateGrants = 0) {
+    this.key = keyOf(claim.space, claim.name);
     this.#claim = claim;
     this.#wait = wait;
-    this.#around = around;
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#meta = around.metaText(claim.meta);
+    this.#client = client;
+    this.#lateGrants = lateGrants;
+    this.#requests = new OwnerRequests(this.key, claim, client);
   }
 
   get owner(): string {
     return this.#claim.owner;
   }
 
-  get ttlMs(): number {
-    return this.#claim.ttlMs;
-  }
-
-  get isSettled(): boolean {
-    return this.#settled;
-  }
-
   /**
-   * How often to touch the name while this waits: within what the store was promised, and so often
-   * that a store which lost one touch or its answer is not yet taken to be silent. An acquisition
-   * that does not wait asks again itself.
+   * How often to touch the name while this acquisition waits: within the time that the store was
+   * promised, and so often that one lost touch does not yet look like a silent store. An
+   * acquisition that does not wait asks again by itself.
    */
   get touchMs(): number {
-    const periodMs = Math.min(this.#offerMs, this.#claim.storeTimeoutMs / 3);
+    const offerMs = this.#client.offerMs(this.#claim.ttlMs);
+    const periodMs = Math.min(offerMs, this.#claim.storeTimeoutMs / 3);
     return this.#wait ? periodMs : Math.min(periodMs, LONGEST_RETRY_MS);
   }
 
-  start(): void {
+  start(resolve: (result: AcquireResult) => void, reject: (error: unknown) => void): void {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#client.acquisitions.add(this);
     this.#wait?.onEnd(() => this.giveUp());
-    if (this.#settled) return;
-    this.#startMs = this.#around.port.clock.nowMs();
+    if (this.#isSettled) return;
+    this.#startMs = this.#client.port.clock.nowMs();
     // The first request is answered or has failed by its own time-out; silence comes after that.
-    if (this.#claim.storeTimeoutMs < CALL_TIMEOUT_MS) this.#hearken();
+    if (this.#claim.storeTimeoutMs < CALL_TIMEOUT_MS) this.#startSilenceLimit();
     this.ask();
   }
 
   /** Sends the request, or repeats it: the store knows the owner, so both are the same. */
   ask(): void {
     this.#retry?.cancel();
-    const greeting = this.#around.channel.greet(this.key);
+    const greeting = this.#client.channel.greet(this.key);
     if (!greeting) return this.#send();
     greeting.then(
       () => this.#send(),
@@ -122,243 +102,204 @@ export class Acquisition implements Recipient<Acquire>, OfferTaker, SilenceListe
   }
 
   onAnswer(answer: Answer<Acquire>): void {
-    this.#underWay -= 1;
-    // rule: resent-request-may-have-copies
-    if (answer.resent) this.#unsure = true;
-    // A push may overtake the reply: with the last of them, nothing of this owner is under way.
-    if (this.#grant) this.#grant.tombstoneUs = this.#tombstoneUs();
-    // After the end of this acquisition, its withdrawal has seen to the rest.
-    if (!this.#settled) this.#onAnswer(answer);
+    this.#requests.onAnswer(answer);
+    if (!this.#isSettled) this.#onAnswer(answer);
   }
 
   onFailure(error: unknown): void {
-    this.#underWay -= 1;
-    this.#unsure = true;
+    this.#requests.onFailure();
     this.onRefusal(error);
   }
 
-  /** The store refused to answer about this name: asked again later, where that may help. */
+  /** The store did not answer about this name: asks again later, where that may help. */
   onRefusal(error: unknown): void {
-    if (this.#settled) return;
-    if (error instanceof StoreError && !error.retryable) return this.#fail(error);
-    const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS);
+    if (this.#isSettled) return;
+    if (isFinal(error)) return this.#fail(error);
     this.#lastError = error;
-    this.#hearken();
-    this.#askLater(pauseMs);
+    this.#startSilenceLimit();
+    this.#backoff ??= new Backoff(this.#client.port.random, RETRY_PAUSES);
+    this.#askIn(this.#backoff.nextMs());
   }
 
   onSilence(): void {
-    const { storeTimeoutMs } = this.#claim;
-    this.#fail(
-      new StoreError(`The store was silent for ${Math.round(storeTimeoutMs)} ms.${this.#why()}`, {
-        outcome: "unknown",
-        cause: this.#lastError,
-      }),
-    );
+    this.#fail(silenceError(this.#claim.storeTimeoutMs, this.#lastError));
   }
 
-  /** The store answered its client about this name, so it is not silent. */
+  /** The store answered this client about the name, so the store is not silent. */
   heard(holder: HolderView | null, ahead: number | null = null): void {
     this.#silence?.heard();
     this.#wait?.report(holder, ahead);
   }
 
-  /** A push: the store granted, some time ago, by its own clock. */
-  onPush(pushed: PushedGrant): void {
-    if (this.#settled || this.#confirming === pushed.token) return;
-    const { channel, believesPushes, port } = this.#around;
-    const receivedMs = port.clock.nowMs();
-    const deadlineMs = channel.time(this.key).believe(pushed, receivedMs);
-    this.#takeOffer(pushed, believesPushes ? deadlineMs : null, receivedMs);
-  }
-
-  /** A touch was answered with a grant whose push was lost. */
-  onMissedGrant(pushed: PushedGrant, sentMs: number, nowUs: number): void {
-    if (this.#settled || this.#confirming === pushed.token) return;
-    const lengthMs = (pushed.expiryUs - pushed.grantedUs) / 1000;
-    const deadlineMs = sentMs + (pushed.expiryUs - nowUs) / 1000 - marginMs(lengthMs);
-    this.#takeOffer(pushed, this.#around.believesPushes ? deadlineMs : null, sentMs);
+  /**
+   * The store handed the lock to this owner, until `lapseMs` unless it is confirmed. The offer may
+   * be believed at once up to `deadlineMs`; null where its age is not known well enough.
+   */
+  onOffer(offer: PushedGrant, deadlineMs: number | null, lapseMs: number): void {
+    if (this.#isSettled || this.#confirmation?.token === offer.token) return;
+    this.#requests.isEntered = true;
+    this.#confirmation?.cancel();
+    const confirmation = new Confirmation(this.key, this.#claim, offer, this.#client);
+    this.#confirmation = confirmation;
+    // No caller hears of the grant before its confirm is sent.
+    confirmation.send();
+    try {
+      const isBelieved = deadlineMs !== null && this.#believes(deadlineMs);
+      if (!isBelieved) return this.#await(confirmation, lapseMs);
+      // rule: offer-is-believed-until-it-lapses
+      const grant = this.#accept(offer, deadlineMs);
+      if (grant) confirmation.extend(grant).catch(ignored);
+    } catch (cause) {
+      this.onRefusal(replyError("a handed-off grant", cause));
+    }
   }
 
   /** The work of a `once` is done. */
   onMark(mark: MarkView): void {
-    this.#settle(null)?.({ type: "busy", holder: null, mark });
+    this.#settle({ type: "busy", holder: null, mark });
   }
 
-  /** Its grant was revoked before it got here. */
+  /** The grant was revoked before it arrived here. */
   onRevoked(): void {
-    this.#settle(null)?.({ type: "again", reason: "revoked" });
+    this.#settle({ type: "again", reason: "ended" });
   }
 
-  /** Nobody waits for it any more. */
+  /** The wait is over. */
   giveUp(): void {
-    this.#settle(null)?.({ type: "busy", holder: null, mark: null });
-  }
-
-  /** A holder that has expired is in the way only until the store has dropped it. */
-  get #hasTime(): boolean {
-    return this.#around.port.clock.nowMs() - this.#startMs < this.#claim.storeTimeoutMs;
-  }
-
-  get #offerMs(): number {
-    return this.#around.offerMs(this.#claim.ttlMs);
+    if (!this.#isSettled) this.#settle({ type: "busy", holder: null, mark: null });
   }
 
   #send(): void {
-    if (this.#settled) return;
-    this.#underWay += 1;
-    this.#around.channel.post(this.#request(), this);
-  }
-
-  #request(): Acquire {
-    const { channel, client, port, seenToken } = this.#around;
-    const { owner, mode, weight, limit, span, ttlMs, storeTimeoutMs } = this.#claim;
-    // An answer later than this is of no use: the lease would be over, or nobody listens any more.
-    const windowMs = Math.min(ttlMs, storeTimeoutMs);
-    const notAfterUs = channel.time(this.key).storeUs(port.clock.nowMs() + windowMs);
-    this.#notAfterUs = Math.max(this.#notAfterUs, notAfterUs);
-    const offerUs = toUs(this.#offerMs);
-    return {
-      type: "acquire",
-      key: this.key,
-      owner,
-      client,
-      mode,
-      weight,
-      limit,
-      span,
-      ttlUs: toUs(ttlMs),
-      meta: this.#meta,
-      enqueue: this.#wait !== null,
-      offerUs,
-      touchUs: Math.min(offerUs, LONGEST_TOUCH_US),
-      notAfterUs,
-      seenToken: seenToken(),
-    };
+    if (this.#isSettled) return;
+    this.#client.channel.post(this.#requests.next(this.#wait !== null), this);
   }
 
   #onAnswer({ reply, sentMs }: Answer<Acquire>): void {
     switch (reply.type) {
       case "granted": {
-        this.#entered = true;
+        this.#requests.isEntered = true;
         // rule: deadline-counts-from-sending
         const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, this.#claim.ttlMs);
-        this.accept(reply, deadlineMs);
+        this.#accept(reply, deadlineMs);
         return;
       }
       case "queued":
-        this.#entered = true;
-        this.#failures = 0;
+        this.#requests.isEntered = true;
+        this.#backoff?.reset();
         this.#stale = 0;
-        this.#hearken();
+        this.#startSilenceLimit();
         this.heard(reply.holder && holderView(reply.holder), reply.ahead);
-        this.#around.onQueued(this, reply.ahead, reply.dueUs / 1000);
+        this.#client.heartbeats.keep(this, reply.ahead, reply.dueUs / 1000);
         return;
       case "busy": {
-        if (reply.holder && reply.dueUs <= 0 && this.#hasTime) return this.#askLater(0);
+        // A holder that has expired is in the way only until the store has dropped it.
+        const elapsedMs = this.#client.port.clock.nowMs() - this.#startMs;
+        const hasExpired = reply.holder !== null && reply.dueUs <= 0;
+        if (hasExpired && elapsedMs < this.#claim.storeTimeoutMs) return this.#askIn(0);
         const holder = reply.holder && holderView(reply.holder);
-        this.#settle(null)?.({ type: "busy", holder, mark: null });
-        return;
+        return this.#settle({ type: "busy", holder, mark: null });
       }
       case "marked":
-        this.onMark(markView(reply));
-        return;
+        return this.onMark(markView(reply));
       case "stale":
-        if (reply.reason === "ended") this.#settle(null)?.({ type: "again", reason: "revoked" });
-        else this.#onStale();
+        return reply.reason === "ended" ? this.onRevoked() : this.#onStale();
     }
   }
 
   /** The clocks stepped apart, and this very answer told how far: the next request knows. */
   #onStale(): void {
     this.#stale += 1;
-    this.#hearken();
+    this.#startSilenceLimit();
     this.#silence?.heard();
-    if (this.#stale < MOST_STALE) this.#askLater(this.#stale === 1 ? 0 : FIRST_RETRY_MS);
-    else this.#settle(null)?.({ type: "again", reason: "late" });
+    if (this.#stale >= MOST_STALE) return this.#settle({ type: "again", reason: "late" });
+    this.#askIn(this.#stale === 1 ? 0 : jittered(FIRST_RETRY_MS, this.#client.port.random));
   }
 
-  /** Confirms a handed-off grant: the confirm is on its way before anybody hears of the grant. */
-  #takeOffer(pushed: PushedGrant, deadlineMs: number | null, fromMs: number): void {
-    this.#confirming = pushed.token;
-    this.#entered = true;
-    const confirmation = new Confirmation(pushed, this, this.#around);
-    const leastMs = this.#claim.leastMs ?? 0;
-    const nowMs = this.#around.port.clock.nowMs();
+  /** Whether an offer that may be believed up to `deadlineMs` is of use before its confirm. */
+  #believes(deadlineMs: number): boolean {
+    const { arbiter, port } = this.#client;
     // rule: offer-outlasts-the-grace
-    const isBelieved = deadlineMs !== null && deadlineMs - nowMs > leastMs;
-    // rule: offer-is-believed-until-it-lapses
-    const grant = isBelieved ? this.accept(pushed, deadlineMs) : null;
-    const lapseMs = fromMs + (pushed.expiryUs - pushed.grantedUs) / 1000;
-    confirmation.follow(grant, grant?.deadlineMs ?? lapseMs).catch((cause: unknown) => {
-      this.onRefusal(foreignData("the reply to a confirm", cause));
-    });
+    return arbiter.believesPushes && deadlineMs - port.clock.nowMs() > (this.#claim.leastMs ?? 0);
   }
 
-  onUnconfirmed(token: number): void {
-    if (this.#confirming !== token) return;
-    this.#confirming = 0;
+  /** The answer to the confirm decides: a grant, or the next request. */
+  #await(confirmation: Confirmation, lapseMs: number): void {
+    const onResult = (granted: Believable | null): void => {
+      // rule: unproven-handoff-waits-for-its-confirm
+      if (!this.#isSettled && this.#confirmation === confirmation) this.#onConfirmed(granted);
+    };
+    const onError = (cause: unknown): void => this.onRefusal(replyError("a confirm", cause));
+    confirmation.result(lapseMs).then(onResult).catch(onError);
+  }
+
+  #onConfirmed(granted: Believable | null): void {
+    if (granted) return void this.#accept(granted, granted.deadlineMs);
+    this.#confirmation = null;
     this.ask();
   }
 
   /** Takes a grant, unless it is over already: then it is given back, never returned. */
-  accept(granted: { token: number; span: number }, deadlineMs: number): ArbiterGrant | null {
+  #accept(granted: { token: number; span: number }, deadlineMs: number): ArbiterGrant | null {
+    const nowMs = this.#client.port.clock.exactMs();
     // rule: late-grant-is-given-back
-    if (this.#around.port.clock.exactMs() >= deadlineMs) {
-      this.#settle(null)?.({ type: "again", reason: "late" });
+    if (nowMs >= deadlineMs) {
+      this.#settle({ type: "again", reason: "late" });
       return null;
     }
-    const { key } = this;
-    const grant = new ArbiterGrant(this.#claim, key, granted, deadlineMs, this.#tombstoneUs());
-    grant.isHandoff = this.#confirming === granted.token;
-    this.#grant = grant;
-    this.#settle(grant)?.(grant);
+    const grant = new ArbiterGrant(this.#claim, this.key, granted, deadlineMs);
+    assert(deadlineMs <= nowMs + this.#claim.ttlMs, "a grant is believed for its ttl at most");
+    assert(granted.token > this.#requests.seenToken, "a token is above all seen before it");
+    grant.isHandoff = this.#confirmation?.token === granted.token;
+    this.#requests.onGrant(grant);
+    this.#settle(grant);
     return grant;
   }
 
-  #askLater(pauseMs: number): void {
-    const { timers, random } = this.#around.port;
+  #askIn(pauseMs: number): void {
     this.#retry?.cancel();
-    this.#retry = timers.after(pauseMs * (0.5 + random.fraction() / 2), () => this.ask(), true);
+    this.#retry = this.#client.port.timers.after(pauseMs, () => this.ask(), true);
   }
 
-  /** It did not end with the first answer: from now on the store must not fall silent. */
-  #hearken(): void {
-    if (this.#silence || this.#around.isLocal) return;
-    const { port, limits } = this.#around;
-    this.#silence = new SilenceLimit(port, limits, this.#claim.storeTimeoutMs, this.#startMs, this);
+  /** The first answer was not the end: from now on the store must not fall silent. */
+  #startSilenceLimit(): void {
+    const { arbiter, port, limits } = this.#client;
+    if (this.#silence || arbiter.isLocal) return;
+    const { storeTimeoutMs: limitMs } = this.#claim;
+    this.#silence = new SilenceLimit(port, limits, this, { limitMs, sinceMs: this.#startMs });
   }
 
-  #why(): string {
-    return this.#lastError instanceof Error ? ` ${this.#lastError.message}` : "";
+  #fail(error: unknown): void {
+    this.#leave(null);
+    this.#reject(error);
   }
 
-  #fail(error: StoreError): void {
-    if (this.#settle(null)) this.#reject(error);
+  #settle(result: AttemptResult<ArbiterGrant>): void {
+    this.#leave(result.type === "granted" ? result : null);
+    if (result.type !== "again") return this.#resolve(result);
+    const lateGrants = result.reason === "late" ? this.#lateGrants + 1 : 0;
+    const { arbiter, port } = this.#client;
+    if (lateGrants > 0 && (!this.#wait || lateGrants >= MOST_LATE_GRANTS)) {
+      return this.#reject(lateGrantError(this.#claim, arbiter.name));
+    }
+    const claim = { ...this.#claim, owner: port.random.id() };
+    const next = new Acquisition(claim, this.#wait, this.#client, lateGrants);
+    next.start(this.#resolve, this.#reject);
   }
 
-  /** Returns the way to tell the outcome, once. */
-  #settle(grant: ArbiterGrant | null): ((outcome: Outcome) => void) | undefined {
-    if (this.#settled) return undefined;
-    this.#settled = true;
+  #leave(grant: ArbiterGrant | null): void {
+    assert(!this.#isSettled, "a settled acquisition does not settle again");
+    this.#isSettled = true;
     this.#retry?.cancel();
     this.#silence?.end();
-    const { withdraw, onSettled } = this.#around;
-    onSettled(this, grant);
+    const { acquisitions, heartbeats, grants, cleanups } = this.#client;
+    acquisitions.remove(this);
+    heartbeats.leave(this);
+    if (grant) return grants.adopt(grant);
+    this.#confirmation?.cancel();
+    const { isEntered, mayArrive, tombstoneUs } = this.#requests;
     // rule: every-end-withdraws
-    if (!grant && (this.#entered || this.#unsure || this.#underWay > 0)) {
-      withdraw(this.key, this.owner, this.#tombstoneUs(), this.#claim.ttlMs);
+    if (isEntered || mayArrive) {
+      cleanups.start(this.key, this.owner, tombstoneUs, this.#claim.ttlMs);
     }
-    return this.#resolve;
   }
-
-  /** A copy may act up to and with `notAfterUs`: the tombstone stands for longer. */
-  #tombstoneUs(): number {
-    // rule: tombstone-outlives-copies
-    return this.#unsure || this.#underWay > 0 ? this.#notAfterUs + 1 : 0;
-  }
-}
-
-function toUs(durationMs: number): number {
-  return Math.ceil(durationMs * 1000);
 }

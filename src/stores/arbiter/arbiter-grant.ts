@@ -1,3 +1,4 @@
+import { assert } from "../../assert.js";
 import type { Claim, Grant } from "../../store.js";
 
 /** A grant of an arbiter, with what its release has to say. */
@@ -10,12 +11,12 @@ export class ArbiterGrant implements Grant {
   readonly span: number;
   /**
    * Until when (store time) a copy of its acquire may still arrive: a release before that leaves a
-   * tombstone. 0 when the one reply to the one request was seen, before the grant or after it.
+   * tombstone. 0 when each request of the owner was answered.
    */
-  tombstoneUs: number;
+  tombstoneUs = 0;
   deadlineMs: number;
   isHandoff = false;
-  /** Its release is under way: nobody relies on it, and no other release may overtake that one. */
+  /** Its release is under way: no caller relies on it, and no other release may overtake. */
   isGivenBack = false;
   #isGone = false;
 
@@ -24,14 +25,12 @@ export class ArbiterGrant implements Grant {
     key: string,
     granted: { readonly token: number; readonly span: number },
     deadlineMs: number,
-    tombstoneUs: number,
   ) {
     this.claim = claim;
     this.key = key;
     this.token = BigInt(granted.token);
     this.span = granted.span;
     this.deadlineMs = deadlineMs;
-    this.tombstoneUs = tombstoneUs;
   }
 
   /** Deadlines only move on: an answer that comes out of order tells nothing new. */
@@ -39,9 +38,15 @@ export class ArbiterGrant implements Grant {
     if (!this.#isGone && deadlineMs > this.deadlineMs) this.deadlineMs = deadlineMs;
   }
 
-  /** The store gave it to nobody, or to another: who hears of this grant only now finds it over. */
+  /** The store has ended the grant: a caller that gets it only now finds its deadline passed. */
   end(): void {
     this.#isGone = true;
     this.deadlineMs = Number.NEGATIVE_INFINITY;
   }
+}
+
+/** The grant as this family made it: a store is given its own grants only. */
+export function ownGrant(grant: Grant): ArbiterGrant {
+  assert(grant instanceof ArbiterGrant, "a store is given its own grants only");
+  return grant;
 }

@@ -1,5 +1,5 @@
 import { StoreError } from "../../errors.js";
-import { foreignData } from "../../foreign-data.js";
+import { replyError } from "../../foreign-data.js";
 import type { Command, Refused, ReplyTo } from "../../rules/ledger-command.js";
 import type { Limited, Limits } from "../../time/limits.js";
 import { TimeLimitError, within } from "../../time/timers.js";
@@ -127,7 +127,7 @@ export class Channel {
     if (this.#arbiter.isLocal) {
       const answer = this.#answerAtOnce(command);
       if (answer instanceof StoreError) return recipient.onFailure(answer);
-      return recipient.onAnswer(answer);
+      return tell(recipient, answer);
     }
     this.#pending.push({ command, recipient: recipient as Recipient<Command> });
     if (this.#pending.length === 1) this.#arbiter.port.timers.soon(this.#flush);
@@ -249,11 +249,11 @@ export class Channel {
 }
 
 /** An answer that its recipient cannot use is a failure for that recipient, and for no other. */
-function tell(recipient: Recipient<Command>, answer: Answer<Command>): void {
+function tell<C extends Command>(recipient: Recipient<C>, answer: Answer<C>): void {
   try {
-    recipient.onAnswer(answer as never);
+    recipient.onAnswer(answer);
   } catch (cause) {
-    recipient.onFailure(foreignData("the reply to a command", cause));
+    recipient.onFailure(replyError("the reply to a command", cause));
   }
 }
 

@@ -1,18 +1,22 @@
 import type { Release } from "../../rules/ledger-command.js";
-import { Withdrawal, type WithdrawalDuties } from "./withdrawal.js";
+import { WorkUnderWay } from "../../time/work-under-way.js";
+import type { ArbiterClient } from "./arbiter-client.js";
+import { Withdrawal } from "./withdrawal.js";
 
 const LEAST_MS = 5_000;
 const LONGEST_MS = 30_000;
 
-/** The withdrawals that nobody waits for: an owner that gave up must not hold, now or later. */
+/**
+ * The withdrawals that no caller waits for: an owner that gave up must not hold, now or later.
+ */
 export class Cleanups {
-  readonly #duties: WithdrawalDuties;
-  readonly #underWay = new Set<Promise<unknown>>();
-  /** The tombstones of those that were not answered yet, by owner. */
+  readonly #client: ArbiterClient;
+  readonly #underWay = new WorkUnderWay();
+  /** The tombstones of cleanups without an answer yet, by owner. */
   readonly #tombstones = new Map<string, number>();
 
-  constructor(duties: WithdrawalDuties) {
-    this.#duties = duties;
+  constructor(client: ArbiterClient) {
+    this.#client = client;
   }
 
   /**
@@ -22,22 +26,25 @@ export class Cleanups {
     const limitMs = Math.min(Math.max(ttlMs, LEAST_MS), LONGEST_MS);
     const command: Release = { type: "release", key, owner, tombstoneUs, keep: null };
     const cleanup = new Promise<unknown>((resolve) => {
-      new Withdrawal(command, limitMs, this.#duties, resolve, resolve).start(null);
+      new Withdrawal(command, limitMs, this.#client).start(resolve, resolve);
     });
-    this.#underWay.add(cleanup);
     if (tombstoneUs > 0) this.#tombstones.set(owner, tombstoneUs);
-    void cleanup.finally(() => {
-      this.#underWay.delete(cleanup);
-      this.#tombstones.delete(owner);
-    });
+    void this.#underWay.add(cleanup).finally(() => this.#tombstones.delete(owner));
   }
 
-  /** The same once more; a second release must not leave a shorter tombstone than the first. */
-  repeat(key: string, owner: string): void {
-    this.start(key, owner, this.#tombstones.get(owner) ?? 0, 0);
+  /**
+   * Gives back a grant whose acquisition has ended. An owner that holds here does so by this very
+   * grant, or by a later one after the offer had lapsed: then the news is old, and nothing is given
+   * back.
+   */
+  refuse(key: string, owner: string): void {
+    // A second release must not leave a shorter tombstone than the first.
+    const tombstoneUs = this.#tombstones.get(owner) ?? 0;
+    // rule: late-push-spares-the-holder
+    if (!this.#client.grants.of(owner)) this.start(key, owner, tombstoneUs, 0);
   }
 
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.#underWay);
+  settled(): Promise<void> {
+    return this.#underWay.settled();
   }
 }

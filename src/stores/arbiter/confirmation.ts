@@ -1,78 +1,97 @@
 import type { Confirm, PushedGrant } from "../../rules/ledger-command.js";
 import { deadlineOf } from "../../rules/margin.js";
+import type { Claim } from "../../store.js";
+import { Backoff } from "../../time/backoff.js";
+import { pause } from "../../time/pause.js";
+import type { ArbiterClient } from "./arbiter-client.js";
 import type { ArbiterGrant } from "./arbiter-grant.js";
 import type { Answer } from "./channel.js";
-import type { Surroundings } from "./surroundings.js";
 
 const FIRST_RETRY_MS = 20;
 
-/** Whoever was handed a grant. */
-export interface OfferTaker {
-  readonly key: string;
-  readonly owner: string;
-  readonly ttlMs: number;
-  readonly isSettled: boolean;
-  /** Null when it is over already. */
-  accept(granted: { token: number; span: number }, deadlineMs: number): ArbiterGrant | null;
-  /** The offer window is over, and nobody knows whether the grant was confirmed in it. */
-  onUnconfirmed(token: number): void;
+/** A grant of the store, and until when this client may believe in it. */
+export interface Believable {
+  readonly token: number;
+  readonly span: number;
+  readonly deadlineMs: number;
 }
 
 /**
- * The confirm of a handed-off grant: on its way before anybody hears of the grant, repeated until
- * it is answered or the offer window is over. Until then a grant that is believed is believed only
- * for the window; one that is not, waits for the answer.
+ * The confirm of an offer, repeated until it is answered or the offer window is over. Its first
+ * request is sent before any caller hears of the grant. A grant that is believed already is
+ * believed for the offer window only, until the answer extends or ends it; a grant that is not
+ * believed waits for the answer.
  */
 export class Confirmation {
   readonly #pushed: PushedGrant;
-  readonly #claimant: OfferTaker;
-  readonly #around: Surroundings;
+  readonly #claim: Claim;
+  readonly #client: ArbiterClient;
   readonly #command: Confirm;
-  readonly #first: Promise<Answer<Confirm>>;
+  #answer: Promise<Answer<Confirm> | null> = Promise.resolve(null);
+  #believed: ArbiterGrant | null = null;
+  #isCancelled = false;
 
-  constructor(pushed: PushedGrant, claimant: OfferTaker, around: Surroundings) {
-    const { key, owner } = claimant;
+  constructor(key: string, claim: Claim, pushed: PushedGrant, client: ArbiterClient) {
     this.#pushed = pushed;
-    this.#claimant = claimant;
-    this.#around = around;
-    this.#command = { type: "confirm", key, owner };
+    this.#claim = claim;
+    this.#client = client;
+    this.#command = { type: "confirm", key, owner: claim.owner };
+  }
+
+  get token(): number {
+    return this.#pushed.token;
+  }
+
+  send(): void {
     // rule: confirm-is-sent-at-once
-    this.#first = around.channel.sendNow(this.#command);
+    const answer = this.#client.channel.sendNow(this.#command);
+    this.#answer = Promise.resolve(answer).catch(() => null);
   }
 
-  async follow(believed: ArbiterGrant | null, untilMs: number): Promise<void> {
-    const { port, channel, isLive } = this.#around;
-    let answer: Answer<Confirm> | null = null;
-    let next = this.#first;
-    for (let pauseMs = FIRST_RETRY_MS; !answer; pauseMs *= 2) {
-      answer = await next.catch(() => null);
-      if (answer || port.clock.exactMs() + pauseMs >= untilMs) break;
-      await new Promise<void>((resume) => port.timers.after(pauseMs, resume));
-      if (believed ? !isLive(believed) : this.#claimant.isSettled) return;
-      next = channel.sendNow(this.#command);
-    }
-    if (believed) return this.#onBelieved(believed, answer);
-    // rule: unproven-handoff-waits-for-its-confirm
-    if (!this.#claimant.isSettled) this.#onAwaited(answer);
+  /** Its acquisition has ended without the grant: the confirm is not repeated any more. */
+  cancel(): void {
+    this.#isCancelled = true;
   }
 
-  #onBelieved(grant: ArbiterGrant, answer: Answer<Confirm> | null): void {
-    // Without an answer, belief ends with the claim.
+  /** Extends a grant that is believed already, or ends it. Without an answer its belief runs out. */
+  async extend(grant: ArbiterGrant): Promise<void> {
+    this.#believed = grant;
+    const answer = await this.#answerUntil(grant.deadlineMs);
     if (!answer) return;
     const { reply } = answer;
-    const { onLost } = this.#around;
-    if (reply.type !== "renewed") onLost(grant, reply.reason, reply.detail);
-    else if (reply.token !== this.#pushed.token) onLost(grant, "replaced", "");
-    else grant.extend(this.#deadlineOf(answer.sentMs, reply.remainingUs));
+    const { grants } = this.#client;
+    if (reply.type !== "renewed") grants.lose(grant, reply.reason, reply.detail);
+    else if (reply.token !== this.token) grants.lose(grant, "replaced", "");
+    else grant.extend(this.#deadlineOf(answer, reply.remainingUs));
   }
 
-  #onAwaited(answer: Answer<Confirm> | null): void {
-    if (answer?.reply.type !== "renewed") return this.#claimant.onUnconfirmed(this.#pushed.token);
+  /** The grant that the store confirms; null where it does not, or nothing is known in time. */
+  async result(untilMs: number): Promise<Believable | null> {
+    const answer = await this.#answerUntil(untilMs);
+    if (answer?.reply.type !== "renewed") return null;
     const { token, span, remainingUs } = answer.reply;
-    this.#claimant.accept({ token, span }, this.#deadlineOf(answer.sentMs, remainingUs));
+    return { token, span, deadlineMs: this.#deadlineOf(answer, remainingUs) };
   }
 
-  #deadlineOf(sentMs: number, remainingUs: number): number {
-    return deadlineOf(sentMs, remainingUs / 1000, this.#claimant.ttlMs);
+  async #answerUntil(untilMs: number): Promise<Answer<Confirm> | null> {
+    const { clock, timers, random } = this.#client.port;
+    const backoff = new Backoff(random, { firstMs: FIRST_RETRY_MS, longestMs: untilMs });
+    for (;;) {
+      const answer = await this.#answer;
+      if (answer) return answer;
+      const pauseMs = backoff.nextMs();
+      if (clock.exactMs() + pauseMs >= untilMs) return null;
+      await pause(timers, pauseMs);
+      if (!this.#isWanted) return null;
+      this.send();
+    }
+  }
+
+  get #isWanted(): boolean {
+    return this.#believed ? this.#client.grants.isLive(this.#believed) : !this.#isCancelled;
+  }
+
+  #deadlineOf({ sentMs }: Answer<Confirm>, remainingUs: number): number {
+    return deadlineOf(sentMs, remainingUs / 1000, this.#claim.ttlMs);
   }
 }

@@ -2,39 +2,29 @@ import { StoreError } from "../../errors.js";
 import type { Renew } from "../../rules/ledger-command.js";
 import { deadlineOf } from "../../rules/margin.js";
 import { keyOf } from "../../rules/name.js";
-import type { Claim, Renewal } from "../../store.js";
-import type { Port } from "../../time/port.js";
-import { ArbiterGrant } from "./arbiter-grant.js";
-import type { Answer, Channel } from "./channel.js";
-import type { Grants } from "./grants.js";
+import type { Claim, Grant, Renewal } from "../../store.js";
+import type { ArbiterClient } from "./arbiter-client.js";
+import { ArbiterGrant, ownGrant } from "./arbiter-grant.js";
+import type { Answer } from "./channel.js";
 
-/** Keeps grants alive, finds out whether they still are, and takes over those of other clients. */
+/** Renews grants, finds out whether they still stand, and resumes those of other clients. */
 export class Renewals {
-  readonly #port: Port;
-  readonly #channel: Channel;
-  readonly #grants: Grants;
-  readonly #client: string;
+  readonly #client: ArbiterClient;
 
-  constructor(port: Port, channel: Channel, grants: Grants, client: string) {
+  constructor(client: ArbiterClient) {
     this.#client = client;
-    this.#port = port;
-    this.#channel = channel;
-    this.#grants = grants;
   }
 
-  async renew(grant: ArbiterGrant, ttlMs: number): Promise<Renewal> {
-    // A renewal after the own deadline could revive what somebody else was promised.
-    // rule: no-renewal-is-sent-late
-    if (this.#port.clock.exactMs() >= grant.deadlineMs) {
-      return { type: "gone", reason: "expired", detail: "" };
-    }
+  async renew(given: Grant, ttlMs: number): Promise<Renewal> {
     try {
-      const answer = await this.#send(
-        grant.key,
-        { owner: grant.claim.owner },
-        ttlMs,
-        grant.deadlineMs,
-      );
+      const grant = ownGrant(given);
+      const { key, claim, deadlineMs } = grant;
+      // A renewal after its deadline could revive a lock that the store may give to another owner.
+      // rule: no-renewal-is-sent-late
+      if (this.#client.port.clock.exactMs() >= deadlineMs) {
+        return { type: "gone", reason: "expired", detail: "" };
+      }
+      const answer = await this.#send(key, { owner: claim.owner }, ttlMs, deadlineMs);
       return this.#onAnswer(grant, ttlMs, answer);
     } catch (error) {
       return { type: "unknown", error };
@@ -54,45 +44,49 @@ export class Renewals {
       }
       case "gone":
         return reply;
-      case "stale":
-        return { type: "unknown", error: new StoreError("Too late.", { outcome: "not_applied" }) };
+      case "stale": {
+        const message = "The renewal reached the store after the deadline of its lease.";
+        return { type: "unknown", error: new StoreError(message, { outcome: "not_applied" }) };
+      }
     }
   }
 
   /** The grant of another client, known by its claim and token; null when it is gone. */
   async resume(claim: Claim, token: bigint): Promise<ArbiterGrant | null> {
     const key = keyOf(claim.space, claim.name);
-    // An answer later than this is of no use: the lease would be over, or nobody listens any more.
+    const { id, port, channel, grants } = this.#client;
+    // A later answer is of no use: the lease would be over, or the caller has given up.
     const windowMs = Math.min(claim.ttlMs, claim.storeTimeoutMs);
-    const untilMs = this.#port.clock.nowMs() + windowMs;
-    const resume = { owner: claim.owner, heir: this.#client };
+    const untilMs = port.clock.nowMs() + windowMs;
+    const resume = { owner: claim.owner, heir: id };
     const { reply, sentMs } = await this.#send(key, resume, claim.ttlMs, untilMs);
     if (reply.type !== "renewed" || BigInt(reply.token) !== token) return null;
     const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, claim.ttlMs);
-    if (this.#port.clock.exactMs() >= deadlineMs) return null;
-    // Nobody here knows how its acquire was answered, but it was sent before this: no copy of it
-    // acts for longer than one that would be sent now.
-    const tombstoneUs = this.#channel.time(key).storeUs(sentMs + windowMs) + 1;
-    const grant = new ArbiterGrant(claim, key, reply, deadlineMs, tombstoneUs);
-    this.#grants.adopt(grant);
-    // A revocation right after the answer may have been told before the grant was known here.
+    if (port.clock.exactMs() >= deadlineMs) return null;
+    // How the acquire of this owner was answered is not known here. It was sent before this call,
+    // so no copy of it acts for longer than a copy of an acquire that would be sent now.
+    const grant = new ArbiterGrant(claim, key, reply, deadlineMs);
+    grant.tombstoneUs = channel.time(key).storeUs(sentMs + windowMs) + 1;
+    grants.adopt(grant);
+    // The push of a revocation may have arrived before this client knew the grant.
     void this.lookAfter(grant);
     return grant;
   }
 
-  /** A revocation may have gone unheard; to confirm once more changes nothing, but tells. */
+  /** Finds out whether a grant was revoked unheard: one more confirm changes nothing, but tells. */
   async lookAfter(grant: ArbiterGrant): Promise<void> {
     try {
-      // Read now: the loss ends it.
+      // The deadline is read before the loss ends the grant.
       const { key, claim, deadlineMs } = grant;
       const confirm = { type: "confirm", key, owner: claim.owner } as const;
-      const { reply } = await this.#channel.send(confirm);
+      const { reply } = await this.#client.channel.send(confirm);
       if (reply.type !== "gone") return;
-      this.#grants.lose(grant, reply.reason, reply.detail);
-      // A store that lost the grant may have lost its token: a renewal, in vain, carries it there.
+      this.#client.grants.lose(grant, reply.reason, reply.detail);
+      // A store that lost the grant may have lost its token: this renewal renews nothing, but it
+      // carries the token there.
       if (reply.reason !== "revoked") await this.#send(key, { owner: claim.owner }, 0, deadlineMs);
     } catch {
-      // It was only a look: renewals ask again, too.
+      // The next renewal asks again.
     }
   }
 
@@ -102,14 +96,15 @@ export class Renewals {
     ttlMs: number,
     untilMs: number,
   ): Promise<Answer<Renew>> {
-    await this.#channel.greet(key);
-    return this.#channel.send({
+    const { channel, grants } = this.#client;
+    await channel.greet(key);
+    return channel.send({
       type: "renew",
       key,
       ...who,
       ttlUs: Math.ceil(ttlMs * 1000),
-      notAfterUs: this.#channel.time(key).storeUs(untilMs),
-      seenToken: this.#grants.seenToken,
+      notAfterUs: channel.time(key).storeUs(untilMs),
+      seenToken: grants.seenToken,
     });
   }
 }

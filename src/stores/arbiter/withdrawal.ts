@@ -1,58 +1,45 @@
-import { StoreError } from "../../errors.js";
+import { isFinal } from "../../errors.js";
 import type { Release } from "../../rules/ledger-command.js";
 import type { Limited, Limits } from "../../time/limits.js";
-import type { Port } from "../../time/port.js";
 import { TimeLimitError } from "../../time/timers.js";
-import { type Answer, CALL_TIMEOUT_MS, type Channel, type Recipient } from "./channel.js";
+import type { ArbiterClient } from "./arbiter-client.js";
+import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./channel.js";
 
 const RETRY_MS = 50;
-
-/** What the store around it does for a withdrawal. */
-export interface WithdrawalDuties {
-  readonly port: Port;
-  readonly channel: Channel;
-  /** The name went to somebody who has so long to confirm it. */
-  onHandedOff(key: string, offerMs: number): void;
-  /** The store has more waiters to serve at the name. */
-  onMore(key: string): void;
-  /** Nothing of it is under way any more. */
-  onLeft(owner: string): void;
-}
+const NOT_STARTED = (): void => {};
 
 /**
- * An owner leaves: its release is repeated until it is answered or its time is over. Whoever asked
- * is told by then; what is under way at that moment is still heard out.
+ * The release of one owner, repeated until it is answered or its time is over. The caller hears of
+ * it by then; a request that is under way at that moment still gets its answer.
  */
 export class Withdrawal implements Recipient<Release>, Limited {
   readonly command: Release;
   readonly dueMs: number;
   readonly #limitMs: number;
-  readonly #duties: WithdrawalDuties;
-  readonly #resolve: (wasHeld: boolean) => void;
-  readonly #reject: (error: unknown) => void;
+  readonly #client: ArbiterClient;
+  #resolve: (wasHeld: boolean) => void = NOT_STARTED;
+  #reject: (error: unknown) => void = NOT_STARTED;
   #limits: Limits | null = null;
   #failures = 0;
   #isDue = false;
   #isOver = false;
   heapIndex = -1;
 
-  constructor(
-    command: Release,
-    limitMs: number,
-    duties: WithdrawalDuties,
-    resolve: (wasHeld: boolean) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(command: Release, limitMs: number, client: ArbiterClient) {
     this.command = command;
-    this.dueMs = duties.port.clock.nowMs() + limitMs;
+    this.dueMs = client.port.clock.nowMs() + limitMs;
     this.#limitMs = limitMs;
-    this.#duties = duties;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#client = client;
   }
 
-  /** With `limits`, whoever asked is told in time whatever happens. */
-  start(limits: Limits | null): void {
+  /** With `limits`, the caller hears of it in time whatever the store does. */
+  start(
+    resolve: (wasHeld: boolean) => void,
+    reject: (error: unknown) => void,
+    limits: Limits | null = null,
+  ): void {
+    this.#resolve = resolve;
+    this.#reject = reject;
     this.#limits = limits;
     this.#send();
     // The first call ends by its own time-out.
@@ -60,20 +47,22 @@ export class Withdrawal implements Recipient<Release>, Limited {
   }
 
   onAnswer({ reply, resent }: Answer<Release>): void {
+    const { key } = this.command;
+    const { handoffChecks } = this.#client;
     this.#leave();
-    if (reply.offerUs > 0) this.#duties.onHandedOff(this.command.key, reply.offerUs / 1000);
-    if (reply.more) this.#duties.onMore(this.command.key);
-    // Absent after a try of unknown outcome: that try released it, for nobody else could yet.
+    if (reply.offerUs > 0) handoffChecks.checkAfter(key, reply.offerUs / 1000);
+    if (reply.more) handoffChecks.serveMore(key);
+    // An owner that is absent after a try of unknown outcome was released by that try: no other
+    // owner can have taken the lock before.
     // rule: repeated-release-was-ours
     this.#resolve(reply.held || resent || this.#failures > 0);
   }
 
   onFailure(error: unknown): void {
     this.#failures += 1;
-    const { clock, timers } = this.#duties.port;
+    const { clock, timers } = this.#client.port;
     const pauseMs = RETRY_MS * this.#failures;
-    const isFinal = error instanceof StoreError && !error.retryable;
-    if (this.#isDue || isFinal || clock.nowMs() + pauseMs >= this.dueMs) {
+    if (this.#isDue || isFinal(error) || clock.nowMs() + pauseMs >= this.dueMs) {
       this.#leave();
       return this.#reject(error);
     }
@@ -90,12 +79,12 @@ export class Withdrawal implements Recipient<Release>, Limited {
   }
 
   #send(): void {
-    this.#duties.channel.post(this.command, this);
+    this.#client.channel.post(this.command, this);
   }
 
   #leave(): void {
     this.#isOver = true;
     this.#limits?.remove(this);
-    this.#duties.onLeft(this.command.owner);
+    this.#client.grants.onLeft(this.command.owner);
   }
 }

@@ -144,7 +144,10 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     if (this.#isSettled) return;
     const { sequencer, limits } = this.#with;
     const { storeTimeoutMs } = this.#claim;
-    this.#silence ??= new SilenceLimit(sequencer.port, limits, storeTimeoutMs, sinceMs, this);
+    this.#silence ??= new SilenceLimit(sequencer.port, limits, this, {
+      limitMs: storeTimeoutMs,
+      sinceMs,
+    });
   }
 
   async #tryEnter(): Promise<void> {

@@ -1,43 +1,36 @@
-import { StoreError } from "../../errors.js";
+import { isFinal } from "../../errors.js";
 import type { Touch, Touched } from "../../rules/ledger-command.js";
-import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import type { Acquisition } from "./acquisition.js";
+import type { ArbiterClient } from "./arbiter-client.js";
 import type { Answer } from "./channel.js";
 import { holderView } from "./views.js";
 
-/** Waiters further back ask a little later, so that the head usually finds the lock free first. */
+/** Waiters further back touch a little later, so that the first usually finds the lock free. */
 const STAGGER_MS = 2;
 const LONGEST_STAGGER_MS = 200;
 /** A touch that failed is repeated soon: three silent periods cost this client its places. */
 const RETRY_PART = 4;
 
-/** What the store around it does for a vigil. */
-export interface VigilDuties {
-  readonly port: Port;
-  touch(key: string): Answer<Touch> | Promise<Answer<Touch>>;
-  onTouched(key: string, answer: Answer<Touch>): void;
-}
-
 /**
- * The watch of this client at one name while any of its acquisitions waits there. It tells the
- * store that the client lives, finds grants whose push was lost, and asks again when the holder in
- * front is due: so no wait depends on a message alone.
+ * The heartbeat of this client at one name while any of its acquisitions waits there. Each touch
+ * tells the store that the client lives, and brings grants whose push was lost. A touch is also
+ * sent when the holder in front is due, so that no wait depends on a message alone.
  */
-export class Vigil {
+export class WaiterHeartbeat {
   readonly #key: string;
-  readonly #duties: VigilDuties;
+  readonly #client: ArbiterClient;
   readonly #waiting = new Set<Acquisition>();
   #periodMs = Number.POSITIVE_INFINITY;
   #staggerMs = 0;
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
-  /** Counts changes, so that an answer about an older set is not held against this one. */
+  /** Counts changes of the set: the answer to an older touch is about an older set. */
   #changes = 0;
 
-  constructor(key: string, duties: VigilDuties) {
+  constructor(key: string, client: ArbiterClient) {
     this.#key = key;
-    this.#duties = duties;
+    this.#client = client;
   }
 
   get isIdle(): boolean {
@@ -68,14 +61,16 @@ export class Vigil {
   async touch(): Promise<void> {
     this.end();
     const changes = this.#changes;
-    // A call that is lost ends by a time-out longer than the store's patience: do not wait for it.
+    // A lost call ends by a time-out that is longer than the store waits for a touch: the next
+    // touch does not wait for that.
     // rule: unanswered-touch-is-repeated
     this.#wakeIn(this.#periodMs);
+    const { id, channel } = this.#client;
     try {
-      this.#onAnswer(await this.#duties.touch(this.#key), changes);
+      this.#onAnswer(await channel.send({ type: "touch", key: this.#key, client: id }), changes);
     } catch (error) {
-      // Unknown is nothing to act on; the acquisitions themselves notice when it lasts too long.
-      if (error instanceof StoreError && !error.retryable) {
+      // Each acquisition has its own limit for the silence of the store.
+      if (isFinal(error)) {
         for (const acquisition of [...this.#waiting]) acquisition.onRefusal(error);
       }
       // rule: failed-touch-is-repeated
@@ -86,11 +81,11 @@ export class Vigil {
   #onAnswer(answer: Answer<Touch>, changes: number): void {
     const { reply } = answer;
     const isSameSet = changes === this.#changes;
-    this.#duties.onTouched(this.#key, answer);
+    this.#client.acquisitions.onTouched(this.#key, answer);
     this.#hear(reply);
     if (reply.more) return this.#wakeIn(0);
-    // The store lost some of our places (restart, or we were silent for too long): ask for all
-    // anew.
+    // The store lost places of this client, by a restart or after too long a silence: each
+    // acquisition asks for its place again.
     // rule: lost-places-are-asked-for-again
     if (isSameSet && reply.waiting + reply.grants.length < this.#waiting.size) {
       for (const acquisition of this.#waiting) acquisition.ask();
@@ -104,10 +99,10 @@ export class Vigil {
     for (const acquisition of this.#waiting) acquisition.heard(holder);
   }
 
-  /** Keeps the earliest of all times asked for, and never more than a period ahead. */
+  /** Touches at the earliest of all times asked for, and within a period at the latest. */
   #wakeIn(dueMs: number): void {
     if (this.isIdle) return;
-    const { clock, timers } = this.#duties.port;
+    const { clock, timers } = this.#client.port;
     const delayMs = Math.min(Math.max(1, dueMs) + 1 + this.#staggerMs, this.#periodMs);
     const wakeMs = clock.nowMs() + delayMs;
     if (wakeMs >= this.#timerMs) return;
