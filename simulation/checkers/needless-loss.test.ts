@@ -43,6 +43,15 @@ describe("a lease", () => {
     expect(checkNeedlessLoss(blocked.entries, HEALTHY)).toEqual([]);
   });
 
+  it("may be lost by a process that could act only in the last moment before the deadline", () => {
+    const until = (untilMs: number): Story => {
+      const frozen = { type: "frozen", process: "p", untilMs, how: "blocked" } as const;
+      return holding().at(600).happens(frozen).at(1_000).loses("p/0");
+    };
+    expect(checkNeedlessLoss(until(999.5).entries, HEALTHY)).toEqual([]);
+    expect(checkNeedlessLoss(until(990).entries, HEALTHY)).toHaveLength(1);
+  });
+
   it("that was given back is not told to be lost, unless a stray copy did that", () => {
     const story = holding().at(500).releases("p/0").at(510).loses("p/0", "missing");
     expect(checkNeedlessLoss(story.entries, ROUGH)).toHaveLength(1);
