@@ -4,7 +4,8 @@
  */
 import type { Store } from "../store.js";
 import type { Arbiter } from "./arbiter/arbiter.js";
-import { type ArbiterOptions, ArbiterStore } from "./arbiter/arbiter-store.js";
+import type { ArbiterOptions } from "./arbiter/arbiter-client.js";
+import { ArbiterStore } from "./arbiter/arbiter-store.js";
 import type { Sequencer } from "./sequencer/sequencer.js";
 import { SequencerStore } from "./sequencer/sequencer-store.js";
 
@@ -32,6 +33,7 @@ export { deadlineOf } from "../rules/margin.js";
 export { keyOf, type Space, splitKey } from "../rules/name.js";
 export { Upkeep } from "../rules/upkeep.js";
 export type {
+  AcquireResult,
   Busy,
   Claim,
   GoneEvent,
@@ -51,7 +53,7 @@ export { localPort, networkPort, type Port } from "../time/port.js";
 export type { Random } from "../time/random.js";
 export type { Timer, Timers } from "../time/timers.js";
 export type { Arbiter, Execution } from "./arbiter/arbiter.js";
-export type { ArbiterOptions } from "./arbiter/arbiter-store.js";
+export type { ArbiterOptions } from "./arbiter/arbiter-client.js";
 export {
   type EntryText,
   readEntryText,

@@ -133,7 +133,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
 
   /**
    * The store handed the lock to this owner, until `lapseMs` unless it is confirmed. The offer may
-   * be believed at once up to `deadlineMs`; null where its age is not known well enough.
+   * be believed at once up to `deadlineMs`; null where the answer to its confirm has to decide.
    */
   onOffer(offer: PushedGrant, deadlineMs: number | null, lapseMs: number): void {
     if (this.#isSettled || this.#confirmation?.token === offer.token) return;
@@ -144,7 +144,9 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     // No caller hears of the grant before its confirm is sent.
     confirmation.send();
     try {
-      const isBelieved = deadlineMs !== null && this.#believes(deadlineMs);
+      const usefulMs = this.#client.port.clock.nowMs() + (this.#claim.leastMs ?? 0);
+      // rule: offer-outlasts-the-grace
+      const isBelieved = deadlineMs !== null && deadlineMs > usefulMs;
       if (!isBelieved) return this.#await(confirmation, lapseMs);
       // rule: offer-is-believed-until-it-lapses
       const grant = this.#accept(offer, deadlineMs);
@@ -164,7 +166,6 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#settle({ type: "again", reason: "ended" });
   }
 
-  /** The wait is over. */
   giveUp(): void {
     if (!this.#isSettled) this.#settle({ type: "busy", holder: null, mark: null });
   }
@@ -213,13 +214,6 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#silence?.heard();
     if (this.#stale >= MOST_STALE) return this.#settle({ type: "again", reason: "late" });
     this.#askIn(this.#stale === 1 ? 0 : jittered(FIRST_RETRY_MS, this.#client.port.random));
-  }
-
-  /** Whether an offer that may be believed up to `deadlineMs` is of use before its confirm. */
-  #believes(deadlineMs: number): boolean {
-    const { arbiter, port } = this.#client;
-    // rule: offer-outlasts-the-grace
-    return arbiter.believesPushes && deadlineMs - port.clock.nowMs() > (this.#claim.leastMs ?? 0);
   }
 
   /** The answer to the confirm decides: a grant, or the next request. */

@@ -47,9 +47,11 @@ export class Acquisitions {
 
   /** Gives an offer to its acquisition, or back to the store where the acquisition has ended. */
   #hand(key: string, offer: PushedGrant, deadlineMs: number | null, fromMs: number): void {
+    const { arbiter, cleanups } = this.#client;
     const acquisition = this.#byOwner.get(offer.owner);
-    if (acquisition) acquisition.onOffer(offer, deadlineMs, fromMs + lengthMs(offer));
-    else this.#client.cleanups.refuse(key, offer.owner);
+    if (!acquisition) return cleanups.refuse(key, offer.owner);
+    const believedMs = arbiter.believesPushes ? deadlineMs : null;
+    acquisition.onOffer(offer, believedMs, fromMs + lengthMs(offer));
   }
 }
 
