@@ -59,8 +59,8 @@ function isDue(
   // A process that was frozen when the deadline passed, or a round trip before it, could not renew
   // in time; nor could one that was given the lease so late that less than the grace was left soon.
   const sinceMs = held.graceMs > 0 ? asked.atMs : dueMs - SLACK_MS;
-  const isExcused = !held.renews || !isHealthy || attention.wasFrozen(held.process, sinceMs, dueMs);
-  const slept = attention.wasSuspended(held.process, held.atMs, atMs);
+  const isExcused = !held.renews || !isHealthy || freezes.wasFrozen(held.process, sinceMs, dueMs);
+  const slept = freezes.wasSuspended(held.process, held.atMs, atMs);
   return isExcused && atMs >= dueMs - (slept ? SLEEP_SLACK_MS : SLACK_MS);
 }
 
