@@ -53,7 +53,7 @@ export class Confirmation {
     this.#isCancelled = true;
   }
 
-  /** Extends a grant that is believed already, or ends it. Without an answer its belief runs out. */
+  /** Extends a grant that is believed already, or ends it. No answer: its belief runs out. */
   async extend(grant: ArbiterGrant): Promise<void> {
     this.#believed = grant;
     const answer = await this.#answerUntil(grant.deadlineMs);
