@@ -39,7 +39,7 @@ export class BenchEtcd {
     return found.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   }
 
-  /** What each of the pairs cost the server. */
+  /** The cost of each pair for the server. */
   async serverCosts(pairs: number, work: () => Promise<void>): Promise<Record<string, number>> {
     const before = await this.requests();
     await work();

@@ -30,7 +30,7 @@ const BY_STORE: Readonly<Record<"redis" | "etcd", readonly Foreign[]>> = {
   ],
 };
 
-/** What each pair of the work costs the server. */
+/** The cost of each pair for the server. */
 type ServerCosts = (
   pairs: number,
   work: () => Promise<void>,

@@ -44,7 +44,7 @@ export class BenchRedis {
     return { "server CPU µs": cpuS * 1e6, "in commands µs": commandUs, bytes };
   }
 
-  /** What each of the pairs cost the server, whatever commands they consist of. */
+  /** The cost of each pair for the server, over all its commands. */
   async serverCosts(pairs: number, work: () => Promise<void>): Promise<Record<string, number>> {
     const { "in commands µs": _before, ...before } = await this.costs([]);
     await work();

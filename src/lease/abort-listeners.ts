@@ -1,17 +1,17 @@
-/** Whoever wants to know that a signal aborted. */
+/** A part of this process that is told when a signal aborts. */
 export interface AbortListener {
   onAbort(): void;
 }
 
 /**
- * All who listen to one signal, behind one listener: a signal may end many waits, as one of a whole
- * program does, and Node takes more than ten listeners for a leak.
+ * All listeners of one signal, behind one listener of Node: the signal of a whole program may end
+ * many waits, and Node takes more than ten listeners for a leak.
  */
 class Audience {
   readonly listeners: Set<AbortListener> = new Set();
 
   handleEvent(): void {
-    // Whoever leaves while another is told is not told any more.
+    // A listener that is removed while another one is called is not called any more.
     for (const listener of this.listeners) {
       this.listeners.delete(listener);
       listener.onAbort();

@@ -156,7 +156,7 @@ describe("turns", () => {
   });
 });
 
-describe("whoever would not wait", () => {
+describe("a call that does not wait", () => {
   it("is told at once that this very process holds it", async () => {
     await trial.holdWith(10n);
     await trial.port.advance(50);
@@ -182,7 +182,7 @@ describe("whoever would not wait", () => {
   });
 });
 
-describe("whoever gives up", () => {
+describe("a waiter that gives up", () => {
   it("leaves the others alone", async () => {
     const first = await trial.holdWith(10n);
     const controller = new AbortController();

@@ -55,7 +55,7 @@ export interface CohortDuties {
   claim(target: Target, options: CallOptions, span: number): Claim;
   /** Releases the hold of the last turn in the store, within bounds. */
   release(last: HeldLease): Promise<boolean>;
-  /** Nobody holds or waits here any more. */
+  /** The cohort has no holder and no waiters any more. */
   onIdle(key: string): void;
 }
 
@@ -118,7 +118,7 @@ export class Cohort implements Tenant {
     });
   }
 
-  /** What the calls that wait here are made in: the store knows only the first of them. */
+  /** The runs around the calls that wait here: the store knows only those of the first call. */
   *enclosing(): Iterable<Enclosing> {
     for (const { options } of this.#members) yield* options.inside ?? [];
   }
@@ -179,7 +179,7 @@ export class Cohort implements Tenant {
       : undefined;
     const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined, onReport);
     this.#asking = wait;
-    // Whoever had a turn may come back for another while the others have theirs.
+    // A waiter that had a turn may come back for another while the other waiters have theirs.
     // rule: turns-are-bounded
     const span = this.#members.size > 1 ? first.options.cohortLimit : 1;
     const claim = this.#duties.claim(this.#target, first.options, span);
@@ -217,7 +217,7 @@ export class Cohort implements Tenant {
     this.#goOn();
   }
 
-  /** Nobody may be left to take it: then it is over at once. */
+  /** If no waiter is left, the turn is over at once. */
   #startTurn(hold: Hold, startMs: number): HeldLease {
     const member = this.#members.shift();
     member?.wait?.settle();
@@ -226,7 +226,7 @@ export class Cohort implements Tenant {
     const token = this.#nextToken++;
     // rule: span-is-used-up
     this.#turnsLeft -= 1;
-    // What the turn before renewed for was its own business.
+    // A longer ttl that the turn before renewed for does not count for this one.
     hold.ttlMs = this.#options.ttlMs;
     const { kind } = member ?? this.#target;
     const origin = { kind, context: member?.options.context };
@@ -275,7 +275,7 @@ export class Cohort implements Tenant {
 
   #goOn(): void {
     this.#stayAlive();
-    // Whoever was told of a loss may have asked here already.
+    // A listener of the loss may have asked for the lock again already.
     if (this.#hold || this.#asking) return;
     if (this.#members.size > 0) this.#ask();
     else this.#duties.onIdle(this.#key);
@@ -296,7 +296,7 @@ export class Cohort implements Tenant {
   }
 }
 
-/** What the store shows of a holder is true for every turn. */
+/** The store shows one meta for all turns, so all turns must have the same. */
 function isSame(a: Meta, b: Meta): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

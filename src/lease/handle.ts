@@ -3,7 +3,10 @@ import { oneOf, record, text as textOf, whole } from "../foreign-data.js";
 import { nameProblem } from "../rules/name.js";
 import type { Claim, Grant } from "../store.js";
 
-/** What a handle carries: enough to continue the lease, and nothing about who made it. */
+/**
+ * The content of a handle: enough to continue the lease, and nothing about the process that made
+ * it.
+ */
 export interface Handed {
   readonly claim: Claim;
   readonly token: bigint;

@@ -4,7 +4,7 @@ import { renewAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { Grant } from "../store.js";
 import type { HeapItem } from "../time/heap.js";
 
-/** Whoever uses a hold: it is told when the hold is about to end, and when it has ended. */
+/** The user of a hold: it is told when the hold is about to end, and when it has ended. */
 export interface Tenant {
   /** The lease that uses it now. */
   readonly lease: { publishRenewal(outcome: RenewEvent["outcome"], error?: unknown): void } | null;

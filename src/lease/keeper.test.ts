@@ -199,7 +199,7 @@ describe("a process that did not run", () => {
   });
 });
 
-describe("what the store says", () => {
+describe("an event of the store", () => {
   it("ends a lease at once, and no other", () => {
     const [one, other] = [keep(), keep()];
     store.tell(one.grant, "revoked", "stuck");

@@ -25,7 +25,7 @@ import type { Hold } from "./hold.js";
 import type { Keeper } from "./keeper.js";
 
 /**
- * What a holder owns after a grant. It ends as `released` or `lost`.
+ * The right that a holder has after a grant. It ends as `released` or `lost`.
  *
  * @example
  * const rates = await fetch("https://rates.example/today", { signal: lease.signal });

@@ -103,7 +103,7 @@ export class WaitTime implements Wait, AbortListener {
     listener?.();
   }
 
-  /** Nobody waits any more: timer and signal are let go, and nobody is told. */
+  /** The wait is over: drops the timer and the signal, and calls no listener. */
   settle(): void {
     this.#listener = undefined;
     if (!this.#isArmed) return;

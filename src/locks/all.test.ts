@@ -177,7 +177,7 @@ describe("run", () => {
   });
 });
 
-describe("what cannot be held together", () => {
+describe("a set that cannot be held together", () => {
   it.each([
     ["nothing", () => []],
     ["no list", () => undefined],

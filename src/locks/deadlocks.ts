@@ -116,7 +116,7 @@ function holdingOf(holdings: readonly Holding[], token: bigint): Holding | undef
   return found;
 }
 
-/** What a waiter says of the runs around it. Meta may come from anybody: it is checked. */
+/** The runs around a waiter, by its meta. Meta may come from any program: it is checked. */
 function enclosingOf({ inside }: Meta): { readonly name: string; readonly token: bigint }[] {
   if (!Array.isArray(inside)) return [];
   return inside.flatMap((one: unknown) => {

@@ -74,7 +74,7 @@ export interface Lock<L = Lease> {
   run<T>(body: (lease: L) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 }
 
-/** What came of asking for a lock: a new lease, that of the run around the call, or neither. */
+/** The result of a request: a new lease, the lease of the run around the call, or neither. */
 type Taken = Outcome | { readonly type: "joined"; readonly lease: Held["lease"] };
 
 /** A lock that is one entry in a store: a mutex, one side of a read-write lock, a semaphore. */
@@ -107,7 +107,7 @@ export class StoreLock implements Lock {
     return new StoreLock(this.#client, this.#target, this.#resolve(defaults));
   }
 
-  /** What a `run` with these options holds. */
+  /** The lease and the target of a `run` with these options. */
   holding(lease: Held["lease"], given: AcquireOptions): Held {
     const options = this.#resolve(given);
     return { target: this.#targetFor(options), lease, isReentrant: options.reentrant };

@@ -77,7 +77,7 @@ describe("a once that is begun and finished apart", () => {
   });
 });
 
-describe("whoever comes first", () => {
+describe("the first call", () => {
   it("runs the work, and gets its value and token", async () => {
     const result = await trial.locks.once("job", (lease) => lease.token, { keepMs });
     expect(result).toEqual({ ran: true, value: expect.any(BigInt), token: expect.any(BigInt) });
@@ -118,7 +118,7 @@ describe("whoever comes first", () => {
   });
 });
 
-describe("whoever comes second", () => {
+describe("the second call", () => {
   it("returns at once, and is told who is at it", async () => {
     const { done, end } = begin();
     await settled();

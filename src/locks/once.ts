@@ -68,9 +68,9 @@ export type OnceBeginning =
 
 /**
  * Runs `work` at least once, and not again for `keepMs` after a success. A failure frees it, a lost
- * lease leaves no mark: then somebody else may run it again, so the work must bear being repeated.
- * Whoever comes second returns at once, or with `waitMs` waits for the outcome and takes over if it
- * failed.
+ * lease leaves no mark: then another call may run it again, so the work must bear being repeated. A
+ * second call returns at once, or with `waitMs` waits for the end of the first and takes over if
+ * that failed.
  */
 export function once<T>(
   client: Client,

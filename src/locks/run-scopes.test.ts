@@ -322,8 +322,8 @@ describe("a joined lease", () => {
   });
 });
 
-describe("what a run may be joined with", () => {
-  it("is no more than was granted to it", async () => {
+describe("a call that joins a run", () => {
+  it("asks for no more than was granted to the run", async () => {
     const locks = new Holdfast(memoryStore(), { reentrant: true });
     const semaphore = locks.semaphore("s", 3);
     const inner = (weight: number) => semaphore.run(() => weight, { weight, waitMs: 50 });

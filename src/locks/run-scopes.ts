@@ -100,7 +100,9 @@ export class JoinedLease implements Lease {
     return this.#released ? 0 : this.#lease.remainingMs();
   }
 
-  /** Whoever has left may not go by what the others still hold. */
+  /**
+   * A part that was released does not count as held, even while other parts still hold the lease.
+   */
   assertHeld(): void {
     this.#lease.assertHeld();
     if (!this.#released) return;
@@ -229,14 +231,14 @@ export function joinScope(
   throw new DeadlockError(space, remedyFor(nearest, target), context);
 }
 
-/** What helps a call that would wait for the run around it; empty: nothing does. */
+/** The advice for a call that would wait for the run around it; empty where there is none. */
 function remedyFor({ isReentrant, target: outer }: Scope, target: Target): string {
   if (target.space !== "lock") return "";
   const where = isReentrant ? "this call" : "both calls";
   return whyApart(outer, target) ?? `Set reentrant: true for ${where}`;
 }
 
-/** What to do where a call may not join the run around it: it asks for more than was granted. */
+/** The advice for a call that asks for more than the run around it was granted. */
 function whyApart(outer: Target, inner: Target): string | null {
   if (outer.mode === "exclusive") return null;
   if (inner.mode === "exclusive") return "Take the write side first";

@@ -1,6 +1,6 @@
 import { LeaseLostError } from "../errors.js";
 
-/** What `run` needs of a lease, single or several. */
+/** The part of a lease, or of several together, that `run` uses. */
 export interface Releasable {
   /** Why the work may not count, if so. */
   readonly loss: LeaseLostError | undefined;

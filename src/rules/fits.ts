@@ -1,7 +1,10 @@
 /** An exclusive holder is alone; shared holders may hold together. */
 export type Mode = "exclusive" | "shared";
 
-/** What an acquisition asks of a name. A mutex is exclusive; readers and semaphores are shared. */
+/**
+ * The mode, weight and limit that an acquisition asks for. A mutex is exclusive; readers and
+ * semaphores are shared.
+ */
 export interface Request {
   /** Whether it holds alone or together with others. */
   readonly mode: Mode;

@@ -205,7 +205,7 @@ export type ReplyTo<C extends Command> = C extends Acquire
             ? View
             : Revoked;
 
-/** What the store tells a client without being asked. */
+/** A message of the store to a client that did not ask. */
 export type Push = {
   readonly client: string;
   readonly key: string;

@@ -114,7 +114,7 @@ describe("in every history", { timeout: 30_000 }, () => {
     );
   });
 
-  it("nobody comes to hold or to wait by a command that was refused", () => {
+  it("a command that was refused makes no holder and no waiter", () => {
     check(
       fc.property(steps, (history) => {
         play(history, ({ command, reply, before, view }) => {

@@ -70,7 +70,7 @@ describe("a handoff", () => {
   });
 });
 
-describe("nobody overtakes", () => {
+describe("no request overtakes", () => {
   it("a waiting writer stops new readers", () => {
     trial.take("r", { mode: "shared" });
     trial.acquire("w");

@@ -40,7 +40,7 @@ export interface Waiter extends Request {
   readonly sinceUs: number;
 }
 
-/** What the ledger knows of a client at one name: there only while it has waiters. */
+/** A client at one name, as the ledger knows it: only while the client has waiters there. */
 export interface WaitingClient {
   /** The random id of the client. */
   readonly id: string;

@@ -61,7 +61,7 @@ export function apply(
   }
 }
 
-/** Whoever touches hears of its grants by the answer, also while no push can reach it. */
+/** The client that touches is told of its grants by the reply, even while no push reaches it. */
 function orByAnswer(emit: Emit, client: string): Emit {
   return (push) => emit(push) || push.client === client;
 }
@@ -302,7 +302,7 @@ function alive(state: LedgerState, id: string, at: Instant): void {
   state.updateClient(client);
 }
 
-/** Who is in the way, and when the next of them may be gone without a word. */
+/** The holder that expires first, and the time until then. */
 function blockage(state: LedgerState, at: Instant): { holder: HolderEntry | null; dueUs: number } {
   const next = state.nextToExpire();
   if (!next) return { holder: null, dueUs: 0 };

@@ -1,5 +1,5 @@
 /**
- * What a heap holds: it remembers its own place, so that it can be moved or removed in O(log n).
+ * An item of a heap. It knows its own index, so that it can be moved or removed in O(log n).
  */
 export interface HeapItem {
   /** Managed by the heap; -1 outside of one. */

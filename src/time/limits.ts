@@ -8,7 +8,7 @@ export interface Limited extends HeapItem {
   readonly dueMs: number;
   /** Its time is over, and it is no longer among the limits. */
   onDue(): void;
-  /** Nobody minds its time any more: whoever would wait for it must not do so for ever. */
+  /** The limits were stopped: `onDue` will never be called, so a wait for it must end now. */
   onStop?(): void;
 }
 
@@ -69,7 +69,7 @@ export class Limits {
     this.#timerMs = Number.POSITIVE_INFINITY;
     const nowMs = this.#port.clock.nowMs();
     for (let next = this.#items.peek(); next; next = this.#items.peek()) {
-      // What became due may have added others, and armed the timer for them.
+      // `onDue` may have added further limits, and armed the timer for them.
       if (next.dueMs > nowMs) {
         if (next.dueMs < this.#timerMs) this.#arm(next.dueMs);
         return;

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { tcpReset } from "./tcp-reset.js";
 
-/** What the proxy does with one chunk (with framing: one message). */
+/** The decision of the proxy about one chunk (with framing: one message). */
 export type Verdict =
   | "pass"
   /** Loses it and all later bytes in this direction: TCP cannot lose bytes from the middle. */

@@ -39,7 +39,7 @@ function seeded(seed: number): (below: number) => number {
 const MS = 1_000;
 const KEYS = ["l:a", "l:ü", "l:ü\0"];
 
-/** What the commands of one run are about; many owners make many holders and waiters. */
+/** The shape of the commands of one run; many owners make many holders and waiters. */
 interface Shape {
   readonly owners: number;
   readonly clients: number;

@@ -23,7 +23,7 @@ export function refusal(message: string, cause?: unknown): StoreError {
   return new StoreError(message, { ...details, cause });
 }
 
-/** What a failure of SQLite means to the caller. Every transaction is rolled back before. */
+/** The error for a failure of SQLite. Every transaction is rolled back before. */
 export function storeError(error: unknown, path: string): StoreError {
   if (error instanceof StoreError) return error;
   const message = error instanceof Error ? error.message : String(error);

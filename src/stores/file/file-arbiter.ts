@@ -32,7 +32,7 @@ const SWEEP_MS = 5_000;
 const SWEEP_ON_MS = 50;
 /** Programs that live for a moment share the work: one of so many does it. */
 const SWEEPERS = 16;
-/** Who holds a lock for longer wants to hear of a revocation; who waits, listens at once. */
+/** A holder listens for a revocation after this time; a waiter listens at once. */
 const LISTEN_MS = 100;
 
 type Work<T> = (ledger: FileLedger, database: Sqlite, at: Instant) => T;

@@ -87,7 +87,7 @@ export class FileLedger {
     this.#database.run(SET_TOKEN, [this.#time.lastToken, this.#spaceId]);
   }
 
-  /** What `save` wrote of a name that has one holder and nothing else. */
+  /** The row of a name that has one holder and nothing else, as `save` wrote it. */
   soleHold(key: string): SoleHold | null {
     return this.#states.get(key)?.soleHold() ?? null;
   }

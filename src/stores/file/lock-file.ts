@@ -35,7 +35,7 @@ type Work<T> = (database: Sqlite, at: Instant) => T;
 interface Opened {
   readonly database: Sqlite;
   readonly file: FileId;
-  /** What SQLite made beside it. */
+  /** The files that SQLite made beside it. */
   readonly beside: readonly FileId[];
 }
 
@@ -236,7 +236,7 @@ export class LockFile {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
       const since = statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-      // Whoever began it was killed on the way.
+      // The process that began to make the file was killed.
       if (Date.now() - since > ABANDONED_MS) removeGuard(guard);
       throw new BeingMadeError("Another process makes the file.");
     }
@@ -262,7 +262,7 @@ export class LockFile {
     try {
       opened.database.close();
     } catch {
-      // What is broken cannot be closed properly; the next connection starts anew.
+      // A broken database cannot be closed properly; the next connection starts anew.
     }
     dropFile(opened.file);
   }

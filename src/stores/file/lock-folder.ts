@@ -114,7 +114,7 @@ function demandFile(path: string): void {
   throw refusal(`${path} is a symbolic link to a file that is not there. Choose another path.`);
 }
 
-/** What another user owns, that user can replace at any time. */
+/** Another user who owns the file or folder can replace it at any time. */
 function demandOwn(path: string, what: "file" | "folder"): void {
   const uid = process.geteuid?.();
   const owner = statSync(path).uid;

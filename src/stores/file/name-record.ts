@@ -15,9 +15,9 @@ export interface KeptClient {
 }
 
 /**
- * What the row of a name says. A few holders and waiters stand in it whole, so that a lock in
- * everyday use is one row; many have rows of their own, and only their sum is here. What is absent
- * is not written.
+ * The content of the row of a name. A few holders and waiters stand in it whole, so that a lock in
+ * everyday use is one row; many have rows of their own, and only their sum is here. Absent fields
+ * are not written.
  */
 export interface NameRecord {
   /** In the order of their tokens. An exclusive holder is always here. */

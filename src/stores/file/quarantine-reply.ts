@@ -2,8 +2,8 @@ import { StoreError } from "../../errors.js";
 import type { Command, Reply } from "../../rules/ledger-command.js";
 
 /**
- * What a command is told while the leases of another boot may still be alive: everything is taken
- * by somebody unknown, nobody of this boot holds anything, and it is worth to ask again.
+ * The reply to a command while leases of another boot may still be alive: every name counts as held
+ * by an unknown holder, this boot holds nothing, and it is worth asking again.
  */
 export function quarantineReply(command: Command, remainingUs: number): Reply | StoreError {
   const blockage = { holder: null, dueUs: remainingUs };

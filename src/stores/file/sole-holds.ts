@@ -2,7 +2,7 @@ import type { Command, Instant, Reply } from "../../rules/ledger-command.js";
 import type { Here } from "./name-record.js";
 import type { Sqlite } from "./sqlite.js";
 
-/** What the row of a name says that has one holder and nothing else. */
+/** The row of a name that has one holder and nothing else. */
 export interface SoleHold {
   readonly here: Here;
   readonly body: string;
@@ -11,13 +11,14 @@ export interface SoleHold {
 }
 
 const DELETE_SAME = "DELETE FROM name WHERE space = ? AND key = ? AND body = ?";
-/** Of a program that holds more at a time, the others are released in the usual way. */
+/** A program that holds more names releases the rest in the usual way. */
 const MOST = 64;
 
 /**
- * The names that this process was granted while nobody else was there. Most are released before
- * anybody comes, and then there is nothing to read: one statement removes the row if it still says
- * what this process wrote. Who else has been there since has changed it, for it names the owner.
+ * The names that this process was granted while no other process used them. Most are released
+ * before another process comes, and then there is nothing to read: one statement removes the row if
+ * it is still as this process wrote it. A command of another process would have changed the row,
+ * which names the owner.
  */
 export class SoleHolds {
   readonly #holds = new Map<string, SoleHold>();

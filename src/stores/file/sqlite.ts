@@ -59,8 +59,9 @@ export function openSqlite(path: string): Sqlite {
 }
 
 /**
- * Nobody else writes until the end of it: it fails where somebody else is in one. Not prepared: a
- * prepared statement that met somebody else stays in progress, and then nothing can be committed.
+ * Begins a transaction in which no other connection writes; fails while another one is in such a
+ * transaction. Not prepared: a prepared statement that failed so stays in progress, and then
+ * nothing can be committed.
  */
 export function begin(database: Sqlite): void {
   database.exec("BEGIN IMMEDIATE");
@@ -154,7 +155,7 @@ function libsql(): Open {
 
 /**
  * libsql has Node write a whole report on this process, which takes longer than all else here, to
- * learn which C library it runs on. What is loaded tells it as well.
+ * learn which C library it runs on. The loaded libraries say it as well.
  */
 function withQuickReport<T>(load: () => T): T {
   const { report } = process;

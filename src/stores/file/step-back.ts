@@ -5,9 +5,9 @@ import { machinePort } from "./machine-port.js";
 const STEP_BACK_MS = 1;
 
 /**
- * Whoever gave a name to another process and asks for it again steps back for a moment. It cannot
- * get the name now, and its request would meet the confirm of the next holder in the file, or on a
- * busy machine keep that process from running at all.
+ * After handing a lock off to another process, this process waits 1 ms before it asks for the lock
+ * again. It cannot get the lock now, and its request would delay the confirm of the next holder in
+ * the file, or on a busy machine keep that process from running at all.
  */
 export class StepBack {
   /** The name that went to another process last, and when. */
@@ -22,7 +22,7 @@ export class StepBack {
     this.#handedMs = machinePort.clock.nowMs();
   }
 
-  /** What to wait for before the file is asked; undefined when there is nothing. */
+  /** The wait before these commands may run; undefined when there is none. */
   before(commands: readonly Command[]): Promise<void> | undefined {
     if (this.#key === undefined) return undefined;
     if (this.#pending) return commands.some(this.#isFor) ? this.#pending : undefined;
@@ -30,7 +30,7 @@ export class StepBack {
       this.#key = undefined;
       return undefined;
     }
-    // What travels with others is in their hurry.
+    // A batch with other commands is not delayed.
     if (commands.length > 1 || !commands.some(this.#isFor)) return undefined;
     this.#pending = new Promise((resume) => {
       machinePort.timers.after(STEP_BACK_MS, resume, true);

@@ -1,11 +1,11 @@
 /**
- * What to do with a file that another boot, machine or time namespace wrote: its times are of a
- * clock that is not ours, so nothing tells whether its leases are over.
+ * Takes over a file that another boot, machine or time namespace wrote. Its times are by another
+ * clock, so they do not tell whether its leases are over.
  *
- * They are watched for as long as the longest of them lasts. A holder that lives renews it in that
- * time: then two machines share the file, and we refuse to join. If nothing has changed, nobody can
- * believe in any of them any more, and the file is ours. What was seen stands in the file, so that
- * many short-lived programs watch as well as one that stays.
+ * The leases are watched for as long as the longest of them lasts. A live holder renews its lease
+ * in that time: then two machines share the file, and this store refuses it. If no lease has
+ * changed, no process can believe in one any more, and the file is taken over. The observation is
+ * kept in the file, so that many short-lived programs watch as well as one that stays.
  */
 import { StoreError } from "../../errors.js";
 import { record, text, whole } from "../../foreign-data.js";
@@ -15,12 +15,12 @@ import type { Here, KeptMark, NameRecord } from "./name-record.js";
 import { nameOf } from "./read-rows.js";
 import type { Sqlite, Value } from "./sqlite.js";
 
-/** What was seen, by whom and since when. */
+/** An observation of the leases: its content, its observer and its start. */
 interface Watch {
   readonly by: string;
   readonly sinceUs: number;
   readonly seen: string;
-  /** It was seen to change while it was watched: whoever asks is told, until that is long past. */
+  /** A lease changed while it was watched: every call is told so, until that is long past. */
   readonly isShared: boolean;
 }
 
@@ -39,7 +39,7 @@ export class Quarantine {
   }
 }
 
-/** What cannot be read counts for nothing: it must not keep the whole file from being used. */
+/** A row that cannot be read does not count: it must not keep the whole file from being used. */
 const object = (column: string): string =>
   `CASE WHEN typeof(${column}) = 'text' AND json_valid(${column}) THEN ${column} ELSE '{}' END`;
 const isCount = (column: string): string =>
@@ -127,7 +127,7 @@ function takeFile(database: Sqlite, at: Instant): void {
   database.run("UPDATE machine SET identity = ?, watch = NULL", [machineIdentity()]);
 }
 
-/** What is not ours stays where it is. */
+/** Foreign data stays where it is. */
 function markOf(here: Here, body: Value): KeptMark | undefined | typeof UNREADABLE {
   try {
     return nameOf(here, body).mark;

@@ -23,7 +23,7 @@ type OnDead = () => void;
 
 interface Peer {
   readonly socket: Socket;
-  /** What to do about the last pushes if it dies with one of them unread. */
+  /** Called for the last pushes if the peer dies with one of them unread. */
   readonly recent: OnDead[];
 }
 
@@ -124,7 +124,10 @@ export class WakePost {
     return false;
   }
 
-  /** What was sent goes out first: whoever is next would else find out by asking, seconds later. */
+  /**
+   * Flushes the pushes that were sent: without them the next holder would find out by asking,
+   * seconds later.
+   */
   async close(): Promise<void> {
     for (const client of [...this.#listeners.keys()]) this.unlisten(client);
     const sockets = [...this.#peers.values()].map(({ socket }) => socket);

@@ -46,8 +46,8 @@ export class MemoryLedger {
   }
 
   /**
-   * What expired leaves when its name is asked for; a mark of a name used once is asked for by
-   * nobody.
+   * An expired mark is dropped when its name is asked for; the name of a `once` may never be asked
+   * for again.
    */
   #sweep(at: Instant): void {
     for (const key of [...this.#states.keys()]) this.execute({ type: "inspect", key }, at);
