@@ -1,7 +1,8 @@
 /**
- * The nodes of a quorum, and what befalls them: at any time fewer than half of them have forgotten
- * something, or have a clock that jumped.
+ * The nodes of a quorum, and their faults: at any time fewer than half of the nodes have forgotten
+ * data, or have a clock that jumped.
  */
+import { present } from "../../src/assert.js";
 import { majorityOf } from "../../src/stores/redlock/tally.js";
 import type { Chance } from "../chance.js";
 import type { History } from "../history.js";
@@ -16,13 +17,13 @@ export interface FleetClock {
   rate(): number;
 }
 
-/** Gets what a node says to a channel. */
+/** Gets the messages of a node to a channel. */
 export type Listener = (message: string) => void;
 
 export interface Member {
   readonly node: QuorumNode;
   readonly listeners: Map<string, Listener>;
-  /** Called when its process ends. */
+  /** Called when the process of the node ends. */
   readonly onRestart: Set<() => void>;
 }
 
@@ -90,7 +91,7 @@ export class NodeFleet implements StoreSide {
   step(byMs: number): void {
     const at = this.#pick();
     if (at === null) return;
-    // A jump ahead takes away its vote, and a holder on a bare majority has none to spare.
+    // A jump ahead ends the votes of this node, and a holder on a bare majority needs each of them.
     if (byMs > 0) this.#history.record(this.#clock.nowMs(), { type: "stepped", byMs });
     this.#wrongUntilMs.set(at, this.#clock.nowMs() + 3 * this.#longestMs + Math.abs(byMs));
     this.members[at]?.node.step(byMs);
@@ -99,12 +100,12 @@ export class NodeFleet implements StoreSide {
 
   stall(forMs: number): void {
     const at = this.#chance.whole(0, this.members.length - 1);
-    const { node } = this.members[at] as Member;
+    const { node } = present(this.members[at], "Chance picks a member.");
     node.busyUntilMs = this.#clock.nowMs() + forMs;
     this.#record(at, `stalls for ${forMs.toFixed(0)}`);
   }
 
-  /** `isEmpty`: without what it had saved. */
+  /** `isEmpty`: without the saved data. */
   restart(downMs: number, isEmpty: boolean): void {
     const at = this.#pick();
     const member = at === null ? undefined : this.members[at];
@@ -115,12 +116,12 @@ export class NodeFleet implements StoreSide {
     for (const listener of [...member.onRestart]) listener();
   }
 
-  /** Nodes save what they have, at any time. */
+  /** A node may save its data at any time. */
   save(): void {
     this.#chance.pick(this.members).node.save();
   }
 
-  /** A node to which something may happen, if any: the others still make a majority that knows. */
+  /** A node that may fail, if any: the other nodes still make a majority that remembers. */
   #pick(): number | null {
     const nowMs = this.#clock.nowMs();
     const at = this.#chance.whole(0, this.members.length - 1);

@@ -5,19 +5,19 @@ import { readVote, type VoteArgs } from "./quorum-request.js";
 interface Candidate {
   readonly owner: string;
   readonly ballot: number;
-  /** Until when each of the nodes stands by its vote, in world time. */
+  /** Until when the vote of each node lasts, in world time. */
   readonly votes: Map<number, number>;
 }
 
 /**
- * What the nodes did together, told from what each of them was asked and answered: a grant is the
- * votes of a majority for one owner at one ballot, none of them taken back or over.
+ * The grants of the quorum, from the requests and answers of each node: a grant is the votes of a
+ * majority for one owner at one ballot, none of them given back or over.
  */
 export class QuorumAccount {
   readonly #history: History;
   readonly #majority: number;
   readonly #candidates = new Map<string, Candidate>();
-  /** By owner, the ballot of its grant: a late vote for one that it raised makes no other. */
+  /** By owner, the ballot of its grant: a late vote for a lower ballot makes no second grant. */
   readonly #granted = new Map<string, number>();
 
   constructor(history: History, nodes: number) {
@@ -55,7 +55,7 @@ export class QuorumAccount {
     const fresh = { owner, ballot, votes: new Map<number, number>() };
     const candidate = this.#candidates.get(key) ?? fresh;
     this.#candidates.set(key, candidate);
-    // Clocks differ: a vote counts a little longer than it lasts.
+    // Clocks run apart: a vote counts a little longer than it lasts.
     candidate.votes.set(node, nowMs + leftMs * 1.02);
     const standing = [...candidate.votes.values()].filter((untilMs) => untilMs > nowMs);
     if (standing.length < this.#majority || ballot <= (this.#granted.get(owner) ?? 0)) return;

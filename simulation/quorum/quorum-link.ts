@@ -2,6 +2,7 @@
  * The link from a simulated process to the nodes of a quorum: the real store over drivers whose
  * requests and replies are late, lost or repeated, and whose connections break.
  */
+import { present } from "../../src/assert.js";
 import type { Store } from "../../src/store.js";
 import type { Driver, OwnConnection } from "../../src/stores/redis-client/driver.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
@@ -16,7 +17,7 @@ export const NODE_TIMEOUT_MS = 50;
 
 export interface QuorumOptions {
   readonly maxTtlMs: number;
-  /** May be so short that longer leases are announced again and again, and forgotten between. */
+  /** May be so short that nodes forget longer leases between two announcements. */
   readonly announceMs: number;
 }
 
@@ -59,7 +60,7 @@ export class QuorumLink implements Link {
   }
 
   cut(forMs: number): void {
-    // Sometimes it is the process that is cut off, sometimes one node from it.
+    // Either the process is cut off from all nodes, or from one node.
     if (this.#network.chance.isLucky(0.3)) for (const driver of this.#drivers) driver.cut(forMs);
     else this.#any().cut(forMs);
   }
@@ -84,7 +85,7 @@ interface Call {
   readonly reject: (error: Error) => void;
 }
 
-/** One node as one process reaches it. */
+/** The way from one process to one node. */
 class SimulatedDriver implements Driver {
   readonly isCluster = false;
   readonly hasOneConnection = true;
@@ -104,7 +105,7 @@ class SimulatedDriver implements Driver {
   #channel = "";
 
   constructor(at: number, process: SimulatedProcess, fleet: NodeFleet, network: Network) {
-    const member = fleet.members[at] as Member;
+    const member = present(fleet.members[at], "Every node of the fleet has a driver.");
     const server = member.node;
     this.name = server.name;
     this.#at = at;

@@ -1,6 +1,6 @@
 /**
- * One node of a quorum: the rules of a node in TypeScript behind a clock of its own, answering as
- * the script does, in a process that stops, restarts, forgets, or comes back with what it saved.
+ * One node of a quorum: the rules of a node in TypeScript behind a clock of its own. It answers as
+ * the script does, in a process that stops, restarts, forgets, or comes back with its saved data.
  */
 import type { Asleep } from "../../src/stores/redlock/codec.js";
 import {
@@ -18,7 +18,7 @@ import { readRelease, readVote } from "./quorum-request.js";
 const WALL_US = 1_700_000_000_000_000;
 const ASLEEP = { unmarked: "U", young: "Q", unfloored: "F", short: "T", other_set: "S" } as const;
 
-/** Tells whoever listens to a channel; false when nobody does. */
+/** Sends a message to the listener of a channel; false when there is none. */
 export type Publish = (channel: string, message: string) => boolean;
 
 export class QuorumNode {
@@ -26,7 +26,7 @@ export class QuorumNode {
   readonly #nowMs: () => number;
   readonly #rate: number;
   readonly #publish: Publish;
-  /** By name, those who wait, in the order in which they came. */
+  /** By name, the waiters in the order in which they came. */
   readonly #waiters = new Map<string, Set<string>>();
   #state: NodeState;
   #saved: NodeState | null = null;
@@ -47,7 +47,7 @@ export class QuorumNode {
     return this.#nowMs() < this.#downUntilMs;
   }
 
-  /** It votes: it remembers everything, or has learned what it forgot. */
+  /** The node votes: it remembers everything, or has learned what it forgot. */
   get isInformed(): boolean {
     const { marker, run } = this.#state;
     return marker?.run === run && marker.floor !== null;
@@ -60,7 +60,7 @@ export class QuorumNode {
       .length;
   }
 
-  /** As if it had been told long ago. */
+  /** As if a client had admitted the node long ago. */
   initiate(set: string, maxTtlMs: number): void {
     const { run } = this.#state;
     const long = { longTtlMs: 0, longUntilMs: 0 };
@@ -104,7 +104,7 @@ export class QuorumNode {
       }
       case "release": {
         const { waiter, ...request } = readRelease(args);
-        if (waiter !== "") this.#line(name).add(waiter);
+        if (waiter !== "") this.#queue(name).add(waiter);
         const { type } = release(node, name, nowUs, request);
         if (type === "released") this.#wake(name);
         return codeOf(type);
@@ -112,10 +112,10 @@ export class QuorumNode {
       case "revoke":
         return codeOf(revoke(node, name, nowUs, { token: Number(first), reason: second }).type);
       case "wait":
-        this.#line(name).add(first);
+        this.#queue(name).add(first);
         return this.#sight(name, nowUs);
       case "leave":
-        this.#line(name).delete(first);
+        this.#queue(name).delete(first);
         return 1;
       case "look":
         return this.#look(name, nowUs);
@@ -154,10 +154,10 @@ export class QuorumNode {
     const answer = vote(this.#state, name, nowUs, request);
     switch (answer.type) {
       case "granted":
-        this.#line(name).delete(waiter);
+        this.#queue(name).delete(waiter);
         return answer.remainingMs === ttlMs ? "G" : ["G", answer.remainingMs];
       case "held":
-        if (waiter !== "") this.#line(name).add(waiter);
+        if (waiter !== "") this.#queue(name).add(waiter);
         return this.#sight(name, nowUs);
       case "too_low":
         return ["L", `${answer.stored}`];
@@ -168,7 +168,7 @@ export class QuorumNode {
     }
   }
 
-  /** The set that goes by this, if it is the node's own. */
+  /** The set of the node, if this is its id. */
   #setOf(setId: string): string {
     const { set = "" } = this.#state.marker ?? {};
     return setIdOf(set) === setId ? set : setId;
@@ -190,19 +190,19 @@ export class QuorumNode {
     return [leftMs, owner, text, []];
   }
 
-  #line(name: string): Set<string> {
-    const line = this.#waiters.get(name) ?? new Set();
-    this.#waiters.set(name, line);
-    return line;
+  #queue(name: string): Set<string> {
+    const queue = this.#waiters.get(name) ?? new Set();
+    this.#waiters.set(name, queue);
+    return queue;
   }
 
   /** Wakes the first waiter that can be reached. */
   #wake(name: string): void {
-    const line = this.#line(name);
-    for (const waiter of line) {
+    const queue = this.#queue(name);
+    for (const waiter of queue) {
       const [channel = "", id = ""] = waiter.split("/");
       if (this.#publish(channel, `w ${id}`)) return;
-      line.delete(waiter);
+      queue.delete(waiter);
     }
   }
 

@@ -1,4 +1,4 @@
-/** What a client asks a node for, read from what it sends: codec.ts writes it. */
+/** The request for a vote, read from its arguments: codec.ts writes them. */
 export interface VoteArgs {
   readonly owner: string;
   readonly ballot: number;
@@ -6,11 +6,11 @@ export interface VoteArgs {
   readonly ttlMs: number;
   readonly setId: string;
   readonly channel: string;
-  /** "" from who does not wait. */
+  /** "" where the client does not wait. */
   readonly waiter: string;
 }
 
-/** Behind the verb. The first digits of the terms say for how long to keep the ballot. */
+/** Reads the arguments behind the verb. The terms begin with the time to keep the ballot. */
 export function readVote(args: readonly string[]): VoteArgs {
   const [terms = "", record = "", id] = args;
   const [ballot, , owner = "", , span, , channel = ""] = record.split(" ");

@@ -1,6 +1,6 @@
 export const SLOTS = 16_384;
 
-/** The checksum that Redis Cluster deals keys to slots by (CRC-16/XMODEM). */
+/** The checksum by which Redis Cluster assigns keys to slots (CRC-16/XMODEM). */
 export function crc16(text: string): number {
   let sum = 0;
   for (const byte of Buffer.from(text)) sum = ((sum << 8) ^ tableAt((sum >> 8) ^ byte)) & 0xffff;
@@ -17,7 +17,7 @@ function tableAt(index: number): number {
   return table[index & 0xff] ?? 0;
 }
 
-/** The slot of a key: that of the text in its first braces, where there is any. */
+/** The slot of a key; where the key has text in braces, the slot of the first such text. */
 export function slotOf(key: string): number {
   return crc16(/^[^{]*\{([^}]+)\}/.exec(key)?.[1] ?? key) % SLOTS;
 }

@@ -5,7 +5,7 @@ interface Emitter {
   on(event: string, listener: (...args: unknown[]) => void): unknown;
 }
 
-/** The attempts of a client to connect: it makes them until it succeeds or is closed. */
+/** The attempts of a client to connect. The client repeats them until it succeeds or is closed. */
 export class Connecting {
   /** Resolves when the client is connected; rejects with the failure of the first attempt. */
   readonly firstAttempt: Promise<unknown>;
@@ -14,7 +14,7 @@ export class Connecting {
   /** The failure of the last attempt. */
   trouble: unknown;
 
-  /** `diagnose` looks for the cause of a failure of which the client tells only the effect. */
+  /** `diagnose` looks for the cause of a failure where the client reports only its effect. */
   constructor(
     store: string,
     client: Emitter,

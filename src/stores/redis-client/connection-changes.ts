@@ -1,4 +1,4 @@
-/** Anything that tells about its connection by events. */
+/** A client that reports changes of its connection by events. */
 export interface Emitter {
   on(event: string, listener: (...args: unknown[]) => void): unknown;
   off(event: string, listener: (...args: unknown[]) => void): unknown;
@@ -7,8 +7,8 @@ export interface Emitter {
 const counts = new WeakMap<Emitter, { changes: number; failure: unknown }>();
 
 /**
- * Counts how often a client's connection changed. One set of listeners per client, however many
- * stores use it: clients warn about more than ten.
+ * Counts how often the connection of a client changed. All stores of a client share one set of
+ * listeners: clients warn about more than ten.
  */
 export function countChanges(
   client: Emitter,
@@ -28,7 +28,7 @@ export function countChanges(
   return () => counted.changes;
 }
 
-/** The last failure that the client reported by one of the events that are counted. */
+/** The last failure that the client reported by one of the counted events. */
 export function lastFailure(client: Emitter): unknown {
   return counts.get(client)?.failure;
 }

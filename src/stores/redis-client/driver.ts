@@ -4,7 +4,7 @@ import { ioredisDriver, isIoredis } from "./ioredis.js";
 import { isNodeRedis, nodeRedisDriver } from "./node-redis.js";
 import { describeClient, isOldClient, SUPPORTED_CLIENTS } from "./supported-clients.js";
 
-/** A connection of our own to one server. It never reconnects: who needs it opens another. */
+/** A connection to one server that only the store uses. It never reconnects. */
 export interface OwnConnection {
   send(args: readonly string[]): Promise<unknown>;
   subscribe(channel: string, onMessage: (message: string) => void): Promise<unknown>;
@@ -12,32 +12,32 @@ export interface OwnConnection {
   close(): void;
 }
 
-/** A client library behind one face: the user's client, and connections like its own. */
+/** A client library behind one interface: the user's client, and further connections like it. */
 export interface Driver {
   readonly isCluster: boolean;
-  /** Only one server at a time answers, and `changes` tells whenever that may be another. */
+  /** Only one server at a time answers, and `changes` rises whenever it may be another one. */
   readonly hasOneConnection: boolean;
   readonly database: number;
-  /** Where its server is, as the client was told; null where it finds that out by itself. */
+  /** The address of the server; null where the client finds its server by itself. */
   readonly address: string | null;
-  /** Where the client looks for its servers or sentinels, as far as it tells. */
+  /** The addresses of servers or sentinels that the client knows, as far as it shows them. */
   servers(): readonly Address[];
-  /** What the client puts before every key by itself. */
+  /** The prefix that the client puts before every key. */
   readonly keyPrefix: string;
-  /** How often the client's connection has changed: a call may have been sent twice over it. */
+  /** How often the connection has changed. The client may have repeated a call at each change. */
   changes(): number;
-  /** One command by the user's client, to the server that serves `key`. */
+  /** Sends one command by the user's client, to the server of `key`. */
   send(key: string, command: string, args: readonly string[]): Promise<unknown>;
-  /** Opens a connection to the server that serves `key`, or to any. */
+  /** Opens a connection to the server of `key`, or to any server. */
   open(key: string | null): Promise<OwnConnection>;
 }
 
-/** Whether it is a client, also one that cannot be used. */
+/** Whether the value is a client, also one of an unsupported version. */
 export function isClient(value: unknown): boolean {
   return isIoredis(value) || isNodeRedis(value) || isOldClient(value);
 }
 
-/** Tells the supported clients apart by what they can do; nothing of them is imported. */
+/** Recognizes the supported clients by their methods; it imports no client library. */
 export function driverOf(client: unknown): Driver {
   if (isIoredis(client)) return ioredisDriver(client);
   if (isNodeRedis(client)) return nodeRedisDriver(client);

@@ -69,7 +69,7 @@ describe("an error of Redis or its client", () => {
     });
   });
 
-  it("without a message is told by its code, or by what it is", () => {
+  it("without a message is described by its code, or by its class", () => {
     // As when `localhost` has two addresses, and Redis listens at neither.
     const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
     expect(storeError(refused, "redis")).toMatchObject({

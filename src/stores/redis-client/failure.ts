@@ -1,4 +1,4 @@
-/** What the errors of Redis and its clients mean for a call, and what to do about them. */
+/** The meaning of the errors of Redis and its clients for a call, and advice for the user. */
 import { type Outcome, StoreError } from "../../errors.js";
 import { foreignData } from "../../foreign-data.js";
 
@@ -7,26 +7,26 @@ interface Meaning {
   readonly outcome: Outcome;
   readonly retryable: boolean;
   readonly advice: string;
-  /** Nothing was written even where a script fails by it. */
+  /** A script that fails with this error has written nothing. */
   readonly isAtFirstWrite?: boolean;
   /** How the message begins; default: "Redis refused". */
   readonly lead?: string;
 }
 
 /**
- * The error comes from a script that was running: the script may have written before it. An error
- * without these words refused the call before it ran.
+ * The error comes from a running script, which may have written before. An error without this word
+ * refused the call before it ran.
  */
 const IN_SCRIPT = /user_script/;
-/** Redis before 7.0 puts much before the error of a command that a script called. */
+/** The text that Redis before 7.0 puts before the error of a command in a script. */
 const SCRIPT_PREFIX = /^(?:ERR Error running script .*)?@user_script: ?\d+: -?(.*)$/;
 
-/** The first that matches counts. */
+/** The first meaning whose pattern matches counts. */
 const MEANINGS: readonly Meaning[] = [
   no(/^LOADING/, "Redis is still loading its data"),
   atFirstWrite(/^READONLY/, "this server is a replica now: the client must find the new master"),
   no(/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN)/, "the Cluster is changing"),
-  // Among the redirections may be connections that broke with the command under way.
+  // A connection may have broken during one of the redirections, with the command under way.
   maybe(/^Too many Cluster redirections|non local key/, "the Cluster is changing"),
   no(/^BUSY/, "another script blocks Redis: SCRIPT KILL ends it"),
   atFirstWrite(/^OOM/, "Redis has reached maxmemory: raise it, or free some"),
@@ -65,7 +65,7 @@ function no(pattern: RegExp, advice: string): Meaning {
   return { pattern, outcome: "not_applied", retryable: true, advice };
 }
 
-/** A server checks this before the first write of a script, and not again within the script. */
+/** The server checks this before the first write of a script, and not again in that script. */
 function atFirstWrite(pattern: RegExp, advice: string): Meaning {
   return { ...no(pattern, advice), isAtFirstWrite: true };
 }
@@ -78,23 +78,23 @@ function never(pattern: RegExp, advice: string): Meaning {
   return { pattern, outcome: "not_applied", retryable: false, advice };
 }
 
-/** No further attempt helps: the certificates stay as they are. */
+/** No further attempt helps: the certificates stay the same. */
 function insecure(pattern: RegExp, advice: string): Meaning {
   return { ...never(pattern, advice), lead: "No secure connection to Redis" };
 }
 
-/** What the script says before the place of data that is not ours. */
+/** The word that the script puts before the place of foreign data. */
 const FOREIGN = "FOREIGN ";
 
 /**
  * The error of `store` for whatever a client threw. A failure of unknown kind may have taken
- * effect. A wrong type is that of `register`, where there is one.
+ * effect. Where a `register` is given, a wrong type means that the register is foreign data.
  */
 export function storeError(cause: unknown, store: string, register?: string): StoreError {
   if (cause instanceof StoreError) return cause;
   const message = saidBy(cause).replace(/\.$/, "");
   if (message.startsWith(FOREIGN)) return foreignData(message.slice(FOREIGN.length));
-  // A word of the prefix stays, so that it still shows that a script failed.
+  // A word of the prefix stays as the sign that a script failed.
   const words = message.replace(SCRIPT_PREFIX, "$1 user_script");
   if (register !== undefined && words.startsWith("WRONGTYPE")) {
     return foreignData(register, discreet(cause));
@@ -108,7 +108,7 @@ export function storeError(cause: unknown, store: string, register?: string): St
   return new StoreError(text, { outcome, retryable, cause: discreet(cause), store });
 }
 
-/** The same for a client of one server, which cannot follow where a Cluster sends it. */
+/** The same for a client of one server, which cannot follow the redirections of a Cluster. */
 export function plainError(cause: unknown, store: string, register?: string): StoreError {
   if (!(cause instanceof Error) || !/^(MOVED|ASK) /.test(cause.message)) {
     return storeError(cause, store, register);
@@ -121,8 +121,8 @@ export function plainError(cause: unknown, store: string, register?: string): St
 }
 
 /**
- * What a failure says. The message is empty where a command waited too long in node-redis, and
- * where a host has several addresses and none of them answers: there Node.js gives a code.
+ * The text of a failure. The message is empty where a command waited too long in node-redis, and
+ * where a host has several addresses and none of them answers; there Node.js gives a code.
  */
 export function saidBy(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
@@ -130,7 +130,7 @@ export function saidBy(cause: unknown): string {
   return message || code || cause.constructor.name;
 }
 
-/** ioredis adds the command with its arguments: they name owners, and errors end up in logs. */
+/** Drops the command, which ioredis adds: its arguments name owners, and errors end up in logs. */
 function discreet(cause: unknown): unknown {
   if (cause instanceof Error) Reflect.deleteProperty(cause, "command");
   return cause;

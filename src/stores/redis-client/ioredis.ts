@@ -6,12 +6,12 @@ import type { Driver, OwnConnection } from "./driver.js";
 import { isIoredis4 } from "./supported-clients.js";
 
 /**
- * How long a connection of ours waits for the other end to hang up. Meanwhile a timer of ioredis
- * keeps the process, even if the other end has hung up before: by default for 2 s.
+ * How long a connection of the store waits for the server to close its end. Meanwhile a timer of
+ * ioredis keeps the process alive, even if the server has closed before: by default for 2 s.
  */
 export const DISCONNECT_TIMEOUT_MS = 0;
 
-/** What a client or Cluster of ioredis is known by. */
+/** The members by which a client or Cluster of ioredis is recognized. */
 export interface Ioredis extends Emitter {
   readonly status: string;
   readonly options: object;
@@ -19,7 +19,7 @@ export interface Ioredis extends Emitter {
   duplicate(...args: never[]): unknown;
 }
 
-/** What we use of ioredis 5 and 6: one connection, found directly or by Sentinel. */
+/** The used members of ioredis 5 and 6: one connection, found directly or by Sentinel. */
 interface Plain extends Emitter {
   readonly status: string;
   readonly options: {
@@ -96,7 +96,7 @@ function clusterDriver(client: Cluster): Driver {
     }),
     send,
     async open(key) {
-      // The answer corrects what the client knows about the slot; a write asks its master.
+      // A redirection corrects the slots that the client knows; a write goes to the master.
       if (key !== null) await send(key, "hdel", [key, "?"]);
       const nodes = client.nodes("master");
       const [address] = (key === null ? undefined : client.slots[slotOf(prefix + key)]) ?? [];
@@ -111,7 +111,7 @@ function clusterDriver(client: Cluster): Driver {
   };
 }
 
-/** What the client was told: addresses in one of several forms, or something else. */
+/** Reads addresses from an option of the client, which has several forms. */
 function addressesOf(given: unknown): Address[] {
   return (Array.isArray(given) ? given : []).flatMap((one) => {
     const { host = "127.0.0.1", port = 6379 } = typeof one === "object" ? (one ?? {}) : {};
@@ -119,14 +119,14 @@ function addressesOf(given: unknown): Address[] {
   });
 }
 
-/** What was closed, or gave up to reconnect, answers nothing any more: no use in asking again. */
+/** A client that was closed, or that gave up reconnecting, never answers again. */
 function call(client: Plain | Cluster, command: string, args: readonly string[]): Promise<unknown> {
   if (client.status !== "end") return client.call(command, args);
   const advice = "The client's connection has ended: connect() it again, and keep it open.";
   return Promise.reject(new StoreError(advice, { outcome: "not_applied", retryable: false }));
 }
 
-/** Like the client's own connection (server, user, TLS, database), but for our use alone. */
+/** A connection like that of the client (server, user, TLS, database), for the store alone. */
 function own(client: Plain): OwnConnection {
   const connection = client.duplicate({
     keyPrefix: "",
@@ -140,14 +140,14 @@ function own(client: Plain): OwnConnection {
     retryStrategy: () => null,
     sentinelRetryStrategy: () => null,
     reconnectOnError: null,
-    // WAIT takes its time, and a subscription is silent: both have limits of their own.
+    // WAIT takes long, and a subscription is silent: both have limits of their own.
     commandTimeout: undefined,
     socketTimeout: undefined,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
   });
-  // What goes wrong shows as the end of the connection, or in the answers.
+  // A failure shows as the end of the connection, or in the answers.
   connection.on("error", () => {});
-  // It serves the locks; alone it is no reason for the process to go on.
+  // The connection alone must not keep the process alive.
   connection.on("connect", () => connection.stream?.unref?.());
   return {
     send: ([command = "", ...args]) => connection.call(command, args),

@@ -5,7 +5,7 @@ import { slotOf } from "./cluster-slot.js";
 import { countChanges, type Emitter, lastFailure } from "./connection-changes.js";
 import type { Driver, OwnConnection } from "./driver.js";
 
-/** What a client, Cluster or Sentinel client of node-redis is known by. */
+/** The members by which a client, Cluster or Sentinel client of node-redis is recognized. */
 export interface NodeRedis extends Emitter {
   readonly isOpen: boolean;
   sendCommand(...args: never[]): Promise<unknown>;
@@ -14,7 +14,7 @@ export interface NodeRedis extends Emitter {
   destroy(): unknown;
 }
 
-/** What we use of node-redis 5 and 6. */
+/** The used members of node-redis 5 and 6. */
 interface Plain extends Emitter {
   readonly isOpen: boolean;
   readonly options?: {
@@ -59,17 +59,17 @@ export function isNodeRedis(client: unknown): client is NodeRedis {
   if (typeof client !== "object" || client === null) return false;
   const { sendCommand, connect, destroy } = client as Partial<NodeRedis>;
   const hasCalls = [sendCommand, connect, destroy].every((call) => typeof call === "function");
-  // A pool spreads commands over connections: their order, which locks rely on, would be lost.
+  // A pool spreads commands over connections, and locks rely on the order of commands.
   return hasCalls && !("totalClients" in client);
 }
 
-/** How long a new connection may take until it can be used. */
+/** How long a new connection may take until it is ready. */
 const HANDSHAKE_LIMIT_MS = 5_000;
 
-/** Replies come as strings, whatever types the client was told to give to its user. */
+/** Replies come as strings, whatever type mapping the client has. */
 const PLAIN_TYPES = { typeMapping: {} };
 
-/** What the client puts before the keys of its commands, though not of those that we make. */
+/** The prefix of the keys of the client. `sendCommand` does not add it. */
 function keyPrefixOf(client: object): string {
   const { _keyPrefix, options } = client as { _keyPrefix?: unknown; options?: object };
   return String(_keyPrefix ?? (options as { keyPrefix?: unknown } | undefined)?.keyPrefix ?? "");
@@ -133,7 +133,7 @@ function clusterDriver(client: Cluster): Driver {
     changes: changesOf(client),
     send,
     async open(key) {
-      // The answer corrects what the client knows about the slot.
+      // A redirection corrects the slots that the client knows.
       if (key !== null) await send(key, "hdel", [key, "?"]);
       const { masters, slots } = client;
       const node =
@@ -164,23 +164,23 @@ function sentinelDriver(client: Sentinel): Driver {
   };
 }
 
-/** A Sentinel client names no server; the failure of a connection names the one that failed. */
+/** A Sentinel client shows no address; the failure of a connection has the address that failed. */
 function addressOf(failure: unknown): Address[] {
   const { address: host, port } = (failure ?? {}) as { address?: unknown; port?: unknown };
   return typeof host === "string" && typeof port === "number" ? [{ host, port }] : [];
 }
 
 /**
- * The client's connection to the master. To be duplicated: a Sentinel client duplicated as a whole
- * would reconnect by itself and repeat commands, so that WAIT could follow nothing.
+ * The client's connection to the master, which the store duplicates. A duplicate of the whole
+ * Sentinel client would reconnect by itself and repeat commands, so that WAIT would prove nothing.
  */
 async function masterOf(client: Sentinel): Promise<Plain> {
   return (await client._execute(false, async (master) => master)) as Plain;
 }
 
-/** Like the client's own connection (server, user, TLS, database), but for our use alone. */
+/** A connection like that of the client (server, user, TLS, database), for the store alone. */
 async function own(client: Plain): Promise<OwnConnection> {
-  // A socket of ours may be silent: WAIT takes its time, and messages are rare.
+  // The socket may be silent: WAIT takes long, and messages are rare.
   const quiet = { reconnectStrategy: false, socketTimeout: undefined };
   const socket = { ...client.options?.socket, ...quiet };
   const connection = client.duplicate({ socket, disableOfflineQueue: false });
@@ -188,9 +188,9 @@ async function own(client: Plain): Promise<OwnConnection> {
   const close = (): void => {
     if (connection.isOpen) connection.destroy();
   };
-  // It serves the locks; alone it is no reason for the process to go on, connected or not yet.
+  // The connection alone must not keep the process alive, not even while it connects.
   connection.unref();
-  // The client limits only how long the socket may take, not the handshake.
+  // The client limits the time of the socket only, not that of the handshake.
   const limit = systemTimers.after(HANDSHAKE_LIMIT_MS, close);
   try {
     await connection.connect();
@@ -206,8 +206,9 @@ async function own(client: Plain): Promise<OwnConnection> {
 }
 
 /**
- * A Sentinel client subscribes on a connection apart from its commands, and to make another client
- * takes it a third of a second: so the pushes come by the user's. A new master is an end for us.
+ * A Sentinel client has a connection of its own for subscriptions, and takes a third of a second to
+ * make another client. So the pushes come by the client of the user. A new master counts as the end
+ * of the connection.
  */
 function listening(client: Sentinel): OwnConnection {
   let end = (): void => {};
@@ -234,7 +235,7 @@ function listening(client: Sentinel): OwnConnection {
   };
 }
 
-/** Resolves when the connection is over. An error is its end, for it is not to reconnect. */
+/** Resolves when the connection is over. It never reconnects, so an error is its end. */
 function ended(connection: Emitter): Promise<void> {
   return new Promise((resolve) => {
     for (const event of ["end", "error"]) connection.on(event, () => resolve());

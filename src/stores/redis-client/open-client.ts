@@ -16,18 +16,18 @@ export interface OpenedClient {
   close(): Promise<void>;
 }
 
-/** How long a client may look for its servers. */
+/** How long a client may take to connect. */
 export const CONNECT_LIMIT_MS = 5_000;
 
 type Constructor = new (...args: unknown[]) => unknown;
 
 /**
- * Opens a client of our own with whichever library is installed; it may be used at once, and
- * connects when it can. Its connections do not keep the process alive: a held lease is no reason to
- * go on, and an awaited one has its timers.
+ * Opens a client with the library that is installed. The client may be used at once, and connects
+ * when it can. Its connections do not keep the process alive: a held lease does not either, and an
+ * awaited lease has its timers.
  */
 export async function openClient(target: RedisTarget, store: string): Promise<OpenedClient> {
-  // Bundlers accept a missing module only where its failure is handled right here.
+  // Bundlers accept a missing module only where the import handles its own failure.
   const ioredis = (await import("ioredis" as string).catch(() => null)) as IoredisModule | null;
   if (ioredis && isSupportedIoredis(ioredis)) return openIoredis(ioredis, target, store);
   const redis = (await import("redis" as string).catch(() => null)) as RedisModule | null;
@@ -41,7 +41,7 @@ function unusable(installed: readonly string[]): InvalidOptionError {
   return new InvalidOptionError("url", "redis", rule);
 }
 
-/** A project may have an old version for another purpose. */
+/** A project may have an old version of a client library for another purpose. */
 function isSupportedIoredis({ default: fallback, Redis = fallback }: IoredisModule): boolean {
   return "createScanStream" in Redis.prototype;
 }
@@ -50,7 +50,7 @@ function isSupportedNodeRedis(module: RedisModule): boolean {
   return typeof module.createSentinel === "function";
 }
 
-/** The same, but connected: otherwise the client is closed, and the error says why. */
+/** The same, but connected. Where that fails, the client is closed, and the error says why. */
 export async function openConnectedClient(
   target: RedisTarget,
   store: string,
@@ -63,12 +63,12 @@ export async function openConnectedClient(
   } catch (error) {
     await close().catch(() => {});
     if (!(error instanceof TimeLimitError)) throw error;
-    // The servers or sentinels themselves say more than a client that tells "all failed".
+    // A direct connection shows more than a client that reports "all failed".
     throw notConnected(target, store, (await unreachable(target.nodes)) ?? connecting.trouble);
   }
 }
 
-/** Early ones of version 5 have the plain client as their default export alone. */
+/** Early releases of version 5 export the plain client only as their default. */
 interface IoredisModule {
   readonly Redis?: Constructor;
   readonly default: Constructor;
@@ -139,7 +139,7 @@ function openNodeRedis(module: RedisModule, target: RedisTarget, store: string):
         : module.createClient({ ...options, socket: { ...nodes[0], ...socket } });
   const close = async (): Promise<void> => void (await client.destroy());
   client.unref?.();
-  // Begins when the listeners for failures are there.
+  // `Connecting` adds its listeners before the first attempt begins.
   const ready = Promise.resolve().then(async () => {
     await client.connect();
     for (const node of client.masters ?? []) node.client?.unref();
@@ -151,7 +151,7 @@ function openNodeRedis(module: RedisModule, target: RedisTarget, store: string):
   };
 }
 
-/** Why there is a secure connection to none of the servers; null where there is one. */
+/** Why there is no secure connection to any server; null where there is one. */
 async function troubleOf({ nodes, tls }: RedisTarget): Promise<unknown> {
   if (!tls) return null;
   const troubles = await Promise.all(nodes.map((node) => tlsTrouble(node, tls)));
@@ -167,7 +167,7 @@ function notConnected({ nodes, tls }: RedisTarget, store: string, cause: unknown
   const said = cause instanceof Error ? saidBy(cause) : "";
   const why = said && ` (${said})`;
   const limit = `could not connect within ${CONNECT_LIMIT_MS} ms`;
-  // A port without TLS says nothing, or hangs up.
+  // A port without TLS stays silent, or closes the connection.
   const isMute = said === "" || said.includes("before secure TLS connection");
   const question = tls && isMute ? " Is TLS spoken there?" : "";
   const text = `No Redis answers at ${places}: ${limit}${why}.${question}`;

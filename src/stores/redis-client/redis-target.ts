@@ -1,11 +1,11 @@
 import { InvalidOptionError } from "../../errors.js";
 import { type Address, StoreUrl, type TlsFiles } from "../store-url.js";
 
-/** Which servers to connect to and how, in the terms of no client library. */
+/** The servers to connect to, and how, independent of the client library. */
 export interface RedisTarget {
   readonly kind: "plain" | "sentinel" | "cluster";
   readonly nodes: readonly Address[];
-  /** What the sentinels call the master. */
+  /** The name of the master at the sentinels. */
   readonly master: string;
   readonly database: number;
   readonly username: string | undefined;
@@ -17,7 +17,7 @@ export interface RedisTarget {
 const PORT = 6_379;
 const SENTINEL_PORT = 26_379;
 
-/** Reads the URL of a redis or redlock store; `parameters` are those of the store itself. */
+/** Reads the URL of a redis or redlock store. The store knows `parameters`. */
 export function readTargetUrl(url: URL, parameters: readonly string[]): StoreUrl {
   return new StoreUrl(url, {
     port: url.protocol === "redis+sentinel:" ? SENTINEL_PORT : PORT,
@@ -26,7 +26,7 @@ export function readTargetUrl(url: URL, parameters: readonly string[]): StoreUrl
   });
 }
 
-/** A value that is not known must not mean plain text: the password would be sent unencrypted. */
+/** An unknown value must not mean plain text: the password would be sent unencrypted. */
 function isSecure({ protocol, searchParams }: URL): boolean {
   const text = searchParams.get("tls") ?? "false";
   if (!/^(true|1|false|0)$/.test(text)) {

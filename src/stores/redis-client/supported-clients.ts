@@ -3,14 +3,14 @@ import type { NodeRedis } from "./node-redis.js";
 
 export const SUPPORTED_CLIENTS = "ioredis 5 or 6 or redis (node-redis) 5 or 6";
 
-/** ioredis 4 has the same methods but one, which came with 5, and an option which went with it. */
+/** ioredis 4 lacks a method that came with 5, and has an option that 5 dropped. */
 export function isIoredis4(client: object): boolean {
   const { options } = client as Partial<Ioredis>;
   const hasOldOption = typeof options === "object" && "showFriendlyErrorStack" in options;
   return hasOldOption && !("createScanStream" in client);
 }
 
-/** Up to version 4, a client has no `destroy`; up to 3, no `connect` either. */
+/** A client up to version 4 has no `destroy`. */
 function isOldNodeRedis(client: object): boolean {
   const { sendCommand, destroy } = client as Partial<NodeRedis>;
   return typeof sendCommand === "function" && destroy === undefined;
@@ -22,7 +22,7 @@ export function isOldClient(value: unknown): value is object {
   );
 }
 
-/** A client that cannot be used, for a message. */
+/** Describes a client of an unsupported version, for a message. */
 export function describeClient(client: unknown): string | undefined {
   if (client === undefined) return client;
   if (!isOldClient(client)) return `a value of type ${typeof client}`;

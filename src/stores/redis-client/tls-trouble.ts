@@ -1,13 +1,13 @@
 import { connect } from "node:tls";
 import type { Address, TlsFiles } from "../store-url.js";
 
-/** A server that refuses the certificate of its client says so after the client is connected. */
+/** A server refuses the certificate of its client only after the client is connected. */
 const QUIET_MS = 1_000;
 
 /**
  * Why there is no secure connection to a server; null where there is one. Clients of Redis may lose
- * the cause: what they send at once meets a closed connection before they read the alert, and
- * ioredis keeps the failures of sentinels and of nodes of a Cluster to itself.
+ * the cause: their first command meets a closed connection before they read the alert, and ioredis
+ * does not report the failures of sentinels and of nodes of a Cluster.
  */
 export function tlsTrouble(server: Address, tls: TlsFiles): Promise<Error | null> {
   return new Promise((resolve) => {

@@ -2,13 +2,13 @@ import { connect } from "node:net";
 import type { Address } from "../store-url.js";
 import type { Driver } from "./driver.js";
 
-/** A host that swallows what is sent to it shows no error by itself. */
+/** A host that drops all packets causes no error by itself. */
 const LIMIT_MS = 500;
 
 /**
- * Why none of the servers can be reached; null where one can, or where none is known. Clients keep
- * the cause to themselves: some queue commands without a word while they reconnect, others tell
- * only that they are offline.
+ * Why none of the servers can be reached; null where one can, or where none is known. Clients do
+ * not report the cause: some queue commands silently while they reconnect, some say only that they
+ * are offline.
  */
 export async function unreachable(servers: readonly Address[]): Promise<Error | null> {
   if (servers.length === 0) return null;
@@ -31,7 +31,7 @@ function troubleOf({ host, port }: Address): Promise<Error | null> {
   });
 }
 
-/** A name with several addresses fails with one error for all of them, which has no text. */
+/** A host name with several addresses fails with one error for all addresses, without a text. */
 function withText(error: Error, host: string, port: number): Error {
   if (error.message !== "") return error;
   const { code = "unknown" } = error as NodeJS.ErrnoException;
@@ -40,7 +40,7 @@ function withText(error: Error, host: string, port: number): Error {
 
 const looks = new WeakMap<Driver, Promise<Error | null>>();
 
-/** The same for the servers of a client; calls that fail together share one look at them. */
+/** The same for the servers of a client. Calls that fail together share one connection. */
 export function whyUnreachable(driver: Driver): Promise<Error | null> {
   const under = looks.get(driver);
   if (under) return under;

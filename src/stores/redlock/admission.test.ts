@@ -40,13 +40,13 @@ describe("a node that forgot", () => {
         floor: null,
       };
       expect(admitted([...others, node], rules)[2]).toEqual(joins);
-      expect(admitted([...others, node], sure)[2], "whoever vouches").toEqual(joins);
+      expect(admitted([...others, node], sure)[2], "also with bootstrap: now").toEqual(joins);
     }
     const before = restarted("3", { maxTtlMs: 120_000 });
     expect(admitted([...others, before], rules)[2]).toMatchObject({ maxTtlMs: 120_000 });
   });
 
-  it("then learns which ballots it may have forgotten, when its time has come", () => {
+  it("then learns which ballots it may have forgotten, when its wait is over", () => {
     const others = [voting("1", { top: 70 }), voting("2", { top: 50 })];
     const early = survey("3", { floor: null, fromMs: NOW_US / 1000 + 1 });
     expect(admitted([...others, early], rules)[2]).toBe(null);
@@ -54,7 +54,7 @@ describe("a node that forgot", () => {
     expect(admitted([...others, due], rules)[2]).toEqual({ type: "admit", run: "3", floor: 70 });
   });
 
-  it("is told by answers that are younger than its own", () => {
+  it("learns from answers that are younger than its own", () => {
     const early = [voting("1", { top: 70 }), voting("2", { top: 50 })];
     const late = [voting("1", { top: 70 }), voting("2", { top: 90, maxTtlMs: 90_000 })];
     const due = survey("3", { floor: null, fromMs: NOW_US / 1000 });
@@ -83,7 +83,7 @@ describe("a node that forgot", () => {
     expect(third, "as this client knows").toMatchObject({ maxTtlMs: 30_000, restMs: 7 });
   });
 
-  it("waits while those who may remember are not heard", () => {
+  it("waits while nodes that may remember are silent", () => {
     expect(admitted([voting("1"), null, forgot("3")], rules)[2]).toBe(null);
     expect(admitted([voting("1"), null, forgot("3")], sure)[2]).toMatchObject({ how: "now" });
     const due = survey("3", { floor: null, fromMs: 0 });
@@ -101,13 +101,13 @@ describe("where no majority remembers", () => {
     expect(third).toBe(null);
   });
 
-  it("the one that votes is asked for ballots all the same", () => {
+  it("a node that votes is still asked for its ballots", () => {
     const top = NOW_US + 1_000;
     const [, second] = admitted([voting("1", { top }), forgot("2"), forgot("3")], rules);
     expect(second).toMatchObject({ how: "boot", floor: top });
   });
 
-  it("or at once, if somebody vouches for them, also when they wait already", () => {
+  it('nodes vote at once with `bootstrap: "now"`, also when they wait already', () => {
     const young = survey("2", { fromMs: NOW_US / 1000 + 9_000 });
     const all = [forgot("1"), young, survey("3", { floor: null })];
     for (const instruction of admitted(all, sure))
@@ -115,7 +115,7 @@ describe("where no majority remembers", () => {
     expect(admitted(all, rules)[1]).toBe(null);
   });
 
-  it("one that joined and lost its others begins with what is known", () => {
+  it("a node that joined and lost its majority begins with the known ballots", () => {
     const due = survey("1", { floor: null, fromMs: 0 });
     const [first] = admitted([due, forgot("2"), forgot("3")], rules);
     expect(first).toEqual({ type: "admit", run: "1", floor: NOW_US });
@@ -123,7 +123,7 @@ describe("where no majority remembers", () => {
 });
 
 describe("nodes of another set", () => {
-  it("are left alone, unless somebody vouches for them", () => {
+  it('are left alone, except with `bootstrap: "now"`', () => {
     const strange = [voting("1", { set: "x" }), voting("2", { set: "x" }), forgot("3")];
     expect(admitted(strange, rules)).toEqual([null, null, null]);
     for (const instruction of admitted(strange, sure)) {
@@ -137,7 +137,7 @@ describe("nodes of another set", () => {
   });
 });
 
-it("five nodes endure two that forgot at a time", () => {
+it("of five nodes, two may forget at a time", () => {
   const all = [voting("1"), voting("2"), voting("3"), forgot("4"), forgot("5")];
   for (const instruction of admitted(all, rules).slice(3)) {
     expect(instruction).toMatchObject({ how: "join" });

@@ -1,47 +1,48 @@
 /**
  * Which nodes may vote, and from when: the delayed restart of the published algorithm, done by
- * software. Pure: from what the nodes say of themselves to what each of them is to be told.
+ * software. Pure: takes a survey of all nodes, and gives an instruction for each node.
  *
  * A node that restarted may have forgotten votes for leases that still live, and ballots that were
- * the tokens of grants. So it votes again only when every lease it may have forgotten is over, and
- * not below any ballot that it may have forgotten. Both are known to a majority of the others: any
- * majority that granted something with this node's vote has a node in common with it.
+ * the tokens of grants. So the node votes again only when every lease that it may have forgotten is
+ * over, and only above every ballot that it may have forgotten. A majority of the other nodes knows
+ * both: it shares a node with any majority that granted a lease by the vote of this node.
  */
 import { majorityOf } from "./tally.js";
 
-/** What a node says of itself. */
+/** The state of a node, as the node reports it. */
 export interface Survey {
-  /** Of the process that answered. */
+  /** The run id of the process that answered. */
   readonly run: string;
   readonly nowUs: number;
-  /** What it was told last, maybe in an earlier life; null when it knows nothing. */
+  /** The last marker, maybe of an earlier process; null when the node has none. */
   readonly marker: Marker | null;
 }
 
+/** The last instruction to a node, as the node keeps it. */
 export interface Marker {
   readonly run: string;
   readonly set: string;
   readonly fromMs: number;
   /** Leases of up to this length may be granted at any time. */
   readonly maxTtlMs: number;
-  /** Longer leases, of up to this length, may be granted until `longUntilMs`; 0 where none were. */
+  /** Longer leases, of up to this length, may be granted until `longUntilMs`; 0 if none may. */
   readonly longTtlMs: number;
   readonly longUntilMs: number;
-  /** Null until it has learned it. */
+  /** The node votes only above this ballot. Null until the node has learned it. */
   readonly floor: number | null;
-  /** No ballot that it voted for is above this. */
+  /** No ballot that the node voted for is above this. */
   readonly top: number;
 }
 
-/** What a node is to be told. */
+/** An instruction to a node about its right to vote. */
 export type Instruction =
   | {
       readonly type: "mark";
       readonly run: string;
-      /** Votes after the longest lease; after the longest lease since its process began; now. */
+      /** The node votes after the longest lease; the same since its process began; or now. */
       readonly how: "join" | "boot" | "now";
       readonly maxTtlMs: number;
-      /** For so long a lease that is longer than that may live. */
+      /** For so long a lease above `maxTtlMs` may live. */
       readonly restMs: number;
       readonly floor: number | null;
     }
@@ -51,15 +52,15 @@ export interface AdmissionRules {
   readonly set: string;
   /** Leases of up to this length may be granted at any time. */
   readonly maxTtlMs: number;
-  /** For so long a longer lease may live, as far as this client knows. */
+  /** For so long a lease above `maxTtlMs` may live, as far as this client knows. */
   readonly restMs: number;
   readonly bootstrap: "wait" | "now";
 }
 
 /**
- * One instruction for each node that needs one; null for the others, and for those not heard. What
- * is said of the others must be younger than what a node says of itself (`later`): an answer from
- * before its restart, or from before its time had come, may miss what it forgot.
+ * One instruction for each node that needs one; null for every other node, and for a silent node.
+ * The survey of the other nodes (`later`) must be younger than the survey of the node itself: an
+ * answer from before its restart, or from before its time to vote, may miss what the node forgot.
  */
 export function admit(
   surveys: readonly (Survey | null)[],
@@ -81,12 +82,12 @@ function instruct(
 ): Instruction | null {
   const { run, nowUs, marker } = survey;
   const isMarked = marker?.run === run;
-  const isStrange = isOfOthers(survey, set);
-  // Whoever names the wrong nodes takes none of them from those they belong to.
-  const isAmongOthers = [survey, ...others].some((one) => one !== null && isOfOthers(one, set));
-  if (isAmongOthers && bootstrap === "wait") return null;
+  const isOfOther = isOfOtherSet(survey, set);
+  // A client that names the wrong nodes must not take a node from its own set.
+  const isAnyOfOtherSet = [survey, ...others].some((one) => one !== null && isOfOtherSet(one, set));
+  if (isAnyOfOtherSet && bootstrap === "wait") return null;
   const isAwake = isInformed(survey, set);
-  if (isAwake || (isMarked && !isStrange && marker.floor !== null && bootstrap === "wait")) {
+  if (isAwake || (isMarked && !isOfOther && marker.floor !== null && bootstrap === "wait")) {
     return null;
   }
 
@@ -104,24 +105,24 @@ function instruct(
 
   if (informed.length >= majority) {
     if (!isMarked) return { type: "mark", run, how: "join", maxTtlMs, restMs, floor: null };
-    if (!isStrange && marker.fromMs * 1000 <= nowUs) return { type: "admit", run, floor: top };
+    if (!isOfOther && marker.fromMs * 1000 <= nowUs) return { type: "admit", run, floor: top };
     return null;
   }
   const floor = Math.max(top, nowUs);
   if (bootstrap === "now") return { type: "mark", run, how: "now", maxTtlMs, restMs, floor };
-  // Those that are not heard may know: only they can tell that nothing is lost.
+  // The silent nodes may remember: without them it is not certain that no node does.
   if (informed.length + unheard >= majority) return null;
   if (isMarked) return marker.fromMs * 1000 <= nowUs ? { type: "admit", run, floor } : null;
   return { type: "mark", run, how: "boot", maxTtlMs, restMs, floor };
 }
 
-function isOfOthers({ marker, run }: Survey, set: string): boolean {
+function isOfOtherSet({ marker, run }: Survey, set: string): boolean {
   return marker?.run === run && marker.set !== set;
 }
 
 /**
- * For so long a lease that is longer than `maxTtlMs` may live: it was voted for at `longUntilMs`,
- * at the latest. Later than that a marker says nothing of such leases.
+ * For so long a lease above `maxTtlMs` may live: the last vote for such a lease was at
+ * `longUntilMs`, at the latest.
  */
 export function longRestMs({ nowUs, marker }: Pick<Informed, "nowUs" | "marker">): number {
   // rule: long-leases-are-remembered
@@ -130,7 +131,7 @@ export function longRestMs({ nowUs, marker }: Pick<Informed, "nowUs" | "marker">
 
 type Informed = Survey & { readonly marker: Marker };
 
-/** It votes: it remembers what it voted for, or what it forgot is over. */
+/** The node votes: it remembers its votes, or all leases that it forgot are over. */
 function isInformed(survey: Survey, set: string): survey is Informed {
   const { marker, run, nowUs } = survey;
   if (marker?.run !== run || marker.set !== set) return false;

@@ -33,7 +33,7 @@ describe("a round of votes", () => {
     ["ggltt", "raise"],
     ["glltt", "raise"],
     ["glhhh", "refused"],
-    // Nobody has a majority: two are in each other's way.
+    // No owner has a majority: two proposers split the votes.
     ["gh", "refused"],
     ["gghh", "refused"],
     ["gghht", "refused"],
@@ -48,7 +48,7 @@ describe("a round of votes", () => {
     expect(judge(round(letters))).toBe(judgement);
   });
 
-  it("tells the highest ballot that is known", () => {
+  it("shows the highest ballot that a node knows", () => {
     expect(highestStored(round("gh.lt"))).toBe(9);
     expect(highestStored(round("gg."))).toBe(0);
   });
@@ -68,7 +68,7 @@ describe("the deadline", () => {
     expect(deadlineOf([...granted(9_000, 800), { type: "time_out" }], 0, 0)).toBe(798);
   });
 
-  it("is never without a majority", () => {
+  it("does not exist without a majority", () => {
     expect(deadlineOf([...granted(9_000), undefined, undefined], 0, 0)).toBe(
       Number.NEGATIVE_INFINITY,
     );
@@ -96,7 +96,7 @@ describe("a renewal", () => {
     ["mm.", "gone"],
     ["ov.", "gone"],
     ["k.m", null],
-    // Who is silent, or may have forgotten, is no witness of a loss.
+    // A node that is silent, or that may have forgotten, is no evidence of a loss.
     ["kta", "unknown"],
     ["kma", "unknown"],
     ["ttt", "unknown"],

@@ -103,7 +103,7 @@ export function judgeRelease(
   return tally.count("released") > 0;
 }
 
-/** What a waiter sees: whether it is worth asking for votes. Null while it is open. */
+/** Whether it is worth asking for votes: the result of a look by a waiter. Null while open. */
 export function judgeSight(
   answers: readonly (Sight | undefined)[],
 ): "open" | "held" | "silent" | null {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { BALLOT_SPAN, nextBallot } from "./ballot.js";
 
-it("a ballot follows the clock, and whatever was seen", () => {
+it("a ballot follows the clock, and is above every ballot seen", () => {
   expect(nextBallot(128, 0)).toBe(128);
   expect(nextBallot(100, 0)).toBe(128);
   expect(nextBallot(100, 127)).toBe(128);
@@ -9,7 +9,7 @@ it("a ballot follows the clock, and whatever was seen", () => {
 });
 
 it("a higher ballot is above all tokens of a lower one", () => {
-  // What a release leaves, and a year of microseconds that is near the end of exact numbers.
+  // The last one is near the end of the exact numbers.
   for (const ballot of [BALLOT_SPAN, 1_700_000_000_000_000, 9_007_199_254_700_032]) {
     for (let seen = ballot; seen < ballot + BALLOT_SPAN; seen += 1) {
       expect(nextBallot(0, seen)).toBe(ballot + BALLOT_SPAN);

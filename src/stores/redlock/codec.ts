@@ -142,7 +142,7 @@ export interface Foreign {
   readonly holds: string;
 }
 
-/** What a waiter sees: the reason why a vote was refused, or that the name is open. */
+/** The answer to the look of a waiter: a reason to refuse a vote, or that the name is open. */
 export type Sight = Vote | { readonly type: "open"; readonly stored: number };
 
 export type NodeRenewal =

@@ -7,7 +7,7 @@ import type { Foreign } from "./codec.js";
 import type { RedlockNode } from "./redlock-node.js";
 
 const BOOTSTRAP =
-  'If nobody can hold a lock of these nodes, say so with bootstrap: "now" (?bootstrap=now).';
+  'If no process can hold a lock of these nodes, set bootstrap: "now" (?bootstrap=now).';
 
 /** The error for whatever the client of one node threw: it names the node. */
 export function nodeError(node: string, cause: unknown): StoreError {
@@ -51,13 +51,21 @@ function nodeVote(node: string, answer: AnyAnswer): NodeVote {
       return { node, vote: "granted", detail: "granted" };
     case "held":
     case "replaced":
-      return { node, vote: "held", detail: "held by another" };
+      return { node, vote: "held", detail: "held by another owner" };
     case "reserved":
-      return { node, vote: "held", detail: "kept for another, who waited" };
+      return { node, vote: "held", detail: "kept for a waiter that was woken" };
     case "too_low":
-      return { node, vote: "too_low", detail: `too low: it knows of ${answer.stored}` };
+      return {
+        node,
+        vote: "too_low",
+        detail: `the ballot is too low: it knows of ${answer.stored}`,
+      };
     case "too_high":
-      return { node, vote: "too_high", detail: "more than a year ahead of its clock" };
+      return {
+        node,
+        vote: "too_high",
+        detail: "the ballot is more than a year ahead of its clock",
+      };
     case "asleep":
       return { node, vote: "not_voting", detail: sleepText(answer) };
     case "foreign":
@@ -79,14 +87,14 @@ function sleepText(answer: Extract<AnyAnswer, { type: "asleep" }>): string {
     case "young":
       return (
         `restarted: votes in ${Math.ceil(answer.waitMs / 1000)} s, ` +
-        "when no lease that it may have forgotten lives"
+        "when every lease that it may have forgotten is over"
       );
     case "other_set":
       return `belongs to the nodes ${answer.set}`;
     case "short":
       return `votes for leases of up to ${answer.maxTtlMs} ms`;
     default:
-      return "restarted, or without data: waits for a majority of the others who remember";
+      return "restarted, or lost its data: waits for a majority of nodes that remember";
   }
 }
 
@@ -96,10 +104,10 @@ function foreignText({ key, holds }: Foreign): string {
     : `it holds data that is not ours at "${key}": a ${holds}`;
 }
 
-/** Keys of locks in the empty namespace are named by the application; all others are ours. */
+/** The application names the keys of locks in the empty namespace; all other keys are ours. */
 function foreignAdvice({ key }: Foreign): string {
   return key.includes("holdfast:")
-    ? "That key is of this store: docs/stores/redlock.md#foreign-data says what to delete."
+    ? "The key belongs to this store: docs/stores/redlock.md#foreign-data says what to delete."
     : "The name of this lock is a key of another program: choose a namespace (?namespace=).";
 }
 
@@ -107,8 +115,8 @@ function advice(answers: readonly AnyAnswer[]): string {
   const whys = answers.flatMap((answer) => (answer?.type === "asleep" ? [answer.why] : []));
   if (whys.includes("other_set")) {
     return (
-      "All clients must name the same nodes, by the same names. If these are the right ones: " +
-      `end all clients of the others. ${BOOTSTRAP}`
+      "All clients must name the same nodes, by the same names. If these nodes are the right " +
+      `ones: end all clients that name other nodes. ${BOOTSTRAP}`
     );
   }
   const foreign = answers.find((answer) => answer?.type === "foreign");

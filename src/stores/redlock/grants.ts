@@ -1,3 +1,4 @@
+import { list } from "../../foreign-data.js";
 import type { Claim, GoneEvent, Grant } from "../../store.js";
 import { spanOf } from "./ballot.js";
 import { parseRecord } from "./name-record.js";
@@ -67,7 +68,7 @@ export class Grants {
   async #lookAfter(grant: RedlockGrant, at: number): Promise<void> {
     try {
       const raw = await this.#nodes[at]?.ask(grant.keys, ["look"]);
-      const [, value, text] = (raw as readonly unknown[]).map(String);
+      const [, value, text] = list(raw).map(String);
       const { owner } = grant.claim;
       const [, revoked, reason = ""] = /^\d+ V (\S+) (.*)$/s.exec(text ?? "") ?? [];
       if (revoked === owner) return this.#onLost(grant, at, reason);

@@ -1,15 +1,15 @@
 /**
  * Locks on a majority of independent Redis or Valkey servers: the Redlock algorithm, with tokens.
  *
- * Why it is safe: a node votes for one owner at a time, until its expiry, and any two majorities
- * share a node. A holder's deadline counts from before its requests were sent and lies before the
- * expiry at a majority, so it stops believing before any other majority can come about, unless the
- * clocks of servers jump. Tokens are ballots: a node votes only above the highest it stored, and
- * only votes at exactly one ballot make a grant, so the next grant shares a node that knows a lower
- * one. Ballots are multiples of 64: the tokens from one on, for turns, are below the next. What is
- * given up is closed on all nodes, so that no late request revives it. A node that restarted or
- * lost its data does not vote before every lease that it may have forgotten is over, and never
- * below a ballot that a majority of the others knows of.
+ * Why it is safe: a node votes for one owner at a time, until the vote expires, and any two
+ * majorities share a node. A holder's deadline counts from before its requests were sent and lies
+ * before the expiry at a majority. So the holder stops before another majority can come about,
+ * unless the clocks of servers jump. Tokens are ballots: a node votes only above the highest ballot
+ * that it stored, and only votes at exactly one ballot make a grant. So the next grant shares a
+ * node that knows a lower ballot. Ballots are multiples of 64: all tokens of a ballot are below the
+ * next ballot. An attempt that fails closes its ballot on all nodes, so that no late request
+ * revives it. A node that restarted or lost its data does not vote before every lease that it may
+ * have forgotten is over, and never below a ballot that a majority of the other nodes knows of.
  */
 import { InvalidOptionError, invalidValue } from "../../errors.js";
 import { knownOptions } from "../../known-options.js";
@@ -26,12 +26,12 @@ import { openNodes, readRedlockUrl } from "./redlock-url.js";
 export interface RedlockStoreOptions {
   /**
    * One client for each server: ioredis 5 or 6, or redis (node-redis) 5 or 6. At least 2, better 3
-   * or 5; all processes must name the same ones. They stay yours: they are never closed.
+   * or 5; all processes must name the same servers. The store never closes these clients.
    */
   readonly clients: readonly (Ioredis | NodeRedis)[];
   /**
-   * What the servers are called, in the order of `clients`: the same names in every process.
-   * Default: host and port of the clients, so needed where processes reach them by different ones.
+   * The names of the servers, in the order of `clients`: the same names in every process. Default:
+   * the host and port of each client. Needed where processes reach a server by different addresses.
    */
   readonly nodeNames?: readonly string[];
   /** Locks of different namespaces do not meet. Default: the empty one. */
@@ -41,12 +41,12 @@ export interface RedlockStoreOptions {
   /** By which part of a lease the clocks of servers and clients may run apart. Default 0.01. */
   readonly driftFactor?: number;
   /**
-   * The longest lease in daily use: a server that restarted waits for so long before it votes.
-   * Longer leases are announced by themselves, and waited for while one may live. Default 30,000.
+   * The longest lease in daily use: a server that restarted waits for so long before it votes. The
+   * store announces longer leases to the servers, which then wait longer. Default 30,000.
    */
   readonly maxTtlMs?: number;
   /**
-   * `"now"`: nobody holds a lock of these servers, so they need not wait where no majority
+   * `"now"`: no process holds a lock of these servers, so they vote at once where no majority
    * remembers. Default `"wait"`.
    */
   readonly bootstrap?: "wait" | "now";

@@ -1,5 +1,5 @@
 /** For people: shows who holds a lock and which locks are in use, and ends a lease by hand. */
-import type { QuorumError } from "../../errors.js";
+import { QuorumError } from "../../errors.js";
 import { list, text } from "../../foreign-data.js";
 import type { Space } from "../../rules/name.js";
 import type { LockView, WaiterView } from "../../store.js";
@@ -26,7 +26,7 @@ const SCAN_MS = 5_000;
 /** A list looks at so many names at a time. */
 const LIST_CHUNK = 50;
 
-/** What one node keeps of a lock. */
+/** The data of one node about a lock. */
 interface Kept {
   readonly type: "kept";
   readonly value: string;
@@ -105,9 +105,9 @@ export class Inspection {
     try {
       return await this.inspect(space, name);
     } catch (error) {
-      const { votes } = error as QuorumError;
-      const heard = votes?.filter(({ vote }) => vote === "granted" || vote === "foreign") ?? [];
-      if (heard.length < majorityOf(this.#quorum.nodes.length)) throw error;
+      if (!(error instanceof QuorumError)) throw error;
+      const heard = error.votes.filter(({ vote }) => vote === "granted" || vote === "foreign");
+      if (heard.length < majorityOf(error.votes.length)) throw error;
       return null;
     }
   }

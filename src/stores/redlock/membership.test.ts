@@ -45,7 +45,7 @@ it("a node learns its floor from answers that are younger than its own", async (
   expect([...a.heard, ...b.heard]).toEqual([]);
 });
 
-it("relies on what it announced for as long as nodes that run fast remember it", async () => {
+it("an announcement counts for as long as nodes with fast clocks remember it", async () => {
   const port = new ManualPort();
   const nodes = ["a", "b", "c"].map((name) => scripted(name, []));
   const quorum = new Quorum(

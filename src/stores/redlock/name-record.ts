@@ -1,10 +1,10 @@
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { HolderView, MarkView, Meta } from "../../store.js";
 
-/** What a node keeps beside the plain key: who holds it, or what a `once` left. */
+/** The record that a node keeps beside the plain key: the holder, or the mark of a `once`. */
 export interface NameRecord {
   readonly kind: "held" | "done";
-  /** The value of the plain key that this is about. */
+  /** The value of the plain key that the record is about. */
   readonly value: string;
   readonly token: bigint;
   /** By the node's clock. */
@@ -13,7 +13,7 @@ export interface NameRecord {
   readonly meta: Meta;
 }
 
-/** Null when the text tells of neither. */
+/** Null when the text has neither a holder nor a mark. */
 export function parseRecord(text: string): NameRecord | null {
   const parts = /^\d+ ([HWD]) (\S+) (\d+) \d+ (\d+) \S+ (.*)$/s.exec(text);
   if (!parts) return null;
@@ -27,7 +27,7 @@ export function parseRecord(text: string): NameRecord | null {
   };
 }
 
-/** Empty where the text is no meta of ours: it describes a holder, and decides nothing. */
+/** Empty where the text is no meta: a meta describes a holder, and decides nothing. */
 function parseMeta(text: string): Meta {
   try {
     const meta: unknown = JSON.parse(text || "{}");
@@ -37,7 +37,7 @@ function parseMeta(text: string): Meta {
   }
 }
 
-/** A holder that is none of ours has no token: zero. */
+/** A holder of another program has the token zero. */
 export function holderView(
   record: NameRecord | null,
   remainingMs: number,

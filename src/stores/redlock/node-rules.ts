@@ -1,25 +1,25 @@
 /**
- * What one node decides, as pure functions of its state and its clock: the specification that
- * lua/node.lua, lua/verbs.lua and, for the common cases, lua/lean.lua carry, and that a
- * differential test compares them with. Wake-ups are left out: they decide who asks next, never who
- * is granted.
+ * The decisions of one node as pure functions of its state and its clock: the specification of Lua
+ * in lua/node.lua, lua/verbs.lua and, for the common cases, lua/lean.lua. A differential test
+ * compares the two. Wake-ups are left out: they decide which waiter asks next, never which owner is
+ * granted.
  */
 import { type Instruction, longRestMs, type Marker } from "./admission.js";
 import type { Asleep, Foreign, NodeRelease, NodeRenewal, Vote } from "./codec.js";
 
 const DAY_US = 86_400_000_000;
 const YEAR_US = 365 * DAY_US;
-/** A ballot outlives the time from which its absence says as much. */
+/** A ballot is kept a little longer than a day: after that its absence says as much. */
 const SLACK_US = 60_000_000;
-/** `top` is kept so far ahead of the highest ballot, to be written seldom. */
+/** `top` is this far ahead of the highest ballot, so that it is seldom written. */
 const STRIDE_US = 10_000_000;
 
-/** One process of a server, with the data that it has. */
+/** One process of a server, with its data. */
 export interface NodeState {
   readonly run: string;
   readonly startedMs: number;
   marker: Marker | null;
-  /** What another program put in the place of the marker. */
+  /** The data of another program at the key of the marker. */
   foreign?: Foreign | null;
   readonly names: Map<string, NameState>;
 }
@@ -28,19 +28,19 @@ export interface NameState {
   /** The plain key of the published algorithm. */
   lock: Lock | null;
   ballot: { readonly stored: number; readonly untilUs: number; readonly revoked?: Revoked } | null;
-  /** What another program put in the place of either: nothing is written there, or deleted. */
+  /** The data of another program at the key: the node neither writes nor deletes the key. */
   foreignLock?: Foreign | null;
   foreignBallot?: Foreign | null;
 }
 
 interface Lock {
   readonly owner: string;
-  /** Of the grant that it is for, or that left it as a mark. */
+  /** The token of the grant that holds the lock, or that left a mark. */
   readonly token: number;
-  /** How many tokens the grant has, from that one on. */
+  /** The number of tokens of the grant, from `token` on. */
   readonly span: number;
   readonly untilMs: number;
-  /** It was not there for a while, and is the owner's again. */
+  /** The lock was lost on this node, and a renewal took it again. */
   readonly isRetaken: boolean;
   /** Hears of a revocation; null where the node keeps no record of the lease. */
   readonly channel: string | null;
@@ -57,7 +57,7 @@ export interface VoteRequest {
   readonly ballot: number;
   readonly span: number;
   readonly ttlMs: number;
-  /** Of the client that asks. */
+  /** The channel of the client that asks. */
   readonly channel: string;
 }
 
@@ -69,9 +69,9 @@ export function vote(node: NodeState, name: string, nowUs: number, request: Vote
   const refusal = asleep(node, nowUs, request) ?? state.foreignLock;
   if (refusal) return refusal;
   const stored = storedBallot(node, state, nowUs);
-  // Where one as high is known already, there is nothing left to keep out.
+  // A ballot that is not above `top` keeps nothing out that is not out already.
   const most = Math.max(nowUs + YEAR_US, node.marker?.top ?? 0);
-  // No ballot that this node accepts is above the stored one: only its key can say why.
+  // This node accepts no ballot above the stored one: the name is closed, and its key says why.
   if (stored > most) return { type: "foreign", key: "", holds: "ahead" };
   const { lock } = state;
   // rule: vote-spares-another-holder
@@ -88,7 +88,7 @@ export function vote(node: NodeState, name: string, nowUs: number, request: Vote
   return { type: "granted", remainingMs: ttlMs };
 }
 
-/** Never shortens. Takes a free node again, unless it knows a higher ballot of this name. */
+/** Never shortens the lease. Takes a free node again, unless it knows a higher ballot. */
 export function renew(
   node: NodeState,
   name: string,
@@ -110,15 +110,16 @@ export function renew(
   if (revoked?.owner === owner) return { type: "revoked", reason: revoked.reason };
   const refusal = asleep(node, nowUs, request);
   if (refusal) return refusal;
-  // A floor is no ballot: it says what may have been here, and the holder proves that it was not.
+  // A floor is no ballot: it says which votes the node may have forgotten. The holder proves that
+  // no vote for a higher ballot was among them.
   if (state.ballot && state.ballot.stored > ballot) return { type: "missing" };
   take(node, state, nowUs, request, Math.max(ballot, storedBallot(node, state, nowUs)), true);
   return { type: "granted", remainingMs: ttlMs, isRetaken: true };
 }
 
 /**
- * As a renewal, for somebody who may be too late: nothing is taken again, and what was counts for
- * nothing, nor does a node that may have forgotten who had the lock since.
+ * A renewal that may come after the end of the lease. It takes no node again. A node that was taken
+ * again does not count, nor does a node that may have forgotten a later holder.
  */
 export function resume(
   node: NodeState,
@@ -155,7 +156,7 @@ function prolong(
   return { type: "granted", remainingMs: untilMs - ms(nowUs), isRetaken: false };
 }
 
-/** Frees what is the owner's, and closes the name to every ballot up to this one, in any case. */
+/** Frees the lock if the owner holds it, and in any case closes the name up to this ballot. */
 export function release(
   node: NodeState,
   name: string,
@@ -177,7 +178,7 @@ export function release(
   return isHeld ? { type: "released" } : absence(node, nowUs);
 }
 
-/** Ends the lease, or drops the mark, that has this token among its own. */
+/** Ends the lease that has this token among its tokens, or drops the mark that has it. */
 export function revoke(
   node: NodeState,
   name: string,
@@ -194,7 +195,7 @@ export function revoke(
   return { type: "released" };
 }
 
-/** False when it does not apply any more. */
+/** False when the instruction does not apply any more. */
 export function instruct(
   node: NodeState,
   nowUs: number,
@@ -233,8 +234,8 @@ export function instruct(
 }
 
 /**
- * Leases may be this long, for this time: to be known to a majority before any of them votes. When
- * the last lease of that length is over, the node forgets that there were such leases.
+ * Announces that leases may be this long, for this time. A majority must know that before any node
+ * votes for such a lease. When the last lease of that length is over, the node forgets it.
  */
 export function raise(
   node: NodeState,
@@ -252,13 +253,13 @@ export function raise(
   return true;
 }
 
-/** How long a lease may be that is granted now. */
+/** The longest lease that may be granted now. */
 function longestMs(marker: Marker, nowUs: number): number {
   const { maxTtlMs, longTtlMs, longUntilMs } = marker;
   return ms(nowUs) < longUntilMs ? Math.max(maxTtlMs, longTtlMs) : maxTtlMs;
 }
 
-/** A node that may have forgotten says nothing about what it had. */
+/** A node that may have forgotten a lease does not say that the lease was absent. */
 function absence({ run, marker }: NodeState, nowUs: number): NodeRelease {
   const isSure = marker?.run === run && marker.fromMs <= ms(nowUs);
   return { type: isSure ? "absent" : "unsure" };
@@ -280,12 +281,12 @@ function asleep(
   const maxTtlMs = longestMs(marker, nowUs);
   // rule: node-refuses-unannounced-leases
   if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
-  // Once is enough: a clock that is set back does not take the vote away again.
+  // From now on the node votes, also after its clock was set back.
   node.marker = { ...marker, fromMs: 0 };
   return null;
 }
 
-/** Reading also drops what has expired, as the server does. */
+/** Drops what has expired, as the server does. */
 function stateOf(node: NodeState, name: string, nowUs: number): NameState {
   let state = node.names.get(name);
   if (!state) {
@@ -297,7 +298,7 @@ function stateOf(node: NodeState, name: string, nowUs: number): NameState {
   return state;
 }
 
-/** Absent means: below a day ago, or below what the node may have forgotten. */
+/** A name without a ballot was last voted for a day ago, or before the node forgot its votes. */
 function storedBallot(node: NodeState, { ballot }: NameState, nowUs: number): number {
   if (ballot) return ballot.stored;
   const { marker } = node;

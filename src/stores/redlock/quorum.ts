@@ -70,7 +70,7 @@ export interface Question<Answer, Judgement> {
   readonly limitMs: number;
   decode(raw: unknown, node: RedlockNode): Answer;
   /**
-   * What the answers amount to; null while it is open. Not null when all nodes have answered.
+   * The result of the answers; null while it is open. Not null when all nodes have answered.
    * `sentMs` is the local time just before the first request of this question was sent.
    */
   judge(answers: readonly (Answer | Failure | undefined)[], sentMs: number): Judgement | null;

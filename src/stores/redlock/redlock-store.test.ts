@@ -26,7 +26,7 @@ function revoking(name: string): RedlockNode {
   return new RedlockNode(name, driver as Driver);
 }
 
-it("a lease that is revoked while it is resumed is told of it", async () => {
+it("a lease that is revoked during its resume hears of the revocation", async () => {
   const store = new RedlockStore(["a", "b", "c"].map(revoking), settings, new ManualPort());
   const gone = new Promise<GoneEvent>((resolve) => store.onEvent(resolve));
   const grant = await store.resume(claim, 64n);

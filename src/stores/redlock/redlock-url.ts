@@ -29,7 +29,7 @@ export async function readRedlockUrl<Name extends string>(
   return { targets: await targetsOf(read), options };
 }
 
-/** Independent servers, with the same user, password, database and TLS for each. */
+/** One target for each server, all with the same user, password, database and TLS. */
 async function targetsOf(url: StoreUrl): Promise<RedisTarget[]> {
   const { username, password, path, protocol } = url;
   const access = { username, password, database: databaseOf(protocol, path), tls: await url.tls() };

@@ -23,7 +23,7 @@ const CALL_MS = 5_000;
 const LEAST_CLEANUP_MS = 5_000;
 const LONGEST_CLEANUP_MS = 30_000;
 
-/** What an attempt may have taken. */
+/** The votes that an attempt may have taken. */
 export interface Withdrawal {
   readonly keys: readonly string[];
   readonly owner: string;
