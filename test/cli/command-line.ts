@@ -7,7 +7,7 @@ import { waitUntil } from "../servers/wait-until.js";
 export const MAIN: string = join(import.meta.dirname, "../../dist/cli/main.js");
 
 export interface Result {
-  /** As a shell tells it: 128 + n when signal n ended it. */
+  /** The exit code as in a shell: 128 + n when signal n ended the process. */
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -47,9 +47,11 @@ export class Running {
     this.process.kill(signal);
   }
 
-  /** Waits until its output shows the text. */
+  /** Resolves when the output contains the text. */
   async shows(text: string): Promise<void> {
-    await waitUntil(() => (this.stdout + this.stderr).includes(text), { what: `it shows ${text}` });
+    await waitUntil(() => (this.stdout + this.stderr).includes(text), {
+      what: `the output contains ${text}`,
+    });
   }
 }
 
@@ -58,7 +60,7 @@ export interface StartOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** A folder with a store of its own, and the command line on it. */
+/** A folder with a store, and runs of the command line on it. */
 export class Workshop implements AsyncDisposable {
   readonly folder: string = mkdtempSync(join(tmpdir(), "holdfast-cli-"));
   readonly #running = new Set<Running>();
@@ -79,7 +81,7 @@ export class Workshop implements AsyncDisposable {
     }
   }
 
-  /** Waits until a file has so many lines. */
+  /** Resolves when a file has that many lines. */
   async lines(name: string, count: number): Promise<string[]> {
     const list = (): string[] => this.read(name).split("\n").filter(Boolean);
     await waitUntil(() => list().length >= count, { what: `${count} lines in ${name}` });
@@ -90,7 +92,7 @@ export class Workshop implements AsyncDisposable {
     return this.startProgram(process.execPath, [MAIN, ...args], { input, env });
   }
 
-  /** A program around the command line, with the same folder and store. */
+  /** Runs another program with the same folder and store. */
   startProgram(
     command: string,
     args: readonly string[],
@@ -107,7 +109,7 @@ export class Workshop implements AsyncDisposable {
     return this.start(args, options).result;
   }
 
-  /** Holds a lock until it is killed; resolves when it does. */
+  /** Starts a process that holds a lock until it is killed. Resolves when it holds. */
   async hold(...args: string[]): Promise<Running> {
     const holder = this.start(["run", ...args, "--", "sh", "-c", "echo held; exec sleep 60"]);
     await holder.shows("held");
@@ -126,7 +128,7 @@ export class Workshop implements AsyncDisposable {
   }
 }
 
-/** Whether a process runs; one that ended and waits to be collected does not. */
+/** Whether a process runs. A zombie does not run. */
 export function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");

@@ -4,7 +4,7 @@ import { Workshop } from "./command-line.js";
 
 const start = join(import.meta.dirname, "../../scripts/start.mjs");
 
-it("npm start without a terminal shows the lock at work and ends with a verdict", async () => {
+it("npm start without a terminal shows the lock in use and prints a result", async () => {
   await using shop = new Workshop();
   const env = { npm_lifecycle_event: "start" };
   const { code, stdout } = await shop.startProgram(process.execPath, [start], { env }).result;
@@ -15,7 +15,7 @@ it("npm start without a terminal shows the lock at work and ends with a verdict"
   expect(code).toBe(0);
 });
 
-it("npm start -- run … is the command line itself", async () => {
+it("npm start -- run … runs the command line", async () => {
   await using shop = new Workshop();
   const args = [start, "run", "-q", "x", "--", "sh", "-c", 'echo "$1"; exit 9', "sh", "a b"];
   const { code, stdout } = await shop.startProgram(process.execPath, args).result;

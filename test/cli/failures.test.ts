@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Workshop } from "./command-line.js";
 
-describe("a store that cannot be used: exit code 69, and what to do", () => {
+describe("a store that cannot be used: exit code 69 and advice", () => {
   it("a corrupt file", async () => {
     await using shop = new Workshop();
     writeFileSync(shop.path("locks.db"), "this is no lock file ".repeat(500), { mode: 0o600 });
@@ -13,7 +13,7 @@ describe("a store that cannot be used: exit code 69, and what to do", () => {
     expect(shop.read("ran")).toBe("");
   });
 
-  // Root may write to every folder of a disk, but to none of the kernel's.
+  // Root may write to every folder of a disk, but not to the folders of the kernel.
   it.skipIf(!existsSync("/sys/kernel"))("an unwritable folder (needs /sys)", async () => {
     await using shop = new Workshop();
     const env = { HOLDFAST_STORE: "file:/sys/holdfast/locks.db" };
@@ -22,7 +22,7 @@ describe("a store that cannot be used: exit code 69, and what to do", () => {
     expect(code).toBe(69);
   });
 
-  it("a folder that cannot be made", async () => {
+  it("a folder that cannot be created", async () => {
     await using shop = new Workshop();
     writeFileSync(shop.path("file"), "");
     const env = { HOLDFAST_STORE: `file:${shop.path("file/below/locks.db")}` };
@@ -37,7 +37,7 @@ describe("a store that cannot be used: exit code 69, and what to do", () => {
     "redlock://127.0.0.1:7,127.0.0.1:9",
     "etcd://127.0.0.1:7",
   ])(
-    "a server that is not there: %s",
+    "no server at %s",
     async (url) => {
       await using shop = new Workshop();
       const env = { HOLDFAST_STORE: url };

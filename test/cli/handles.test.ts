@@ -13,7 +13,7 @@ describe("acquire, renew and release", () => {
     const renewed = await shop.run(["renew", "-v", "--ttl", "10m"], { env });
     expect(renewed.code).toBe(0);
     expect(renewed.stderr).toContain("held for another 9m 5");
-    // The handle is a secret: nobody repeats it.
+    // The handle is a secret: no output repeats it.
     expect(renewed.stdout + renewed.stderr).not.toContain(handle);
 
     expect((await shop.run(["release"], { input: `${handle}\n` })).code).toBe(0);
@@ -24,14 +24,14 @@ describe("acquire, renew and release", () => {
     expect(again.stderr).toContain("The lease is over");
   });
 
-  it("give the lock up when the time is over", async () => {
+  it("lose the lock when the ttl is over", async () => {
     await using shop = new Workshop();
     await shop.run(["acquire", "--ttl", "1s", "x"]);
     const { code } = await shop.run(["run", "-w", "10s", "x", "--", "true"]);
     expect(code).toBe(0);
   });
 
-  it("keep the handle from the command they run later", async () => {
+  it("hide the handle from a command that runs later", async () => {
     await using shop = new Workshop();
     const env = { HOLDFAST_HANDLE: "hf1.secret" };
     const { stdout } = await shop.run(["run", "x", "-c", 'echo "[$HOLDFAST_HANDLE]"'], { env });

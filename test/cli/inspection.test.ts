@@ -5,7 +5,7 @@ import { waitUntil } from "../servers/wait-until.js";
 import { Workshop } from "./command-line.js";
 
 describe("list and show", () => {
-  it("tell who holds and who waits", async () => {
+  it("show the holders and the waiters", async () => {
     await using shop = new Workshop();
     const holder = await shop.hold("--reason", "release 7", "--meta", "ticket=42", "deploy:web");
     await shop.hold("-j", "3", "smtp");
@@ -30,13 +30,13 @@ describe("list and show", () => {
     expect(shown).toMatch(/1\. waits: true on \S+ \(pid \d+\)/);
   });
 
-  it("say when there is nothing", async () => {
+  it("say that there are no locks", async () => {
     await using shop = new Workshop();
     expect(await shop.run(["list"])).toMatchObject({ code: 0, stdout: "" });
     expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
   });
 
-  it("keep what others wrote from steering the terminal", async () => {
+  it("escape control characters in the meta of other clients", async () => {
     await using shop = new Workshop();
     await shop.hold("--reason", "\x1b[2Jgotcha", "x");
     const { stdout } = await shop.run(["show", "x"]);
@@ -87,7 +87,7 @@ describe("list --deadlocks", () => {
 });
 
 describe("watch", () => {
-  it("prints every change where there is no terminal, until it is ended", async () => {
+  it("prints every change when there is no terminal, until a signal ends it", async () => {
     await using shop = new Workshop();
     const watch = shop.start(["watch", "--every", "100ms"]);
     await watch.shows("no lock is in use");
@@ -113,7 +113,7 @@ describe("wait", () => {
 });
 
 describe("revoke", () => {
-  it("leaves a newer holder alone", async () => {
+  it("does not end the lease of a newer holder", async () => {
     await using shop = new Workshop();
     const holder = await shop.hold("x");
     const { code, stderr } = await shop.run(["revoke", "x", "--token", "1", "--reason", "old"]);

@@ -23,7 +23,7 @@ describe("once", () => {
     const second = await shop.run([...ONCE, "--", "true"]);
     expect(second.code).toBe(1);
     expect(second.stderr).toContain("it is running");
-    // The first fails: who waited takes over.
+    // The first run fails, and the waiting one takes over.
     const third = await shop.run([...ONCE, "-w", "30s", "--", "echo", "took over"]);
     expect(third).toMatchObject({ code: 0, stdout: "took over\n" });
     expect((await first.result).code).toBe(1);
@@ -33,7 +33,7 @@ describe("once", () => {
 describe("elect", () => {
   const LEAD = ["elect", "--ttl", "3s", "--grace", "300ms", "boss"];
 
-  it("runs the command on one, and on another when that one ends", async () => {
+  it("runs the command in one process, and in another one when the first ends", async () => {
     await using shop = new Workshop();
     const one = shop.start([...LEAD, "-c", "echo one leads; sleep 60"]);
     await one.shows("one leads");
@@ -45,7 +45,7 @@ describe("elect", () => {
     expect(await two.result).toMatchObject({ code: 6, stdout: "two leads\n" });
   });
 
-  it("campaigns again after a loss, and tells observers", async () => {
+  it("campaigns again after a loss, and observers see it", async () => {
     await using shop = new Workshop();
     const observer = shop.start(["elect", "--observe", "--json", "boss"]);
     await observer.shows('"leader":null');

@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import { waitUntil } from "../servers/wait-until.js";
 import { MAIN, type Running, Workshop } from "./command-line.js";
 
-/** Everything of a text that is unsafe to show, line ends excepted. */
+/** All characters that are unsafe to print, except line ends. */
 const STEERING = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
-/** A letter between each two, so that nothing is made of neighbours. */
+/** A letter between any two, so that neighbours form no sequence. */
 const HOSTILE = "a\x1b[31mb\x07c\rd\x7fe\x9bf\u202eg\u2066h\u200ei\u061cj\u2028k\u200bl\nm";
 
 async function holdHostile(shop: Workshop): Promise<Running> {
@@ -27,7 +27,7 @@ it("only one file writes to stdout and stderr", () => {
   expect(writers).toEqual(["output.ts"]);
 });
 
-describe("text of other people steers no terminal", () => {
+describe("text of other clients cannot control the terminal", () => {
   it.each([
     ["list"],
     ["show", HOSTILE],
@@ -68,7 +68,7 @@ describe("text of other people steers no terminal", () => {
     }
   });
 
-  it("once that was done already or is running", async () => {
+  it("a once that is done or running", async () => {
     await using shop = new Workshop();
     const once = ["once", "-v", "--keep", "1h", "--meta", `host=${HOSTILE}`, HOSTILE, "--"];
     const first = shop.start([...once, "sh", "-c", "echo held; exec sleep 60"]);
@@ -84,7 +84,7 @@ describe("text of other people steers no terminal", () => {
     expect(third.stderr).not.toMatch(STEERING);
   });
 
-  it("the reason of a revocation, as the holder is told it", async () => {
+  it("the reason of a revocation, as its holder prints it", async () => {
     await using shop = new Workshop();
     const holder = await holdHostile(shop);
     const { token } = JSON.parse((await shop.run(["show", "--json", HOSTILE])).stdout).holders[0];
@@ -137,14 +137,14 @@ describe("JSON is printable and exact", () => {
     });
   });
 
-  it("a wrong usage adds no other line to the events", async () => {
+  it("a usage error adds no other line to the events", async () => {
     await using shop = new Workshop();
     const { stderr } = await shop.run(["run", "--json", "--ttl", "soon", "x", "--", "true"]);
     expect(lines(stderr)).toMatchObject([{ event: "error" }]);
   });
 });
 
-describe("a reader that has left", () => {
+describe("a closed reader", () => {
   it.each(
     [
       ["list"],
@@ -166,7 +166,7 @@ describe("a reader that has left", () => {
     const running = shop.start(args);
     running.process.stdout?.destroy();
     expect(await running.result).toMatchObject({ code: 141, stderr: "" });
-    // A handle that nobody got must not keep the lock.
+    // A handle that could not be printed must not keep the lock.
     expect((await shop.run(["show", "y"])).stdout).toBe("y is free.\n");
   });
 
@@ -178,7 +178,7 @@ describe("a reader that has left", () => {
   });
 });
 
-it("a full disk is told, with exit code 74", async () => {
+it("a full disk gives exit code 74", async () => {
   await using shop = new Workshop();
   const shell = ["-c", `"$0" "$@" > /dev/full`, process.execPath];
   const { code, stderr } = await shop.startProgram("sh", [...shell, MAIN, "--help"]).result;
@@ -186,15 +186,15 @@ it("a full disk is told, with exit code 74", async () => {
   expect(stderr).toContain("Cannot write to stdout: ENOSPC");
 });
 
-it("watch adds no listener at every look", async () => {
+it("watch adds no listener with every poll", async () => {
   await using shop = new Workshop();
   const watch = shop.start(["watch", "--json", "--every", "100ms"]);
-  await waitUntil(() => watch.stdout.split("\n").length > 15, { what: "15 looks" });
+  await waitUntil(() => watch.stdout.split("\n").length > 15, { what: "15 polls" });
   watch.kill("SIGTERM");
   expect((await watch.result).stderr).toBe("");
 });
 
-it("the completion of bash runs nothing that stands in a name", async () => {
+it("the completion of bash executes no code in a name", async () => {
   await using shop = new Workshop();
   const { stdout } = await shop.run(["completion", "bash"]);
   await shop.hold("x$(touch\tran)");

@@ -66,7 +66,7 @@ describe("waiting", () => {
     expect(shop.read("ran")).toBe("");
   });
 
-  it("-w waits, but no longer", async () => {
+  it("-w waits for the given time and no longer", async () => {
     await using shop = new Workshop();
     const holder = await shop.hold("x");
     const startMs = performance.now();
@@ -86,7 +86,7 @@ describe("waiting", () => {
     expect((await shop.run(["run", "-n", "-x", "x", "--", "true"])).code).toBe(1);
   });
 
-  it("-j lets so many in", async () => {
+  it("-j lets that many commands run", async () => {
     await using shop = new Workshop();
     await shop.hold("-j", "2", "x");
     expect((await shop.run(["run", "-n", "-j", "2", "x", "--", "true"])).code).toBe(0);
@@ -94,7 +94,7 @@ describe("waiting", () => {
     expect((await shop.run(["run", "-n", "-j", "2", "x", "--", "true"])).code).toBe(1);
   });
 
-  it("lets twenty run strictly one after the other", async () => {
+  it("runs twenty commands strictly one after the other", async () => {
     await using shop = new Workshop();
     const line = 'echo "in $HOLDFAST_TOKEN" >> log; sleep 0.02; echo "out $HOLDFAST_TOKEN" >> log';
     const runs = Array.from({ length: 20 }, () => shop.run(["run", "x", "-c", line]));
@@ -108,7 +108,7 @@ describe("waiting", () => {
 });
 
 describe("the command", () => {
-  it("gets stdin, name and token, but no store", async () => {
+  it("gets stdin, name and token, but not the store", async () => {
     await using shop = new Workshop();
     const line = `cat; echo "$HOLDFAST_NAME \${HOLDFAST_TOKEN:+token} [$HOLDFAST_STORE]"`;
     const { stdout } = await shop.run(["run", "x", "-c", line], { input: "piped\n" });
@@ -117,7 +117,7 @@ describe("the command", () => {
     expect(exported.stdout).toContain("locks.db");
   });
 
-  it("has stdout to itself; JSON goes to stderr, tokens as strings", async () => {
+  it("owns stdout; JSON goes to stderr, with tokens as strings", async () => {
     await using shop = new Workshop();
     const { stdout, stderr } = await shop.run(["run", "--json", "x", "--", "echo", "out"]);
     expect(stdout).toBe("out\n");

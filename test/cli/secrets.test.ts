@@ -6,7 +6,7 @@ import { Workshop } from "./command-line.js";
 
 const SECRET = "pass-word";
 
-/** Accepts connections and says nothing, so that the command line keeps waiting for it. */
+/** Accepts connections and sends nothing, so that the command line keeps waiting. */
 const silent = createServer();
 let host = "";
 
@@ -57,7 +57,7 @@ describe("a password in the URL of a store", () => {
     }
   });
 
-  it("is hidden where the URL stands in the wrong place", async () => {
+  it("is hidden when the URL is in the wrong place", async () => {
     await using shop = new Workshop();
     const { code, stderr } = await shop.run([`redis://user:${SECRET}@127.0.0.1`]);
     expect(code).toBe(64);

@@ -5,7 +5,7 @@ import { waitUntil } from "../servers/wait-until.js";
 import { isRunning, type Running, Workshop } from "./command-line.js";
 
 /**
- * A command with a child of its own; both ignore TERM when told to. Writes both numbers to `pids`.
+ * A command with a child process; both can ignore SIGTERM. It writes both process ids to `pids`.
  */
 const FAMILY = "echo $$ >> pids; sh -c 'echo $$ >> pids; sleep 60' & sleep 60; wait";
 const STUBBORN = `trap '' TERM; ${FAMILY}`;
@@ -14,13 +14,13 @@ async function family(shop: Workshop): Promise<number[]> {
   return (await shop.lines("pids", 2)).map(Number);
 }
 
-async function allGone(pids: readonly number[]): Promise<void> {
-  await waitUntil(() => !pids.some(isRunning), { what: "the whole group is gone" });
+async function untilAllEnded(pids: readonly number[]): Promise<void> {
+  await waitUntil(() => !pids.some(isRunning), { what: "the whole process group has ended" });
 }
 
 describe("a signal", () => {
   it.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
-    "%s to one that waits ends it, and nothing is started",
+    "%s ends a waiting run, and the command is not started",
     async (signal) => {
       await using shop = new Workshop();
       const holder = await shop.hold("x");
@@ -50,7 +50,7 @@ describe("a signal", () => {
     },
   );
 
-  it("SIGTERM reaches grandchildren, and the lock is held until they are gone", async () => {
+  it("SIGTERM reaches grandchildren, and the lock is held until they have ended", async () => {
     await using shop = new Workshop();
     const slow = "trap 'sleep 0.4; date >> late; exit' TERM; echo up; while :; do sleep 0.05; done";
     const line = `sh -c "${slow}" & sleep 60`;
@@ -82,7 +82,7 @@ describe("a command that ignores the signal to end", () => {
     expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
   });
 
-  it("holds the lock until then, however often it is told", async () => {
+  it("holds the lock until it has ended, also after several signals", async () => {
     await using shop = new Workshop();
     const running = shop.start(["run", "--grace", "1s", "x", "-c", STUBBORN]);
     const pids = await family(shop);
@@ -96,7 +96,7 @@ describe("a command that ignores the signal to end", () => {
     expect((await waiter.result).stdout).toBe("none\n");
   });
 
-  it("a stopped command hears the signal", async () => {
+  it("a stopped command gets the signal", async () => {
     await using shop = new Workshop();
     const line = "trap 'echo heard; exit 3' TERM; echo $$ > pid; kill -STOP $$; sleep 60 & wait";
     const running = shop.start(["run", "--grace", "10s", "x", "-c", line]);
@@ -120,10 +120,10 @@ describe("when the lease is lost", () => {
     const { code, stderr } = await running.result;
     expect(code).toBe(79);
     expect(stderr).toContain('lock "x" is lost');
-    await allGone(pids);
+    await untilAllEnded(pids);
   });
 
-  it("for want of renewals: all of it is gone before another may hold the lock", async () => {
+  it("without renewals: the process group has ended before the lock is granted again", async () => {
     await using shop = new Workshop();
     const beat = `trap '' TERM; while :; do date +%s%N >> beats; sleep 0.02; done`;
     const running = shop.start(["run", "--ttl", "3s", "--grace", "1s", "x", "-c", beat]);
@@ -138,15 +138,15 @@ describe("when the lease is lost", () => {
 });
 
 describe("the reaper", () => {
-  it("ends the group when the command line is killed with -9", async () => {
+  it("ends the process group when the command line gets SIGKILL", async () => {
     await using shop = new Workshop();
     const running = shop.start(["run", "--ttl", "3s", "--grace", "1s", "x", "-c", STUBBORN]);
     const pids = await family(shop);
     const waiter = shop.start(["run", "x", "--", "sh", "-c", aliveAmong(pids)]);
     running.kill("SIGKILL");
-    // The successor, granted after the ttl, must not find any of them alive.
+    // The next holder, granted after the ttl, must find none of them alive.
     expect(await waiter.result).toMatchObject({ code: 0, stdout: "none\n" });
-    await allGone(pids);
+    await untilAllEnded(pids);
   });
 
   it("ends a command whose first step is to kill the command line", async () => {
@@ -158,7 +158,7 @@ describe("the reaper", () => {
     expect(isRunning(Number(next.stdout))).toBe(false);
   });
 
-  it("ends the group when the command line is stopped past its ttl", async () => {
+  it("ends the process group when the command line is stopped past its ttl", async () => {
     await using shop = new Workshop();
     const running = shop.start(["run", "--ttl", "3s", "--grace", "1s", "x", "-c", STUBBORN]);
     const pids = await family(shop);
@@ -170,18 +170,18 @@ describe("the reaper", () => {
     expect((await running.result).code).toBe(79);
   });
 
-  it("leaves nothing behind after an orderly end", async () => {
+  it("leaves no process after an orderly end", async () => {
     await using shop = new Workshop();
     const running = shop.start(["run", "--ttl", "2s", "x", "--", "sleep", "0.6"]);
     await waitUntil(() => reaperOf(running) > 0, { what: "the reaper has its timer" });
     const reaper = reaperOf(running);
     expect((await running.result).code).toBe(0);
-    await allGone([reaper, ...childrenOf(reaper)]);
+    await untilAllEnded([reaper, ...childrenOf(reaper)]);
   });
 });
 
 function aliveAmong(pids: readonly number[]): string {
-  // A zombie is dead: only what can still act counts.
+  // A zombie does not count.
   return `for pid in ${pids.join(" ")}; do
     case $(sed 's/.*) //; s/ .*//' /proc/$pid/stat 2>/dev/null) in ''|Z) ;; *) echo $pid ;; esac
   done; echo none`;
@@ -196,14 +196,14 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** The reaper of a running command, once it has been told that the lease is alive; else 0. */
+/** The reaper of a running command when it has its timer; otherwise 0. */
 function reaperOf({ pid }: Running): number {
   const isReaper = (child: number): boolean =>
     readFileSync(`/proc/${child}/cmdline`, "utf8").includes("holdfast-reaper");
   return childrenOf(pid).find((child) => isReaper(child) && childrenOf(child).length > 0) ?? 0;
 }
 
-/** Keeps the store's file locked, so that no renewal gets through. */
+/** Keeps the file of the store locked, so that no renewal succeeds. */
 function blockStore(shop: Workshop): AsyncDisposable {
   const libsql = createRequire(import.meta.url).resolve("libsql");
   const program = `

@@ -4,8 +4,8 @@ import { LAUNCHER } from "../../src/cli/launcher.js";
 import { isRunning, MAIN, type Result, Workshop } from "./command-line.js";
 
 /**
- * Runs a program in a terminal of its own, types so many milliseconds after a text shows, and
- * repeats what it saw.
+ * Runs a program in a pseudo-terminal, types some milliseconds after a text appears, and prints the
+ * output.
  */
 const TERMINAL = `
 import json, os, pty, sys, time
@@ -47,8 +47,8 @@ function inTerminal(
 
 const CLI = [process.execPath, MAIN];
 
-describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
-  it("the command reads what is typed and keeps its exit code", async () => {
+describe.skipIf(!hasPython)("in a terminal (needs python3)", () => {
+  it("the command reads the typed input and keeps its exit code", async () => {
     await using shop = new Workshop();
     const line = 'echo one?; read a; echo two?; read b </dev/tty; echo "got $a $b"; exit 7';
     const steps = [
@@ -60,7 +60,7 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
     expect(code).toBe(7);
   });
 
-  it("an interrupt ends the command, and the script around it as well", async () => {
+  it("an interrupt ends the command and the script around it", async () => {
     await using shop = new Workshop();
     const script = `"$0" "$@"; echo survived`;
     const command = ["bash", "-c", script, ...CLI, "run", "x", "-c", "echo up; sleep 60"];
@@ -70,10 +70,10 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
     expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
   });
 
-  it("an interrupt is heard at whatever moment it comes", async () => {
+  it("an interrupt takes effect at any moment", async () => {
     await using shop = new Workshop();
-    // The word comes from the process that becomes the command line: bash itself may miss what is
-    // typed while it forks.
+    // The process that becomes the command line prints the word: bash may miss input while it
+    // forks.
     const script = `sh -c 'echo now; exec "$0" "$@"' "$0" "$@"; echo survived`;
     const command = ["bash", "-c", script, ...CLI, "run", "x", "--", "sleep", "60"];
     // From before the command line is loaded to after the command runs.
@@ -93,9 +93,9 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
     expect(stdout).toMatch(/^now\n\^C\d+\ngroup \d+\nheard\nover\n$/);
   });
 
-  it("the command cannot be put to sleep while it holds a lock", async () => {
+  it("the command cannot be suspended while it holds a lock", async () => {
     await using shop = new Workshop();
-    // Stopped between fork and exec, a shell would not even be seen to stop.
+    // A shell that is stopped between fork and exec would not show it.
     const forks = "n=0; while [ $n -lt 200 ]; do n=$((n+1)); /bin/true; done";
     const line = `echo up; ${forks}; echo awake`;
     const { code, stdout } = await inTerminal(
@@ -107,7 +107,7 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
     expect(code).toBe(0);
   });
 
-  it("a wait shows who holds the lock and the place in the queue", async () => {
+  it("a wait shows the holder of the lock and the place in the queue", async () => {
     await using shop = new Workshop();
     const holder = await shop.hold("x");
     const steps = [["place 1 of 1", "\x03"]] as const;
@@ -117,7 +117,7 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
     expect(code).toBe(130);
   });
 
-  it("a wait shows a holder that would steer the terminal, and nothing of it steers", async () => {
+  it("a wait escapes control characters in the meta of the holder", async () => {
     await using shop = new Workshop();
     const hostile = "a\x1b[31mb\x9bc\u202ed\u2028e";
     await shop.hold("--reason", hostile, "--meta", `host=${hostile}`, hostile);
@@ -143,7 +143,7 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
     expect(shop.read("after")).toBe(shop.read("before"));
   });
 
-  it("watch is suspended by its key, and hears keys again when it goes on", async () => {
+  it("Ctrl-Z suspends watch, and watch reads keys again when it continues", async () => {
     await using shop = new Workshop();
     const script =
       'set -m; stty -g > before; "$0" "$@"; echo "stopped $?"; ' +
@@ -168,7 +168,7 @@ describe.skipIf(!hasPython)("in a terminal (needs python3 to make one)", () => {
     expect(isRunning(Number(shop.read("pid")))).toBe(false);
   });
 
-  it("says itself when a command is not found", async () => {
+  it("reports a command that is not found", async () => {
     await using shop = new Workshop();
     const command = [...CLI, "run", "x", "--", "no-such-command-here"];
     const { code, stdout } = await inTerminal(shop, [], command);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Workshop } from "./command-line.js";
 
 describe("options before the verb", () => {
-  it("count as if they stood behind it", async () => {
+  it("count as if they followed it", async () => {
     await using shop = new Workshop();
     const elsewhere = `file:${shop.path("other.db")}`;
     const told = await shop.run(["-v", `--store=${elsewhere}`, "run", "x", "--", "true"]);
@@ -20,7 +20,7 @@ describe("options before the verb", () => {
     expect((await shop.run(["--store", elsewhere, "run", "-n", "x", "--", "true"])).code).toBe(0);
   });
 
-  it("are refused by a verb that has none of that name", async () => {
+  it("are refused by a verb without that option", async () => {
     await using shop = new Workshop();
     const { code, stderr } = await shop.run(["-q", "list"]);
     expect(code).toBe(64);
@@ -55,7 +55,7 @@ describe("a command without dashes", () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: "--help $HOME" });
   });
 
-  it("is refused where dashes follow, or a line is given as well", async () => {
+  it("is refused when dashes follow or when -c is given too", async () => {
     await using shop = new Workshop();
     const dashes = await shop.run(["run", "my", "lock", "--", "echo", "ran"]);
     expect(dashes).toMatchObject({ code: 64, stdout: "" });
@@ -66,7 +66,7 @@ describe("a command without dashes", () => {
     expect(observe).toMatchObject({ code: 64, stdout: "" });
   });
 
-  it("is no command for a verb that runs none", async () => {
+  it("is not a command for a verb that runs none", async () => {
     await using shop = new Workshop();
     expect((await shop.run(["show", "x", "echo"])).code).toBe(64);
   });
@@ -84,7 +84,7 @@ describe("--timeout", () => {
   });
 });
 
-it("a conflict tells the reason before the token", async () => {
+it("a conflict names the reason before the token", async () => {
   await using shop = new Workshop();
   await shop.hold("--reason", "release 7", "x");
   const { stderr } = await shop.run(["run", "-n", "x", "--", "true"]);

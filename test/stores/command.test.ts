@@ -1,4 +1,4 @@
-/** The command on stores across the network, whose modules and connections are not its own. */
+/** The command line on stores across the network. */
 import { expect, it } from "vitest";
 import { Workshop } from "../cli/command-line.js";
 import { startEtcd } from "../servers/etcd.js";

@@ -5,9 +5,9 @@ const stores = new URL("../../src/stores/", import.meta.url);
 const names = readdirSync(stores).filter((name) => existsSync(new URL(`${name}/index.ts`, stores)));
 
 describe("every store", () => {
-  it("is found", () => expect(names).toContain("memory"));
+  it("exists", () => expect(names).toContain("memory"));
 
-  it.each(names)("has a suite: %s", (name) => {
+  it.each(names)("has a test file: %s", (name) => {
     const suite = new URL(`./${name}.test.ts`, import.meta.url);
     expect(existsSync(suite), `test/stores/${name}.test.ts is missing`).toBe(true);
     expect(readFileSync(suite, "utf8")).toMatch(/^ *runConformance\(/m);

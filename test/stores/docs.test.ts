@@ -1,4 +1,4 @@
-/** Programs in the documentation that need a server run on one; its scripts do what they say. */
+/** Programs of the documentation that need a server. */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +28,7 @@ function blocksOf(page: string, language: string): string[] {
   return blocks.flatMap(([, mark, code = ""]) => (mark === language ? [code] : []));
 }
 
-/** Runs every program of a page with these words replaced, and gives what they printed. */
+/** Runs every program of a page with these words replaced, and returns the output. */
 async function runPage(
   page: string,
   replacements: readonly (readonly [from: string, to: string])[],
@@ -63,7 +63,7 @@ test("redlock", async () => {
     const printed = await runPage("docs/stores/redlock.md", [
       ['["a.example", "b.example", "c.example"]', `[${a}, ${b}, ${c}]`],
       ["{ host }", "{ port: host }"],
-      // Nodes that just started take part only after the longest ttl.
+      // New nodes vote only after the longest ttl.
       ["redlockStore({ clients })", 'redlockStore({ clients, bootstrap: "now" })'],
     ]);
     expect(printed).toEqual([expect.stringMatching(/^\d{16}n\n$/)]);
@@ -80,7 +80,7 @@ test("etcd", async () => {
 });
 
 test("file", async () => {
-  // Not in the file of whoever runs the tests.
+  // Not in the default file of the user who runs the tests.
   const printed = await runPage("docs/stores/file.md", [
     ["fileStore()", `fileStore({ path: ${JSON.stringify(join(project, "own.db"))} })`],
     ["/var/lib/app/locks.db", join(project, "app.db")],
@@ -88,7 +88,7 @@ test("file", async () => {
   expect(printed).toEqual([""]);
 });
 
-test("the fence in the guide refuses a lower token, and takes the same again", async () => {
+test("the fence in the guide refuses a lower token, and accepts the same token again", async () => {
   await using server = await startRedis();
   const [script = ""] = blocksOf("docs/guide.md", "lua").filter((code) => code.includes("fence"));
   const write = (token: bigint, value: string) =>

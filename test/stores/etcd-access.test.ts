@@ -1,4 +1,4 @@
-/** Who may in: certificates, users and roles, against servers that insist on them. */
+/** Certificates, users and roles, with servers that require them. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -14,13 +14,13 @@ import { waitUntil } from "../servers/wait-until.js";
 
 const run = promisify(execFile);
 
-/** All that a client asks of etcd: sessions, waits, renewals, marks, lists, revokes. */
+/** All kinds of requests to etcd: sessions, waits, renewals, marks, lists, revokes. */
 async function useAll(locks: Holdfast, other: Holdfast, prefix = ""): Promise<void> {
   const name = `${prefix}m`;
   const lease = await locks.mutex(name).acquire();
   const waiting = other.mutex(name).acquire();
   await waitUntil(async () => (await locks.inspect(name)).waiters.length === 1, {
-    what: "it waits",
+    what: "the acquire waits",
   });
   await lease.renew();
   assert.equal(await lease.release(), true);
@@ -33,7 +33,7 @@ async function useAll(locks: Holdfast, other: Holdfast, prefix = ""): Promise<vo
   for await (const view of locks.list({ prefix })) assert.fail(view.name);
 }
 
-describe("a server that insists on certificates", () => {
+describe("a server that requires certificates", () => {
   let authority: Authority;
   let server: EtcdServer;
   let client: { readonly cert: string; readonly key: string };
@@ -51,27 +51,27 @@ describe("a server that insists on certificates", () => {
   const url = (parameters: Record<string, string>): string =>
     `etcds://127.0.0.1:${server.tlsPort}?${new URLSearchParams(parameters)}`;
 
-  it("lets in who has one of its authority", async () => {
+  it("accepts a client with a certificate of its authority", async () => {
     const full = url({ ca: authority.ca, ...client });
     const [locks, other] = [await connect(full), await connect(full)];
     await useAll(locks, other);
     await Promise.all([locks.close(), other.close()]);
   });
 
-  it("does not let in who has none", async () => {
+  it("refuses a client without a certificate", async () => {
     const locks = await connect(url({ ca: authority.ca }), { storeTimeoutMs: 1_000 });
     await assert.rejects(locks.mutex("m").acquire(), { code: "HF_STORE" });
     await locks.close();
   });
 
-  it("is not trusted by whoever does not know its authority", async () => {
+  it("is refused by a client without its authority", async () => {
     await using stranger = await Authority.make();
     const locks = await connect(url({ ca: stranger.ca, ...client }), { storeTimeoutMs: 1_000 });
     await assert.rejects(locks.mutex("m").acquire(), { code: "HF_STORE" });
     await locks.close();
   });
 
-  it("says which file cannot be read", async () => {
+  it("names the file that cannot be read", async () => {
     for (const name of ["ca", "cert", "key"]) {
       const files = { ca: authority.ca, ...client, [name]: "/nowhere/x.pem" };
       await assert.rejects(connect(url(files)), {
@@ -83,7 +83,7 @@ describe("a server that insists on certificates", () => {
     }
   });
 
-  it("says which files cannot be used", async () => {
+  it("names the files that cannot be used", async () => {
     const refused = (parameters: Record<string, string>, message: RegExp): Promise<void> =>
       assert.rejects(connect(url(parameters)), { code: "HF_INVALID_OPTION", message });
     await refused({ ca: authority.ca, cert: client.cert }, /cert and key, or neither/);
@@ -92,7 +92,7 @@ describe("a server that insists on certificates", () => {
     await assert.rejects(connect(plain), { message: /"ca".*TLS only/ });
   });
 
-  it("is not reached without TLS, and the error says where, why and what to do", async () => {
+  it("refuses plain text, and the error gives the address, the reason and advice", async () => {
     const address = `127.0.0.1:${server.tlsPort}`;
     const locks = await connect(`etcd://${address}`, { storeTimeoutMs: 1_000 });
     await assert.rejects(locks.mutex("m").acquire(), (error: Error) => {
@@ -141,14 +141,14 @@ describe("a server with users", () => {
   const plain = (user: string, namespace: string): string =>
     `etcd://${user}@127.0.0.1:${server.port}?namespace=${namespace}`;
 
-  it("needs a role with its own keys only", async () => {
+  it("needs a role for its own keys only", async () => {
     const url = plain("app:pass%20word", "app");
     const [locks, other] = [await connect(url), await connect(url)];
     await useAll(locks, other);
     await Promise.all([locks.close(), other.close()]);
   });
 
-  it("needs the names of its locks and our own keys, without a namespace", async () => {
+  it("needs a role for lock names and the keys of Holdfast, without a namespace", async () => {
     const url = `etcd://raw:secret@127.0.0.1:${server.port}`;
     const [locks, other] = [await connect(url), await connect(url)];
     await useAll(locks, other, "jobs/");
@@ -158,7 +158,7 @@ describe("a server with users", () => {
     assert.ok(performance.now() - deniedMs < 4_000, "what is denied is not asked for again");
   });
 
-  it("takes user and certificate together", async () => {
+  it("accepts a user together with a certificate", async () => {
     const parameters = new URLSearchParams({ namespace: "app", ca: authority.ca, ...client });
     const url = `etcds://app:pass%20word@127.0.0.1:${server.tlsPort}?${parameters}`;
     const [locks, other] = [await connect(url), await connect(url)];
@@ -177,7 +177,7 @@ describe("a server with users", () => {
     assert.ok(performance.now() - startMs < 4_000, "it does not wait for the store to change");
   });
 
-  it("refuses who does not say who it is", async () => {
+  it("refuses a client without a user", async () => {
     const locks = await connect(`etcd://127.0.0.1:${server.port}?namespace=app`);
     await assert.rejects(locks.mutex("m").acquire(), { code: "HF_STORE", message: /user name/ });
     await locks.close();

@@ -1,4 +1,4 @@
-// Opens a store in a process of the conformance kit; closing it closes its client.
+// Opens a store in a child process of the conformance kit. Closing it closes its client.
 import { openEtcdStore } from "../../dist/stores/etcd/index.js";
 
 /** @param {string} url */

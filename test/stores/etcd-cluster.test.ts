@@ -3,8 +3,8 @@ import { type EtcdCluster, startEtcdCluster } from "../servers/etcd.js";
 import { etcdHarness } from "./etcd-harness.js";
 import { runConformance } from "./run-conformance.js";
 
-// Members that get no processor for a second must not elect another leader: that takes their time,
-// and the silence of an election is for the tests of faults. The shortest lease is 3 s by that.
+// Members that get no processor for a second must not elect another leader: elections belong to the
+// tests of faults. With these options the shortest lease is 3 s.
 const calm = ["--heartbeat-interval", "200", "--election-timeout", "2000", "--pre-vote"];
 
 let cluster: EtcdCluster;

@@ -1,7 +1,6 @@
 /**
- * What etcd and its clients do wrong, and what must hold all the same. The store's own rules are in
- * the conformance suite; here servers die, stop, lose contact and run full under holders and
- * waiters.
+ * Faults of etcd and its clients. The conformance kit checks the rules of the store; here servers
+ * crash, stop, lose connections and run full while clients hold and wait.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -39,7 +38,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((locks) => locks.close()));
 });
 
-/** All keys, and how many leases there are. */
+/** All keys, and the number of leases. */
 async function contents({ url }: EtcdServer): Promise<{ keys: string[]; leases: number }> {
   const client = new Etcd3({ hosts: [url] });
   try {
@@ -51,7 +50,7 @@ async function contents({ url }: EtcdServer): Promise<{ keys: string[]; leases: 
   }
 }
 
-/** Nobody may be inside together with anybody else; a lease that is lost has until its deadline. */
+/** Checks that at most one lease is held at a time; a lost lease counts until its deadline. */
 class Inside {
   count = 0;
   turns = 0;
@@ -67,7 +66,7 @@ class Inside {
       if (lease.token <= this.last) this.violations.push(`${lease.token} after ${this.last}`);
       this.last = lease.token;
       await sleep(Math.random() * 4);
-      // Who lost it in the meantime may no longer count as inside.
+      // A lease that was lost meanwhile no longer counts.
       if (lease.state === "held") this.turns += 1;
     } finally {
       this.count -= 1;
@@ -89,7 +88,7 @@ describe("one node", () => {
       stdio: ["pipe", "pipe", "inherit"],
     });
 
-  it("is closed while it does not answer: what was asked is over, too", async () => {
+  it("can be closed while it does not answer, and pending calls reject", async () => {
     const client = new Etcd3({ hosts: [server.url] });
     const locks = new Holdfast(makeEtcdStore(client, "silent", () => {}));
     await locks.inspect("m");
@@ -107,7 +106,7 @@ describe("one node", () => {
     }
   });
 
-  it("excludes etcdctl lock, and is excluded by it, in the order of coming", async () => {
+  it("and etcdctl lock exclude each other, in the order of arrival", async () => {
     const locks = await open([server.port]);
     const lease = await locks.mutex("ctl/lock").acquire();
     const child = etcdctl("lock", "ctl/lock");
@@ -116,7 +115,7 @@ describe("one node", () => {
     });
     const behind = locks.mutex("ctl/lock").acquire();
     await waitUntil(async () => (await locks.inspect("ctl/lock")).waiters.length === 2, {
-      what: "we wait behind it",
+      what: "the acquire waits behind etcdctl",
     });
     await lease.release();
     const [key] = (await once(child.stdout, "data")) as [Buffer];
@@ -132,7 +131,7 @@ describe("one node", () => {
     await next.release();
   });
 
-  it("stands for election against etcdctl elect", async () => {
+  it("campaigns against etcdctl elect", async () => {
     const locks = await open([server.port]);
     const lease = await locks.election("seat").campaign({ meta: { round: 1 } });
     const child = etcdctl("elect", "holdfast:election/seat", "a proposal");
@@ -147,7 +146,7 @@ describe("one node", () => {
     await (await locks.election("seat").campaign()).release();
   });
 
-  it("takes what it cannot read for a holder, and keeps longer names apart", async () => {
+  it("treats an unreadable entry as a holder, and keeps longer names apart", async () => {
     const locks = await open([server.port]);
     const client = new Etcd3({ hosts: [server.url] });
     try {
@@ -163,7 +162,7 @@ describe("one node", () => {
     }
   });
 
-  it("revokes lock entries only: a key of another program in the line is left alone", async () => {
+  it("revokes lock entries only, not a key of another program in the queue", async () => {
     const locks = await open([server.port]);
     const client = new Etcd3({ hosts: [server.url] });
     const lease = client.lease(60);
@@ -171,8 +170,8 @@ describe("one node", () => {
     const holderOf = async (name: string): Promise<bigint> =>
       (await locks.inspect(name)).holders[0]?.token ?? 0n;
     try {
-      // Not of the form; of Go's form, but without a lease; bound to another lease than it names;
-      // of our form, but bound to a lease that is no session of ours.
+      // Another form; Go's form without a lease; bound to another lease than it names; the form of
+      // Holdfast, but bound to a lease that is not a session of Holdfast.
       await client.put("orders/config").value("kept");
       await client.put("parcels/2a").value("kept");
       await lease.put("carts/2a").value("kept");
@@ -187,16 +186,16 @@ describe("one node", () => {
         });
         assert.equal(await client.get(key).string(), "kept");
       }
-      // As Go's concurrency package writes it.
+      // An entry of Go's concurrency package.
       await lease.put(`rooms/${leaseHex}`).value("");
       const token = await holderOf("rooms");
       assert.equal(await locks.revoke("rooms", { token, reason: "stuck" }), true);
       assert.equal(await client.get(`rooms/${leaseHex}`).string(), null);
-      // Of ours, bound to another session since.
+      // An entry of Holdfast that is now bound to another session.
       const moved = await locks.mutex("halls").acquire({ ttlMs: 5_000 });
       await moved.renew(20_000);
       assert.equal(await locks.revoke("halls", { token: moved.token, reason: "stuck" }), true);
-      await waitUntil(() => moved.state === "lost", { what: "its holder is told" });
+      await waitUntil(() => moved.state === "lost", { what: "the holder is told" });
     } finally {
       await lease.revoke();
       await Promise.all(["orders/config", "parcels/2a"].map((key) => client.delete().key(key)));
@@ -204,7 +203,7 @@ describe("one node", () => {
     }
   });
 
-  it("revokes the mark of a once that has this token, not one made since", async () => {
+  it("revokes the mark of a once with this token, not a later mark", async () => {
     const real = await openEtcdClient(etcdUrl([server.port]));
     let isBetween = async (): Promise<void> => {};
     const range = real.kv.range.bind(real.kv);
@@ -227,7 +226,7 @@ describe("one node", () => {
     assert.equal((await locks.once("report", () => 3, { keepMs: 60_000 })).ran, false);
   });
 
-  it("has etcd refuse what a stale holder writes", async () => {
+  it("lets etcd refuse a write of a stale holder", async () => {
     const client = new Etcd3({ hosts: [server.url] });
     const locks = new Holdfast(etcdStore({ client }));
     try {
@@ -248,7 +247,7 @@ describe("one node", () => {
     }
   });
 
-  it("uses the key of an entry again, but not while a copy of its delete may come", async () => {
+  it("reuses the key of an entry, but not while a late copy of its delete may come", async () => {
     const real = await openEtcdClient(etcdUrl([server.port]));
     const { client, loseReply } = faultyEtcdClient(real);
     const locks = new Holdfast(makeEtcdStore(client, "keys", () => real.close()));
@@ -264,7 +263,7 @@ describe("one node", () => {
     assert.equal(await keyOfTurn(), other);
   });
 
-  it("serves waiters while the history is compacted under their watches", async () => {
+  it("serves waiters while the history under their watches is compacted", async () => {
     const [a, b] = [await open([server.port]), await open([server.port])];
     let isOver = false;
     const compacting = (async () => {
@@ -288,7 +287,7 @@ describe("one node", () => {
     assert.equal(inside.turns, count);
   });
 
-  it("200 waiters with random aborts: no violation, and nothing is left", async () => {
+  it("200 waiters with random aborts: no violation, and no keys are left", async () => {
     const before = await contents(server);
     const clients = await Promise.all([1, 2, 3].map(() => open([server.port], "storm")));
     const inside = new Inside();
@@ -333,12 +332,12 @@ describe("one node", () => {
     await (await locks.mutex("m").acquire()).release();
   });
 
-  it("a keep-alive that cannot be proven renews nothing", async () => {
+  it("a keep-alive without proof renews nothing", async () => {
     const client = await openEtcdClient(etcdUrl([server.port]));
     const { leaseClient } = client;
     const keepAlive = leaseClient.leaseKeepAlive.bind(leaseClient);
     let isDeposed = false;
-    // The answer of a member that takes itself for the leader of an earlier term.
+    // The reply of a member that still considers itself the leader of an earlier term.
     leaseClient.leaseKeepAlive = async () => {
       const stream = await keepAlive();
       return new Proxy(stream, {
@@ -359,12 +358,12 @@ describe("one node", () => {
     const lease = await locks.mutex("m").acquire({ ttlMs: 2_000 });
     isDeposed = true;
     const { signal } = lease;
-    await waitUntil(async () => signal.aborted, { what: "it is lost" });
+    await waitUntil(async () => signal.aborted, { what: "the lease is lost" });
     assert.ok(signal.reason instanceof LeaseLostError);
     assert.equal(signal.reason.reason, "expired");
   });
 
-  it("the keep-alive stream is cut while other calls work: it is lost in time", async () => {
+  it("the keep-alive stream is cut while other calls work: the lease is lost in time", async () => {
     const client = await openEtcdClient(etcdUrl([server.port]));
     const locks = new Holdfast(makeEtcdStore(client, "cut", () => client.close()));
     opened.push(locks);
@@ -380,7 +379,7 @@ describe("one node", () => {
     await (await locks.mutex("other").acquire({ ttlMs: 2_000 })).release();
   });
 
-  it("an idle holder is told of a revoke, however often its stream rests", async () => {
+  it("an idle holder is told of a revoke, also after its stream paused", async () => {
     const locks = await open([server.port], "rest");
     const file = new URL("etcd-holder.mjs", import.meta.url).pathname;
     const child = spawn(process.execPath, [file, etcdUrl([server.port], "rest").href], {
@@ -394,13 +393,15 @@ describe("one node", () => {
       return Number(opened?.[1] ?? 0);
     };
     const before = await streams();
-    await waitUntil(async () => (await streams()) > before + 1, { what: "it rests and goes on" });
+    await waitUntil(async () => (await streams()) > before + 1, {
+      what: "the stream pauses and continues",
+    });
     await locks.revoke("m", { token, reason: "test" });
     assert.equal((await said.next()).value, "revoked");
     assert.deepEqual(await once(child, "exit"), [0, null]);
   });
 
-  it("goes on waiting after its process was stopped for longer than storeTimeoutMs", async () => {
+  it("a process that was stopped for longer than storeTimeoutMs keeps waiting", async () => {
     const locks = await open([server.port], "stopped");
     const lease = await locks.mutex("m").acquire();
     const url = etcdUrl([server.port], "stopped").href;
@@ -419,11 +420,13 @@ describe("one node", () => {
     assert.equal(await waiter.receive(), "held");
   });
 
-  it("etcd is restarted under a holder and a waiter: both go on", async () => {
+  it("etcd is restarted under a holder and a waiter: both continue", async () => {
     const [a, b] = [await open([server.port], "restart"), await open([server.port], "restart")];
     const lease = await a.mutex("m").acquire({ ttlMs: 10_000 });
     const waiting = b.mutex("m").acquire({ ttlMs: 10_000, storeTimeoutMs: 30_000 });
-    await waitUntil(async () => (await a.inspect("m")).waiters.length === 1, { what: "it waits" });
+    await waitUntil(async () => (await a.inspect("m")).waiters.length === 1, {
+      what: "the acquire waits",
+    });
     await server.restart({ keepData: true });
     await lease.renew();
     lease.assertHeld();
@@ -442,7 +445,7 @@ describe("a cluster of three", () => {
   afterAll(() => cluster[Symbol.asyncDispose]());
   const ports = (): number[] => cluster.members.map(({ port }) => port);
 
-  /** Contenders at work while `disturb` runs, and a moment longer. */
+  /** Runs contenders during `disturb` and a while longer. */
   async function storm(namespace: string, disturb: () => Promise<void>): Promise<void> {
     const clients = await Promise.all([1, 2, 3].map(() => open(ports(), namespace)));
     const inside = new Inside();
@@ -456,7 +459,7 @@ describe("a cluster of three", () => {
     await disturb();
     const turns = inside.turns;
     await waitUntil(async () => inside.turns > turns + 5, {
-      what: "turns go on",
+      what: "more turns",
       timeoutMs: 40_000,
     });
     isOver = true;
@@ -466,7 +469,7 @@ describe("a cluster of three", () => {
     assert.equal(await holder.release(), true);
   }
 
-  it("the leader is killed: nobody holds twice, and a holder keeps its lease", async () => {
+  it("the leader is killed: no two holders, and a holder keeps its lease", async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       await storm(`killed${round}`, async () => {
         const leader = await cluster.leader();
@@ -478,7 +481,7 @@ describe("a cluster of three", () => {
     }
   });
 
-  it("the leader is stopped and goes on: nobody holds twice", async () => {
+  it("the leader is stopped and continues: no two holders", async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       await storm(`stopped${round}`, async () => {
         const leader = await cluster.leader();
@@ -491,7 +494,7 @@ describe("a cluster of three", () => {
     }
   });
 
-  it("the leader is cut off from the others, and comes back: nobody holds twice", async () => {
+  it("the leader is cut off from the other members for a while: no two holders", async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       await storm(`apart${round}`, async () => {
         const leader = await cluster.leader();
@@ -504,7 +507,7 @@ describe("a cluster of three", () => {
     }
   });
 
-  it("who knows only the leader that is cut off is told before another holds", async () => {
+  it("a client of the cut-off leader alone is told of its loss before the next grant", async () => {
     const leader = await cluster.leader();
     const others = cluster.members.filter((member) => member !== leader);
     const apart = await open([leader.port], "apart");
@@ -530,7 +533,7 @@ describe("a cluster of three", () => {
     }
   });
 
-  it("a follower is restarted: nobody holds twice", async () => {
+  it("a follower is restarted: no two holders", async () => {
     await storm("restarted", async () => {
       const leader = await cluster.leader();
       const follower = cluster.members.find((member) => member !== leader) as EtcdServer;
@@ -538,7 +541,7 @@ describe("a cluster of three", () => {
     });
   });
 
-  it("a client that is cut off from the leader goes on by the others", async () => {
+  it("a client that is cut off from the leader continues with the other members", async () => {
     const leader = await cluster.leader();
     const proxy = await startProxy({ targetPort: leader.port });
     const others = cluster.members.filter((member) => member !== leader);
@@ -552,7 +555,7 @@ describe("a cluster of three", () => {
           await lease.renew().catch(() => undefined);
           return performance.now() + lease.remainingMs() > cutMs + 10_500;
         },
-        { what: "it is renewed" },
+        { what: "the lease is renewed" },
       );
       await locks.mutex("n").run(() => undefined);
       assert.equal(await lease.release(), true);

@@ -1,4 +1,4 @@
-/** What the etcd store does with keys, values, events and replies that are not ours. */
+/** Keys, values, events and replies of etcd that Holdfast did not write. */
 
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
@@ -53,7 +53,7 @@ function open(change: (client: EtcdClient) => EtcdClient = (client) => client): 
 
 const keyOf = (name: string): string => `holdfast:in/${namespace}/lock/${name}`;
 
-/** Streams of watches, and a way to write into them. */
+/** A client whose watch streams a test can write into. */
 function tapped(taps: ((reply: unknown) => void)[]): (client: EtcdClient) => EtcdClient {
   return ({ kv, leaseClient, watchClient }) => ({
     kv,
@@ -68,13 +68,13 @@ function tapped(taps: ((reply: unknown) => void)[]): (client: EtcdClient) => Etc
   });
 }
 
-test("events that are not ours break their watch: it begins again, and the wait ends", async () => {
+test("foreign events break their watch: the watch begins again, and the wait ends", async () => {
   const taps: ((reply: unknown) => void)[] = [];
   const locks = open(tapped(taps));
   const others = open();
   const held = await others.mutex("m").acquire();
   const waiting = locks.mutex("m").acquire();
-  await waitUntil(() => taps.length > 0, { what: "it watches" });
+  await waitUntil(() => taps.length > 0, { what: "a watch" });
   const repliesTo = (watch_id: number): unknown[] => [
     {},
     null,
@@ -87,11 +87,11 @@ test("events that are not ours break their watch: it begins again, and the wait 
     { header: {}, watch_id, created: true, events: [] },
   ];
   for (const at of repliesTo(0).keys()) {
-    // Each watch has a stream of its own, because the one before was given up.
+    // Each watch has a new stream, because the previous one was closed.
     const streams = taps.length;
     taps.at(-1)?.(repliesTo(streams)[at]);
     expect(heard).toHaveLength(at + 1);
-    await waitUntil(() => taps.length > streams, { what: "it watches again", timeoutMs: 10_000 });
+    await waitUntil(() => taps.length > streams, { what: "another watch", timeoutMs: 10_000 });
   }
   expect(heard[0]).toMatchObject({ store: "etcd", where: "the events of a watch" });
   await held.release();
@@ -99,7 +99,7 @@ test("events that are not ours break their watch: it begins again, and the wait 
 });
 
 test("a keep-alive without a time does not move the deadline", async () => {
-  let isSpoilt = false;
+  let isDamaged = false;
   const locks = open(({ kv, leaseClient, watchClient }) => ({
     kv,
     watchClient,
@@ -110,18 +110,18 @@ test("a keep-alive without a time does not move the deadline", async () => {
       async leaseKeepAlive() {
         const stream = await leaseClient.leaseKeepAlive();
         const on = stream.on.bind(stream) as (event: string, listener: unknown) => unknown;
-        const spoil = (reply: KeepAliveReply): KeepAliveReply =>
-          isSpoilt ? { ...reply, TTL: "garbage" } : reply;
+        const damage = (reply: KeepAliveReply): KeepAliveReply =>
+          isDamaged ? { ...reply, TTL: "garbage" } : reply;
         const listen = (event: string, listener: (value: never) => void): unknown =>
           event === "data"
-            ? on(event, (value: never) => listener(spoil(value) as never))
+            ? on(event, (value: never) => listener(damage(value) as never))
             : on(event, listener);
         return Object.assign(stream, { on: listen });
       },
     },
   }));
   const lease = await locks.mutex("m").acquire({ ttlMs: 2_000 });
-  isSpoilt = true;
+  isDamaged = true;
   await waitUntil(() => lease.state === "lost", { what: "the deadline", timeoutMs: 10_000 });
   expect(lease.signal.reason).toMatchObject({ reason: "expired" });
 });
@@ -139,7 +139,7 @@ test("a lock of a Go program whose lease id is negative is read, and can be revo
   await (await locks.mutex("m").acquire()).release();
 });
 
-test("a reply that lacks a part is unknown, not a no", async () => {
+test("an incomplete reply means unknown, not refused", async () => {
   let cuts = 0;
   const locks = open(({ kv, leaseClient, watchClient }) => ({
     leaseClient,
@@ -177,13 +177,13 @@ describe("garbage at random", () => {
       }
     })();
     work.catch(() => {});
-    for (let round = 0; round < rounds; round += 1) await spoilOnce(locks, others, round);
+    for (let round = 0; round < rounds; round += 1) await damageOnce(locks, others, round);
     isOver = true;
     await work;
     expect(turns).toBeGreaterThan(rounds);
   });
 
-  async function spoilOnce(locks: Holdfast, others: Holdfast, round: number): Promise<void> {
+  async function damageOnce(locks: Holdfast, others: Holdfast, round: number): Promise<void> {
     const name = `spoilt-${round}`;
     const short = { ttlMs: TTL_MS, waitMs: 300, storeTimeoutMs: 2_000 };
     const lock = garbage.pick([() => locks.mutex(name), () => locks.semaphore(name, 2)])();
@@ -191,7 +191,7 @@ describe("garbage at random", () => {
     const held = garbage.chance(0.8) ? await lock.acquire(short) : null;
     const waiting = [settle(other.acquire(short)), settle(other.acquire(short))];
     await new Promise((resume) => setImmediate(resume));
-    for (let times = garbage.whole(1, 3); times > 0; times -= 1) await spoil(name);
+    for (let times = garbage.whole(1, 3); times > 0; times -= 1) await damage(name);
     const startMs = performance.now();
     await Promise.all([
       ...waiting,
@@ -208,8 +208,8 @@ describe("garbage at random", () => {
     await (await lock.acquire({ ...short, waitMs: 10_000, storeTimeoutMs: 10_000 })).release();
   }
 
-  /** A strange key in the line, or a strange value in an entry. */
-  async function spoil(name: string): Promise<void> {
+  /** Puts a foreign key into the queue, or a foreign value into an entry. */
+  async function damage(name: string): Promise<void> {
     const keys = await etcd
       .getAll()
       .prefix(`${keyOf(name)}/`)
@@ -222,11 +222,11 @@ describe("garbage at random", () => {
     const key = isNew ? `${keyOf(name)}/${id}` : garbage.pick(keys);
     const before = isNew ? "" : ((await etcd.get(key).string()) ?? "");
     const value = garbage.text(before || `{"meta":{},"ttlMs":1,"sinceMs":1}`);
-    // Some lose their lease by it, too.
+    // Some entries lose their lease by it.
     const ignore_lease = !isNew && garbage.chance(0.7);
     const request = { key: Buffer.from(key), value: Buffer.from(value), ignore_lease };
     await etcd.kv.put(request).catch((error: unknown) => {
-      // It left before it could be spoilt.
+      // The entry was gone before the change.
       if (!/key not found/.test(String(error))) throw error;
     });
   }

@@ -6,7 +6,7 @@ import { startProxy } from "../faults/proxy.js";
 import type { EtcdServer } from "../servers/etcd.js";
 import { faultyEtcdClient } from "./faulty-etcd-client.js";
 
-/** A URL for the given ports; a URL has room for one host, so others are parameters. */
+/** A URL for the given ports: the first is the host, the other ones are parameters. */
 export function etcdUrl(ports: readonly number[], namespace = ""): URL {
   const [first = 0, ...others] = ports;
   const url = new URL(`etcd://127.0.0.1:${first}`);
@@ -15,7 +15,7 @@ export function etcdUrl(ports: readonly number[], namespace = ""): URL {
   return url;
 }
 
-/** `members` is asked late: they are started after the cases are named. */
+/** `members` is called late: the servers start after the cases are registered. */
 export function etcdHarness(members: () => readonly EtcdServer[], ttlMs = 2_000): Harness {
   const ports = (): number[] => members().map(({ port }) => port);
   const keysOf = (namespace: string): { key: string; range_end: string } => ({

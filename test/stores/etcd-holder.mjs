@@ -1,4 +1,4 @@
-// Holds a lock, kept alive by nothing but an idle socket, until it is lost; says why.
+// Holds a lock until it is lost, and prints the reason. Only an idle socket keeps it alive.
 import { connect as connectSocket } from "node:net";
 import { Holdfast } from "../../dist/index.js";
 import { openEtcdStore } from "../../dist/stores/etcd/index.js";

@@ -13,7 +13,7 @@ interface Armed {
   strike(send: () => Promise<unknown>): Promise<unknown>;
 }
 
-/** The same client, but for messages that are lost or late. */
+/** The same client, with faults: lost and late messages. */
 export function faultyEtcdClient(
   client: EtcdClient,
 ): MessageFaults & { readonly client: EtcdClient } {
@@ -73,7 +73,7 @@ export function faultyEtcdClient(
           const stream = await client.watchClient.watch();
           return filtered(stream, (reply) => {
             if (!drop) return reply;
-            // Nor is it told that it missed something.
+            // The client must not learn from the revision that it missed an event.
             const { header, events } = reply;
             if (events.length === 0) return { ...reply, header: { ...header, revision: "0" } };
             drop();
@@ -86,7 +86,7 @@ export function faultyEtcdClient(
   };
 }
 
-/** Entries are made where they are compared with nothing; what is deleted first is released. */
+/** An acquire creates a key (create_revision 0); a release deletes a key first. */
 function commandOf({ compare, success }: TxnRequest): Command | null {
   const [first] = success ?? [];
   if (first && "request_delete_range" in first) return "release";

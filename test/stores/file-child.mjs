@@ -1,4 +1,4 @@
-// How a process of its own opens the file store: from the build, as plain node runs it.
+// Opens the file store of the build in a child process of the conformance kit.
 import { fileStore } from "../../dist/stores/file/index.js";
 
 /** @param {import("holdfast/file").FileStoreOptions} options */

@@ -61,7 +61,7 @@ async function failureOf(work: Promise<unknown>): Promise<StoreError> {
   return error as StoreError;
 }
 
-/** One change by hand, as another machine or a person would make it. */
+/** Changes the file by SQL, like another machine or a person. */
 function edit(sql: string, at: string = path): void {
   const database = openSqlite(at);
   database.exec(`PRAGMA busy_timeout = 1000; ${sql}`);
@@ -69,7 +69,7 @@ function edit(sql: string, at: string = path): void {
 }
 
 describe("a process stopped inside a transaction", () => {
-  it("blocks nobody's event loop, and is named when patience ends", async () => {
+  it("blocks no event loop, and the timeout error names the process", async () => {
     const locks = open({ storeTimeoutMs: 1_500 });
     await (await locks.mutex("x").acquire()).release();
     const holder = startProcess(new URL("./file-transaction.mjs", import.meta.url), {
@@ -79,7 +79,7 @@ describe("a process stopped inside a transaction", () => {
     await holder.pause();
     await expectNamed(locks, holder.pid);
 
-    // It may go on: nothing is broken, and the next acquire succeeds.
+    // The process continues: nothing is broken, and the next acquire succeeds.
     const acquiring = locks.mutex("x").acquire();
     await holder.send({});
     holder.resume();
@@ -87,7 +87,7 @@ describe("a process stopped inside a transaction", () => {
     await holder[Symbol.asyncDispose]();
   });
 
-  it("keeps no release from taking place when it goes on", async () => {
+  it("delays a release until it continues", async () => {
     const locks = open();
     const lease = await locks.mutex("x").acquire();
     await using holder = startProcess(new URL("./file-transaction.mjs", import.meta.url), {
@@ -102,7 +102,7 @@ describe("a process stopped inside a transaction", () => {
     expect((await locks.inspect("x")).holders).toEqual([]);
   });
 
-  it("in the middle of taking a lock, is named as well, and goes on unharmed", async () => {
+  it("while it takes a lock, is named too, and continues unharmed", async () => {
     await using locker = startProcess(new URL("./file-locker.mjs", import.meta.url), {
       args: [path],
     });
@@ -116,7 +116,7 @@ describe("a process stopped inside a transaction", () => {
     expect(await (await locks.mutex("x").acquire()).release()).toBe(true);
   });
 
-  /** Fails for its sake, but on time: meanwhile this process goes on beating. */
+  /** Checks that an acquire fails in time, names the process, and keeps the event loop free. */
   async function expectNamed(locks: Holdfast, pid: number): Promise<void> {
     const gapsMs: number[] = [];
     let lastMs = performance.now() - waitedForProcessorMs();
@@ -129,15 +129,15 @@ describe("a process stopped inside a transaction", () => {
     clearInterval(beat);
     expect(error.message).toContain(`process ${pid}`);
     expect(gapsMs.length).toBeGreaterThan(20);
-    // A machine may be busy for a moment. A loop that waits inside SQLite is stuck for long.
+    // A busy machine delays the loop for a moment; a wait inside SQLite would block it for long.
     const sumMs = (gaps: readonly number[]): number => gaps.reduce((sum, gap) => sum + gap, 0);
     expect(sumMs(gapsMs.filter((gap) => gap > 50))).toBeLessThan(sumMs(gapsMs) / 4);
   }
 });
 
 /**
- * How long this thread was kept from running by others on a busy machine, which no event loop can
- * help; 0 where the system does not tell.
+ * How long this thread waited for a processor on a busy machine, which no event loop can avoid; 0
+ * where the system does not report it.
  */
 function waitedForProcessorMs(): number {
   try {
@@ -147,8 +147,8 @@ function waitedForProcessorMs(): number {
   }
 }
 
-describe("a lock file that is not the one it was", () => {
-  it("when deleted, loses its leases, wakes its waiters, and tokens go on rising", async () => {
+describe("a replaced lock file", () => {
+  it("when deleted: leases are lost, waiters wake up, and tokens still rise", async () => {
     const [a, b] = [open({ ttlMs: 900 }), open({ ttlMs: 900 })];
     const lease = await a.mutex("x").acquire();
     const waiting = b.mutex("x").acquire();
@@ -163,7 +163,7 @@ describe("a lock file that is not the one it was", () => {
     checkIntegrity();
   });
 
-  it("when replaced by another, the leases of the first are lost", async () => {
+  it("when replaced by another file: the leases of the first are lost", async () => {
     const locks = open({ ttlMs: 900 });
     const lease = await locks.mutex("x").acquire();
     const other = join(folder, "other.db");
@@ -179,7 +179,7 @@ describe("a lock file that is not the one it was", () => {
     checkIntegrity();
   });
 
-  it("when the whole folder is gone, is made anew", async () => {
+  it("when the whole folder is deleted: it is created again", async () => {
     const locks = open();
     await locks.mutex("x").acquire();
     rmSync(folder, { recursive: true });
@@ -197,7 +197,7 @@ describe("a lock file that is not the one it was", () => {
 describe("a file of another boot", () => {
   const FOREIGN = "UPDATE machine SET identity = 'another boot'";
 
-  it("without leases is taken over at once, and tokens go on rising", async () => {
+  it("without leases is taken over at once, and tokens still rise", async () => {
     const locks = open();
     const lease = await locks.mutex("x").acquire();
     await lease.release();
@@ -207,7 +207,7 @@ describe("a file of another boot", () => {
     expect(identity()).toBe(machineIdentity());
   });
 
-  it("with leases is watched for their time, then taken over", async () => {
+  it("with leases is taken over after their ttl", async () => {
     const before = await open().mutex("x").acquire({ ttlMs: 700, renew: false });
     edit(FOREIGN);
     const startMs = performance.now();
@@ -219,20 +219,20 @@ describe("a file of another boot", () => {
     expect(identity()).toBe(machineIdentity());
   });
 
-  it("keeps the mark of what is done, by the wall clock", async () => {
+  it("keeps the mark of a once by the wall clock", async () => {
     const locks = open();
     await locks.once("report", () => 1, { keepMs: 60_000 });
     edit(FOREIGN);
     expect(await open().once("report", () => 2, { keepMs: 60_000 })).toMatchObject({ ran: false });
   });
 
-  it("with leases that are renewed is refused: two machines share it", async () => {
+  it("with leases that are renewed is refused, because two machines share it", async () => {
     await open().mutex("x").acquire({ ttlMs: 60_000 });
     edit(FOREIGN);
     const locks = open();
     expect(await locks.mutex("y").tryAcquire()).toBeNull();
     edit("UPDATE space SET token = token + 1");
-    // Whoever asks is told, not only the first.
+    // Every request is refused, not only the first one.
     for (const name of ["y", "z"]) {
       const error = await failureOf(locks.mutex(name).acquire());
       expect(error.message).toContain("one machine");
@@ -270,7 +270,7 @@ describe("a place that cannot be used", () => {
     expect(error.retryable).toBe(false);
   });
 
-  it("is refused when the file is damaged, and left as it is", async () => {
+  it("is refused when the file is damaged, and the file stays as it is", async () => {
     const text = "this is no database ".repeat(500);
     writeFileSync(path, text);
     const error = await failureOf(open().mutex("x").acquire());
@@ -288,7 +288,7 @@ describe("a place that cannot be used", () => {
   });
 });
 
-it("says that the disk is full, and goes on when there is room again", async (context) => {
+it("reports a full disk, and works again when there is space", async (context) => {
   if (!isRoot) return context.skip("only root can mount a small file system");
   const disk = join(folder, "disk");
   mkdirSync(disk);
@@ -313,7 +313,7 @@ it("says that the disk is full, and goes on when there is room again", async (co
   }
 });
 
-it("leaves no socket behind, and removes those of killed processes", async () => {
+it("leaves no socket, and removes the sockets of killed processes", async () => {
   const wake = `${path}-wake`;
   mkdirSync(wake, { mode: 0o700 });
   const dead = join(wake, "dead");
@@ -324,22 +324,24 @@ it("leaves no socket behind, and removes those of killed processes", async () =>
   expect(existsSync(dead)).toBe(true);
   const locks = open();
   await (await locks.mutex("x").acquire()).release();
-  await waitUntil(() => !existsSync(dead), { what: "the socket of the dead is removed" });
+  await waitUntil(() => !existsSync(dead), { what: "the socket of the killed process is removed" });
   expect(readdirSync(wake)).toHaveLength(2);
   await locks.close();
   expect(readdirSync(wake)).toEqual(["live"]);
   live.close();
 });
 
-it("passes the lock on at once when the next in line was killed", async () => {
+it("grants the lock at once when the first waiter was killed", async () => {
   const locks = open();
   const lease = await locks.mutex("x").acquire();
   const child = startProcess(new URL("./file-waiter.mjs", import.meta.url), { args: [path] });
   await waitUntil(async () => (await locks.inspect("x")).waiters.length === 1, {
-    what: "it waits",
+    what: "the acquire waits",
   });
   const mine = open().mutex("x").acquire();
-  await waitUntil(async () => (await locks.inspect("x")).waiters.length === 2, { what: "we wait" });
+  await waitUntil(async () => (await locks.inspect("x")).waiters.length === 2, {
+    what: "two waiters",
+  });
   await child.kill();
   const startMs = performance.now();
   await lease.release();
@@ -347,17 +349,17 @@ it("passes the lock on at once when the next in line was killed", async () => {
   expect(performance.now() - startMs).toBeLessThan(1_000);
 });
 
-it("keeps the order of requests for a name that just went to another process", async () => {
+it("keeps the order of requests for a name that was just handed to another process", async () => {
   const locks = open({ fairness: "strict" });
   const lease = await locks.mutex("x").acquire();
   const child = startProcess(new URL("./file-waiter.mjs", import.meta.url), { args: [path] });
   await waitUntil(async () => (await locks.inspect("x")).waiters.length === 1, {
-    what: "it waits",
+    what: "the acquire waits",
   });
   await lease.release();
   const granted: number[] = [];
   const requests: Promise<void>[] = [];
-  // Some come in the moment in which this process steps back, some after it.
+  // Some requests come while this process waits 1 ms after the handoff, some later.
   for (const endMs = performance.now() + 5; performance.now() < endMs; ) {
     const number = requests.length;
     const asked = locks.mutex("x").run(() => void granted.push(number));
@@ -372,7 +374,7 @@ it("keeps the order of requests for a name that just went to another process", a
   await child.kill();
 });
 
-it("leaves the event loop its turns in a program that locks without a pause", async () => {
+it("does not starve the event loop of a program that locks without a pause", async () => {
   const locks = open();
   let isOver = false;
   setTimeout(() => {
@@ -384,10 +386,10 @@ it("leaves the event loop its turns in a program that locks without a pause", as
   expect(performance.now() - startMs).toBeLessThan(2_000);
 });
 
-it("keeps everything to its user", async () => {
+it("creates files that only their user can read", async () => {
   const deep = join(folder, "a", "b", "locks.db");
   await (await open({}, deep).mutex("x").acquire()).release();
-  await waitUntil(() => existsSync(`${deep}-wake`), { what: "it listens" });
+  await waitUntil(() => existsSync(`${deep}-wake`), { what: "the client listens" });
   expect(statSync(join(folder, "a", "b")).mode & 0o777).toBe(0o700);
   expect(statSync(deep).mode & 0o777).toBe(0o600);
   expect(statSync(`${deep}-wake`).mode & 0o777).toBe(0o700);
@@ -400,12 +402,12 @@ it("works where the path is too long for a socket", async () => {
   const waiting = b.mutex("x").acquire();
   const sockets = (): number =>
     existsSync(`${long}-wake`) ? readdirSync(`${long}-wake`).length : 0;
-  await waitUntil(() => sockets() === 2, { what: "both listen" });
+  await waitUntil(() => sockets() === 2, { what: "both clients are subscribed" });
   await lease.release();
   await (await waiting).release();
 });
 
-it("is found from the password entry, whatever the session says", async () => {
+it("finds the home folder in the password file, not in the environment", async () => {
   const { HOME, XDG_STATE_HOME } = process.env;
   process.env.HOME = folder;
   process.env.XDG_STATE_HOME = folder;

@@ -1,4 +1,4 @@
-/** Files that are not lock files, or are not all of one: what they hold is left as it is. */
+/** Files that are not lock files, or only a part of one: their content stays as it is. */
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -55,7 +55,7 @@ async function useOnce(at: string = path): Promise<bigint> {
   return token;
 }
 
-/** A database as another program makes it. */
+/** Creates a database of another program. */
 function makeForeign(sql: string, at: string = path): void {
   const database = openSqlite(at);
   database.exec(sql);
@@ -100,7 +100,7 @@ describe("a database of another program is refused, and nothing is changed", () 
     expect(contents()).toEqual(before);
   });
 
-  it("also with a WAL that is not written back yet", async () => {
+  it("also with a WAL that is not checkpointed", async () => {
     const other = join(folder, "other.db");
     const database = openSqlite(other);
     database.exec(`PRAGMA journal_mode = WAL; ${TABLE}`);
@@ -112,7 +112,7 @@ describe("a database of another program is refused, and nothing is changed", () 
     expect(contents()).toEqual(before);
   });
 
-  it("also when it takes the place of a lock file that is in use", async () => {
+  it("also when it replaces a lock file that is in use", async () => {
     const locks = open();
     const lease = await locks.mutex("x").acquire({ ttlMs: 900 });
     const other = join(folder, "other.db");
@@ -128,7 +128,7 @@ describe("a database of another program is refused, and nothing is changed", () 
   });
 });
 
-describe("what is no database is refused, and nothing is changed", () => {
+describe("a file that is not a database is refused, and nothing is changed", () => {
   it.each([
     ["a text", "no database ".repeat(1_000)],
     ["a short text", "x"],
@@ -195,16 +195,16 @@ describe("a lock file", () => {
     database.close();
     return rows.flat();
   };
-  /** Makes a lock file into one of a version that had fewer indexes. */
+  /** Drops the indexes that older versions did not have. */
   const EARLIER = "DROP INDEX client_gone; DROP INDEX tombstone_end;";
 
-  it("is made of an empty file", async () => {
+  it("can be made from an empty file", async () => {
     writeFileSync(path, "");
     await useOnce();
     expect(idOf()).toBe(0x48464c4b);
   });
 
-  it("of before they were marked is taken, and marked", async () => {
+  it("without the mark of a lock file is accepted, and gets it", async () => {
     const token = await useOnce();
     makeForeign("PRAGMA application_id = 0");
     expect(idOf()).toBe(0);
@@ -212,12 +212,12 @@ describe("a lock file", () => {
     expect(idOf()).toBe(0x48464c4b);
   });
 
-  it("has its mark in its first page, whatever is in its WAL", async () => {
+  it("has its mark in its first page, not only in its WAL", async () => {
     await open().mutex("x").acquire();
     expect(readFileSync(path).readUInt32BE(68)).toBe(0x48464c4b);
   });
 
-  it("is one file by whichever link it is reached", async () => {
+  it("is the same file through every link", async () => {
     mkdirSync(join(folder, "links"));
     const link = join(folder, "links", "other-name.db");
     symlinkSync(path, link);
@@ -231,7 +231,7 @@ describe("a lock file", () => {
     expect(readdirSync(join(folder, "links"))).toEqual(["other-name.db"]);
   });
 
-  it("of before some indexes gets them", async () => {
+  it("without the newer indexes gets them", async () => {
     const token = await useOnce();
     const made = schemaOf();
     for (const mark of ["", "PRAGMA application_id = 0"]) {
@@ -273,7 +273,7 @@ describe("a lock file", () => {
 });
 
 describe("beside the lock file", () => {
-  it("a WAL of a file that is gone is moved aside, not deleted", async () => {
+  it("a WAL of a deleted file is moved aside, not deleted", async () => {
     writeFileSync(`${path}-wal`, "what another program wrote");
     await useOnce();
     const left = readdirSync(folder).filter((name) => name.startsWith("locks.db-wal.left-"));
@@ -311,7 +311,7 @@ describe("beside the lock file", () => {
     expect(contents()).toEqual(before);
   });
 
-  it("a journal of another program is refused beside a lock file, too", async () => {
+  it("a journal of another program is refused beside a lock file", async () => {
     await useOnce();
     writeFileSync(`${path}-journal`, foreign());
     const before = [readFileSync(path), readFileSync(`${path}-journal`)];
@@ -328,7 +328,7 @@ describe("beside the lock file", () => {
     expect(readdirSync(folder)).not.toContain("locks.db-journal");
   });
 
-  it("a journal that a killed process left of a lock file is used", async () => {
+  it("the journal that a killed process left beside a lock file is used", async () => {
     const token = await useOnce();
     const copy = join(folder, "copy.db");
     makeForeign(`VACUUM INTO '${copy}'`);
@@ -341,10 +341,10 @@ describe("beside the lock file", () => {
     expect(readdirSync(folder)).not.toContain("copy.db-journal");
   });
 
-  it("nothing is put beside a file that is refused, also later", async () => {
+  it("no file is created beside a refused file, also later", async () => {
     makeForeign(TABLE);
     await expectRefused(/SQLite database of another program/);
-    // The socket of a later client stands: that of an earlier one would, too.
+    // The socket of a later client exists, so an earlier one would exist too.
     const later = join(folder, "later.db");
     await open(later).mutex("x").acquire();
     await waitUntil(() => existsSync(`${later}-wake`), { what: "the socket of the later client" });
@@ -352,7 +352,7 @@ describe("beside the lock file", () => {
     expect(beside).toEqual(["locks.db"]);
   });
 
-  it("a folder in the way of the one that is made for a moment is kept", async () => {
+  it("a folder with the name of a temporary folder is kept", async () => {
     const guard = `${path}-clearing`;
     mkdirSync(guard);
     writeFileSync(join(guard, "kept"), "kept");
@@ -371,7 +371,9 @@ describe("beside the lock file", () => {
     spawnSync(process.execPath, ["-e", listen, dead]);
     const locks = open();
     await locks.mutex("x").acquire();
-    await waitUntil(() => !readdirSync(wake).includes("dead"), { what: "it has swept" });
+    await waitUntil(() => !readdirSync(wake).includes("dead"), {
+      what: "dead sockets are removed",
+    });
     await locks.close();
     expect(readdirSync(wake)).toEqual(["kept"]);
   });

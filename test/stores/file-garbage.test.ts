@@ -1,4 +1,4 @@
-/** What the file store does with rows and messages that are not ours: it refuses them by name. */
+/** Rows and messages that Holdfast did not write: the file store refuses them by name. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -46,7 +46,7 @@ function open(): Holdfast {
   return locks;
 }
 
-/** Writes past the store. */
+/** Writes to the file without the store. */
 function write(sql: string, ...values: Value[]): void {
   database ??= openSqlite(path);
   database.exec("PRAGMA busy_timeout = 2000");
@@ -111,7 +111,7 @@ test.each([
   await (await spoilt.acquire()).release();
 });
 
-test("a last token that is no number is forgotten: the clock tells the next", async () => {
+test("a last token that is not a number is ignored: the clock gives the next one", async () => {
   const locks = open();
   for (const sql of ["'x'", "x'00ff'", "-5", "1.5e300"]) {
     const before = await locks.mutex("a").acquire();
@@ -123,7 +123,7 @@ test("a last token that is no number is forgotten: the clock tells the next", as
   }
 });
 
-test("rows that cannot be read do not keep a file from another boot out of use", async () => {
+test("unreadable rows do not block the takeover of a file from another boot", async () => {
   const locks = open();
   await (await locks.mutex("whole").acquire()).release();
   for (const body of ["garbage", '{"holders":["x",3,{"ttlUs":"x","expiryUs":{}}]}']) {
@@ -134,12 +134,14 @@ test("rows that cannot be read do not keep a file from another boot out of use",
   }
 });
 
-test("messages that are not ours are passed over, and told", async () => {
+test("foreign messages are ignored and reported", async () => {
   const locks = open();
   const others = open();
   const held = await others.mutex("m").acquire();
   const waiting = locks.mutex("m").acquire({ fairness: "strict" });
-  await waitUntil(async () => (await others.inspect("m")).waiters.length === 1, { what: "waits" });
+  await waitUntil(async () => (await others.inspect("m")).waiters.length === 1, {
+    what: "a waiter",
+  });
   const sockets = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isSocket(),
   );
@@ -158,7 +160,7 @@ test("messages that are not ours are passed over, and told", async () => {
     JSON.stringify({ ...about, type: "revoked", owner: "o", token: -1, reason: "" }),
   ];
   socket.end(`${lines.join("\n")}\n`);
-  await waitUntil(() => heard.length === lines.length, { what: "all are told" });
+  await waitUntil(() => heard.length === lines.length, { what: "all are reported" });
   expect(heard[0]).toMatchObject({ store: "file", where: "a message to this client" });
   await held.release();
   await (await waiting).release();
@@ -190,17 +192,17 @@ describe("garbage at random", () => {
       }
     })();
     work.catch(() => {});
-    for (let round = 0; round < rounds; round += 1) await spoilOnce(locks, others, round);
+    for (let round = 0; round < rounds; round += 1) await damageOnce(locks, others, round);
     isOver = true;
     await work;
     expect(turns).toBeGreaterThan(rounds);
   });
 
-  /** A name in some state, something in it spoilt, calls on it, and the end of it. */
-  async function spoilOnce(locks: Holdfast, others: Holdfast, round: number): Promise<void> {
+  /** Puts a name into some state, damages one thing, makes calls, and removes the name. */
+  async function damageOnce(locks: Holdfast, others: Holdfast, round: number): Promise<void> {
     const name = `spoilt-${round}`;
     const short = { ttlMs: 400, waitMs: 300, storeTimeoutMs: 1_000, fairness: "strict" } as const;
-    // More than are kept in one row, at times.
+    // Sometimes more than one row keeps.
     const many = garbage.pick([1, 2, 12]);
     const lock = garbage.pick([() => locks.mutex(name), () => locks.semaphore(name, 10)])();
     const other = garbage.pick([() => others.mutex(name), () => others.semaphore(name, 2)])();
@@ -208,7 +210,7 @@ describe("garbage at random", () => {
     const held = await Promise.all(all.map(() => lock.tryAcquire(short)));
     const waiting = all.map(() => settle(other.acquire(short)));
     await new Promise((resume) => setImmediate(resume));
-    for (let times = garbage.whole(1, 4); times > 0; times -= 1) spoil(`l:${name}`);
+    for (let times = garbage.whole(1, 4); times > 0; times -= 1) damage(`l:${name}`);
     const startMs = performance.now();
     await Promise.all([
       ...waiting,
@@ -226,7 +228,7 @@ describe("garbage at random", () => {
     await (await lock.acquire({ ...short, waitMs: 5_000, storeTimeoutMs: 5_000 })).release();
   }
 
-  function spoil(key: string): void {
+  function damage(key: string): void {
     const table = garbage.pick(["name", "name", ...Object.keys(COLUMNS)]);
     const column = garbage.pick(COLUMNS[table] ?? []);
     database ??= openSqlite(path);
@@ -235,7 +237,7 @@ describe("garbage at random", () => {
     try {
       [before] = database.get(sql, [key]) ?? [];
     } catch {
-      // It was spoilt before, and is too large to be read.
+      // An earlier damage made it too large to be read.
     }
     if (before === undefined) return;
     const value = garbage.pick([
@@ -245,7 +247,7 @@ describe("garbage at random", () => {
     try {
       write(`UPDATE ${table} SET ${column} = ${value} WHERE key = ?`, key);
     } catch (error) {
-      // The schema refuses some of it by itself.
+      // The schema refuses some values.
       if (!/constraint/i.test(String(error))) throw error;
     }
   }

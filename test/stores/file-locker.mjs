@@ -1,4 +1,4 @@
-// Takes and gives back the mutex "x" in the lock file of its first argument, as fast as it can.
+// Acquires and releases the mutex "x" in the lock file of its first argument in a loop.
 import { Holdfast } from "../../dist/index.js";
 import { fileStore } from "../../dist/stores/file/index.js";
 

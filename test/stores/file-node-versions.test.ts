@@ -1,6 +1,6 @@
 /**
- * The file store on versions of Node that bring a SQLite of their own. In the full run only: they
- * are downloaded, as packages that hold nothing but the program.
+ * The file store on versions of Node with a built-in SQLite. Only in the full run, which downloads
+ * these versions as packages.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -30,12 +30,12 @@ describe.skipIf(!isFull || process.platform !== "linux")("on newer versions of N
     const node = join(place, "node_modules", PROGRAM, "bin/node");
     const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
     const files = ["test/stores/file.test.ts", "test/stores/file-faults.test.ts"];
-    // It throws, with what was printed, unless all of it passed.
+    // It throws with the output unless all tests passed.
     await run(node, [vitest, "run", "--project=stores", ...files], { cwd: ROOT, env: plain() });
   });
 });
 
-/** Without what this test run says about itself. */
+/** The environment without the variables of this test run. */
 function plain(): NodeJS.ProcessEnv {
   const entries = Object.entries(process.env);
   return Object.fromEntries(entries.filter(([name]) => !/^(?:VITEST|NODE_ENV|TEST$)/.test(name)));

@@ -1,5 +1,4 @@
-// Opens a transaction on the lock file of its first argument and stays in it until it is told to
-// end it.
+// Opens a transaction on the lock file of its first argument and keeps it open until a message.
 import Database from "libsql";
 
 const database = new Database(process.argv[2] ?? "");

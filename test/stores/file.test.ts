@@ -8,7 +8,7 @@ import { runConformance } from "./run-conformance.js";
 
 const folder = mkdtempSync(join(tmpdir(), "holdfast-file-"));
 
-/** A file per case: where one stops a process inside a transaction, the others go on. */
+/** A file per case: a process that stops inside a transaction blocks no other case. */
 function pathOf(namespace: string): string {
   return join(folder, `${namespace.slice(0, 13)}.db`);
 }
@@ -35,7 +35,7 @@ runConformance({
     database.close();
   },
   async leftovers(namespace) {
-    // Looking at a name makes it drop what is over.
+    // A name drops expired entries when it is inspected.
     const store = fileStore({ path: pathOf(namespace), namespace });
     for await (const _ of store.list("lock", ""));
     await store.close();

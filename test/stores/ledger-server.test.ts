@@ -49,25 +49,27 @@ describe.concurrent("with a server that refuses connections instead of being sil
 });
 
 describe("a server that is killed and comes back without its data", () => {
-  it("tells the holder, serves the waiter and goes on with higher tokens", async () => {
+  it("tells the holder, serves the waiter and continues with higher tokens", async () => {
     await using fragile = await startLedgerServer();
     await using holder = new Holdfast(fragile.open("n"), { ttlMs: 3_000 });
     await using waiter = new Holdfast(fragile.open("n"), { ttlMs: 3_000 });
     const held = await holder.mutex("m").acquire();
     const { signal } = held;
     const waiting = waiter.mutex("m").acquire();
-    await waitUntil(async () => (await waiter.inspect("m")).waiters.length === 1, { what: "wait" });
+    await waitUntil(async () => (await waiter.inspect("m")).waiters.length === 1, {
+      what: "a waiter",
+    });
     await fragile.kill();
     await fragile.start();
     const next = await waiting;
     expect(next.token).toBeGreaterThan(held.token);
-    // The store forgot both: the waiter cannot know how long the holder may still believe.
+    // The store forgot both clients, so the holder may still trust its lease for a while.
     await waitUntil(() => signal.aborted, { what: "the holder is told", timeoutMs: 5_000 });
     expect(() => held.assertHeld()).toThrow(/lost/);
     expect(await next.release()).toBe(true);
   });
 
-  it("leaves the process alone that waits and holds meanwhile", async () => {
+  it("causes no unhandled error in a process that holds and waits", async () => {
     await using fragile = await startLedgerServer();
     await using locks = new Holdfast(fragile.open("n"), { ttlMs: 1_000, storeTimeoutMs: 800 });
     const held = await locks.mutex("m").acquire({ fairness: "strict" });

@@ -31,8 +31,8 @@ function open({ port }: RedisServer): Redis {
   return client;
 }
 
-/** The next script that the client runs takes effect, but its answer never arrives. */
-function loseNext(client: Redis): Promise<void> {
+/** The next script of the client takes effect, but its reply never arrives. */
+function loseNextReply(client: Redis): Promise<void> {
   const { call } = client;
   return new Promise((resolve) => {
     client.call = ((...args: [string, ...string[]]) => {
@@ -45,9 +45,9 @@ function loseNext(client: Redis): Promise<void> {
   });
 }
 
-/** With nobody else at the store, the next request of a holder is its renewal. */
+/** No other client uses the store, so the next request of a holder is its renewal. */
 function losing(store: Store, own: readonly Redis[]): { store: Store; loseReply(): Fault } {
-  const loseReply = (): Fault => ({ struck: Promise.all(own.map(loseNext)).then(() => {}) });
+  const loseReply = (): Fault => ({ struck: Promise.all(own.map(loseNextReply)).then(() => {}) });
   return { store, loseReply };
 }
 

@@ -15,7 +15,7 @@ runConformance({
   child: { module: new URL("./memory-child.mjs", import.meta.url), argument: () => null },
   async leftovers(namespace) {
     const space = spaceOf(namespace);
-    // Looking at a name makes it drop what is over.
+    // A name drops expired entries when it is inspected.
     space.list("");
     return Array.from({ length: space.size }, () => "a name");
   },

@@ -1,4 +1,4 @@
-/** Makes every mistake of docs/mistakes.md, and compares what is said with the table. */
+/** Makes every mistake of docs/mistakes.md, and compares the messages with the table. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -18,7 +18,7 @@ const rows = [...text.matchAll(/^\| `(.*?)`.*? \| (.*) \|$/gm)].map(
 );
 
 const closers: (() => unknown)[] = [];
-/** What the mistakes are made with. */
+/** The objects that the mistakes use. */
 const given: Record<string, unknown> = {};
 let cluster: RedisCluster;
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
     closers.push(() => opened.close());
     return opened.mutex("a");
   };
-  const clientOfOneNode = await strangerTo("{hf:}");
+  const clientOfOneNode = await clientOfOtherNode("{hf:}");
   const stores = { fileStore, memoryStore, redisStore, usedStore };
   const clients = { redis, createClient, clientOfOneNode, by };
   Object.assign(given, { Holdfast, connect, locks, lease, work, ...stores, ...clients });
@@ -51,7 +51,7 @@ afterAll(async () => {
 });
 
 /** A client of a node that does not serve this key. */
-async function strangerTo(key: string): Promise<Redis> {
+async function clientOfOtherNode(key: string): Promise<Redis> {
   for (const url of cluster.urls) {
     const client = new Redis(url);
     closers.push(() => client.disconnect());
@@ -61,10 +61,10 @@ async function strangerTo(key: string): Promise<Redis> {
     );
     if (!isServed) return client;
   }
-  throw new Error("every node serves it");
+  throw new Error("every node serves the key");
 }
 
-async function saidOf(mistake: string): Promise<string> {
+async function messageOf(mistake: string): Promise<string> {
   if (mistake.startsWith("holdfast ")) {
     await using shop = new Workshop();
     const { code, stderr } = await shop.run(mistake.split(" ").slice(1));
@@ -77,7 +77,7 @@ async function saidOf(mistake: string): Promise<string> {
   } catch (error) {
     return (error as Error).message;
   }
-  throw new Error("nothing is said");
+  throw new Error("the mistake gives no error");
 }
 
 test("there are at least twenty", () => {
@@ -88,7 +88,7 @@ test.each(rows)(
   "%s",
   async (mistake, message) => {
     const parts = message.split("…").map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
-    expect(await saidOf(mistake)).toMatch(new RegExp(`^${parts.join(".*")}$`));
+    expect(await messageOf(mistake)).toMatch(new RegExp(`^${parts.join(".*")}$`));
   },
   20_000,
 );

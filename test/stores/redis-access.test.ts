@@ -1,4 +1,4 @@
-/** What the documentation says about rights and TLS, tried out as it stands there. */
+/** The ACL rules and the TLS set-up of the documentation, word for word. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +28,7 @@ function by(trial: Trial, client: unknown, close: () => unknown, options?: Store
   return trial.by(client as Client, close, options);
 }
 
-/** Everything that a client can ask of the store. */
+/** All kinds of calls of a client. */
 async function useAll(trial: Trial, [a, b]: readonly [Holdfast, Holdfast]): Promise<void> {
   const lease = await trial.acquire(a);
   const waiting = trial.acquire(b);
@@ -84,7 +84,7 @@ describe.concurrent("rights in a Cluster", () => {
     const trial = new Trial(...servers);
     try {
       const locks = [await open[library](trial), await open[library](trial)] as const;
-      // Where a slot has moved but for the last word, a client has to ask for it.
+      // While a slot is migrating, a client has to send ASKING.
       const lease = await trial.acquire(locks[0]);
       const [key = ""] = (
         await Promise.all(
@@ -194,7 +194,7 @@ describe("TLS", () => {
     try {
       const locks = [await open[library](trial), await open[library](trial)] as const;
       await useAll(trial, locks);
-      // Our own connections are like the client's.
+      // The store's own connections use the options of the client.
       const clients = String(await server.ask("CLIENT", "LIST"));
       expect(clients.match(new RegExp(`laddr=${host}:${port} .* sub=1`, "g"))).toHaveLength(2);
       expect(clients.match(new RegExp(`laddr=${host}:${server.port} `, "g"))).toHaveLength(1);
@@ -204,7 +204,7 @@ describe("TLS", () => {
     }
   });
 
-  test("by URL, with an authority of one's own", async () => {
+  test("by URL, with a private authority", async () => {
     const trial = new Trial(server);
     const url = `rediss://${host}:${port}?namespace=${trial.namespace}`;
     const args = [url, trial.name, file("beliefs"), "1", "2000"];

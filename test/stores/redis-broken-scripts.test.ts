@@ -1,4 +1,4 @@
-/** A script that fails after a write has an effect that the store does not know. */
+/** A script that fails after a write: its outcome is unknown. */
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { Holdfast } from "../../src/holdfast.js";
@@ -28,7 +28,7 @@ function connect(server: RedisServer, options: object = {}): Redis {
   return client;
 }
 
-/** A client whose user may do everything but one command. */
+/** A client whose user may run every command except one. */
 async function without(command: string, server: RedisServer): Promise<Redis> {
   const rights = ["~*", "&*", "+@all", `-${command}`];
   await server.ask("ACL", "SETUSER", "locks", "reset", "on", ">password", ...rights);
@@ -45,7 +45,7 @@ test("in the redis store", async () => {
   const [server] = servers as [RedisServer];
   const client = await without("pexpireat", server);
   const locks = locksIn(redisStore({ client }));
-  // A shared holder has a hash of its own, which expires: it is written, then PEXPIREAT is refused.
+  // The script writes the hash of a shared holder, then PEXPIREAT is refused.
   const error = await failureOf(locks.readWrite("m").read.acquire());
   expect(error).toMatchObject({ code: "HF_STORE", outcome: "unknown", retryable: false });
   expect(await server.ask("EXISTS", "{hf:}:l:m")).toBe(1);
@@ -56,7 +56,7 @@ test("in the redlock store", async () => {
     redlockStore({ clients: servers.map((server) => connect(server)), bootstrap: "now" }),
   );
   await using _lease = await holder.mutex("m").acquire();
-  // A waiter is entered, then the list of waiters expires: that is refused.
+  // The script adds a waiter, then PEXPIREAT of the list is refused.
   const clients = await Promise.all(servers.map((server) => without("pexpire", server)));
   const error = await failureOf(locksIn(redlockStore({ clients })).mutex("m").acquire());
   expect(error).toMatchObject({ code: "HF_STORE_QUORUM", outcome: "unknown", retryable: false });

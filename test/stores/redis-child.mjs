@@ -1,4 +1,4 @@
-// How a process of its own opens the Redis store: from the build, by a URL, as plain node runs it.
+// Opens the Redis store of the build by URL in a child process of the conformance kit.
 import { openRedisStore } from "../../dist/stores/redis/index.js";
 
 /** @param {string} url */

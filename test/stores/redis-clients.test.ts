@@ -1,4 +1,4 @@
-/** What users do with their clients: prefixes, types of replies, and closing them too early. */
+/** Clients with prefixes and reply types, and clients that are closed too early. */
 import { execFile } from "node:child_process";
 import { channel } from "node:diagnostics_channel";
 import { inspect, promisify } from "node:util";
@@ -35,7 +35,7 @@ function ioredis(options: object = {}): Redis {
   return client;
 }
 
-test("both libraries keep the same key prefix, and so exclude each other", async () => {
+test("both libraries use the same key prefix and exclude each other", async () => {
   const keyPrefix = "my app:";
   const locks = trial.by(await nodeRedis({ keyPrefix }), () => {});
   const others = trial.by(ioredis({ keyPrefix }), () => {});
@@ -52,7 +52,7 @@ test("both libraries keep the same key prefix, and so exclude each other", async
   await (await waiting).release();
 });
 
-test("types that a client gives to its user are not those that the locks get", async () => {
+test("the type mapping of a client does not change the replies to the store", async () => {
   const typeMapping = { [RESP_TYPES.BLOB_STRING]: Buffer, [RESP_TYPES.SIMPLE_STRING]: Buffer };
   const client = await nodeRedis({ RESP: 3, commandOptions: { typeMapping } });
   const locks = trial.by(client, () => {});
@@ -66,7 +66,7 @@ test("types that a client gives to its user are not those that the locks get", a
   await (await waiting).release();
 });
 
-test("a client that has ended is not waited for, and the error says what to do", async () => {
+test("an ended client fails at once, and the error gives advice", async () => {
   const client = ioredis();
   const locks = trial.by(client, () => {});
   const lease = await locks.mutex("ended").acquire({ ttlMs: 1_000 });
@@ -84,7 +84,7 @@ test("a client that has ended is not waited for, and the error says what to do",
   expect(String(error)).toContain("connect() it again");
 });
 
-test("no event shows an owner, not even in what the client threw", async () => {
+test("no event contains an owner, not even in an error of the client", async () => {
   const user = { username: "events", password: "password" };
   await server.ask("ACL", "SETUSER", "events", "on", ">password", "~*", "&*", "+@all");
   const locks = trial.by(ioredis(user), () => {});
@@ -102,7 +102,7 @@ test("no event shows an owner, not even in what the client threw", async () => {
   expect(text).not.toContain(handed.claim.owner);
 });
 
-/** A program that closes all it opened, while the server does not even greet new connections. */
+/** A program that closes everything while the server accepts no new connection. */
 const PROGRAM = `
 import { createClient } from "redis";
 import { Holdfast } from "./dist/index.js";
@@ -117,7 +117,7 @@ await locks.close();
 client.destroy();
 `;
 
-test("a connection that a silent server does not greet keeps no process alive", async () => {
+test("a connection that a silent server does not accept keeps no process alive", async () => {
   const args = ["--input-type=module", "-e", PROGRAM, server.url, `${server.pid}`];
   try {
     await promisify(execFile)(process.execPath, args, { timeout: 8_000 });
@@ -126,7 +126,7 @@ test("a connection that a silent server does not greet keeps no process alive", 
   }
 }, 10_000);
 
-test("a list does not wait for ever for a server that is silent", async () => {
+test("a list does not wait for ever for a silent server", async () => {
   const locks = trial.by(ioredis(), () => {});
   await locks.inspect("listed");
   await server.pause();
@@ -137,13 +137,13 @@ test("a list does not wait for ever for a server that is silent", async () => {
   }
 }, 10_000);
 
-test("a URL that leads nowhere says why", async () => {
+test("connect to a URL without a server gives the reason", async () => {
   const port = await onFreePorts(1, async ([free = 0]) => free);
   const why = `No Redis answers at 127.0.0.1:${port}: .*ECONNREFUSED`;
   await expect(connect(`redis://127.0.0.1:${port}`)).rejects.toThrow(new RegExp(why));
 }, 15_000);
 
-test("a URL with a user that is not known is refused at once", async () => {
+test("connect with an unknown user is refused at once", async () => {
   const url = `redis://nobody:wrong@127.0.0.1:${server.port}`;
   const startMs = performance.now();
   await expect(connect(url)).rejects.toThrow(/check the client's user name and password/);

@@ -1,7 +1,8 @@
 /**
- * The wall clock of the server is set, under a holder and those who wait. Ahead, it frees the lock
- * early: two may believe, until the first is told. Back, it keeps the lock longer, and nobody may.
- * Either way the tokens rise, all who wait are served, and no belief outlasts the own ttl.
+ * Jumps of the server's wall clock under a holder and its waiters. A jump ahead frees the lock
+ * early: two clients may trust their leases until the first is told. A jump back keeps the lock
+ * longer. In both cases tokens rise, all waiters are served, and no client trusts a lease past its
+ * ttl.
  */
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -13,7 +14,7 @@ import { waitUntil } from "../servers/wait-until.js";
 import { Trial } from "./redis-trial.js";
 
 const TTL_MS = 1_500;
-/** A renewal is sent each third of the ttl; then its answer. */
+/** A renewal is sent after each third of the ttl, and its reply takes a moment. */
 const NOTICE_MS = TTL_MS / 3 + 500;
 const AHEAD_MS = 60_000;
 const BACK_MS = -120_000;
@@ -42,20 +43,20 @@ describe.skipIf(!clocks)(clocks ? "the server's clock" : `skipped: ${reason}`, (
   });
   afterEach(() => trial.close());
 
-  /** By so much from what it shows now. */
+  /** Shifts the clock by `byMs` from its present time. */
   async function jump(byMs: number): Promise<void> {
     shiftMs += byMs;
     await clock?.shift(shiftMs, server);
   }
 
   async function isTold(lease: Lease, sinceMs: number): Promise<void> {
-    await waitUntil(() => lease.signal.aborted, { what: "the loss is told" });
+    await waitUntil(() => lease.signal.aborted, { what: "the holder is told of the loss" });
     expect(performance.now() - sinceMs).toBeLessThan(NOTICE_MS);
     expect(["missing", "replaced", "expired"]).toContain(lease.signal.reason.reason);
     expect(await lease.release()).toBe(false);
   }
 
-  /** Each who waits gets it, believes no longer than its ttl, and hands it on. */
+  /** Checks that each waiter acquires, trusts its lease no longer than its ttl, and releases. */
   async function takeTurns(waits: readonly Promise<Lease>[], ttlMs: number): Promise<void> {
     for (const wait of waits) {
       const lease = await wait;
@@ -65,7 +66,7 @@ describe.skipIf(!clocks)(clocks ? "the server's clock" : `skipped: ${reason}`, (
     }
   }
 
-  test("jumps back: what the dead leave stays, until it is set right", async () => {
+  test("jumps back: the lease of a dead client stays until the clock is corrected", async () => {
     const client = new Redis({ port: server.port, retryStrategy: () => null });
     client.on("error", () => {});
     const dying = trial.by(client, () => client.disconnect());
@@ -74,7 +75,7 @@ describe.skipIf(!clocks)(clocks ? "the server's clock" : `skipped: ${reason}`, (
     const lease = await trial.acquire(dying, { ttlMs: TTL_MS, renew: false });
     await jump(BACK_MS);
     client.disconnect();
-    await waitUntil(() => lease.state === "lost", { what: "the own deadline" });
+    await waitUntil(() => lease.state === "lost", { what: "the deadline of the lease" });
     const waiting = trial.acquire(other);
     await trial.waiting(other, 1);
     const [held] = (await other.inspect(trial.name)).holders;
@@ -92,12 +93,12 @@ describe.skipIf(!clocks)(clocks ? "the server's clock" : `skipped: ${reason}`, (
       beforeEach(async () => {
         holder = await open(trial, server.port);
         other = await open(trial, server.port);
-        // Both know the server's time, and listen.
+        // Both clients know the server's time and are subscribed.
         await trial.turn(holder);
         await trial.turn(other);
       });
 
-      test("jumps ahead: the loss is told with the next renewal, tokens rise", async () => {
+      test("jumps ahead: the next renewal reports the loss, and tokens rise", async () => {
         const lease = await trial.acquire(holder, { ttlMs: TTL_MS });
         lease.signal.throwIfAborted();
         const waits = [1, 2, 3].map(() => trial.acquire(other, { ttlMs: TTL_MS }));
@@ -109,9 +110,9 @@ describe.skipIf(!clocks)(clocks ? "the server's clock" : `skipped: ${reason}`, (
         await trial.end(other, 1_000);
       });
 
-      test("jumps ahead while nobody holds: the next acquire is granted at once", async () => {
+      test("jumps ahead without a holder: the next acquire is granted at once", async () => {
         await jump(AHEAD_MS);
-        // What was valid for a while by the old time is stale by the new one: it is asked again.
+        // The cached time of the server is stale, so the client asks again.
         const lease = await trial.acquire(holder, { waitMs: 1_000 });
         expect(lease.remainingMs()).toBeLessThanOrEqual(2_000);
         await lease.renew();
@@ -119,7 +120,7 @@ describe.skipIf(!clocks)(clocks ? "the server's clock" : `skipped: ${reason}`, (
         await trial.end(other, 1_000);
       });
 
-      test("jumps back: the holder keeps it, those who wait are served in turn", async () => {
+      test("jumps back: the holder keeps the lock, and waiters acquire in order", async () => {
         const lease = await trial.acquire(holder, { ttlMs: TTL_MS });
         const waits = [1, 2, 3].map(() => trial.acquire(other, { ttlMs: TTL_MS }));
         await trial.waiting(holder, 3);

@@ -1,4 +1,4 @@
-// A process that takes a lock, closes when it is told to, and has nothing left to do then.
+// A process that takes a lock, and closes its client on a message.
 import { connect } from "../../dist/index.js";
 
 const locks = await connect(process.argv[2] ?? "");

@@ -34,7 +34,7 @@ const libraries: Record<string, () => Promise<Holdfast>> = {
   },
 };
 
-/** The last slot of each master: no lock of the trial needs to be there. */
+/** Changes the last slot of each master, which the lock of the test does not use. */
 async function eachMaster(command: "DELSLOTS" | "ADDSLOTS", state: string): Promise<void> {
   for (const [index, { server }] of cluster.masters.entries()) {
     const slot = Math.floor((16_384 * (index + 1)) / cluster.masters.length) - 1;
@@ -48,7 +48,7 @@ async function eachMaster(command: "DELSLOTS" | "ADDSLOTS", state: string): Prom
 }
 
 for (const [library, open] of Object.entries(libraries)) {
-  test(`${library}: a holder and a waiter outlast it, who may not wait is told why`, async () => {
+  test(`${library}: a holder and a waiter survive, and a try gets the reason`, async () => {
     const [holder, other] = [await open(), await open()];
     const lease = await trial.acquire(holder, { ttlMs: 5_000 });
     const waiting = trial.acquire(other, { ttlMs: 5_000 });

@@ -1,7 +1,7 @@
 /**
- * What the server does to our connections, or says instead of an answer: each of them is closed,
- * all of them stand still, the script is forgotten, another one blocks, the server loads or follows
- * another.
+ * Faults of connections and refusals of the server: one or all connections are closed, the server
+ * is paused, the script is flushed, another script blocks, the server loads data or becomes a
+ * replica.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -13,10 +13,10 @@ import { waitUntil } from "../servers/wait-until.js";
 import { Trial } from "./redis-trial.js";
 
 const OFFER_MS = 400;
-/** Until a touch at the latest, then a round trip or two. */
+/** The time to the next touch, and a few round trips. */
 const BACKSTOP_MS = OFFER_MS + 250;
 
-/** Fields of CLIENT LIST, of all connections but the one that asks. */
+/** The fields of CLIENT LIST for all other connections. */
 async function connections(server: RedisServer): Promise<Record<string, string>[]> {
   const lines = String(await server.ask("CLIENT", "LIST"))
     .trim()
@@ -40,10 +40,10 @@ const isSubscription = ({ sub }: Record<string, string>): boolean => sub === "1"
 const isCommand = ({ cmd = "", flags = "" }: Record<string, string>): boolean =>
   cmd.startsWith("eval") && !flags.includes("S");
 
-/** Resolves when so many clients of locks listen: pushes reach them. */
+/** Resolves when that many clients are subscribed. */
 async function listening(server: RedisServer, count: number): Promise<void> {
   await waitUntil(async () => (await connections(server)).filter(isSubscription).length === count, {
-    what: `${count} listen`,
+    what: `${count} subscribed clients`,
   });
 }
 
@@ -66,7 +66,7 @@ describe("one server", () => {
   });
 
   for (const [library, open] of Object.entries(libraries)) {
-    // Where the client has no say, one of them will do.
+    // One library is enough where the client plays no part.
     const alike = test.skipIf(library === "node-redis" && !process.env.HOLDFAST_FULL);
 
     test(`${library}: commands lose their connection under a holder and a waiter`, async () => {
@@ -75,7 +75,7 @@ describe("one server", () => {
       const waiting = trial.acquire(b, { ttlMs: 900 });
       await trial.waiting(a, 1);
       await kill(server, isCommand);
-      // Renewals went on over the next connection.
+      // Renewals continued over the next connection.
       await sleep(900);
       lease.assertHeld();
       expect(await lease.release()).toBe(true);
@@ -83,7 +83,7 @@ describe("one server", () => {
       await trial.end(b, 1_000);
     });
 
-    test(`${library}: the subscription is closed, and the push finds nobody`, async () => {
+    test(`${library}: the subscription is closed, and the push has no receiver`, async () => {
       const [a, b] = [await open(server.port), await open(server.port)];
       const lease = await trial.acquire(a);
       const waiting = trial.acquire(b);
@@ -108,7 +108,7 @@ describe("one server", () => {
       const waiting = trial.acquire(b, { ttlMs: 600 });
       await trial.waiting(a, 1);
       await server.ask("CLIENT", "PAUSE", 800, "ALL");
-      // The trial checks that the one knows of its loss before the other holds.
+      // The trial checks that the first client knows of its loss before the second one holds.
       const next = await waiting;
       expect(lease.signal.reason).toMatchObject({ reason: "expired" });
       await next.release();
@@ -144,11 +144,11 @@ describe("one server", () => {
       await trial.end(locks, 1_000);
     });
 
-    test(`${library}: the server follows another for a while`, async () => {
+    test(`${library}: the server becomes a replica for a while`, async () => {
       const [a, b] = [await open(server.port), await open(server.port)];
       const lease = await trial.acquire(a, { ttlMs: 900 });
       const replicaOf = (...args: string[]) => server.ask("REPLICAOF", ...args);
-      // Nobody answers there, so it keeps what it has.
+      // No master answers there, so the replica keeps its data.
       await replicaOf("127.0.0.1", "1");
       const refused = trial.acquire(b, { storeTimeoutMs: 200 });
       await expect(refused).rejects.toThrow(/this server is a replica now/);
@@ -174,11 +174,11 @@ describe("one server", () => {
     });
   }
 
-  test("a push is lost on its way: a touch finds the grant", async () => {
+  test("a push is lost: a touch finds the grant", async () => {
     await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
     const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, { offerMs: 4_000 })];
     const lease = await trial.acquire(a);
-    // It touches three times in this time-out; its offer would lapse only much later.
+    // The client touches three times in this timeout; the offer would lapse much later.
     const waiting = trial.acquire(b, { ttlMs: 4_000, storeTimeoutMs: 1_200 });
     await trial.waiting(a, 1);
     await listening(server, 2);
@@ -193,7 +193,7 @@ describe("one server", () => {
     await trial.end(a, 1_000);
   });
 
-  test("overtaken before its subscription is up, it is served by a touch", async () => {
+  test("a client that is granted before it is subscribed finds the grant by a touch", async () => {
     await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
     const held = holdRequest(proxy, { match: "SUBSCRIBE" });
     const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, { offerMs: OFFER_MS })];
@@ -209,9 +209,9 @@ describe("one server", () => {
     await trial.end(a, 1_000);
   });
 
-  test("node-redis: a new connection gets no answer: it is given up, and opened anew", async () => {
+  test("node-redis: a new connection without an answer is closed and opened again", async () => {
     await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
-    // The first is the client's own, the second would be the subscription's.
+    // The first connection is the client's, the second one is the subscription's.
     let silent: unknown;
     proxy.onRequest((_request, link) => {
       silent ??= [...proxy.links][1];
@@ -228,7 +228,7 @@ describe("one server", () => {
   }
 });
 
-describe("a server that is gone, or hangs", () => {
+describe("a server that was killed or paused", () => {
   for (const [library, open] of Object.entries(libraries)) {
     test.for(["kill", "pause"] as const)(`${library}: close ends in time (%s)`, async (end) => {
       await using server = await startRedis();
@@ -237,11 +237,11 @@ describe("a server that is gone, or hangs", () => {
       const lease = await locks.mutex("held").acquire();
       await server[end]();
       const asked = locks.mutex("asked").tryAcquire({ storeTimeoutMs: 200 });
-      // Its release is repeated until `close`.
+      // The release is repeated until `close`.
       await expect(asked).rejects.toMatchObject({ code: "HF_STORE" });
       const startMs = performance.now();
       await locks.close();
-      // A connection to a server that hangs can be made still: it may answer after all.
+      // A connection to a paused server can still be opened: the server may answer later.
       expect(performance.now() - startMs).toBeLessThan(end === "kill" ? 2_500 : 6_500);
       expect(lease.state).toBe("released");
       await trial.close();
@@ -282,7 +282,7 @@ async function isRefused(server: RedisServer, code: string): Promise<boolean> {
   );
 }
 
-/** Loses all messages of subscriptions from now on; tells how many there were. */
+/** Loses all messages to subscribers from now on. Returns a count of them. */
 function losePushes(proxy: FaultProxy): () => number {
   let count = 0;
   proxy.onReply(({ pushed, value }) => {

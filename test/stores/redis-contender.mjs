@@ -1,6 +1,6 @@
-// A process that contends for a lock until it is told to end. Whenever it believes, it writes down
-// the token and the time, which is the same clock for all processes of a machine: at that moment it
-// held, for the time was read before the lease was asked. The file outlives a kill.
+// A process that contends for a lock until a message ends it. While it holds, it writes the token
+// and the time of a clock that all processes of the machine share. The time is read before the
+// lease is asked, so the process held at that time. The file outlives a kill.
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Holdfast } from "../../dist/index.js";

@@ -1,6 +1,6 @@
 /**
- * The ledger is the specification: the same random commands go through it, at the instants that
- * Redis answered, and through the script, and every reply and every push must be the same.
+ * The ledger is the specification. The same random commands go through the script in Redis and, at
+ * the times of its replies, through the ledger. Every reply and every push must be the same.
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -27,7 +27,7 @@ const GONE = ["gone, missing", "gone, replaced", "gone, revoked"];
 const REFUSED = ["refused, terms", "refused, seen"];
 const DEAF = "dan";
 
-/** A small generator of our own, so that a seed tells the whole run. */
+/** A random generator whose seed determines the whole run. */
 function chance(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -39,13 +39,13 @@ function chance(seed: number): () => number {
 }
 
 /**
- * What is drawn: numbers that no client should send; a clock that is set, back and ahead; anything;
- * mostly mutexes with waiters, which have a path of their own; or crowds at one name, where work
- * piles up and is done in the smallest slices.
+ * Kinds of runs: invalid numbers; a clock that jumps back and ahead; all commands; mostly mutexes
+ * with waiters, which have a path of their own; and crowds at one name, whose work is done in the
+ * smallest slices.
  */
 const KINDS = [
-  "wild numbers",
-  "a clock that is set",
+  "extreme numbers",
+  "a clock that jumps",
   "anything",
   "mutexes with waiters",
   "crowds, in slices",
@@ -54,20 +54,20 @@ type Kind = (typeof KINDS)[number];
 
 const clocks = makeClocks();
 const clock = clocks?.clock("redis");
-/** The script counts from here when the clock is far back: then its numbers are short. */
+/** The script's time when the clock is far back: its numbers are shorter then. */
 const EPOCH_MS = 1_000;
 
 const NAMES = ["a", "b b", 'ü"\\', "d:{x}", "e"];
 const OWNERS = 14;
 const ownerOf = (name: string, at: number): string => `owner-${name.length}-${at}`;
 
-/** Draws commands that often meet: few names, few owners, short times. */
+/** Draws commands that often interfere: few names, few owners, short times. */
 class Drawer {
   readonly #next: () => number;
   readonly #isCalm: boolean;
   readonly #isCrowded: boolean;
   readonly #isWild: boolean;
-  /** The latest grants: what is said about them matters most. */
+  /** The latest grants: most commands refer to them. */
   readonly grants: { key: string; owner: string; token: number }[] = [];
   nowUs = 0;
   /**
@@ -80,7 +80,7 @@ class Drawer {
     this.#next = chance(seed);
     this.#isCalm = kind === "mutexes with waiters";
     this.#isCrowded = kind === "crowds, in slices";
-    this.#isWild = kind === "wild numbers";
+    this.#isWild = kind === "extreme numbers";
   }
 
   below(limit: number): number {
@@ -201,10 +201,10 @@ afterAll(async () => {
   clocks?.end();
 });
 
-/** By script. */
+/** SHA by script. */
 const ledgers = new Map<string, LedgerScript>();
 
-/** The script with another slice of work for each call. */
+/** The script with another limit of work per call. */
 function scriptWith(slice: number): string {
   const sliced = SCRIPT.replace(/(?<=^local SLICE = )\d+$/m, `${slice}`);
   expect(sliced).toContain(`local SLICE = ${slice}\n`);
@@ -220,7 +220,7 @@ async function execute(
   return ledger.execute(commands);
 }
 
-/** Whatever was published before is heard before this resolves. */
+/** Resolves when all earlier messages have arrived. */
 async function settlePushes(): Promise<void> {
   const count = heard.length;
   const end = CHANNELS + LISTENING[0];
@@ -230,12 +230,12 @@ async function settlePushes(): Promise<void> {
   heard.splice(0, heard.length, ...heard.filter(({ key }) => key !== "end"));
 }
 
-/** Drops what is over already, lest it come to life again with the old time, and sets the clock. */
+/** Drops expired state, which an earlier time would make valid again, and sets the clock. */
 async function setClock(ledger: MemoryLedger, draw: Drawer): Promise<void> {
   const looks = NAMES.map((name) => ({ type: "inspect", key: `l:${name}` }) as const);
   const { nowUs } = await execute(looks);
   for (const look of looks) ledger.execute(look, { us: nowUs, wallUs: nowUs });
-  // A tombstone may stand longer than it has to. To read one that has expired removes it.
+  // A tombstone may stay longer than necessary. Reading an expired one removes it.
   const graves = NAMES.flatMap((name) =>
     Array.from({ length: OWNERS }, (_, at) => `${REGISTER}t${ownerOf(name, at)}:l:${name}`),
   );
@@ -256,10 +256,10 @@ async function expectKeysToExpire(): Promise<void> {
 
 describe(`the script and the ledger (seed ${SEED})`, () => {
   test.for(KINDS)(
-    "give the same replies and the same pushes: %s",
+    "give the same replies and pushes: %s",
     { timeout: LIMIT_MS },
     async (kind, { skip }) => {
-      const isSet = kind === "a clock that is set";
+      const isSet = kind === "a clock that jumps";
       if (isSet && !clock) skip("there is no C compiler to shift a server's clock with");
       await client.flushall();
       heard.length = 0;
@@ -279,7 +279,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
       };
       draw.nowUs = (await execute([])).nowUs;
       const seen = new Map<string, number>();
-      const most = kind === "wild numbers" || isSet ? COMMANDS / 2 : COMMANDS;
+      const most = kind === "extreme numbers" || isSet ? COMMANDS / 2 : COMMANDS;
       for (let sent = 0, round = 0; sent < most; round += 1) {
         const size = draw.below(2) === 0 ? 1 : 1 + draw.below(8);
         const commands = Array.from({ length: size }, () => draw.command());
@@ -314,8 +314,8 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
           expect(heard).toEqual(pushed);
           heard.length = pushed.length = 0;
           await expectKeysToExpire();
-          // Within bounds there are locks of a hundred years, and tokens a year ahead.
-          if (kind === "wild numbers") {
+          // Valid values include leases of a hundred years and tokens a year ahead.
+          if (kind === "extreme numbers") {
             await client.flushall();
             ledger.forget();
             draw.grants.length = 0;
@@ -325,7 +325,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
       await clock?.shift(0, server);
       await settlePushes();
       expect(heard).toEqual(pushed);
-      // A run that never met some case would prove nothing about it.
+      // A run that did not reach a case would prove nothing about it.
       if (upkeep.slice === 1) expect(behind).toBeGreaterThan(100);
       expect([...seen].filter(([, times]) => times > 5).map(([type]) => type)).toEqual(
         expect.arrayContaining([
@@ -335,7 +335,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
           "marked",
           "stale",
           "renewed",
-          ...(kind === "wild numbers" ? REFUSED : isSet ? [] : GONE),
+          ...(kind === "extreme numbers" ? REFUSED : isSet ? [] : GONE),
         ]),
       );
     },
@@ -343,7 +343,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
 
   test("leave nothing but the last token", async () => {
     await expect.poll(() => client.keys(`${REGISTER}*`), { timeout: 5_000 }).toEqual([REGISTER]);
-    // What nobody released is found by calls that come by.
+    // Later calls remove names that were never released.
     await expect
       .poll(async () => {
         await Promise.all(Array.from({ length: 50 }, () => execute([])));

@@ -1,9 +1,9 @@
-/** After `close` nothing of ours keeps the process, whatever has become of the server. */
+/** After `close` Holdfast does not keep the process alive, in any state of the server. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ControlledProcess } from "../faults/process.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 
-/** A connection that waits for its end would keep it for two seconds. */
+/** A connection that waits for its end would keep the process for two seconds. */
 const AT_ONCE_MS = 1_000;
 
 let server: RedisServer;

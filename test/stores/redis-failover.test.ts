@@ -1,7 +1,7 @@
 /**
- * Sentinel replaces the master. With `replicas`, what was granted is kept, and what could not be
- * kept is refused; without, what the new master never had is lost: told to the holder, and below
- * the tokens that follow.
+ * Sentinel replaces the master. With `replicas`, leases survive, and a grant that cannot survive is
+ * refused. Without, a lease that the new master never had is lost: its holder is told, and later
+ * tokens are higher.
  */
 import { Redis } from "ioredis";
 import { createSentinel } from "redis";
@@ -14,7 +14,7 @@ import { type RedisSentinel, startSentinel } from "../servers/redis-sentinel.js"
 import { waitUntil } from "../servers/wait-until.js";
 import { type Client, type StoreOptions, Trial } from "./redis-trial.js";
 
-/** Longer than any failover, so that nothing ends by itself. */
+/** Longer than any failover, so that no lease expires meanwhile. */
 const LONG = { ttlMs: 60_000, storeTimeoutMs: 30_000 };
 
 let group: RedisSentinel;
@@ -40,7 +40,7 @@ const libraries: Record<string, Open> = {
   },
 };
 
-/** One lock for each library: a failover takes its time, so they share it. */
+/** One lock for each library: the libraries share the slow failover. */
 interface Part {
   readonly trial: Trial;
   readonly open: Open;
@@ -63,7 +63,7 @@ async function currentMaster(): Promise<RedisServer> {
   return master;
 }
 
-test("a stopped replica refuses what needs it, by name and number", async () => {
+test("a stopped replica makes grants fail, and the error counts the replicas", async () => {
   const master = await currentMaster();
   const replicas = group.servers.filter((server) => server !== master);
   const all = await each(async ({ trial, open }) => {
@@ -87,7 +87,7 @@ test("a stopped replica refuses what needs it, by name and number", async () => 
   await Promise.all(parts.map(({ trial }, at) => trial.end(all[at] as Holdfast, 5_000)));
 });
 
-test("what all replicas have survives the master", async () => {
+test("a lease that all replicas have survives the master", async () => {
   const master = await currentMaster();
   const options = { replicas: 2, replicaTimeoutMs: 1_000 };
   const holders = await each(({ trial, open }) => open(trial, options));
@@ -102,9 +102,9 @@ test("what all replicas have survives the master", async () => {
   await Promise.all(
     parts.map(async ({ trial }, at) => {
       const [lease, other] = [leases[at] as Lease, others[at] as Holdfast];
-      // Two replicas must have the renewal again.
+      // The renewal needs two replicas again.
       const renewed = () => lease.renew(30_000).then(() => true);
-      await waitUntil(renewed, { what: "it is renewed", everyMs: 100 });
+      await waitUntil(renewed, { what: "the lease is renewed", everyMs: 100 });
       lease.assertHeld();
       expect(await other.mutex(trial.name).tryAcquire()).toBeNull();
       expect(await lease.release()).toBe(true);
@@ -113,18 +113,18 @@ test("what all replicas have survives the master", async () => {
   );
 });
 
-test("what no replica had is lost with the master: the holder is told, tokens rise", async () => {
+test("a lease that no replica has is lost with the master, and tokens rise", async () => {
   const master = await currentMaster();
   const replicas = group.servers.filter((server) => server !== master);
   const holders = await each(({ trial, open }) => open(trial));
   const others = await each(({ trial, open }) => open(trial));
   await Promise.all(parts.map(({ trial }, at) => trial.turn(holders[at] as Holdfast)));
   await Promise.all(replicas.map((replica) => replica.pause()));
-  // What is on its way to them would still be read: there must be no way.
+  // The replicas would still read data under way, so the link is cut.
   await master.ask("CLIENT", "KILL", "TYPE", "replica");
   const leases = await each(async ({ trial }) => {
     const at = parts.findIndex((part) => part.trial === trial);
-    // Only the holder sees tokens ahead of the clock.
+    // Only the holder has seen tokens ahead of the clock.
     await trial.raiseTokens(master);
     return await trial.acquire(holders[at] as Holdfast, LONG);
   });
@@ -134,7 +134,7 @@ test("what no replica had is lost with the master: the holder is told, tokens ri
   await Promise.all(
     parts.map(async ({ trial }, at) => {
       const [lease, other] = [leases[at] as Lease, others[at] as Holdfast];
-      await waitUntil(() => lease.signal.aborted, { what: "the loss is told" });
+      await waitUntil(() => lease.signal.aborted, { what: "the holder is told of the loss" });
       expect(lease.signal.reason).toMatchObject({ reason: "missing" });
       expect(await lease.release()).toBe(false);
       await trial.end(other, 5_000);

@@ -1,4 +1,4 @@
-/** What the redis store does with data that is not ours: refuses it, names it, leaves it alone. */
+/** Data that Holdfast did not write: the redis store refuses it, names it and keeps it. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { HoldfastError, StoreError } from "../../src/errors.js";
@@ -35,7 +35,7 @@ afterEach(async () => {
 const open = (library: (typeof libraries)[number]): Promise<Holdfast> | Holdfast =>
   library === "ioredis" ? trial.ioredis(server.port) : trial.nodeRedis(server.port);
 
-/** The store refuses, and its message says where. */
+/** Checks that the call is refused and that the message names the place. */
 async function refused(work: Promise<unknown>, where: string): Promise<void> {
   const error = await work.then(
     () => null,
@@ -48,25 +48,27 @@ async function refused(work: Promise<unknown>, where: string): Promise<void> {
 }
 
 describe.each(libraries)("by %s", (library) => {
-  test("a message that is not ours is passed over, and told", async () => {
+  test("a foreign message is ignored and reported", async () => {
     const heard: unknown[] = [];
     const onEvent = (event: unknown): void => void heard.push(event);
     subscribe(channels.foreign, onEvent);
     const locks = await open(library);
     const lease = await locks.mutex("held").acquire();
     const found = (): Promise<unknown> => server.ask("PUBSUB", "CHANNELS", `${register}*`);
-    await waitUntil(async () => ((await found()) as string[]).length > 0, { what: "it listens" });
+    await waitUntil(async () => ((await found()) as string[]).length > 0, {
+      what: "the client listens",
+    });
     const [channel = ""] = (await found()) as string[];
     const messages = ["x", "", "m{}", "v[null]", "v[]", "go x 1 1 1 l:held", "\u0000", "m[1]"];
     for (const message of messages) await server.ask("PUBLISH", channel, message);
-    await waitUntil(() => heard.length === messages.length, { what: "all are told" });
+    await waitUntil(() => heard.length === messages.length, { what: "all are reported" });
     unsubscribe(channels.foreign, onEvent);
     expect(heard[0]).toMatchObject({ store: "redis", where: "a message to this client" });
     expect(lease.state).toBe("held");
-    // It still hears what is ours.
+    // The client still gets its own messages.
     const next = (await open(library)).mutex("held").acquire({ fairness: "strict" });
     await waitUntil(async () => (await locks.inspect("held")).waiters.length === 1, {
-      what: "one waits",
+      what: "a waiter",
     });
     await lease.release();
     await (await next).release();
@@ -87,7 +89,7 @@ test.each([
   await server.ask("HSET", register, "l:spoilt", text);
   const where = `field l:spoilt of ${register}`;
   const [spoilt, whole] = [locks.mutex("spoilt"), locks.mutex("whole")];
-  // In one batch with another.
+  // In one batch with another command.
   const [, lease] = await Promise.all([refused(spoilt.tryAcquire(), where), whole.acquire()]);
   await Promise.all([refused(spoilt.acquire(), where), lease.release()]);
   await refused(locks.inspect("spoilt"), where);
@@ -97,7 +99,7 @@ test.each([
   await (await spoilt.acquire()).release();
 });
 
-test("fields that cannot be read harm nobody else, however often they are met", async () => {
+test("unreadable fields harm no other name, also when read often", async () => {
   const locks = trial.ioredis(server.port);
   const texts = ["", "x", `f${"z".repeat(40)}`, "h", "=", "=x", "9".repeat(400), "\u0000"];
   for (const [at, text] of texts.entries()) await server.ask("HSET", register, `l:s${at}`, text);
@@ -110,7 +112,7 @@ test("fields that cannot be read harm nobody else, however often they are met", 
   }
 });
 
-test("a last token that cannot be read is forgotten: the clock tells the next", async () => {
+test("an unreadable last token is ignored: the next one comes from the clock", async () => {
   const locks = trial.ioredis(server.port);
   for (const text of ["x", "", "-5", "1e3"]) {
     const before = await locks.mutex("a").acquire();
@@ -122,7 +124,7 @@ test("a last token that cannot be read is forgotten: the clock tells the next", 
   }
 });
 
-test("a list leaves out what cannot be read, and tells", async () => {
+test("a list skips and reports unreadable names", async () => {
   const heard: unknown[] = [];
   const onEvent = (event: unknown): void => void heard.push(event);
   subscribe(channels.foreign, onEvent);
@@ -146,11 +148,11 @@ const applications: Record<string, readonly string[]> = {
   zset: ["ZADD", "KEY", "1", "theirs"],
 };
 
-describe("a key of another program is refused by its name, and stays as it is", () => {
+describe("a key of another program is refused by name and stays unchanged", () => {
   const put = (type: string, key: string): Promise<unknown> =>
     server.ask(...(applications[type] ?? []).map((word) => (word === "KEY" ? key : word)));
 
-  /** One who holds and one who waits: the name needs more than a line of the register. */
+  /** A holder and a waiter: the name needs more than its field in the register. */
   async function contend(locks: Holdfast): Promise<unknown> {
     const held = await locks.mutex("m").acquire({ ttlMs: 5_000 });
     const asked = trial
@@ -214,7 +216,7 @@ describe("a key of another program is refused by its name, and stays as it is", 
   });
 });
 
-test("counts that are wrong do not keep the server busy", { timeout: 20_000 }, async () => {
+test("wrong counts do not keep the server busy", { timeout: 20_000 }, async () => {
   const locks = trial.ioredis(server.port);
   const others = trial.ioredis(server.port);
   const short = { ttlMs: 500, waitMs: 400, fairness: "strict" } as const;
@@ -226,11 +228,13 @@ test("counts that are wrong do not keep the server busy", { timeout: 20_000 }, a
       .acquire(short)
       .catch(() => null),
   );
-  await waitUntil(async () => (await locks.inspect("m")).waiters.length === 3, { what: "3 wait" });
+  await waitUntil(async () => (await locks.inspect("m")).waiters.length === 3, {
+    what: "three waiters",
+  });
   const sums = String(await server.ask("HGET", key, "k"));
   const one = "1".padStart(16, "0");
   const far = "9".repeat(15).padStart(16, "0");
-  // One waits, it says, and the last place is far away; nobody listens any more.
+  // The counts say one waiter and a last place far away; no client is subscribed.
   await server.ask("HSET", key, "k", sums.slice(0, 33) + one + far + sums.slice(65));
   await server.ask("CLIENT", "KILL", "TYPE", "pubsub");
   await held.release();
@@ -239,7 +243,7 @@ test("counts that are wrong do not keep the server busy", { timeout: 20_000 }, a
   expect(await server.ask("PING")).toBe("PONG");
 });
 
-test("a name whose register was lost begins anew, with no waiter of before", async () => {
+test("a name whose register was lost starts again without its earlier waiters", async () => {
   const [locks, others, third] = [1, 2, 3].map(() => trial.ioredis(server.port)) as [
     Holdfast,
     Holdfast,
@@ -256,13 +260,13 @@ test("a name whose register was lost begins anew, with no waiter of before", asy
       );
   await locks.mutex("m").acquire();
   const before = [ask(others), ask(others)];
-  await waitUntil(async () => (await waiters()) === 2, { what: "two wait" });
+  await waitUntil(async () => (await waiters()) === 2, { what: "two waiters" });
   await server.ask("DEL", register);
-  // Those who wait may notice the loss within their time, and find the lock free.
+  // Waiters may notice the loss and find the lock free.
   await Promise.all(before);
   await third.mutex("m").acquire();
   const after = ask(others);
-  await waitUntil(async () => (await waiters()) > 0, { what: "one waits" });
+  await waitUntil(async () => (await waiters()) > 0, { what: "a waiter" });
   expect(await waiters()).toBe(1);
   await after;
 });
@@ -286,14 +290,14 @@ describe("garbage at random", () => {
       }
     })();
     work.catch(() => {});
-    for (let round = 0; round < rounds; round += 1) await spoilOnce(locks, others, round);
+    for (let round = 0; round < rounds; round += 1) await damageOnce(locks, others, round);
     isOver = true;
     await work;
     expect(turns).toBeGreaterThan(rounds);
   });
 
-  /** A name in some state, one thing in it spoilt, calls on it, and the end of it. */
-  async function spoilOnce(locks: Holdfast, others: Holdfast, round: number): Promise<void> {
+  /** Puts a name into some state, damages one thing, makes calls, and removes the name. */
+  async function damageOnce(locks: Holdfast, others: Holdfast, round: number): Promise<void> {
     const name = `spoilt-${round}`;
     const short = { ttlMs: 400, waitMs: 300, storeTimeoutMs: 1_000, fairness: "strict" } as const;
     const lock = garbage.pick([
@@ -320,10 +324,10 @@ describe("garbage at random", () => {
       : [];
     if (waiting.length > 0 && held) {
       await waitUntil(async () => (await locks.inspect(name)).waiters.length > 0, {
-        what: "one waits",
+        what: "a waiter",
       }).catch(() => {});
     }
-    for (let times = garbage.whole(1, 3); times > 0; times -= 1) await spoil(`l:${name}`);
+    for (let times = garbage.whole(1, 3); times > 0; times -= 1) await damage(`l:${name}`);
     const startMs = performance.now();
     await Promise.all([
       ...waiting,
@@ -344,8 +348,8 @@ describe("garbage at random", () => {
     return keys.filter((key) => key.endsWith(`:${name}`));
   }
 
-  /** Damages the field of the register, a key, or a part of one. */
-  async function spoil(name: string): Promise<void> {
+  /** Damages the field in the register, a key, or a part of a key. */
+  async function damage(name: string): Promise<void> {
     const keys = await keysOf(name);
     const key = garbage.pick([register, ...keys, ...keys]);
     if (key !== register && garbage.chance(0.1)) {

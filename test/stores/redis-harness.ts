@@ -8,9 +8,9 @@ type Client = RedisStoreOptions["client"];
 
 /** A deployment of Redis, and how to reach it. */
 export interface Deployment {
-  /** All servers that take writes. */
+  /** All servers that accept writes. */
   masters(): Promise<readonly RedisServer[]>;
-  /** For processes of their own. */
+  /** The URL for child processes. */
   url(namespace: string): string;
   client(): Client;
   /** A client of its own for the cases with faults. Without it they are skipped. */
@@ -54,7 +54,7 @@ export function redisHarness(
     },
     async wipe(namespace) {
       for (const [master, found] of await keys(namespace)) {
-        // One at a time: a Cluster deletes several only from one slot.
+        // One at a time: in a Cluster, one DEL takes keys of one slot only.
         for (const key of found) await master.ask("DEL", key);
       }
     },

@@ -1,6 +1,6 @@
 /**
- * The server forgets: all of it, what it had not written, or what it has no room for. Then two may
- * believe for a while; the loss must be told with the next renewal, and the tokens must rise.
+ * The server loses all data, data that it had not written, or data that it evicts. Then two clients
+ * may trust their leases for a while. The next renewal must report the loss, and tokens must rise.
  */
 import { stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,10 +13,10 @@ import { waitUntil } from "../servers/wait-until.js";
 import { Trial } from "./redis-trial.js";
 
 const TTL_MS = 1_500;
-/** A renewal is sent each third of the ttl; then its answer, and a client that reconnects. */
+/** A renewal is sent after each third of the ttl; its reply and a reconnect take a moment. */
 const NOTICE_MS = TTL_MS / 3 + 800;
 
-/** The register has no expiry and stays; a lock with waiters has a key of its own, and goes. */
+/** The register has no expiry and stays; a lock with waiters has its own key, which goes. */
 const VOLATILE = ["--maxmemory-policy", "volatile-lru"];
 
 interface Scene {
@@ -50,9 +50,9 @@ async function onStage(
   }
 }
 
-/** The holder learns of its loss with its next renewal, and from the store. */
+/** Checks that the next renewal reports the loss to the holder. */
 async function isNoticed(lease: Lease, sinceMs: number): Promise<void> {
-  await waitUntil(() => lease.signal.aborted, { what: "the loss is told" });
+  await waitUntil(() => lease.signal.aborted, { what: "the holder is told of the loss" });
   expect(performance.now() - sinceMs).toBeLessThan(NOTICE_MS);
   expect(["missing", "replaced"]).toContain(lease.signal.reason.reason);
   expect(await lease.release()).toBe(false);
@@ -63,12 +63,12 @@ async function isListening(server: RedisServer, count: number): Promise<boolean>
   return (clients.match(/ sub=1 /g) ?? []).length === count;
 }
 
-/** Has the server find room where there is none, until all keys that it may throw away are gone. */
+/** Makes the server evict all keys that its policy allows. */
 async function evict(server: RedisServer): Promise<void> {
   const { maxmemory_policy: policy = "" } = await server.info("memory");
   await server.ask("CONFIG", "SET", "maxmemory", "1");
   const isEmpty = async (): Promise<boolean> => {
-    // It throws away for half a millisecond at a time.
+    // The server evicts for half a millisecond at a time.
     await server.ask("SET", "one more", "key").catch(() => {});
     const { db0 = "keys=0,expires=0" } = await server.info("keyspace");
     return (policy.startsWith("volatile") ? /expires=0/ : /keys=0/).test(db0);
@@ -77,7 +77,7 @@ async function evict(server: RedisServer): Promise<void> {
   await server.ask("CONFIG", "SET", "maxmemory", "0");
 }
 
-/** Each when it is granted: those who stand in line again may do so in another order. */
+/** Releases each lease when it is granted: the order of the new queue may differ. */
 async function released(waiting: readonly Promise<Lease>[]): Promise<void> {
   await Promise.all(waiting.map(async (wait) => (await wait).release()));
 }
@@ -92,7 +92,7 @@ async function forget(scene: Scene, strike: () => Promise<unknown>): Promise<voi
   trial.expectOverlap();
   await strike();
   const sinceMs = performance.now();
-  // The new state knows nothing of the tokens; the holder's renewal brings what it has seen.
+  // The new state has no last token; the holder's renewal brings the token it has seen.
   await isNoticed(lease, sinceMs);
   const next = await trial.acquire(other, { ttlMs: TTL_MS, waitMs: 2_000 });
   expect(await next.release()).toBe(true);
@@ -100,7 +100,7 @@ async function forget(scene: Scene, strike: () => Promise<unknown>): Promise<voi
 
 describe.concurrent("a lock that is forgotten", () => {
   for (const library of ["ioredis", "node-redis"] as const) {
-    test(`${library}, FLUSHALL: the loss is told with the next renewal, tokens rise`, () =>
+    test(`${library}, FLUSHALL: the next renewal reports the loss, and tokens rise`, () =>
       onStage(library, [], (scene) => forget(scene, () => scene.server.ask("FLUSHALL"))));
 
     test(`${library}, restart without data: the same`, () =>
@@ -109,7 +109,7 @@ describe.concurrent("a lock that is forgotten", () => {
       ));
   }
 
-  test("FLUSHALL while nobody holds it: who comes back brings the tokens it has seen", () =>
+  test("FLUSHALL without a holder: a returning client brings the tokens it has seen", () =>
     onStage("ioredis", [], async ({ server, trial, holder }) => {
       await trial.turn(holder);
       await trial.raiseTokens(server);
@@ -125,7 +125,7 @@ describe.concurrent("a lock that is forgotten", () => {
       ));
   }
 
-  test("the machine crashes with everysec, before the grant was on its disk: the same", () =>
+  test("the machine crashes with everysec before the grant is on disk: the same", () =>
     onStage("ioredis", ["--appendonly", "yes", "--appendfsync", "everysec"], async (scene) => {
       const { server } = scene;
       await scene.trial.turn(scene.holder);
@@ -149,12 +149,12 @@ describe.concurrent("a lock that is forgotten", () => {
       });
     }));
 
-  test("is given to the next, with a higher token, while the first still believes", () =>
+  test("is granted again with a higher token while the first client still trusts its lease", () =>
     onStage("ioredis", [], async ({ server, trial, holder, other }) => {
       await trial.turn(holder);
       await trial.turn(other);
-      // A subscription that comes up looks after what is held: only renewals shall tell.
-      await waitUntil(() => isListening(server, 2), { what: "both listen" });
+      // A new subscription makes the client check its leases; here only renewals shall report.
+      await waitUntil(() => isListening(server, 2), { what: "both clients are subscribed" });
       await trial.turn(holder);
       const lease = await trial.acquire(holder, { ttlMs: TTL_MS });
       lease.signal.throwIfAborted();
@@ -164,7 +164,7 @@ describe.concurrent("a lock that is forgotten", () => {
       expect(lease.state).toBe("held");
       await isNoticed(lease, performance.now());
       expect(lease.signal.reason.reason).toBe("replaced");
-      // The release of the one who lost it takes nothing from the other.
+      // The release of the lost lease does not end the other lease.
       await next.renew();
       next.assertHeld();
       expect(await next.release()).toBe(true);
@@ -175,7 +175,7 @@ describe.concurrent("a lock that is forgotten", () => {
     ["eviction of what expires (volatile-lru)", VOLATILE, evict],
   ];
   for (const [title, args, strike] of strikes) {
-    test(`${title}: those who waited stand in line again`, () =>
+    test(`${title}: the waiters enter the queue again`, () =>
       onStage("ioredis", args, async ({ server, trial, holder, other }) => {
         const lease = await trial.acquire(holder, { ttlMs: TTL_MS });
         lease.signal.throwIfAborted();
@@ -191,7 +191,7 @@ describe.concurrent("a lock that is forgotten", () => {
   }
 });
 
-test("any key of a lock is deleted by hand: all who wait are served", () =>
+test("any key of a lock is deleted by hand: all waiters are served", () =>
   onStage("ioredis", [], async ({ server, trial, holder, other }) => {
     await trial.turn(holder);
     trial.expectOverlap();
@@ -215,9 +215,9 @@ test("any key of a lock is deleted by hand: all who wait are served", () =>
   }));
 
 describe.concurrent("a lock that is kept", () => {
-  // What a killed process wrote is with the system: `everysec` loses it only with the machine.
+  // The system has the writes of a killed process: `everysec` loses them only in a system crash.
   for (const sync of ["always", "everysec"]) {
-    test(`Redis is killed with appendfsync ${sync}: holder and waiter go on`, () =>
+    test(`Redis is killed with appendfsync ${sync}: holder and waiter continue`, () =>
       onStage(
         "ioredis",
         ["--appendonly", "yes", "--appendfsync", sync],
@@ -235,7 +235,7 @@ describe.concurrent("a lock that is kept", () => {
       ));
   }
 
-  test("eviction of what expires (volatile-lru): a lock that nobody waits for goes on", () =>
+  test("eviction of keys that expire (volatile-lru): a lock without waiters survives", () =>
     onStage("ioredis", VOLATILE, async ({ server, trial, holder, other }) => {
       const lease = await trial.acquire(holder, { ttlMs: TTL_MS });
       await evict(server);
@@ -244,7 +244,7 @@ describe.concurrent("a lock that is kept", () => {
       expect(await lease.release()).toBe(true);
     }));
 
-  test("maxmemory with noeviction: holders go on, newcomers are told", () =>
+  test("maxmemory with noeviction: holders continue, new acquires fail", () =>
     onStage("node-redis", [], async ({ server, trial, holder, other }) => {
       const lease = await trial.acquire(holder, { ttlMs: TTL_MS });
       const waiting = trial.acquire(other, { ttlMs: TTL_MS });

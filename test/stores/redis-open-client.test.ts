@@ -1,4 +1,4 @@
-/** Clients that a URL opens where only node-redis is installed, and a server that is not there. */
+/** Clients that a URL opens when only node-redis is installed, and a missing server. */
 import assert from "node:assert/strict";
 import { expect, it, vi } from "vitest";
 import { connect } from "../../src/connect.js";
@@ -11,10 +11,10 @@ vi.mock("ioredis", () => {
   throw new Error("not installed");
 });
 
-/** A port where nobody listens. */
+/** A port without a server. */
 const deadPort = (): Promise<number> => onFreePorts(1, async ([port = 0]) => port);
 
-it("a URL of a server that is not there fails in time, and says where", async () => {
+it("a URL without a server fails in time and names the address", async () => {
   const port = await deadPort();
   const error = await connect(`redis://127.0.0.1:${port}`).then(
     (locks) => locks.mutex("m").acquire({ storeTimeoutMs: 100 }),
@@ -26,7 +26,7 @@ it("a URL of a server that is not there fails in time, and says where", async ()
   expect(error.outcome).toBe("not_applied");
 }, 15_000);
 
-it("a URL of nodes of which one is not there works without it, at once", async () => {
+it("a URL with one missing node works at once without it", async () => {
   const servers = await startAll([startRedis(), startRedis()]);
   const ports = [await deadPort(), ...servers.map(({ port }) => port)];
   const hosts = ports.map((port) => `127.0.0.1:${port}`).join(",");

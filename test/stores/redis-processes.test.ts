@@ -1,4 +1,4 @@
-/** Processes that hold and wait are killed and stopped while others contend for the same lock. */
+/** Holders and waiters are killed and stopped while other processes use the same lock. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,11 +44,11 @@ async function contender(workers: number, ttlMs: number): Promise<ControlledProc
   return started;
 }
 
-/** When each token was believed in, by all processes. */
+/** For each token, the times at which a process trusted its lease. */
 function beliefs(): Map<bigint, { first: number; last: number; by: string }> {
   const found = new Map<bigint, { first: number; last: number; by: string }>();
   for (const by of files) {
-    // A line that a kill cut off says nothing.
+    // A line that a kill cut off is ignored.
     for (const [, token = "", us] of readFileSync(by, "utf8").matchAll(/^(\d+) (\d+)\n/gm)) {
       const one = found.get(BigInt(token)) ?? { first: Number(us), last: 0, by };
       expect(one.by, "a token belongs to one process").toBe(by);
@@ -58,7 +58,7 @@ function beliefs(): Map<bigint, { first: number; last: number; by: string }> {
   return found;
 }
 
-/** No two believed at once, and the later had the higher token. */
+/** Checks that no two leases overlap and that later ones have higher tokens. */
 function expectOneAtATime(): void {
   const ordered = [...beliefs()].sort(([a], [b]) => (a < b ? -1 : 1));
   const violations: string[] = [];
@@ -69,10 +69,10 @@ function expectOneAtATime(): void {
   expect(violations).toEqual([]);
 }
 
-/** Resolves when others have had some turns since. */
-async function goesOn(): Promise<void> {
+/** Resolves when other processes have had some turns. */
+async function untilMoreTurns(): Promise<void> {
   const before = beliefs().size;
-  await waitUntil(() => beliefs().size > before + 10, { what: "others go on", timeoutMs: 10_000 });
+  await waitUntil(() => beliefs().size > before + 10, { what: "more turns", timeoutMs: 10_000 });
 }
 
 test("contenders are killed and stopped at any moment", async () => {
@@ -81,26 +81,26 @@ test("contenders are killed and stopped at any moment", async () => {
   for (let index = 0; index < 3; index += 1) all.push(await contender(2, TTL_MS));
   const [, second, third] = all as [ControlledProcess, ControlledProcess, ControlledProcess];
   for (let round = 0, victim = all[0]; round < ROUNDS; round += 1) {
-    await goesOn();
+    await untilMoreTurns();
     await victim?.kill();
     victim = await contender(2, TTL_MS);
     await second.pause();
-    await goesOn();
-    // Its lease, if it had one, and its offers are over when it goes on.
+    await untilMoreTurns();
+    // Its lease and its offers have expired when it continues.
     await sleep(TTL_MS);
     await third.pause();
     second.resume();
-    await goesOn();
+    await untilMoreTurns();
     third.resume();
   }
-  await goesOn();
+  await untilMoreTurns();
   for (const one of processes) if (one.running) await one.send({ end: true });
   for (const one of processes) await one.exited;
   expectOneAtATime();
   await trial.end(trial.ioredis(server.port), TTL_MS + OFFER_MS + 1_000);
 });
 
-test("a stopped process with many waiters costs one claim, a killed one nothing", async () => {
+test("a stopped process with many waiters costs one offer, a killed one nothing", async () => {
   files = [];
   const locks = trial.ioredis(server.port, { offerMs: OFFER_MS });
   const other = trial.ioredis(server.port, { offerMs: OFFER_MS });
@@ -120,7 +120,7 @@ test("a stopped process with many waiters costs one claim, a killed one nothing"
     expect(performance.now() - startMs).toBeLessThan(most);
     await next.release();
     await crowd.kill();
-    // Those it left behind go when it was silent for too long.
+    // Its waiters are removed when it has been silent for too long.
     await trial.waiting(locks, 0);
   }
   await trial.end(locks, 1_000);

@@ -1,4 +1,4 @@
-/** The register of names: it forgets what nobody released, and tells names by their bytes. */
+/** The register of names: it drops unreleased names, and orders names by their bytes. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { Trial } from "./redis-trial.js";
@@ -14,10 +14,10 @@ beforeEach(() => {
 });
 afterEach(() => trial.close());
 
-test("names that nobody released leave it, also when commands come one by one", async () => {
+test("unreleased names are dropped, also when commands come one by one", async () => {
   const locks = trial.ioredis(server.port);
   const register = `{hf:${trial.namespace}}`;
-  // Half of them were held by somebody who died, half had a hash of their own that expired.
+  // Half of the names have an expired holder, half have a hash that expired.
   const digits = "1".padStart(16, "0");
   const fields = Array.from({ length: 1_000 }, (_, number) => [
     `l:gone-${number}`,
@@ -46,7 +46,7 @@ test("names that nobody released leave it, also when commands come one by one", 
 
 test("names are listed in the order of their bytes", async () => {
   const locks = trial.ioredis(server.port);
-  // The last two stand the other way round as UTF-16.
+  // UTF-16 would order the last two the other way round.
   const names = ["a", "b", "\u00e9", "\uff5e", "\u{1f512}"];
   const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
   const listed: string[] = [];

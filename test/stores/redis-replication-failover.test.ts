@@ -1,6 +1,6 @@
 /**
- * The link to the replica stands still, then the replica becomes the master: what was believed must
- * be there, and what it did not get must have been refused.
+ * The link to the replica stalls, then the replica becomes the master. Every trusted lease must be
+ * there, and a grant that the replica did not get must have been refused.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { Redis } from "ioredis";
@@ -31,8 +31,10 @@ beforeEach(async () => {
   link = await startProxy({ targetPort: master.port });
   replica = await startRedis({ args: ["--replicaof", "127.0.0.1", `${link.port}`] });
   await untilInSync(master, replica);
-  // To be in step is not yet to be heard from: a replica first answers after up to a second.
-  await waitUntil(async () => (await master.ask("WAIT", 1, 100)) === 1, { what: "it answers" });
+  // A replica in sync sends its first acknowledgement after up to a second.
+  await waitUntil(async () => (await master.ask("WAIT", 1, 100)) === 1, {
+    what: "the replica answers",
+  });
   trial = new Trial();
 });
 afterEach(async () => {
@@ -47,10 +49,10 @@ const libraries = {
 };
 
 describe.each(Object.entries(libraries))("%s", (_library, open) => {
-  // Each time another part of the grants is under way when the link stops.
+  // A different part of the grants is under way when the link stalls.
   const parts = Array.from({ length: TIMES }, (_, time) => Math.floor((time * NAMES) / TIMES));
 
-  test.each(parts)("what is believed is on the new master, stopped at name %i", async (part) => {
+  test.each(parts)("every trusted lease is on the new master, stalled at name %i", async (part) => {
     const locks = await open();
     const believed: Lease[] = [];
     let refused = 0;
@@ -62,7 +64,7 @@ describe.each(Object.entries(libraries))("%s", (_library, open) => {
         refused += 1;
       }
     };
-    // A replica on a busy machine may miss its time: nothing is stopped yet.
+    // A busy replica may be late even before the link stalls.
     const hasFirst = async (): Promise<boolean> => {
       await take("first");
       return believed.length > 0;
@@ -90,7 +92,7 @@ describe.each(Object.entries(libraries))("%s", (_library, open) => {
   });
 });
 
-test("the answer about an older grant needs the replica, too", async () => {
+test("the reply about an older grant needs the replica too", async () => {
   const client = new Redis(master.port);
   const arbiter = new RedisArbiter(driverOf(client), { namespace: "", ...OPTIONS });
   const run = async (...commands: Command[]) => (await arbiter.execute("", commands)).replies;
@@ -103,7 +105,7 @@ test("the answer about an older grant needs the replica, too", async () => {
       ...{ ...times, ...request, notAfterUs: nowUs + 60_000_000, seenToken: 0 },
     };
     const confirm: Command = { type: "confirm", key: "l:m", owner: "owner" };
-    // Written, confirmed and acknowledged: none of these has anything left to change.
+    // The grant is written, confirmed and acknowledged: repeating it changes nothing.
     for (const command of [acquire, acquire, confirm]) {
       const isAnswered = async () => (await run(command))[0]?.constructor === Object;
       await waitUntil(isAnswered, { what: "the replica has it" });
@@ -121,7 +123,7 @@ test("the answer about an older grant needs the replica, too", async () => {
   }
 });
 
-test("a master that became a replica and a master again vouches for nothing before", async () => {
+test("a master that was a replica for a while gives no proof for earlier writes", async () => {
   await using proxy = await startProxy({ targetPort: master.port, framing: "resp" });
   const locks = trial.ioredis(proxy.port, { ...OPTIONS, replicaTimeoutMs: 4_000 });
   await (await locks.mutex("m").acquire()).release();
@@ -134,7 +136,7 @@ test("a master that became a replica and a master again vouches for nothing befo
   const held = holdRequest(proxy, { match: isWaitForIt });
   const acquiring = locks.mutex("m").acquire();
   await held.caught;
-  // The connection stays, but what it wrote is no longer known to be in the data.
+  // The connection stays, but its earlier writes may be gone.
   await master.ask("REPLICAOF", "127.0.0.1", "1");
   await master.ask("REPLICAOF", "NO", "ONE");
   expect(await held.deliver()).toBe(1);

@@ -1,4 +1,4 @@
-/** A server or proxy whose WAIT does not wait is refused, before anything is believed. */
+/** A server or proxy whose WAIT does not wait is refused before any lease is trusted. */
 import { once } from "node:events";
 import { createServer, connect as dial, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -21,10 +21,10 @@ beforeEach(() => {
 });
 afterEach(() => trial.close());
 
-/** Answers WAIT, or leaves it to the server: over this connection, or over a new one. */
+/** Answers WAIT itself, or sends it to the server over this or a new connection. */
 type Answer = (replicas: number, timeoutMs: number) => Promise<number | "here" | "anew">;
 
-/** A proxy that takes one command at a time, and has its own way with WAIT. */
+/** A proxy that passes on one command at a time, and treats WAIT as `answer` says. */
 async function proxied(answer: Answer): Promise<number> {
   const clients = new Set<Socket>();
   const server = createServer((client) => {
@@ -66,7 +66,7 @@ async function serve(client: Socket, answer: Answer): Promise<void> {
     if (reply?.done) return void client.destroy();
     if (reply) client.write(reply.value.bytes);
   }
-  // Who subscribes is told without being asked.
+  // A subscriber gets messages without requests.
   for await (const { bytes } of replies) client.write(bytes);
 }
 
@@ -87,13 +87,13 @@ async function elsewhere(): Promise<Answer> {
   return async (replicas, timeoutMs) => Number(await other.send("WAIT", replicas, timeoutMs));
 }
 
-const liars: Record<string, () => Promise<Answer>> = {
-  "says that one has it": async () => async () => 1,
-  "says that as many have it as were asked for": async () => async (replicas) => replicas,
+const dishonestProxies: Record<string, () => Promise<Answer>> = {
+  "answers WAIT with 1": async () => async () => 1,
+  "answers WAIT with the requested number": async () => async (replicas) => replicas,
   "sends WAIT over another connection": elsewhere,
 };
 
-test.each(Object.entries(liars))("a proxy %s: refused", async (_, liar) => {
+test.each(Object.entries(dishonestProxies))("a proxy that %s: refused", async (_, liar) => {
   const port = await proxied(await liar());
   const opened: Holdfast[] = [trial.ioredis(port, OPTIONS), await trial.nodeRedis(port, OPTIONS)];
   for (const locks of opened) {
@@ -103,14 +103,14 @@ test.each(Object.entries(liars))("a proxy %s: refused", async (_, liar) => {
   }
 });
 
-test("a proxy that later changes the connection: not believed", async () => {
+test("a proxy that later changes the connection: not trusted", async () => {
   let way: "here" | "anew" = "here";
   const locks = trial.ioredis(await proxied(async () => way), OPTIONS);
   await trial.turn(locks);
   way = "anew";
   await replication.replicas[0]?.pause();
   try {
-    // The new connection has written nothing: newer servers say at once that all replicas have it.
+    // The new connection has written nothing: newer servers answer its WAIT at once.
     const refused = trial.acquire(locks, { storeTimeoutMs: 1_000 });
     await expect(refused).rejects.toThrow(/Redis (changed its role|cannot tell)/);
   } finally {
@@ -118,7 +118,7 @@ test("a proxy that later changes the connection: not believed", async () => {
   }
 });
 
-test("a proxy that passes on what it gets: accepted", async () => {
+test("a proxy that passes on every command: accepted", async () => {
   const locks = trial.ioredis(await proxied(async () => "here"), OPTIONS);
   await trial.turn(locks);
   await trial.end(locks, 1_000);

@@ -1,4 +1,4 @@
-/** With `replicas`, nothing counts that they do not have: no grant, no handoff, no renewal. */
+/** With `replicas`, a grant, handoff or renewal counts only when the replicas have it. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ReplicationError } from "../../src/errors.js";
 import type { Holdfast } from "../../src/holdfast.js";
@@ -39,13 +39,13 @@ describe.each(Object.entries(libraries))("%s", (_library, open) => {
   test("every connection is closed: the next grant opens another", async () => {
     const locks = await open();
     await trial.turn(locks);
-    // That of the client, and the one that waits for the replicas.
+    // The client's connection, and the one for WAIT.
     expect(await replication.master.ask("CLIENT", "KILL", "TYPE", "normal")).toBe(2);
     await trial.turn(locks, { waitMs: 2_000 });
     await trial.end(locks, 1_000);
   });
 
-  test("the script is forgotten: it is sent again", async () => {
+  test("the script is flushed: it is sent again", async () => {
     const locks = await open();
     await trial.turn(locks);
     await replication.master.ask("SCRIPT", "FLUSH");
@@ -53,7 +53,7 @@ describe.each(Object.entries(libraries))("%s", (_library, open) => {
     await trial.end(locks, 1_000);
   });
 
-  test("a grant is given back at once, so that it stands in nobody's way", async () => {
+  test("a grant without replicas is released at once and blocks no client", async () => {
     const [locks, plain] = [await open(), trial.ioredis(replication.master.port)];
     await trial.turn(locks);
     await withoutReplica(async () => {
@@ -65,7 +65,7 @@ describe.each(Object.entries(libraries))("%s", (_library, open) => {
     await trial.end(locks, 1_000);
   });
 
-  test("a store that is opened without them grants nothing until they are back", async () => {
+  test("a store that is opened without replicas grants nothing until they are back", async () => {
     await withoutReplica(async () => {
       const refused = trial.acquire(await open());
       await expect(refused).rejects.toBeInstanceOf(ReplicationError);
@@ -75,7 +75,7 @@ describe.each(Object.entries(libraries))("%s", (_library, open) => {
     await trial.end(locks, 1_000);
   });
 
-  test("a handoff is believed only when they have its confirm", async () => {
+  test("a handoff is trusted only when the replicas have its confirm", async () => {
     const [a, b] = [await open(), await open()];
     const lease = await trial.acquire(a);
     let isGranted = false;
@@ -87,9 +87,9 @@ describe.each(Object.entries(libraries))("%s", (_library, open) => {
     await withoutReplica(async () => {
       expect(await lease.release()).toBe(true);
       await waitUntil(async () => (await a.inspect(trial.name)).holders.length === 1, {
-        what: "it is handed over",
+        what: "the handoff",
       });
-      // Long enough for a push, its confirm, and the time that replicas have.
+      // Long enough for a push, its confirm, and replicaTimeoutMs.
       await new Promise((resolve) => setTimeout(resolve, 2 * TIMEOUT_MS));
       expect(isGranted).toBe(false);
     });
@@ -97,14 +97,17 @@ describe.each(Object.entries(libraries))("%s", (_library, open) => {
     await trial.end(a, 2_000);
   });
 
-  test("a renewal that they do not have does not count: the loss is told in time", async () => {
+  test("a renewal without replicas does not count: the loss is reported in time", async () => {
     const [locks, plain] = [await open(), trial.ioredis(replication.master.port)];
     const lease = await trial.acquire(locks, { ttlMs: 900 });
     await withoutReplica(async () => {
       const next = trial.acquire(plain, { waitMs: 5_000 });
-      await waitUntil(() => lease.signal.aborted, { what: "the loss is told", timeoutMs: 2_000 });
+      await waitUntil(() => lease.signal.aborted, {
+        what: "the holder is told of the loss",
+        timeoutMs: 2_000,
+      });
       expect(lease.signal.reason).toMatchObject({ reason: "expired" });
-      // The trial checks that it was told before; the master gives it up when it is.
+      // The trial checks that the holder was told first; then the master releases the lease.
       expect(await (await next).release()).toBe(true);
     });
     await trial.end(locks, 1_000);

@@ -1,6 +1,6 @@
 /**
- * What becomes of a lock when the network strikes at one command: with each kind of fault, at each
- * kind of command, by a client that resends by itself (ioredis) and by one that does not.
+ * One network fault at one command: each kind of fault, each kind of command, with a client that
+ * resends by itself (ioredis) and one that does not.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -19,12 +19,12 @@ import { carries, type Operation, Trial } from "./redis-trial.js";
 
 vi.setConfig({ maxConcurrency: 8 });
 
-/** What must be lost soon is short; what must be kept leaves a busy machine its time. */
+/** Short for leases that must be lost; long for leases that a busy machine must keep. */
 const TTL_MS = 600;
 const OFFER_MS = 300;
 const KEPT_TTL_MS = 4_000;
 const KEPT_OFFER_MS = 1_500;
-/** A client that reconnects, a command that is repeated: more than enough for both. */
+/** Enough for a reconnect and a repeated command. */
 const SOON_MS = 2_000;
 
 let server: RedisServer;
@@ -42,7 +42,7 @@ const libraries: Record<string, Open> = {
 
 type Strike = (proxy: FaultProxy, operation: Operation) => { readonly struck: Promise<unknown> };
 
-/** Has the reply to the first such command meet its fate. */
+/** Applies `fate` to the reply of the first such command. */
 function onReply(fate: (proxy: FaultProxy, link: Parameters<Hook>[1]) => Verdict): Strike {
   return (proxy, operation) => {
     const chosen = chooser({ match: carries(operation) });
@@ -59,9 +59,9 @@ function onReply(fate: (proxy: FaultProxy, link: Parameters<Hook>[1]) => Verdict
 }
 type Hook = Parameters<FaultProxy["onReply"]>[0];
 
-/** After these the client has a connection again at once. */
+/** Faults after which the client reconnects at once. */
 const breaks: Record<string, Strike> = {
-  "is lost on its way": (proxy, operation) => loseRequest(proxy, { match: carries(operation) }),
+  "is lost": (proxy, operation) => loseRequest(proxy, { match: carries(operation) }),
   "takes effect, its reply is lost": (proxy, operation) =>
     loseReply(proxy, { match: carries(operation) }),
   "takes effect, the connection breaks within its reply": onReply((_proxy, link) => {
@@ -70,7 +70,7 @@ const breaks: Record<string, Strike> = {
   }),
 };
 
-/** These last until somebody heals the network, or for longer than a lease. */
+/** Faults that last until `heal`, or longer than a lease. */
 const silences: Record<string, Strike> = {
   "takes effect, then the server falls silent": (proxy, operation) =>
     loseReply(proxy, { match: carries(operation), how: "drop" }),
@@ -90,7 +90,7 @@ const silences: Record<string, Strike> = {
   },
 };
 
-/** A lock, one who is struck behind the proxy, and one who is not. */
+/** A lock, a client behind the proxy, and a client without one. */
 interface Scene {
   readonly trial: Trial;
   readonly proxy: FaultProxy;
@@ -123,7 +123,7 @@ async function underTrial(
 const SHORT = { ttlMs: TTL_MS, storeTimeoutMs: 2 * TTL_MS };
 const KEPT = { ttlMs: KEPT_TTL_MS };
 
-/** It was renewed or confirmed: more is left than could be without. */
+/** Checks that the lease was renewed or confirmed: it has more time than without. */
 async function staysHeld(lease: Lease, atLeastMs: number): Promise<void> {
   const what = `more than ${atLeastMs} ms are left`;
   const isOver = () => lease.state !== "held" || lease.remainingMs() > atLeastMs;
@@ -131,7 +131,7 @@ async function staysHeld(lease: Lease, atLeastMs: number): Promise<void> {
   expect(lease.signal.reason).toBeUndefined();
 }
 
-/** Its loss is told in time: before the one who waits for it gets it, which the trial checks. */
+/** Checks that the holder is told of the loss before the next waiter acquires. */
 async function isLost({ trial, other }: Scene, lease: Lease): Promise<void> {
   const next = trial.acquire(other, { waitMs: SOON_MS });
   await (await next).release();
@@ -139,7 +139,7 @@ async function isLost({ trial, other }: Scene, lease: Lease): Promise<void> {
   expect(lease.signal.reason).toMatchObject({ reason: "expired" });
 }
 
-/** One who waits and is served by a handoff; the fault strikes at its confirm. */
+/** Hands the lock off to a waiter, with the fault at its confirm. */
 async function handOver(
   { trial, struck, other, proxy }: Scene,
   strike: Strike,
@@ -157,7 +157,7 @@ async function handOver(
 for (const [library, open] of Object.entries(libraries)) {
   describe.concurrent(`${library}: a command`, () => {
     for (const [title, strike] of Object.entries(breaks)) {
-      test(`acquire ${title}: it is granted all the same`, () =>
+      test(`acquire ${title}: it is granted`, () =>
         underTrial(open, KEPT_OFFER_MS, async ({ trial, struck, proxy }) => {
           const fault = strike(proxy, "acquire");
           const lease = await trial.acquire(struck, KEPT);
@@ -168,7 +168,7 @@ for (const [library, open] of Object.entries(libraries)) {
 
       test(`confirm ${title}: the lease outlives its offer`, () =>
         underTrial(open, KEPT_OFFER_MS, async (scene) => {
-          // Without renewals, which would hide that it is never confirmed.
+          // Without renewals, which would hide a missing confirm.
           const options = { ...KEPT, renew: false };
           const lease = (await handOver(scene, strike, options)) as Lease;
           await staysHeld(lease, KEPT_OFFER_MS);
@@ -179,14 +179,14 @@ for (const [library, open] of Object.entries(libraries)) {
         underTrial(open, KEPT_OFFER_MS, async ({ trial, struck, proxy }) => {
           const lease = await trial.acquire(struck, KEPT);
           const fault = strike(proxy, "renew");
-          // Its answer may be that nobody knows; the keeper goes on with it.
+          // Its outcome may be unknown; the keeper repeats it.
           await lease.renew(2 * KEPT_TTL_MS).catch(() => {});
           await fault.struck;
           await staysHeld(lease, KEPT_TTL_MS);
           expect(await lease.release()).toBe(true);
         }));
 
-      test(`release ${title}: it is sent again, the next goes on at once`, () =>
+      test(`release ${title}: it is sent again, and the next waiter acquires at once`, () =>
         underTrial(open, KEPT_OFFER_MS, async ({ trial, struck, other, proxy }) => {
           const lease = await trial.acquire(struck);
           const fault = strike(proxy, "release");
@@ -197,7 +197,7 @@ for (const [library, open] of Object.entries(libraries)) {
     }
 
     for (const [title, strike] of Object.entries(silences)) {
-      test(`acquire ${title}: granted anew, or a clear error`, () =>
+      test(`acquire ${title}: granted again, or a clear error`, () =>
         underTrial(open, OFFER_MS, async ({ trial, struck, proxy }) => {
           const fault = strike(proxy, "acquire");
           const outcome = await trial.acquire(struck, SHORT).catch((error: unknown) => error);
@@ -208,27 +208,27 @@ for (const [library, open] of Object.entries(libraries)) {
           } else await (outcome as Lease).release();
         }));
 
-      test(`confirm ${title}: belief ends with the offer`, () =>
+      test(`confirm ${title}: the lease ends with the offer`, () =>
         underTrial(open, OFFER_MS, async (scene) => {
           const outcome = await handOver(scene, strike, SHORT);
-          // A push that is not proven fresh waits for an answer, which comes late or never.
+          // A push without proof of its age waits for a reply, which comes late or never.
           if (outcome instanceof StoreError) return;
           const lease = outcome as Lease;
           if (lease.remainingMs() > OFFER_MS) await lease.release();
           else await isLost(scene, lease);
         }));
 
-      test(`renew ${title}: the loss is told in time`, () =>
+      test(`renew ${title}: the holder is told of the loss in time`, () =>
         underTrial(open, OFFER_MS, async (scene) => {
           const lease = await scene.trial.acquire(scene.struck, SHORT);
           const { struck } = strike(scene.proxy, "renew");
-          // At once: on a busy machine the lease may end before it is renewed by itself.
+          // At once: on a busy machine the lease may end before its automatic renewal.
           lease.renew().catch(() => {});
           await struck;
           await isLost(scene, lease);
         }));
 
-      test(`release ${title}: it does not throw, nor outlast the lease`, () =>
+      test(`release ${title}: it does not throw, and ends before the lease`, () =>
         underTrial(open, OFFER_MS, async ({ trial, struck, proxy }) => {
           const lease = await trial.acquire(struck, SHORT);
           const fault = strike(proxy, "release");
@@ -239,12 +239,12 @@ for (const [library, open] of Object.entries(libraries)) {
         }));
     }
 
-    test("that comes once more after its lock was released finds a tombstone", () =>
+    test("whose late copy comes after the release finds a tombstone", () =>
       underTrial(open, OFFER_MS, async ({ trial, struck, other, proxy }) => {
         const held = holdRequest(proxy, { match: carries("acquire") });
         const acquiring = trial.acquire(struck, { ttlMs: 3_000 });
         await held.caught;
-        // The client believes that it was lost, and its next try is quicker.
+        // The client repeats the request, and the copy overtakes the original.
         proxy.reset();
         await (await acquiring).release();
         const reply = await held.deliver();
@@ -252,13 +252,13 @@ for (const [library, open] of Object.entries(libraries)) {
         expect((await other.inspect(trial.name)).holders).toEqual([]);
       }));
 
-    test("that comes once more when its time is over is refused", () =>
+    test("whose late copy comes after its latest time is refused", () =>
       underTrial(open, OFFER_MS, async ({ trial, struck, other, proxy }) => {
         const held = holdRequest(proxy, { match: carries("acquire") });
         const options = { ttlMs: TTL_MS, storeTimeoutMs: 100 };
         await expect(trial.acquire(struck, options)).rejects.toThrow(StoreError);
         proxy.reset();
-        // From here on only the time protects: what it left behind is gone, too.
+        // The tombstone is gone, so only the latest time protects the lock.
         await trial.turn(other);
         await sleep(20);
         expect(String(((await held.deliver()) as string[])[1])).toBe("L");

@@ -1,6 +1,6 @@
 /**
- * The slot of a lock moves from node to node of a Cluster, under load: what has moved is not where
- * it was, what has not is not yet there, and a script must never work with half of it.
+ * The slot of a lock moves from node to node of a Cluster under load. While some keys have moved
+ * and others have not, a script must never work with half of them.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
@@ -49,7 +49,7 @@ async function onTrial(act: (trial: Trial) => Promise<void>): Promise<void> {
   }
 }
 
-/** Where the lock under trial lives: the register there tells while somebody holds it. */
+/** The slot and the node of the lock, found by its register while it is held. */
 async function place(trial: Trial): Promise<{ slot: number; owner: ClusterNode }> {
   for (const { server } of cluster.masters) {
     const registers = await server.ask("KEYS", `{hf:${trial.namespace}:*}`);
@@ -60,10 +60,10 @@ async function place(trial: Trial): Promise<{ slot: number; owner: ClusterNode }
       if (isThere) return { slot, owner };
     }
   }
-  throw new Error("nobody holds the lock");
+  throw new Error("the lock is not held");
 }
 
-/** The other of the two that have the same slots, whichever of them is the master by now. */
+/** The other node with the same slots: the master or the replica. */
 function partnerOf(node: ClusterNode): ClusterNode | undefined {
   const { masters, replicas } = cluster;
   return replicas[masters.indexOf(node)] ?? masters[replicas.indexOf(node)];
@@ -76,7 +76,7 @@ async function elsewhere(slot: number): Promise<ClusterNode> {
 
 const isRegister = (key: string): boolean => key.endsWith("}");
 
-/** What of a lock is at its new place before the rest. */
+/** The key of a lock that moves first. */
 const halves: readonly [string, (key: string) => boolean][] = [
   ["the register has", isRegister],
   ["the register and the lock have", (key) => isRegister(key) || key.includes("}:l:")],
@@ -111,7 +111,7 @@ for (const [library, open] of Object.entries(libraries)) {
           await sleep(30);
           await move.finish();
           const before = turns;
-          await waitUntil(() => turns > before + 10, { what: "turns go on" });
+          await waitUntil(() => turns > before + 10, { what: "more turns" });
         }
         isOver.abort();
         await Promise.all(contenders);
@@ -119,7 +119,7 @@ for (const [library, open] of Object.entries(libraries)) {
       }));
 
     for (const [what, isFirst] of halves) {
-      test(`nobody overtakes or is forgotten while only ${what} moved`, () =>
+      test(`no waiter overtakes or is forgotten while only ${what} has moved`, () =>
         onTrial(async (trial) => {
           const [a, b, c] = [await open(trial), await open(trial), await open(trial)];
           const lease = await trial.acquire(a, { ttlMs: 3_000 });
@@ -150,13 +150,13 @@ for (const [library, open] of Object.entries(libraries)) {
         }));
     }
 
-    test("a waiter comes while the slot is leaving: the holder stays", () =>
+    test("a waiter comes while the slot is migrating: the holder keeps its lease", () =>
       onTrial(async (trial) => {
         const [a, b] = [await open(trial), await open(trial)];
         const lease = await trial.acquire(a, { ttlMs: 3_000 });
         const { slot } = await place(trial);
         const move = await cluster.beginMove(slot, await elsewhere(slot));
-        // Nothing has moved, but what is not there yet cannot be written any more.
+        // No key has moved, but new keys can no longer be written here.
         const waiting = trial.acquire(b, { ttlMs: 3_000 });
         await sleep(100);
         await lease.renew();
@@ -171,7 +171,7 @@ for (const [library, open] of Object.entries(libraries)) {
   });
 }
 
-/** One after the other, and last: the Cluster is another afterwards. */
+/** One at a time, and last: they change the Cluster. */
 describe("with replicas", () => {
   for (const [library, open] of Object.entries(libraries)) {
     test(`${library}: a grant counts only when the shard's own replica has it`, () =>
@@ -193,21 +193,21 @@ describe("with replicas", () => {
       }));
 
     const isLater = library === "node-redis" && !process.env.HOLDFAST_FULL;
-    test.skipIf(isLater)(`${library}: what its replica has survives a master`, () =>
+    test.skipIf(isLater)(`${library}: a lease that the replica has survives its master`, () =>
       onTrial(async (trial) => {
         const [locks, other] = [await open(trial, { replicas: 1 }), await open(trial)];
         const lease = await trial.acquire(locks, { ttlMs: 60_000, storeTimeoutMs: 3_000 });
         const { slot, owner } = await place(trial);
         await owner.server.kill();
-        // Until a replica takes over, the Cluster is down for everybody.
+        // The Cluster is down for all clients until a replica takes over.
         const waiting = trial.acquire(other, { storeTimeoutMs: 20_000 });
         await cluster.failover(partnerOf(owner) as ClusterNode, slot);
         await owner.server.start();
         const next = await cluster.ownerOf(slot);
         await untilInSync(next.server, owner.server);
-        // Its old master is the replica now, and must have the renewal.
+        // The old master is the replica now, and the renewal needs it.
         const renewed = () => lease.renew(30_000).then(() => true);
-        await waitUntil(renewed, { what: "it is renewed", everyMs: 100 });
+        await waitUntil(renewed, { what: "the lease is renewed", everyMs: 100 });
         lease.assertHeld();
         await trial.waiting(other, 1);
         expect(await lease.release()).toBe(true);

@@ -1,4 +1,4 @@
-/** What is particular to Redis: databases, prefixes, rights, memory, replicas. */
+/** Databases, prefixes, ACL rules, memory and replicas of Redis. */
 import { readFileSync } from "node:fs";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
@@ -35,7 +35,7 @@ function locksBy(client: Redis, options: Partial<RedisStoreOptions> = {}): Holdf
   return closeLater(locks, () => locks.close());
 }
 
-/** From the sums that the script keeps: see lua/state.lua. */
+/** The number of waiters that the script keeps, see lua/state.lua. */
 async function waitingAt(client: Redis, key: string): Promise<number> {
   return Number((await client.hget(key, "k"))?.slice(33, 49));
 }
@@ -82,7 +82,7 @@ describe("one server", () => {
     expect(await connect(server.port, { db: 7 }).hexists("{hf:}", "l:seven")).toBe(1);
   });
 
-  test("the rights in the documentation are enough, and needed", async () => {
+  test("the ACL rules of the documentation are enough and necessary", async () => {
     const page = readFileSync(new URL("../../docs/stores/redis.md", import.meta.url), "utf8");
     const [line = ""] = /^ACL SETUSER .*$/m.exec(page) ?? [];
     await server.ask(...line.split(" "));
@@ -110,7 +110,7 @@ describe("one server", () => {
     expect(refused.message).toContain("ACL");
   });
 
-  test("at maxmemory all goes on but new acquires", async () => {
+  test("at maxmemory everything works except new acquires", async () => {
     const locks = locksBy(connect(server.port), { namespace: "full" });
     const other = locksBy(connect(server.port), { namespace: "full" });
     const held = await locks.mutex("a").acquire();
@@ -172,7 +172,7 @@ describe("with replicas", () => {
   });
   afterAll(() => replication?.[Symbol.asyncDispose]());
 
-  test("a grant counts only when they have it, and is given back otherwise", async () => {
+  test("a grant counts only when the replicas have it, and is released otherwise", async () => {
     const { master, replicas } = replication;
     const client = connect(master.port);
     const options = { namespace: "r", replicas: 1, replicaTimeoutMs: 200 };

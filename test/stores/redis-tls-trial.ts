@@ -1,4 +1,4 @@
-/** Redis and Redlock by URL over TLS, with whichever client library the test leaves installed. */
+/** Redis and Redlock by URL over TLS, with the client library that the test file selects. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ function filesOf(ca: string, { cert, key }: Certificate): string[] {
   return ["--tls-ca-cert-file", ca, "--tls-cert-file", cert, "--tls-key-file", key];
 }
 
-/** A sentinel that speaks nothing but TLS, and expects the same of its master. */
+/** A sentinel that uses only TLS, also to its master. */
 class TlsSentinel extends ServerProcess {
   readonly port: number;
 
@@ -148,12 +148,12 @@ export function tryTls(): void {
     expect(tookMs).toBeLessThan(FAST_MS);
   });
 
-  it("asks whether a port that says nothing speaks TLS", async () => {
+  it("asks whether a silent port uses TLS", async () => {
     const { error } = await failureOf(`rediss://127.0.0.1:${good.server.port}`);
     expect(String(error)).toContain("Is TLS spoken there?");
   });
 
-  it.each(["ca", "cert", "key"])("says which file of %s cannot be read, and why", async (name) => {
+  it.each(["ca", "cert", "key"])("names the unreadable file of %s and the reason", async (name) => {
     const files = { ca: authority.ca, ...client, [name]: "/nowhere/file.pem" };
     const { error } = await failureOf(urlOf(good, files));
     assert.ok(error instanceof InvalidOptionError, String(error));
@@ -168,7 +168,7 @@ export function tryTls(): void {
     assert.equal(await (await locks.mutex("m").acquire()).release(), true);
   });
 
-  it("redlock: says at once of each node why there is no majority", async () => {
+  it("redlock: gives the reason of each node at once when there is no majority", async () => {
     const hosts = [good, expired, misnamed].map(({ port }) => `127.0.0.1:${port}`).join(",");
     const url = `redlocks://${hosts}?${query({ ca: authority.ca, bootstrap: "now" })}`;
     const { error, tookMs } = await failureOf(url);

@@ -1,4 +1,4 @@
-/** Numbers that no client should send, and last tokens that no store should keep. */
+/** Invalid numbers from clients, and invalid last tokens in the store. */
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -24,7 +24,7 @@ afterAll(async () => {
   await server?.close();
 });
 
-test("tokens rise and are exact, whatever numbers clients send", async () => {
+test("tokens rise and are exact for all numbers that clients send", async () => {
   let namespaces = 0;
   const property = fc.asyncProperty(tokenAttack, async (attack) => {
     const options = { namespace: `${namespaces++}`, replicas: 0, replicaTimeoutMs: 0 };
@@ -35,7 +35,7 @@ test("tokens rise and are exact, whatever numbers clients send", async () => {
 }, 60_000);
 
 test.each(["9007199254740991", "10800000000000000"])(
-  "a last token of %s is not counted on from, and the error says what to do",
+  "a last token of %s is refused, and the error gives advice",
   async (token) => {
     const namespace = `last-${token}`;
     const locks = new Holdfast(redisStore({ client, namespace }));
@@ -51,7 +51,7 @@ test.each(["9007199254740991", "10800000000000000"])(
   },
 );
 
-test("a last token far ahead of the clock is counted on from: fences have seen it", async () => {
+test("a last token far ahead of the clock counts: fences may have seen it", async () => {
   const namespace = "ahead";
   const locks = new Holdfast(redisStore({ client, namespace }));
   await client.hset(`{hf:${namespace}}`, "", "5000000000000000");
@@ -60,7 +60,7 @@ test("a last token far ahead of the clock is counted on from: fences have seen i
   await locks.close();
 });
 
-describe("a request whose times are no numbers is refused, and leaves no trace", () => {
+describe("a request with times that are not numbers is refused and changes nothing", () => {
   const register = "{hf:no numbers}";
   const [sound, broken] = ["4".repeat(16), "zz".padStart(16, "0")];
   const parts = { "a limit": 0, "a seen token": 1, "a ttl": 2 };
@@ -71,7 +71,7 @@ describe("a request whose times are no numbers is refused, and leaves no trace",
     await client.del(register);
     const run = (...args: string[]): Promise<unknown> => client.eval(SCRIPT, 1, register, ...args);
     const acquire = (times: string, owner: string): string => `X${times}x${owner} c 100 100 {}`;
-    // Alone, in a batch, where the name is held, and where another waits already.
+    // Alone, in a batch, on a held name, and behind a waiter.
     for (let turn = 0; turn < 3; turn += 1) {
       const [, reply] = (await run("l:m", acquire(timesOf(at), "broken"))) as string[];
       expect(reply).toBe("Ut");
@@ -86,7 +86,7 @@ describe("a request whose times are no numbers is refused, and leaves no trace",
   });
 });
 
-test("a user that may not ask for the run id is refused before the first write", async () => {
+test("a user without the right to read the run id is refused before the first write", async () => {
   await server.ask("ACL", "SETUSER", "locks", "on", ">password", "~*", "&*", "+@all", "-info");
   const access = { username: "locks", password: "password", enableReadyCheck: false };
   const user = new Redis({ port: server.port, ...access });

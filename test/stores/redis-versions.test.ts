@@ -1,4 +1,4 @@
-/** A server that is too old for the scripts is refused before it has written anything. */
+/** A server that is too old for the scripts is refused before the first write. */
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -60,7 +60,7 @@ async function failureOf(promise: Promise<unknown>): Promise<HoldfastError> {
   );
 }
 
-describe("Redis 6.0 is refused at the first answer", () => {
+describe("Redis 6.0 is refused at the first reply", () => {
   test.each([
     ["ioredis", ioredis],
     ["node-redis", nodeRedis],
@@ -81,7 +81,7 @@ describe("Redis 6.0 is refused at the first answer", () => {
     expect(await server?.ask("DBSIZE")).toBe(0);
   });
 
-  test("by a user who may not ask for the version", async () => {
+  test("for a user without the right to read the version", async () => {
     const [server] = servers;
     await server?.ask("ACL", "SETUSER", "locks", "on", ">password", "~*", "+@all", "-info");
     const user = { username: "locks", password: "password", enableReadyCheck: false };

@@ -1,7 +1,7 @@
 /**
- * The server is shared: what a command does there must not grow with those who hold or wait. The
- * script counts its own work here: a unit for each call, for each of its arguments and for each
- * element of its answer.
+ * The work of a command in the shared server must not grow with the number of holders and waiters.
+ * The script counts its work here: a unit for each call, each argument and each element of a
+ * reply.
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -46,8 +46,8 @@ function openLedger(): LedgerScript {
 }
 
 /**
- * The least work of some commands of a kind: now and then one looks for names that nobody released,
- * too.
+ * The least work of some commands of a kind: now and then a command also looks for unreleased
+ * names.
  */
 async function workOf(ledger: LedgerScript, commands: readonly Command[]): Promise<number> {
   const works: number[] = [];
@@ -76,7 +76,7 @@ describe("the work of a command does not grow with the holders and waiters", () 
   }
 
   test.each<[string, (number: number, token: number) => Command]>([
-    // Not of the waiter at the head, which every command reads anyway: that saves a call.
+    // Not the waiter at the head: every command reads it anyway, which saves a call.
     ["touch", (at) => ({ type: "touch", key: KEY, client: `waiter-${100 + at}` })],
     ["touch of a holder", (at) => ({ type: "touch", key: KEY, client: `reader-${at}` })],
     ["renew", (at) => renewOf(`reader-${at}`)],
@@ -99,14 +99,14 @@ describe("the work of a command does not grow with the holders and waiters", () 
   });
 });
 
-describe("work that piled up is done in slices", () => {
+describe("accumulated work is done in slices", () => {
   let listener: Redis;
   beforeAll(() => {
     listener = new Redis(server.port);
   });
   afterAll(() => listener?.disconnect());
 
-  /** All waiters are of one client, which can be reached. */
+  /** All waiters belong to one client, which is subscribed. */
   const listening = (number: number): Partial<Acquire> & { owner: string } => ({
     owner: `owner-${number}`,
     client: "ada",
@@ -125,7 +125,7 @@ describe("work that piled up is done in slices", () => {
     const [few, many] = [await of(FEW), await of(MANY)];
     expect(few).toBeGreaterThan(64);
     expect(many).toBeGreaterThanOrEqual(0.9 * few);
-    // The sum of holders is written out: its digits are no work, but a sample of names may be.
+    // The digits of the sum of holders are no work, but a sample of names may be.
     expect(many).toBeLessThanOrEqual(1.1 * few + 200);
   }
 
@@ -168,11 +168,11 @@ describe("work that piled up is done in slices", () => {
     });
   });
 
-  test("waiters of a client that is gone", async () => {
+  test("waiters of a dead client", async () => {
     await worksOf(async (count) => {
       const ledger = openLedger();
       await ledger.do(requestOf(KEY, "first", EXCLUSIVE));
-      // Nobody hears their client: it is suspect as soon as the first of them is served.
+      // Their client is not subscribed: it is suspect as soon as the first waiter is served.
       await ledger.crowd(count, (at) => ({ ...waiter(at), client: "dan" }));
       await ledger.do(waiter(count));
       await listener.subscribe(`${ledger.channels}waiter-${count}`);
@@ -185,7 +185,7 @@ describe("work that piled up is done in slices", () => {
     });
   });
 
-  /** Sets the time of all shared holders back, as if it had passed. */
+  /** Expires all shared holders. */
   async function expire({ register }: LedgerScript): Promise<void> {
     const [hash, order] = [`${register}:${KEY}`, `${register}e:${KEY}`];
     const past = "1".padStart(16, "0");

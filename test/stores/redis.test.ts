@@ -24,7 +24,7 @@ import { runConformance } from "./run-conformance.js";
 
 type Client = RedisStoreOptions["client"];
 
-/** What a test opens and has to end itself. */
+/** A client that the test has to close. */
 interface Opened {
   readonly client: Client;
   close(): unknown;
@@ -58,7 +58,7 @@ function urlOf(scheme: string, ports: readonly number[], path: string, namespace
   return `${scheme}://${first}${path}?namespace=${namespace}${nodes}`;
 }
 
-/** What a client has to be told where servers announce addresses that it cannot use. */
+/** The map from the announced address of each server to its route. */
 function addressMap(
   route: Route,
   ports: readonly number[],
@@ -174,7 +174,7 @@ describe("a Cluster", () => {
 describe("Sentinel", () => {
   let group: RedisSentinel;
   beforeAll(async () => {
-    // A failover because this machine is busy would be no fault of the store.
+    // A busy machine must not cause a failover.
     group = await startSentinel({ downAfterMs: 30_000 });
   });
   afterAll(() => group?.[Symbol.asyncDispose]());

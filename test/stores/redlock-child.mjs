@@ -1,4 +1,4 @@
-// How a process of its own opens the Redlock store: from the build, by a URL.
+// How a child process opens the Redlock store: from the build, by a URL.
 import { openRedlockStore } from "../../dist/stores/redlock/index.js";
 
 /** @param {string} url */

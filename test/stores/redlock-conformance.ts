@@ -1,6 +1,6 @@
 /**
- * The conformance kit for every client on so many nodes: by default with one of them,
- * HOLDFAST_FULL=1 runs all.
+ * The conformance kit on Redlock: by default with one client, with HOLDFAST_FULL=1 with all
+ * clients.
  */
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
@@ -16,7 +16,7 @@ import { redlockHarness } from "./redlock-harness.js";
 
 type Client = RedlockStoreOptions["clients"][number];
 
-/** What a test opens and has to end itself. */
+/** A client that the test has to close. */
 interface Opened {
   readonly client: Client;
   close(): unknown;
@@ -47,7 +47,7 @@ const openers: Record<ClientName, Opener> = {
   "node-redis 5": ({ url }) => nodeRedis(createClient5({ url })),
 };
 
-/** Registers a run for each client that is to be judged on so many nodes of their own. */
+/** Registers a run of the kit for each client, on that many nodes. */
 export function forEachClient(
   nodes: number,
   usual: ClientName,

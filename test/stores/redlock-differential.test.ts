@@ -1,6 +1,6 @@
 /**
- * The rules of a node in TypeScript and in Lua, on a real server, command by command. Times of the
- * two differ by what a round trip takes, so they are compared with that in mind.
+ * Compares the rules of a node in TypeScript with the Lua script on a real server, command by
+ * command. Times may differ by a round trip.
  */
 import fc from "fast-check";
 import { Redis } from "ioredis";
@@ -34,20 +34,20 @@ import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 
 const SET = "a,b,c";
-/** Where a marker says of which process it is, from when that votes, and until when for long. */
+/** The positions of fields in a marker: process, start of voting, end of long leases. */
 const [RUN_AT, FROM_AT, UNTIL_AT] = [46, 102, 128];
 const YEAR_US = 31_536_000_000_000;
 /** A ballot that no node accepts. */
 const AHEAD = "8999999999999999";
-/** A lock that is none of ours. */
+/** The value of a lock of another program. */
 const STRANGER = {
   ...{ token: 0, span: 0, untilMs: Number.POSITIVE_INFINITY, isRetaken: false },
   channel: null,
 };
-/** More than a round trip takes, less than any two times that the commands tell apart. */
+/** Longer than a round trip, shorter than the difference of any two times in commands. */
 const TOLERANCE_MS = 4_000;
 const names = ["x", "y"] as const;
-/** Of a client that hears this very process: its votes need not ask which one it is. */
+/** The channel of a client that is subscribed to this process, so its votes skip a check. */
 const HEARD = `holdfast@${"h".repeat(36)}`;
 const UNHEARD = `holdfast@${"u".repeat(36)}`;
 
@@ -111,7 +111,7 @@ type Step =
 const PLACES = ["marker", "lock", "ballot"] as const;
 type Place = (typeof PLACES)[number];
 
-/** Ballots are near each other, so that they meet; one is beyond all reason. */
+/** Ballots that are close to each other, and one far too high. */
 const near = fc.integer({ min: 1, max: 30 });
 const ballot = fc.oneof(
   { weight: 20, arbitrary: near },
@@ -161,7 +161,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       how: fc.constantFrom("join", "boot", "now", "now", "now"),
       maxTtlMs: fc.constantFrom(30_000, 50_000),
       restMs: fc.constantFrom(0, 0, 100_000),
-      // A ballot that some node took, and none takes one that is a year ahead.
+      // A ballot that a node may have accepted: no node accepts one a year ahead.
       floor: fc.option(near),
       set: fc.constantFrom(SET, SET, SET, "d,e,f"),
     }),
@@ -197,12 +197,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 ) as fc.Arbitrary<Step>;
 
-/** The real node and the model, in step. */
+/** The real node and the model, with the same commands. */
 class Pair {
   readonly #layout = new Layout("d");
   readonly #model: NodeState;
   readonly #base: number;
-  /** By key, what another program has put there, as the server writes it. */
+  /** By key, the value of another program, in the form of the server. */
   readonly #planted = new Map<string, unknown>();
 
   constructor(model: NodeState, base: number) {
@@ -226,7 +226,7 @@ class Pair {
     const { marker } = await this.#survey();
     expectNear(marker, this.#model.marker, one);
     for (const name of names) await this.#expectSameChannel(name, one);
-    // The differences of time must not add up.
+    // Differences of time must not accumulate.
     this.#model.marker = marker;
     for (const [key, dump] of this.#planted) {
       expect(await client.dumpBuffer(key), `${key} after ${JSON.stringify(one)}`).toEqual(dump);
@@ -234,7 +234,7 @@ class Pair {
     }
   }
 
-  /** The same client is told when the lease is revoked. */
+  /** Checks that the same client is told of a revocation. */
   async #expectSameChannel(name: string, one: Step): Promise<void> {
     const { lock } = this.#state(name);
     if (!lock?.channel) return;
@@ -244,14 +244,14 @@ class Pair {
     expect([owner, channel], JSON.stringify(one)).toEqual([lock.owner, lock.channel]);
   }
 
-  /** What another program has put in the place of a key of ours. */
+  /** Puts the value of another program at a key of the store. */
   async #plant({ name, at, holds }: Extract<Step, { type: "plant" }>): Promise<void> {
     const key = this.#layout.keysOf("lock", name)[PLACES.indexOf(at)] ?? "";
     await this.#clear(name, at);
     if (holds === "hash") await server.ask("HSET", key, "a", "1");
     else if (holds === "list") await server.ask("RPUSH", key, "1");
     else await server.ask("SET", key, holds === "text" ? "H owner" : AHEAD);
-    // A ballot that is only too high is one of ours.
+    // A ballot that is only too high counts as a ballot.
     const isOurs = at === "ballot" && holds === "ahead";
     if (!isOurs) this.#planted.set(key, await client.dumpBuffer(key));
     const isMarker = at === "marker";
@@ -260,7 +260,7 @@ class Pair {
     const state = this.#state(name);
     if (isMarker) this.#model.foreign = foreign;
     else if (at === "lock" && (holds === "hash" || holds === "list")) state.foreignLock = foreign;
-    // Any text is the value of somebody's lock.
+    // Any text is the value of a lock of some program.
     else if (at === "lock") state.lock = { ...STRANGER, owner: holds };
     else if (holds === "ahead") state.ballot = { stored: Number(AHEAD), untilUs: Infinity };
     else state.foreignBallot = foreign;
@@ -274,7 +274,7 @@ class Pair {
     if (at === "lock") Object.assign(this.#state(name), { lock: null, foreignLock: null });
     if (at !== "ballot") return;
     const state = this.#state(name);
-    // The token and the channel of a lock are kept beside its ballot.
+    // The token and the channel of a lock are stored with its ballot.
     const lock = state.lock && { ...state.lock, token: 0, span: 0, channel: null };
     Object.assign(state, { ballot: null, foreignBallot: null, lock });
   }
@@ -302,7 +302,7 @@ class Pair {
           waiter: null,
         });
         const raw = await this.#ask(name, args);
-        // What is told of the holder is not the node's decision.
+        // The description of the holder is not a decision of the node.
         const actual = { ...decodeVote(raw, ttlMs) };
         if (actual.type === "held") Object.assign(actual, { record: null });
         return [vote(model, name, nowUs, request), actual];
@@ -358,7 +358,7 @@ class Pair {
           raise(model, nowUs, SET, one),
           await this.#tell(["raise", SET, `${one.ttlMs}`, `${one.forMs}`]),
         ];
-      // The time in which long leases are granted is over; and the time in which they live.
+      // The time for granting long leases is over, and then the time of the leases.
       case "late":
       case "over": {
         if (!model.marker?.longUntilMs) return [null, null];
@@ -375,13 +375,13 @@ class Pair {
         model.names.clear();
         this.#planted.clear();
         return [null, null];
-      // With all its data, as from a snapshot; what it was told names another process.
+      // A restart with all data, like from a snapshot: the marker names another process.
       case "restart":
         if (!model.marker) return [null, null];
         await server.ask("SETRANGE", "holdfast:node", `${RUN_AT}`, "dead");
         model.marker = { ...model.marker, run: `dead${model.marker.run.slice(4)}` };
         return [null, null];
-      // Its time has come.
+      // The start of voting has come.
       case "wake":
         if (!model.marker) return [null, null];
         await server.ask("SETRANGE", "holdfast:node", `${FROM_AT}`, "0000000000001");
@@ -421,7 +421,7 @@ const TIMES = {
   ...{ nowUs: 1_000, floor: 1_000, top: 1_000 },
 };
 
-/** Equal, but for times, which may differ by what a round trip takes. */
+/** Checks equality, except times, which may differ by a round trip. */
 function expectNear(actual: unknown, expected: unknown, step: Step): void {
   const [a, b] = [apart(unnamed(actual)), apart(expected)];
   const about = `${JSON.stringify(step)}: ${JSON.stringify([actual, expected])}`;
@@ -433,7 +433,7 @@ function expectNear(actual: unknown, expected: unknown, step: Step): void {
   }
 }
 
-/** The rules do not know what keys are called. */
+/** Removes the names of keys, which the rules do not know. */
 function unnamed(value: unknown): unknown {
   const isForeign = (value as { type?: string } | null)?.type === "foreign";
   return isForeign ? { ...(value as object), key: "" } : value;
@@ -452,7 +452,7 @@ function apart(value: unknown): { rest: unknown; times: (number | null)[] } {
   };
 }
 
-/** A lease that another client resumes, and that a third renews. */
+/** A lease that another client resumes and a third client renews. */
 const transfer: Step[] = [
   { type: "vote", name: "x", owner: "o1", ballot: 7, span: 1, ttlMs: 20_000, isHeard: true },
   { type: "resume", name: "x", owner: "o1", ballot: 7, ttlMs: 20_000, isHeard: false },
@@ -460,7 +460,7 @@ const transfer: Step[] = [
   { type: "revoke", name: "x", ballot: 7 },
 ];
 
-test("a node does what its rules say", { timeout: 120_000 }, async () => {
+test("a node follows its rules", { timeout: 120_000 }, async () => {
   const numRuns = process.env.HOLDFAST_FULL ? 400 : 40;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {

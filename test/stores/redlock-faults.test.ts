@@ -1,6 +1,6 @@
 /**
- * Nodes that die, hang, are cut off, slow, or have a wrong clock, under holders and waiters; and
- * where other implementations of the algorithm are known to fail.
+ * Nodes that crash, hang, are cut off, are slow or have a wrong clock, while clients hold and wait;
+ * and the known failures of other implementations of the algorithm.
  */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,7 +14,7 @@ import { makeClocks } from "../servers/clock-shift.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { type RedlockParty, RedlockTrial } from "./redlock-trial.js";
 
-/** Beyond what waits for nobody, on a busy machine. */
+/** Longer than a call without waiting takes on a busy machine. */
 const PROMPT_MS = 4_000;
 const ttlMs = 6_000;
 
@@ -49,12 +49,12 @@ describe.concurrent("of five nodes", () => {
         await strike(trial, at, [...b.proxies]);
       }
       try {
-        // One of them was to answer: that costs a node time-out, and not the whole call.
+        // The call waits for one node timeout, not for the whole store timeout.
         const other = await timed(b.locks.mutex("n").acquire({ ttlMs }));
         expect(other.tookMs).toBeLessThan(PROMPT_MS);
         assert.equal(await a.locks.mutex("n").tryAcquire(), null);
         assert.equal(await other.value.release(), true);
-        // Longer than the lease would last by itself.
+        // Longer than the lease lasts without renewals.
         await sleep(1.1 * ttlMs);
         lease.assertHeld();
         const released = await timed(lease.release());
@@ -71,7 +71,7 @@ describe.concurrent("of five nodes", () => {
     });
   }
 
-  it("three may not: leases end in time, calls end, and say what each node did", async () => {
+  it("three may not: leases and calls end in time, and errors report each node", async () => {
     await using trial = await RedlockTrial.start(5);
     const { locks } = await trial.open();
     const lease = await locks.mutex("m").acquire({ ttlMs: 1_000 });
@@ -85,9 +85,9 @@ describe.concurrent("of five nodes", () => {
       { ttlMs: 1_000 },
     );
     try {
-      // The release fails, and that does not replace what the body returned.
+      // The release fails, which does not replace the result of the body.
       assert.equal(await value, "the value");
-      await waitUntil(() => signal.aborted, { what: "the loss is told" });
+      await waitUntil(() => signal.aborted, { what: "the holder is told of the loss" });
       assert.ok(signal.reason instanceof LeaseLostError);
       const failing = locks.mutex("o").acquire({ storeTimeoutMs: 300 });
       const { value: error, tookMs } = await timed(failing.catch((reason: unknown) => reason));
@@ -109,19 +109,19 @@ describe.concurrent("of five nodes", () => {
     } finally {
       for (const at of [0, 1]) trial.server(at).resume();
     }
-    // What the attempts left behind goes by itself, and locks work again.
+    // The votes of failed attempts expire, and locks work again.
     await trial.server(2).start();
     const again = await locks.mutex("o").acquire({ waitMs: 20_000 });
     assert.equal(await again.release(), true);
   });
 });
 
-/** Lets a party hold on a bare majority: the last node never hears of its request. */
+/** Holds on a bare majority: the last node never gets the request. */
 async function holdBare({ locks, proxies }: RedlockParty, leaseMs: number): Promise<Lease> {
   const last = proxies.at(-1);
-  // All nodes are known and vote before.
+  // All nodes are known and vote first.
   await locks.mutex("warm").run(() => {});
-  // For good: a client keeps what it could not send, and sends it later.
+  // For the rest of the test: a client sends queued requests later.
   last?.cut();
   return await locks.mutex("m").acquire({ ttlMs: leaseMs, renew: false });
 }
@@ -137,7 +137,7 @@ describe.concurrent("a node that forgets, under a holder on a bare majority", ()
     "is flushed": (trial) => trial.server(1).ask("FLUSHALL"),
   };
 
-  it.each(Object.entries(forgetful))("%s: nobody else gets in", async (_, forget) => {
+  it.each(Object.entries(forgetful))("%s: no other client acquires", async (_, forget) => {
     await using trial = await RedlockTrial.start(3, () => ({
       args: ["--dbfilename", "dump.rdb"],
     }));
@@ -149,7 +149,7 @@ describe.concurrent("a node that forgets, under a holder on a bare majority", ()
     const lease = await holdBare(a, leaseMs);
     expect((await trial.values("m")).map((value) => value !== null)).toEqual([true, true, false]);
     await forget(trial);
-    // Two of three nodes have no key: whoever asks them gets two votes, unless one of them waits.
+    // Two of three nodes have no key: both would vote unless the restarted one waits.
     expect((await trial.values("m")).map((value) => value !== null)).toEqual([true, false, false]);
     let tries = 0;
     let next: Lease | null = null;
@@ -168,7 +168,7 @@ describe.concurrent("a node that forgets, under a holder on a bare majority", ()
     expect(tries).toBeGreaterThan(1);
     assert.ok(next.token > lease.token);
     await next.release();
-    // The node that forgot votes again, and below nothing that it may have forgotten.
+    // The restarted node votes again, only above every ballot it may have lost.
     await waitUntil(
       async () => {
         await b.locks.mutex("again").run(() => {}, { ttlMs: 2_000 });
@@ -178,7 +178,7 @@ describe.concurrent("a node that forgets, under a holder on a bare majority", ()
     );
   });
 
-  it("a renewal takes nodes again, so that others may fail next", async () => {
+  it("a renewal repairs nodes, so that other nodes may fail next", async () => {
     await using trial = await RedlockTrial.start(3);
     const a = await trial.open();
     await a.locks.mutex("warm").run(() => {});
@@ -192,7 +192,7 @@ describe.concurrent("a node that forgets, under a holder on a bare majority", ()
     assert.equal(await lease.release(), true);
   });
 
-  it("a longer lease is announced, and who restarts waits for it while it may live", async () => {
+  it("a longer lease is announced, and a restarted node waits while it may live", async () => {
     await using trial = await RedlockTrial.start(3);
     const { locks } = await trial.open();
     const read = async (at: number, from: number): Promise<number> =>
@@ -209,10 +209,10 @@ describe.concurrent("a node that forgets, under a holder on a bare majority", ()
     await lease.release();
     expect(await read(0, MAX_AT), "that is no reason to wait for ever").toBe(30_000);
 
-    /** For how long the first node waits that lost its data. */
+    /** How long the first node waits after it lost its data. */
     const waitsFor = async (): Promise<number> => {
       await trial.server(0).restart({ keepData: false });
-      // Somebody who never heard of such leases, but for the nodes.
+      // A client that learns of such leases only from the nodes.
       const other = await trial.open();
       const isMarked = async (): Promise<boolean> => {
         await other.locks.mutex("m").run(() => {});
@@ -223,7 +223,7 @@ describe.concurrent("a node that forgets, under a holder on a bare majority", ()
       return (await read(0, FROM_AT)) / 1000 - Number(seconds);
     };
     expect(await waitsFor(), "such leases may still be granted").toBeGreaterThan(3_600);
-    // As it is some time later.
+    // The state some time later.
     const later = async (agoMs: number): Promise<void> => {
       for (const at of [1, 2]) {
         const [seconds] = (await trial.server(at).ask("TIME")) as string[];
@@ -241,13 +241,13 @@ describe.concurrent("a node that forgets, under a holder on a bare majority", ()
 });
 
 describe.concurrent("messages", () => {
-  it("two nodes that vote for one each settle, and so do four", async () => {
+  it("a split vote of two nodes is resolved, and so is one of four", async () => {
     for (const nodes of [2, 4]) {
       await using trial = await RedlockTrial.start(nodes);
       const [a, b] = [await trial.open({ proxied: true }), await trial.open({ proxied: true })];
       for (const { locks } of [a, b]) await locks.mutex("warm").run(() => {});
       const isVote = { match: ({ args }: { args: readonly string[] }) => args.includes("vote") };
-      // Each is first at its half of the nodes: the other requests wait until both have voted.
+      // Each client is first at half of the nodes: its other requests wait until both have votes.
       const half = nodes / 2;
       const late = [...a.proxies.slice(half), ...b.proxies.slice(0, half)];
       const held = late.map((proxy) => holdRequest(proxy, isVote));
@@ -265,7 +265,7 @@ describe.concurrent("messages", () => {
     }
   });
 
-  it("lost answers for a free lock cost a node time-out", async () => {
+  it("lost replies for a free lock cost a node timeout", async () => {
     await using trial = await RedlockTrial.start(3);
     const { locks, proxies } = await trial.open({ proxied: true });
     await locks.mutex("warm").run(() => {});
@@ -280,7 +280,7 @@ describe.concurrent("messages", () => {
     }
   });
 
-  it("a vote that comes after its attempt was given up holds nothing", async () => {
+  it("a vote that arrives after its attempt was aborted holds nothing", async () => {
     await using trial = await RedlockTrial.start(3);
     const [a, b] = [await trial.open({ proxied: true }), await trial.open()];
     await a.locks.mutex("warm").run(() => {});
@@ -293,12 +293,12 @@ describe.concurrent("messages", () => {
     await assert.rejects(acquiring, { message: "gave up" });
     await Promise.all(held.map((request) => request.deliver()));
     await waitUntil(async () => (await trial.values("m")).every((value) => value === null), {
-      what: "nothing is held",
+      what: "no node has the lock",
     });
     assert.ok(await b.locks.mutex("m").tryAcquire());
   });
 
-  it("a copy of a vote that comes after the release holds nothing", async () => {
+  it("a late copy of a vote after the release holds nothing", async () => {
     await using trial = await RedlockTrial.start(3);
     const { locks, proxies } = await trial.open({ proxied: true });
     await locks.mutex("warm").run(() => {});
@@ -306,7 +306,7 @@ describe.concurrent("messages", () => {
     const copies = proxies.map((proxy) => recordRequest(proxy, isVote));
     await locks.mutex("m").run(() => {});
     const isFree = async () => (await trial.values("m")).every((value) => value === null);
-    await waitUntil(isFree, { what: "nothing is held" });
+    await waitUntil(isFree, { what: "no node has the lock" });
     const answers = await Promise.all(copies.map((copy) => copy.replay("new")));
     for (const answer of answers) expect(answer).toMatchObject({ 0: "L" });
     expect(await trial.values("m")).toEqual([null, null, null]);
@@ -327,7 +327,7 @@ describe("clocks", () => {
     clocks?.end();
   });
 
-  it("of two of five nodes may jump, either way", async (context) => {
+  it("of two of five nodes may jump back or ahead", async (context) => {
     if (!clocks) return context.skip("there is no C compiler to shift a server's clock with");
     const [a, b] = [await trial.open(), await trial.open()];
     let last = 0n;

@@ -1,4 +1,4 @@
-/** Keys that hold the data of another program: never written, never deleted, and named. */
+/** Keys with data of another program: never written, never deleted, and named in errors. */
 import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import type { RedisServer } from "../servers/redis.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { type RedlockParty, RedlockTrial } from "./redlock-trial.js";
 
-/** How an application makes a key of each type. */
+/** Creates a key of each type, like an application. */
 const TYPES: Record<string, readonly string[]> = {
   hash: ["HSET", "KEY", "id", "7"],
   list: ["RPUSH", "KEY", "7"],
@@ -23,7 +23,7 @@ async function plant(servers: readonly RedisServer[], key: string, type: string)
   for (const server of servers) await server.ask(...(words as [string, ...string[]]));
 }
 
-/** All that can be told of a key without knowing its type. */
+/** A dump of a key of any type. */
 async function contents(servers: readonly RedisServer[], key: string): Promise<unknown> {
   const asked = servers.map(async (server) => [
     await server.ask("DEBUG", "DIGEST-VALUE", key),
@@ -38,7 +38,7 @@ async function failure(work: Promise<unknown>): Promise<QuorumError> {
   return error;
 }
 
-/** What is published on `holdfast:foreign`, until it is disposed of. */
+/** Records the events on `holdfast:foreign` until it is disposed. */
 class ForeignEvents implements Disposable {
   readonly #wheres: string[] = [];
   readonly #listen = (event: unknown): void => {
@@ -50,7 +50,7 @@ class ForeignEvents implements Disposable {
     subscribe(channels.foreign, this.#listen);
   }
 
-  /** Tests run beside each other: only what names this text. */
+  /** The events that contain this text: other tests run at the same time. */
   at(text: string): string[] {
     return this.#wheres.filter((where) => where.includes(text));
   }
@@ -62,7 +62,7 @@ class ForeignEvents implements Disposable {
 
 const debug = { args: ["--enable-debug-command", "yes"] };
 
-/** Everything that a client may ask for at a name. */
+/** All kinds of calls for a name. */
 async function tryAll({ locks }: RedlockParty, name: string): Promise<void> {
   await locks
     .mutex(name)
@@ -78,7 +78,7 @@ async function tryAll({ locks }: RedlockParty, name: string): Promise<void> {
 }
 
 describe.concurrent("a key of the application", () => {
-  it.each(Object.keys(TYPES))("of type %s is no lock that is free", async (type) => {
+  it.each(Object.keys(TYPES))("of type %s does not count as a free lock", async (type) => {
     await using trial = await RedlockTrial.start(3, () => debug);
     const party = await trial.open();
     await party.locks.mutex("warm").run(() => {});
@@ -104,7 +104,7 @@ describe.concurrent("a key of the application", () => {
     expect(await contents(trial.servers, "users")).toEqual(before);
   });
 
-  it("that is a text excludes, as any value of another client", async () => {
+  it("that is a string excludes, like the value of another client", async () => {
     await using trial = await RedlockTrial.start(3, () => debug);
     const party = await trial.open();
     await party.locks.mutex("warm").run(() => {});
@@ -119,7 +119,7 @@ describe.concurrent("a key of the application", () => {
     expect(await contents(trial.servers, "users")).toEqual(before);
   });
 
-  it("at one node of three costs its vote, and no more", async () => {
+  it("at one node of three costs only the vote of that node", async () => {
     await using trial = await RedlockTrial.start(3, () => debug);
     const { locks } = await trial.open();
     await locks.mutex("warm").run(() => {});
@@ -134,7 +134,7 @@ describe.concurrent("a key of the application", () => {
     expect(await contents(odd, "users")).toEqual(before);
   });
 
-  it("that comes in the place of a lease is left alone by its holder", async () => {
+  it("that replaces a lease is not changed by its holder", async () => {
     await using trial = await RedlockTrial.start(3, () => debug);
     const { locks } = await trial.open();
     const lease = await locks.mutex("users").acquire();
@@ -178,7 +178,7 @@ describe.concurrent("a key of the store", () => {
   });
 
   it.each(Object.keys(TYPES).concat("text"))(
-    "(waiters) that holds %s is left alone: a waiter looks by itself",
+    "(waiters) that holds %s is not changed: a waiter polls",
     async (type) => {
       await using trial = await RedlockTrial.start(3, () => debug);
       using told = new ForeignEvents();
@@ -199,7 +199,7 @@ describe.concurrent("a key of the store", () => {
     },
   );
 
-  it("(waiters) that has members of others keeps them: a waiter looks by itself", async () => {
+  it("(waiters) with foreign members keeps them: a waiter polls", async () => {
     await using trial = await RedlockTrial.start(3, () => debug);
     const [a, b] = [await trial.open(), await trial.open()];
     const lease = await a.locks.mutex("m").acquire();
@@ -221,8 +221,8 @@ describe.concurrent("a key of the store", () => {
   });
 });
 
-describe.concurrent("holdfast:foreign tells", () => {
-  it("of a key at one node of three, and of a name that a list leaves out", async () => {
+describe.concurrent("holdfast:foreign reports", () => {
+  it("a key at one node of three, and a name that a list skips", async () => {
     await using trial = await RedlockTrial.start(3, () => debug);
     using told = new ForeignEvents();
     const { locks } = await trial.open();
@@ -244,7 +244,7 @@ describe.concurrent("holdfast:foreign tells", () => {
     await held.release();
   });
 
-  it("of a message that is not ours", async () => {
+  it("a foreign message", async () => {
     await using trial = await RedlockTrial.start(3);
     using told = new ForeignEvents();
     const { locks } = await trial.open();
@@ -259,7 +259,7 @@ describe.concurrent("holdfast:foreign tells", () => {
       await server?.ask("PUBLISH", channel, message);
     }
     const isTold = async () => told.at("a message to this client").length === 5;
-    await waitUntil(isTold, { what: "five messages that are not ours" });
+    await waitUntil(isTold, { what: "five foreign messages" });
     await locks.mutex("m").run(() => {});
   });
 });
@@ -271,7 +271,7 @@ it("a stored ballot far ahead of the clock is named as the reason", async () => 
   const key = "holdfast::b:l:m";
   const before = "8999999999999999";
   await plant(trial.servers.slice(0, 1), key, before);
-  // One node does not spread it to the others.
+  // One node does not spread its ballot to the other nodes.
   for (let round = 0; round < 3; round += 1) await locks.mutex("m").run(() => {});
   await plant(trial.servers, key, before);
   const error = await failure(locks.mutex("m").acquire());

@@ -1,7 +1,7 @@
 /**
- * Garbage in the keys of nodes, in their messages and in their replies ends the call that meets it,
- * or is passed over. No call hangs, no error escapes into the host, and the locks work again when
- * the garbage is gone. A failure prints its seed; HOLDFAST_SEED repeats it.
+ * Garbage in keys, messages and replies of nodes. It ends the call that reads it, or is ignored. No
+ * call hangs, no error is unhandled, and locks work again when the garbage is gone. A failure
+ * prints its seed; HOLDFAST_SEED repeats it.
  */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -49,7 +49,7 @@ const garbage = fc.oneof(
   { weight: 1, arbitrary: huge },
 );
 
-/** Where a text of ours is changed a little, and stays nearly right. */
+/** Changes a valid text a little, so that it stays nearly valid. */
 const slip = fc.record({ at: fc.nat({ max: 160 }), with: bytes });
 
 type Place = "node" | "lock" | "ballot" | "waiters";
@@ -62,7 +62,7 @@ const KEYS: Record<Place, string> = {
 
 const LIMITS = { storeTimeoutMs: 300, ttlMs: 2_000 } as const;
 
-/** All that a caller may do with a name, one after the other; each ends, well or with an error. */
+/** Makes all kinds of calls for a name, one after the other. Each ends, perhaps with an error. */
 async function useAll(locks: Holdfast, name: string): Promise<void> {
   const calls: Record<string, () => Promise<unknown>> = {
     tryAcquire: async () => await (await locks.mutex(name).tryAcquire(LIMITS))?.release(),
@@ -106,7 +106,7 @@ describe.concurrent("garbage", { timeout: 300_000 }, () => {
     await fc.assert(
       fc.asyncProperty(plan, async ({ place, content, nodes, isHeld }) => {
         for (const client of clients) await client.flushall();
-        // The nodes are as new: somebody has to vouch for them.
+        // The nodes are empty, so the test declares them complete.
         const { locks } = await trial.open();
         await locks.mutex("m").run(() => {});
         const lease = isHeld ? await locks.mutex("m").acquire(LIMITS) : null;
@@ -132,7 +132,9 @@ describe.concurrent("garbage", { timeout: 300_000 }, () => {
       const found = (await first?.pubsub("CHANNELS", "holdfast@*")) as string[];
       return found.filter((channel) => !channel.includes("/"));
     };
-    await waitUntil(async () => (await channels()).length >= 2, { what: "both listen" });
+    await waitUntil(async () => (await channels()).length >= 2, {
+      what: "both clients are subscribed",
+    });
     const known = ["x", "m{}", "v[null]", "", "w", "w ", "e ", "s zz", "x a b c", "x o 7 r"];
     const message = fc.oneof(
       fc.constantFrom(...known).map((text) => Buffer.from(text)),

@@ -16,11 +16,11 @@ export function redlockUrl(servers: readonly RedisServer[], namespace: string): 
   return `redlock://${first}?namespace=${namespace}&bootstrap=now${hosts}`;
 }
 
-/** The harness of the conformance kit for clients on nodes of our own. */
+/** The harness of the conformance kit for Redlock. */
 export function redlockHarness(
   servers: () => readonly RedisServer[],
   clients: () => Clients,
-  /** Clients of their own, each through a proxy. */
+  /** Opens clients for the cases with faults, each through a proxy. */
   disturbed: () => Promise<{ clients: Clients; proxies: readonly FaultProxy[] }>,
 ): Harness {
   const open = (namespace: string, by: Clients): Store => {
@@ -61,7 +61,7 @@ export function redlockHarness(
             const struck = Promise.all(held.map(({ caught }) => caught));
             return { struck, deliver: () => Promise.all(held.map((one) => one.deliver())) };
           },
-          // Every node tells of a release: what one of them says is lost at all of them.
+          // Every node publishes a release, so the message is lost at every node.
           async dropPush() {
             await Promise.all(heard);
             const lost = proxies.map((proxy) =>
@@ -80,20 +80,20 @@ export function redlockHarness(
     },
     exempt: {
       "an acquire whose reply is lost ends with one holder and the token of the first grant":
-        "every attempt has a ballot of its own, so the token of a repeated one is higher",
+        "every attempt has its own ballot, so the token of a repeated attempt is higher",
     },
     child: {
       module: new URL("./redlock-child.mjs", import.meta.url),
       argument: (namespace) => redlockUrl(servers(), namespace),
     },
     async wipe(namespace) {
-      // At one time, as far as can be: a renewal between would repair what is gone.
+      // At the same time, because a renewal in between would repair deleted keys.
       const found = await Promise.all(servers().map((server) => keys(server, namespace, "leobw")));
       await Promise.all(
         servers().map((server, at) => server.ask("DEL", "none", ...(found[at] ?? []))),
       );
     },
-    // Ballots stay for a day, on purpose: they keep tokens rising.
+    // Ballots stay for a day by design, so that tokens keep rising.
     async leftovers(namespace) {
       const found = await Promise.all(servers().map((server) => keys(server, namespace, "leow")));
       return found.flat();

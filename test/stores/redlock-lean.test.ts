@@ -1,4 +1,4 @@
-/** The short way through a node's script: that it is taken, and that it is never taken wrongly. */
+/** The short path through a node's script: it is taken, and never taken wrongly. */
 import assert from "node:assert/strict";
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
@@ -22,26 +22,26 @@ async function calls(server: RedisServer): Promise<Record<string, number>> {
   return Object.fromEntries(entries);
 }
 
-it("a lock that nobody else wants costs a node no more calls than these", async () => {
+it("an uncontended lock costs a node exactly these calls", async () => {
   await using trial = await RedlockTrial.start(3);
   const { locks } = await trial.open();
   const server = trial.server(0);
   const pair = async (): Promise<void> => {
     const lease = await locks.mutex("m").acquire();
     assert.equal(await lease.release(), true);
-    // The last node, for which nobody waits.
+    // The last node, whose reply the client does not wait for.
     const isFree = async () => (await trial.values("m")).every((value) => value === null);
-    await waitUntil(isFree, { what: "nothing is held" });
+    await waitUntil(isFree, { what: "no node has the lock" });
   };
   await pair();
-  // Until this client hears the node, and the node's marker is as it stays.
+  // Until the client is subscribed and the marker of the node is final.
   await waitUntil(
     async () => {
       await server.ask("CONFIG", "RESETSTAT");
       await pair();
       return (await calls(server)).info === undefined;
     },
-    { what: "a vote without a look at the process" },
+    { what: "a vote without a check of the process" },
   );
   await server.ask("CONFIG", "RESETSTAT");
   await pair();
@@ -51,19 +51,19 @@ it("a lock that nobody else wants costs a node no more calls than these", async 
   expect(info).toBeUndefined();
 });
 
-it("a vote sent again to a process that came back with an old snapshot is refused", async () => {
+it("a vote that is sent again to a process with an old snapshot is refused", async () => {
   const server = await startRedis({ args: ["--dbfilename", "dump.rdb"] });
   const client = new Redis(server.port, "127.0.0.1");
   client.on("error", () => {});
   const driver = driverOf(client);
-  // As the store's own, which never connects again: that is what the proof rests on.
+  // Like the store's own connection, which never reconnects: the proof relies on that.
   const listener = await driver.open(null);
   try {
     const node = new RedlockNode("a", driver);
     const layout = new Layout("");
     const { run_id: run = "" } = await server.info("server");
     await listener.subscribe(`${channel}/${run}`, () => {});
-    // Ahead of the floor, which is the time of the marker.
+    // Above the floor, which is the time of the marker.
     let ballot = (Date.now() + 5_000) * 1_000;
     const vote = (name: string): Promise<unknown> => {
       ballot += 1;
@@ -80,7 +80,7 @@ it("a vote sent again to a process that came back with an old snapshot is refuse
     const { info, time } = await calls(server);
     expect([info, time], "the short way").toEqual([undefined, 1]);
     await server.ask("SAVE");
-    // On its way to a process that reads no more, and then to the one that takes its place.
+    // First sent to a process that no longer reads, then to the process that replaces it.
     await server.pause();
     const answer = vote("third");
     await server.kill();
@@ -96,25 +96,25 @@ it("a vote sent again to a process that came back with an old snapshot is refuse
   }
 });
 
-it("a release that could be short is not while somebody waits, whoever holds by then", async () => {
+it("a release takes no short path while a client waits, also after a new grant", async () => {
   await using trial = await RedlockTrial.start(3);
   const [a, b, c] = [await trial.open(), await trial.open(), await trial.open()];
   const lease = await a.locks.mutex("m").acquire();
   const kinds = (): Promise<unknown[]> =>
     Promise.all(trial.servers.map((one) => one.ask("GETRANGE", "holdfast::b:l:m", "17", "17")));
   const areAll = (kind: string) => async () => (await kinds()).every((one) => one === kind);
-  await waitUntil(areAll("H"), { what: "all nodes are held, and nobody waits" });
+  await waitUntil(areAll("H"), { what: "all nodes are held without a waiter" });
   const others = [b, c].map(async ({ locks }) => await locks.mutex("m").acquire());
-  await waitUntil(areAll("W"), { what: "all nodes know that somebody waits" });
+  await waitUntil(areAll("W"), { what: "all nodes know a waiter" });
   await lease.release();
   const second = await Promise.race(others);
-  // One node may be reserved for the waiter that did not win: the holder has a majority of them.
+  // One node may be reserved for the other waiter: the holder has a majority.
   const isKnown = async (): Promise<boolean> => {
     const [values, found] = [await trial.values("m"), await kinds()];
     const held = found.filter((_, at) => values[at] !== null);
     return held.length >= 2 && held.every((kind) => kind === "W");
   };
-  await waitUntil(isKnown, { what: "the one that still waits is known to all who voted" });
+  await waitUntil(isKnown, { what: "all nodes that voted know the other waiter" });
   await second.release();
   const last = (await Promise.all(others)).find(({ token }) => token !== second.token);
   assert.ok(last && last.token > second.token);

@@ -1,4 +1,4 @@
-/** Leases that end, are handed over or are given up while nodes are out of reach. */
+/** Leases that end, are handed off or are aborted while nodes are unreachable. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
@@ -6,7 +6,7 @@ import { LeaseLostError, StoreError } from "../../src/errors.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { RedlockTrial } from "./redlock-trial.js";
 
-it("a handle whose time is over is not resumed by taking nodes again", async () => {
+it("an expired handle is not resumed by new votes", async () => {
   await using trial = await RedlockTrial.start(3);
   const [a, b] = [await trial.open(), await trial.open()];
   const lease = await a.locks.mutex("m").acquire({ transferable: true, ttlMs: 1_000 });
@@ -14,7 +14,7 @@ it("a handle whose time is over is not resumed by taking nodes again", async () 
     what: "all nodes voted",
   });
   const handle = lease.detach();
-  // One node keeps it for much longer than the others, as one does whose clock was set back.
+  // One node keeps the lease much longer than the other nodes, like after a clock jump.
   await trial.server(0).ask("PEXPIRE", "m", "60000");
   await waitUntil(async () => (await trial.values("m")).slice(1).every((value) => value === null), {
     what: "a majority let it expire",
@@ -24,7 +24,7 @@ it("a handle whose time is over is not resumed by taking nodes again", async () 
   expect([second, third], "nothing was taken again").toEqual([null, null]);
 });
 
-it("a handle is resumed while a majority has kept its lease all the time", async () => {
+it("a handle is resumed while a majority has kept its lease", async () => {
   await using trial = await RedlockTrial.start(3);
   const [a, b] = [await trial.open(), await trial.open()];
   const lease = await a.locks.mutex("m").acquire({ transferable: true });
@@ -35,20 +35,20 @@ it("a handle is resumed while a majority has kept its lease all the time", async
   await trial.server(2).ask("DEL", "m");
   const resumed = await b.locks.resume(handle);
   assert.equal(resumed?.token, lease.token);
-  // From then on it is renewed as any other, and spreads out again.
+  // From then on the lease is renewed like any other, and repaired at all nodes.
   await resumed?.renew();
   await waitUntil(async () => (await trial.values("m"))[2] !== null, { what: "a repair" });
   assert.equal(await resumed?.release(), true);
 });
 
-it("a revocation that nobody heard is told as soon as nodes show another holder", async () => {
+it("an unheard revocation is reported as soon as nodes show another holder", async () => {
   await using trial = await RedlockTrial.start(3);
   const [a, b] = [await trial.open({ proxied: true }), await trial.open()];
   await a.locks.mutex("warm").run(() => {});
   const lease = await a.locks.mutex("m").acquire({ ttlMs: 60_000 });
   for (const proxy of a.proxies) proxy.cut();
   assert.equal(await b.locks.revoke("m", { token: lease.token, reason: "test" }), true);
-  // It covers the mark that the revocation left.
+  // The new holder replaces the mark of the revocation.
   const next = await b.locks.mutex("m").acquire();
   await waitUntil(async () => new Set(await trial.values("m")).size === 1, {
     what: "all nodes voted",
@@ -66,7 +66,7 @@ it("a revocation that nobody heard is told as soon as nodes show another holder"
   assert.equal(await next.release(), true);
 });
 
-it("who gives up is not kept waiting by nodes that are asked how long leases may be", async () => {
+it("an aborted acquire does not wait for nodes that are asked for the longest lease", async () => {
   await using trial = await RedlockTrial.start(3);
   const { locks } = await trial.open({ nodeTimeoutMs: 400 });
   await locks.mutex("warm").run(() => {});
@@ -74,11 +74,11 @@ it("who gives up is not kept waiting by nodes that are asked how long leases may
   await Promise.all(silent.map((server) => server.pause()));
   try {
     const startMs = performance.now();
-    // Who may take turns waits in this process, and would not notice.
+    // An acquire with turns would wait in this process instead.
     const options = { ttlMs: 90_000, waitMs: 50, fairness: "strict" } as const;
     const waiting = locks.mutex("m").acquire(options);
     await assert.rejects(waiting, StoreError);
-    // The last try takes two seconds at most, and to leave takes the time of a node, twice.
+    // The last attempt takes at most two seconds, and leaving takes two node timeouts.
     expect(performance.now() - startMs).toBeLessThan(4_000);
   } finally {
     await Promise.all(silent.map((server) => server.resume()));

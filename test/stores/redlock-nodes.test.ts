@@ -1,4 +1,4 @@
-/** Who may lock together: other implementations, young nodes, other nodes, clocks, databases. */
+/** Other implementations, new nodes, other sets of nodes, clocks and databases. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -19,13 +19,13 @@ import { RedlockTrial } from "./redlock-trial.js";
 const HOUR_US = 3_600_000_000;
 const PROMPT_MS = 4_000;
 
-/** What we use of redlock 4, which comes without types. */
+/** The used part of redlock 4, which has no types. */
 const Redlock = createRequire(import.meta.url)("redlock4") as new (
   clients: readonly unknown[],
   options: { retryCount: number },
 ) => { lock(resource: string, ttl: number): Promise<{ unlock(): Promise<void> }> };
 
-/** As published, with the algorithm. */
+/** The release script of the published algorithm. */
 const RELEASE = `if redis.call("get",KEYS[1]) == ARGV[1] then
   return redis.call("del",KEYS[1])
 else
@@ -39,7 +39,7 @@ describe("three nodes", () => {
   });
   afterAll(() => trial?.[Symbol.asyncDispose]());
 
-  it("a client of the published commands excludes us, and is excluded", async () => {
+  it("a client of the published commands and the store exclude each other", async () => {
     const { locks } = await trial.open();
     const set = (value: string) =>
       Promise.all(
@@ -52,9 +52,9 @@ describe("three nodes", () => {
     expect((await locks.inspect("job")).holders).toMatchObject([{ token: 0n, meta: {} }]);
     const waiting = locks.mutex("job").acquire({ ttlMs: 30_000 });
     expect(await del("theirs")).toEqual([1, 1, 1]);
-    // Nobody tells us: we look.
+    // The other client publishes nothing: the store polls.
     const lease = await waiting;
-    // A majority has voted; the last node may be about to.
+    // A majority has voted; the last node may vote later.
     const isOne = async () => new Set(await trial.values("job")).size === 1;
     await waitUntil(isOne, { what: "one value on all nodes" });
     expect(await set("theirs")).toEqual([null, null, null]);
@@ -66,7 +66,7 @@ describe("three nodes", () => {
     await del("theirs");
   });
 
-  it("redlock 4 excludes us, and is excluded", async () => {
+  it("redlock 4 and the store exclude each other", async () => {
     const { locks, clients } = await trial.open();
     const redlock = new Redlock([...clients], { retryCount: 0 });
     const theirs = await redlock.lock("shared", 30_000);
@@ -80,7 +80,7 @@ describe("three nodes", () => {
     await (await redlock.lock("shared", 1_000)).unlock();
   });
 
-  it("tokens rise with clients an hour behind and ahead, in one round when they know", async () => {
+  it("tokens rise with clients an hour behind and ahead, in one round if known", async () => {
     let votes = 0;
     const parties = [0, -HOUR_US, HOUR_US].map((shiftUs, at) => {
       const port = networkPort();
@@ -130,7 +130,7 @@ describe("three nodes", () => {
     }
   });
 
-  it("a ballot a year ahead is refused, and closes nothing", async () => {
+  it("a ballot a year ahead is refused, and locks still work", async () => {
     const { locks, clients } = await trial.open();
     const port = networkPort();
     const clock = { ...port.clock, wallUs: () => port.clock.wallUs() + 400 * 24 * HOUR_US };
@@ -172,7 +172,7 @@ describe("three nodes", () => {
       assert.ok(seven, "another database");
       for (const server of trial.servers) {
         await using client = await server.client();
-        // A majority has voted; the last node may be about to.
+        // A majority has voted; the last node may vote later.
         for (const [database, key] of [
           ["5", "my app:m"],
           ["7", "m"],
@@ -199,7 +199,7 @@ describe("three nodes", () => {
     }
   });
 
-  it("the rights in the documentation are enough", async () => {
+  it("the ACL rules of the documentation are enough", async () => {
     const page = readFileSync(new URL("../../docs/stores/redlock.md", import.meta.url), "utf8");
     const [line = ""] = /^ACL SETUSER .*$/m.exec(page) ?? [];
     const clients = await Promise.all(
@@ -233,7 +233,7 @@ describe("three nodes", () => {
     }
   });
 
-  it("has no shared locks, and says why and who has", async () => {
+  it("has no shared locks, and the error gives the reason and another store", async () => {
     const { locks } = await trial.open();
     for (const make of [() => locks.readWrite("m").read, () => locks.semaphore("m", 2)]) {
       expect(make).toThrow(UnsupportedError);
@@ -257,7 +257,7 @@ describe("three nodes", () => {
 });
 
 describe.concurrent("nodes", () => {
-  it("that are young say what they wait for, and vote when somebody vouches for them", async () => {
+  it("that are new report their wait, and vote when bootstrap declares them complete", async () => {
     await using trial = await RedlockTrial.start(3);
     const { locks } = await trial.open({ bootstrap: "wait" });
     const startMs = performance.now();
@@ -270,13 +270,13 @@ describe.concurrent("nodes", () => {
     expect(error.message).toMatch(/votes in \d+ s.*bootstrap: "now" \(\?bootstrap=now\)/);
     expect(error.votes.every(({ vote }) => vote === "not_voting")).toBe(true);
     await assert.rejects(locks.mutex("m").tryAcquire(), { code: "HF_STORE_QUORUM" });
-    // Whoever may vouch for them does.
+    // A client with bootstrap declares the nodes complete.
     const { locks: sure } = await trial.open({ bootstrap: "now" });
     await sure.mutex("m").run(() => {});
     await locks.mutex("m").run(() => {});
   });
 
-  it("that are young vote from the start of their process and the longest lease", async () => {
+  it("that are new vote after the longest lease since the start of their process", async () => {
     await using trial = await RedlockTrial.start(3);
     const { locks } = await trial.open({ bootstrap: "wait", maxTtlMs: 3_000 });
     const lease = await locks.mutex("m").acquire({ ttlMs: 3_000 });
@@ -287,7 +287,7 @@ describe.concurrent("nodes", () => {
     assert.equal(await lease.release(), true);
   });
 
-  it("of another set are refused, unless somebody vouches for them", async () => {
+  it("of another set are refused without bootstrap", async () => {
     await using trial = await RedlockTrial.start(4);
     const clients = trial.servers.map(({ port }) => new Redis(port));
     const open = (from: number, bootstrap: "wait" | "now"): Holdfast =>

@@ -9,11 +9,11 @@ import { closeAll, startAll } from "../servers/server-process.js";
 export interface RedlockParty {
   readonly locks: Holdfast;
   readonly clients: readonly Redis[];
-  /** Between this party and the nodes; empty unless asked for. */
+  /** The proxies between this client and the nodes; empty by default. */
   readonly proxies: readonly FaultProxy[];
 }
 
-/** Nodes of our own and those who lock on them; all of it ends with the trial. */
+/** Nodes and clients for one test; all of them end with the trial. */
 export class RedlockTrial implements AsyncDisposable {
   readonly servers: readonly RedisServer[];
   readonly #ends: (() => unknown)[] = [];
@@ -40,7 +40,7 @@ export class RedlockTrial implements AsyncDisposable {
     return server;
   }
 
-  /** One more client of the locks: straight, or through a proxy for each node. */
+  /** Opens a client: directly, or through a proxy for each node. */
   async open(
     given: Partial<RedlockStoreOptions> & {
       readonly proxied?: boolean;
@@ -67,7 +67,7 @@ export class RedlockTrial implements AsyncDisposable {
     return { locks, clients, proxies };
   }
 
-  /** What the plain key of a lock says at each node. */
+  /** The value of a lock's plain key at each node. */
   async values(name: string): Promise<(string | null)[]> {
     const asked = this.servers.map((server) => server.ask("GET", name) as Promise<string | null>);
     return await Promise.all(asked);

@@ -22,7 +22,7 @@ afterAll(() => trial?.[Symbol.asyncDispose]());
 const LEFT = "holdfast::w:l:left";
 const DONE = "holdfast::w:o:done";
 
-/** Waiters that came before all others, and whom nobody hears. */
+/** Adds waiters at the head whose clients are not subscribed. */
 async function addWaiters(key: string): Promise<void> {
   const members = Array.from({ length: MANY }, (_, at) => [at, `holdfast@gone/${at}`]).flat();
   await Promise.all(trial.servers.map((server) => server.ask("ZADD", key, ...members)));
@@ -33,14 +33,14 @@ async function published(): Promise<number> {
   return Number(/calls=(\d+)/.exec(stats.cmdstat_publish ?? "")?.[1] ?? 0);
 }
 
-test("a release that finds nobody drops some, and those who live get the lock", async () => {
+test("a release drops some dead waiters, and live waiters get the lock", async () => {
   const [{ locks: one }, { locks: two }] = [await trial.open(), await trial.open()];
   const lease = await one.mutex("left").acquire();
   const waiting = two.mutex("left").acquire();
   const isThere = async (): Promise<boolean> => {
     return (await trial.server(0).ask("ZCARD", LEFT)) === 1;
   };
-  await waitUntil(isThere, { what: "one waits" });
+  await waitUntil(isThere, { what: "a waiter" });
   await addWaiters(LEFT);
   const before = await published();
   await lease.release();
@@ -48,7 +48,7 @@ test("a release that finds nobody drops some, and those who live get the lock", 
   await (await waiting).release();
 });
 
-test("a once that is done tells some of those who wait for it", async () => {
+test("a once that is done tells some of its waiters", async () => {
   const { locks } = await trial.open();
   const before = await published();
   await locks.once("done", () => addWaiters(DONE), { keepMs: 60_000 });

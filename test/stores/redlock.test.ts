@@ -1,4 +1,4 @@
-/** The conformance kit on three nodes; five are in a file of their own, to run beside it. */
+/** The conformance kit on three nodes; another file runs it on five nodes in parallel. */
 import { forEachClient } from "./redlock-conformance.js";
 import { runConformance } from "./run-conformance.js";
 

@@ -1,10 +1,10 @@
 import { describe, test, vi } from "vitest";
 import { type ConformanceCase, conformance, type Harness } from "../../src/conformance/index.js";
 
-/** So many cases at a time: most of them wait most of the time. */
+/** The number of concurrent cases: most of them wait most of the time. */
 const CONCURRENCY = 8;
 
-/** Runs the kit on vitest. A store's test file says no more than how to open it. */
+/** Runs the kit on vitest. The test file of a store gives only its harness. */
 export function runConformance(
   harness: Harness,
   { concurrency = CONCURRENCY }: { readonly concurrency?: number } = {},

@@ -1,4 +1,4 @@
-/** With no server there, errors and events name its address and the reason, by every client. */
+/** Without a server, errors and events of every client name the address and the reason. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { Etcd3 } from "etcd3";
 import { Cluster, Redis } from "ioredis";
@@ -15,7 +15,7 @@ import { redlockStore } from "../../src/stores/redlock/index.js";
 import { onFreePorts } from "../servers/free-port.js";
 import { startRedisCluster } from "../servers/redis-cluster.js";
 
-/** Nothing listens there. */
+/** A port without a server. */
 const PORT = await onFreePorts(1, async ([port = 0]) => port);
 const node = { host: "127.0.0.1", port: PORT };
 const REASON = `connect ECONNREFUSED 127.0.0.1:${PORT}`;
@@ -70,7 +70,7 @@ const stores: Readonly<Record<string, () => Opened>> = {
 };
 
 test.concurrent.each(Object.keys(stores))(
-  "%s: an acquire says why, and so does its event",
+  "%s: the error and the event of an acquire give the reason",
   async (name) => {
     const opened = stores[name]?.() as Opened;
     const locks = new Holdfast(opened.store, { storeTimeoutMs: 1_500 });
@@ -100,7 +100,7 @@ test.concurrent.each(Object.keys(stores))(
 );
 
 test.concurrent.each(["ioredis", "node-redis", "redlock", "etcd"])(
-  "%s: looks say why",
+  "%s: inspect and list give the reason",
   async (name) => {
     const opened = stores[name]?.() as Opened;
     const locks = new Holdfast(opened.store);
@@ -125,7 +125,7 @@ test.concurrent.each([
   `redis+cluster://127.0.0.1:${PORT}`,
   `redis+sentinel://127.0.0.1:${PORT}/main`,
 ])(
-  "%s: connect says why",
+  "%s: connect gives the reason",
   async (url) => {
     const error = await connect(url).then(String, (reason) => reason);
     expect(error).toBeInstanceOf(StoreError);
@@ -134,7 +134,7 @@ test.concurrent.each([
   20_000,
 );
 
-test("a plain client of a Cluster hears that it needs a Cluster client, at once", async () => {
+test("a plain client of a Cluster is told at once that it needs a Cluster client", async () => {
   await using cluster = await startRedisCluster();
   const answers = await Promise.all(
     cluster.urls.flatMap((url) => [
@@ -142,7 +142,7 @@ test("a plain client of a Cluster hears that it needs a Cluster client, at once"
       messageByNodeRedis(createClient({ url }) as ReturnType<typeof createClient>),
     ]),
   );
-  // The node that has the slot of this namespace answers; all others send the client elsewhere.
+  // Only the node with the slot of this namespace answers; all other nodes redirect.
   const refused = answers.filter((answer) => answer !== "taken");
   expect(refused.length).toBe(answers.length - 2);
   for (const message of refused) {
@@ -174,7 +174,7 @@ async function messageBy(store: Store): Promise<string> {
   }
 }
 
-/** The texts of all causes. */
+/** The messages of all causes. */
 function causes(error: Error): string {
   return error.cause instanceof Error ? `${error.cause.message} ${causes(error.cause)}` : "";
 }
