@@ -32,7 +32,7 @@ export const lease: readonly Mutant[] = [
   {
     title: "a failed cleanup is an unhandled rejection",
     rule: "host-sees-no-rejection",
-    change: { text: /\.catch\(.*\)/, becomes: "", why: "One call of a chain goes." },
+    change: { text: "then(end, end)", becomes: "finally(end)", why: "One handler of two goes." },
   },
   {
     title: "no answer is a loss",

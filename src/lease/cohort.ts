@@ -10,34 +10,18 @@
  */
 
 import type { LossReason } from "../errors.js";
-import type { AcquireEvent, CallContext, LockKind } from "../events.js";
+import type { AcquireEvent, LockKind } from "../events.js";
 import type { Options } from "../options.js";
 import { NO_CALL } from "../publish.js";
 import { Fifo, type Place } from "../rules/fifo.js";
-import type { Busy, Claim, Grant, HolderView, Meta, Store } from "../store.js";
+import type { AcquireResult, Busy, HolderView, Meta } from "../store.js";
 import type { Timer } from "../time/timers.js";
-import type { Target } from "./client.js";
+import { type CallOptions, claimFor, type Enclosing, type Target } from "./call-options.js";
+import type { Cohorts } from "./cohorts.js";
 import type { Hold, Tenant } from "./hold.js";
-import type { Keeper } from "./keeper.js";
-import { HeldLease } from "./lease.js";
+import { HeldLease, type LeaseGiver, type LeaseResult } from "./lease.js";
 import { noteQueued } from "./traced.js";
 import { WaitTime } from "./wait-time.js";
-
-/** A lease whose `run` a call is made in. */
-export interface Enclosing {
-  readonly name: string;
-  readonly token: string;
-}
-
-/** The options of one call, and what the call is made in. */
-export interface CallOptions extends Options {
-  /** The leases of the runs around it, innermost first. */
-  readonly inside?: readonly Enclosing[];
-  /** Its async context, where an event will need it. */
-  readonly context?: CallContext | undefined;
-  /** The event of the call, where a channel has a subscriber. */
-  readonly event?: AcquireEvent;
-}
 
 const DAY_MS = 86_400_000;
 
@@ -45,25 +29,15 @@ interface Member {
   readonly kind: LockKind;
   readonly options: CallOptions;
   readonly wait: WaitTime | null;
-  readonly resolve: (outcome: HeldLease | Busy) => void;
+  readonly resolve: (outcome: LeaseResult) => void;
   readonly reject: (error: unknown) => void;
 }
 
-export interface CohortDuties {
-  readonly store: Store;
-  readonly keeper: Keeper;
-  claim(target: Target, options: CallOptions, span: number): Claim;
-  /** Releases the hold of the last turn in the store, within bounds. */
-  release(last: HeldLease): Promise<boolean>;
-  /** The cohort has no holder and no waiters any more. */
-  onIdle(key: string): void;
-}
-
-export class Cohort implements Tenant {
+export class Cohort implements Tenant, LeaseGiver {
   readonly #key: string;
   readonly #target: Target;
   readonly #options: Options;
-  readonly #duties: CohortDuties;
+  readonly #cohorts: Cohorts;
   readonly #members = new Fifo<Member>();
   #hold: Hold | null = null;
   #lease: HeldLease | null = null;
@@ -74,11 +48,11 @@ export class Cohort implements Tenant {
   /** Keeps the process alive for those who wait for a turn: nothing in the store does. */
   #stay: Timer | undefined;
 
-  constructor(key: string, target: Target, options: Options, duties: CohortDuties) {
+  constructor(key: string, target: Target, options: Options, cohorts: Cohorts) {
     this.#key = key;
     this.#target = target;
     this.#options = options;
-    this.#duties = duties;
+    this.#cohorts = cohorts;
   }
 
   /**
@@ -106,7 +80,7 @@ export class Cohort implements Tenant {
     return this.#lease;
   }
 
-  join(kind: LockKind, options: CallOptions, wait: WaitTime | null): Promise<HeldLease | Busy> {
+  join(kind: LockKind, options: CallOptions, wait: WaitTime | null): Promise<LeaseResult> {
     const isIdle = !this.#hold && !this.#asking;
     if (!isIdle && !wait) return Promise.resolve(this.#busy());
     if (options.event) this.#tellMember(options.event);
@@ -173,7 +147,7 @@ export class Cohort implements Tenant {
   #ask(): void {
     const first = this.#members.first;
     if (!first) return;
-    const { store } = this.#duties;
+    const { store } = this.#cohorts;
     const onReport = first.options.event
       ? (holder: HolderView | null, ahead: number | null) => this.#tellMembers(holder, ahead)
       : undefined;
@@ -182,27 +156,27 @@ export class Cohort implements Tenant {
     // A waiter that had a turn may come back for another while the other waiters have theirs.
     // rule: turns-are-bounded
     const span = this.#members.size > 1 ? first.options.cohortLimit : 1;
-    const claim = this.#duties.claim(this.#target, first.options, span);
+    const claim = claimFor(store, this.#target, first.options, span);
     store.acquire(claim, first.wait ? wait : null).then(
-      (outcome) => this.#onOutcome(first, outcome),
+      (result) => this.#onResult(first, result),
       (error) => this.#onFailure(error),
     );
   }
 
-  #onOutcome(first: Member, outcome: Grant | Busy): void {
+  #onResult(first: Member, result: AcquireResult): void {
     this.#asking = null;
-    if (outcome.type === "granted") {
-      this.#hold = this.#duties.keeper.keep(outcome, this, this.#options);
-      this.#nextToken = outcome.token;
-      this.#turnsLeft = outcome.span;
+    if (result.type === "granted") {
+      this.#hold = this.#cohorts.keeper.keep(result, this, this.#options);
+      this.#nextToken = result.token;
+      this.#turnsLeft = result.span;
       const lease = this.#startTurn(this.#hold, this.#hold.startMs);
-      if (outcome.isHandoff) lease.publishHandoff(false);
+      if (result.isHandoff) lease.publishHandoff(false);
       return;
     }
     // Only who would not wait can be told busy here; all others have left when they gave up.
     if (!first.wait && this.#members.first === first) {
       this.#members.shift();
-      first.resolve(outcome);
+      first.resolve(result);
     }
     this.#goOn();
   }
@@ -221,7 +195,7 @@ export class Cohort implements Tenant {
   #startTurn(hold: Hold, startMs: number): HeldLease {
     const member = this.#members.shift();
     member?.wait?.settle();
-    const { keeper } = this.#duties;
+    const { keeper } = this.#cohorts;
     // rule: turn-has-its-own-token
     const token = this.#nextToken++;
     // rule: span-is-used-up
@@ -229,8 +203,8 @@ export class Cohort implements Tenant {
     // A longer ttl that the turn before renewed for does not count for this one.
     hold.ttlMs = this.#options.ttlMs;
     const { kind } = member ?? this.#target;
-    const origin = { kind, context: member?.options.context };
-    const lease = new HeldLease(hold, token, startMs, keeper, origin, () => this.#endTurn(lease));
+    const turn = { token, startMs, kind, context: member?.options.context };
+    const lease = new HeldLease(hold, turn, keeper, this);
     this.#lease = lease;
     this.#stayAlive();
     if (member) member.resolve(lease);
@@ -238,22 +212,22 @@ export class Cohort implements Tenant {
     return lease;
   }
 
-  #endTurn(lease: HeldLease): Promise<boolean> {
+  /** Ends a turn: the next one begins on the same hold, or the hold is released. */
+  giveBack(lease: HeldLease): Promise<boolean> {
     const { hold } = lease;
     this.#lease = null;
     // A hold that is no longer renewed (its grace has begun) is no ground for another turn.
     const isOver = this.#turnsLeft === 0 || this.#members.size === 0 || !hold.renews;
     if (isOver) return this.#endHold(lease);
     lease.publishRelease("released", undefined);
-    this.#startTurn(hold, this.#duties.store.port.clock.nowMs()).publishHandoff(true);
+    this.#startTurn(hold, this.#cohorts.store.port.clock.nowMs()).publishHandoff(true);
     return Promise.resolve(true);
   }
 
   /** The release and the next request of this process travel in one call. */
   #endHold(last: HeldLease): Promise<boolean> {
     this.#hold = null;
-    this.#duties.keeper.drop(last.hold);
-    const released = this.#duties.release(last);
+    const released = this.#cohorts.releases.giveBack(last);
     // rule: cohort-goes-on-after-its-span
     this.#goOn();
     return released;
@@ -269,7 +243,7 @@ export class Cohort implements Tenant {
         this.#stay = undefined;
         this.#stayAlive();
       };
-      this.#stay ??= this.#duties.store.port.timers.after(DAY_MS, again, true);
+      this.#stay ??= this.#cohorts.store.port.timers.after(DAY_MS, again, true);
     }
   }
 
@@ -278,7 +252,7 @@ export class Cohort implements Tenant {
     // A listener of the loss may have asked for the lock again already.
     if (this.#hold || this.#asking) return;
     if (this.#members.size > 0) this.#ask();
-    else this.#duties.onIdle(this.#key);
+    else this.#cohorts.remove(this.#key);
   }
 
   #busy(): Busy {
@@ -290,7 +264,7 @@ export class Cohort implements Tenant {
     const lease = this.#lease;
     if (!lease) return null;
     const { mode, weight, meta } = lease.hold.grant.claim;
-    const heldMs = this.#duties.store.port.clock.nowMs() - lease.startMs;
+    const heldMs = this.#cohorts.store.port.clock.nowMs() - lease.startMs;
     const remainingMs = lease.remainingMs();
     return { token: lease.token, mode, weight, limit: null, meta, heldMs, remainingMs };
   }

@@ -1,13 +1,13 @@
 import type { LossReason } from "../errors.js";
-import type { RenewEvent } from "../events.js";
 import { renewAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { Grant } from "../store.js";
 import type { HeapItem } from "../time/heap.js";
+import type { HeldLease } from "./lease.js";
 
-/** The user of a hold: it is told when the hold is about to end, and when it has ended. */
+/** The user of a hold, a lease or a cohort: it hears that the hold will end, and that it ended. */
 export interface Tenant {
-  /** The lease that uses it now. */
-  readonly lease: { publishRenewal(outcome: RenewEvent["outcome"], error?: unknown): void } | null;
+  /** The lease that uses the hold now. */
+  readonly lease: HeldLease | null;
   /** `graceMs` are left; the hold will not be renewed any more. */
   onWarning(): void;
   onLost(reason: LossReason, detail: string): void;
@@ -23,7 +23,8 @@ export class Hold implements HeapItem {
   /** Renewals go no further than this. */
   readonly endMs: number;
   readonly graceMs: number;
-  readonly tenant: Tenant;
+  /** Null only until the lease for a new grant is made. */
+  tenant: Tenant | null;
   renews: boolean;
   ttlMs: number;
   /** When the keeper has to look at it next. */
@@ -39,7 +40,7 @@ export class Hold implements HeapItem {
 
   constructor(
     grant: Grant,
-    tenant: Tenant,
+    tenant: Tenant | null,
     nowMs: number,
     options: { ttlMs: number; renew: boolean; graceMs: number; maxHoldMs: number },
   ) {

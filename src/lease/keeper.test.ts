@@ -2,9 +2,11 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
 import { ManualPort } from "../../test/fixtures/manual-port.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
+import { InternalError } from "../errors.js";
 import type { Claim, Grant } from "../store.js";
 import type { Hold } from "./hold.js";
 import { Keeper } from "./keeper.js";
+import type { HeldLease } from "./lease.js";
 
 const NEVER = new Promise<never>(() => {});
 let port: ManualPort;
@@ -32,7 +34,8 @@ function keep(
   };
   tokens += 1n;
   const grant = store.grantFor(claimOf("o", { ttlMs: options.ttlMs, ...claim }), tokens);
-  const tenant = { lease: null, onWarning: vi.fn(), onLost: vi.fn() };
+  const lease = { publishRenewal: () => {} } as unknown as HeldLease;
+  const tenant = { lease, onWarning: vi.fn(), onLost: vi.fn() };
   return { grant, hold: keeper.keep(grant, tenant, options), ...tenant };
 }
 
@@ -41,6 +44,15 @@ beforeEach(() => {
   store = new ScriptedStore(port);
   keeper = new Keeper(store);
   tokens = 0n;
+});
+
+it("keeps a grant once", () => {
+  const { grant, hold } = keep();
+  const options = { ttlMs: 1_000, renew: true, graceMs: 0, maxHoldMs: 1_000 };
+  expect(() => keeper.keep(grant, null, options)).toThrow(InternalError);
+  expect(hold.isLive).toBe(true);
+  keeper.drop(hold);
+  expect(keeper.keep(grant, null, options).isLive).toBe(true);
 });
 
 describe("renewals", () => {
@@ -268,6 +280,6 @@ describe("a detached hold", () => {
     expect(detached?.onLost).toHaveBeenCalledWith("expired", "");
     expect(store.released).toEqual([]);
     expect(store.renewed.slice(1).flat()).not.toContain(detached?.grant);
-    expect([...keeper.tenants()]).toHaveLength(2);
+    expect(keeper.leases()).toHaveLength(2);
   });
 });

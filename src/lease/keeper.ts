@@ -7,6 +7,7 @@
  * before every step, so a process that was stopped, blocked or asleep first ends what is over and
  * never renews it.
  */
+import { assert, present } from "../assert.js";
 import type { LossReason } from "../errors.js";
 import { checkDuration } from "../options.js";
 import { cutReason } from "../rules/reason.js";
@@ -14,7 +15,9 @@ import { repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { GoneEvent, Grant, Renewal, Store } from "../store.js";
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
+import { WorkUnderWay } from "../time/work-under-way.js";
 import { Hold, type Tenant } from "./hold.js";
+import type { HeldLease } from "./lease.js";
 
 /** One call for so many; the rest follows in the next turn, so that the event loop stays free. */
 const MAX_BATCH = 1_000;
@@ -28,7 +31,8 @@ const LONGEST_NAP_MS = 1_000;
 export class Keeper {
   readonly #store: Store;
   readonly #holds = new Heap<Hold>((a, b) => a.dueMs < b.dueMs);
-  readonly #cleanups = new Set<Promise<unknown>>();
+  readonly #byGrant = new Map<Grant, Hold>();
+  readonly #cleanups = new WorkUnderWay();
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
 
@@ -41,16 +45,23 @@ export class Keeper {
     return this.#store;
   }
 
-  *tenants(): Iterable<Tenant> {
-    for (const hold of this.#holds.values()) if (!hold.isDetached) yield hold.tenant;
+  /** The leases that this process holds, detached ones excepted. */
+  leases(): HeldLease[] {
+    const leases: HeldLease[] = [];
+    for (const { isDetached, tenant } of this.#holds.values()) {
+      if (!isDetached && tenant?.lease) leases.push(tenant.lease);
+    }
+    return leases;
   }
 
   keep(
     grant: Grant,
-    tenant: Tenant,
+    tenant: Tenant | null,
     options: { ttlMs: number; renew: boolean; graceMs: number; maxHoldMs: number },
   ): Hold {
     const hold = new Hold(grant, tenant, this.#store.port.clock.nowMs(), options);
+    assert(!this.#byGrant.has(grant), "a grant is kept by one hold");
+    this.#byGrant.set(grant, hold);
     this.#holds.push(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
     return hold;
@@ -60,6 +71,7 @@ export class Keeper {
   drop(hold: Hold): void {
     hold.isLive = false;
     this.#holds.remove(hold);
+    this.#byGrant.delete(hold.grant);
   }
 
   /** Somebody else may keep it from now on: here it is only known up to its deadline. */
@@ -84,14 +96,14 @@ export class Keeper {
     const leastMs = Math.max(this.#store.traits.minTtlMs, 2 * hold.graceMs + 1);
     hold.ttlMs = checkDuration("ttlMs", ttlMs, leastMs);
     const [renewal] = await this.#send([hold]);
-    return renewal as Renewal;
+    return present(renewal, "a store answers every renewal");
   }
 
   /** Ends all timers, when what was lost has been given back as far as the store can be told. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
     this.#timerMs = Number.POSITIVE_INFINITY;
-    await Promise.all(this.#cleanups);
+    await this.#cleanups.settled();
   }
 
   #arm(): void {
@@ -119,7 +131,7 @@ export class Keeper {
         this.#lose(hold, hold.endReason, "");
         continue;
       }
-      if (nowMs >= hold.warningMs && hold.warn()) hold.tenant.onWarning();
+      if (nowMs >= hold.warningMs && hold.warn()) hold.tenant?.onWarning();
       if (hold.renews && isDueAlong(hold, nowMs)) {
         if (batch.length === MAX_BATCH) break;
         batch.push(hold);
@@ -158,8 +170,8 @@ export class Keeper {
     hold.renewMs = isRenewed ? hold.renewalDueMs(sentMs) : clock.nowMs() + retryAfterMs(hold.ttlMs);
     this.#replan(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
-    if (isRenewed) hold.tenant.lease?.publishRenewal("renewed");
-    else hold.tenant.lease?.publishRenewal("failed", renewal.error);
+    if (isRenewed) hold.tenant?.lease?.publishRenewal("renewed");
+    else hold.tenant?.lease?.publishRenewal("failed", renewal.error);
   }
 
   #replan(hold: Hold): void {
@@ -168,27 +180,21 @@ export class Keeper {
   }
 
   #onGone({ grant, reason, detail }: GoneEvent): void {
-    for (const hold of this.#holds.values()) {
-      if (hold.grant !== grant) continue;
-      this.#lose(hold, reason, detail);
-      return;
-    }
+    const hold = this.#byGrant.get(grant);
+    if (hold) this.#lose(hold, reason, detail);
   }
 
   #lose(hold: Hold, reason: LossReason, told: string): void {
     const detail = cutReason(told);
     this.drop(hold);
     // The deadline came before an answer to the last renewal: nothing has told of it yet.
-    if (reason === "expired" && hold.isUnanswered) hold.tenant.lease?.publishRenewal("failed");
-    if (hold.isDetached) return hold.tenant.onLost(reason, detail);
-    // The store may still count it as held (a maximum, or a clock behind ours): the next may go on,
-    // before the tenant stands in line again.
-    // rule: host-sees-no-rejection
-    const cleanup = this.#store.release(hold.grant, CLEANUP_MS).catch(() => {});
-    this.#cleanups.add(cleanup);
-    void cleanup.finally(() => this.#cleanups.delete(cleanup));
+    if (reason === "expired" && hold.isUnanswered) hold.tenant?.lease?.publishRenewal("failed");
+    if (hold.isDetached) return hold.tenant?.onLost(reason, detail);
+    // The store may still count the grant as held, at its maximum or by a slower clock. This
+    // release lets the next waiter go on, before the tenant asks again and queues behind it.
+    void this.#cleanups.add(this.#store.release(hold.grant, CLEANUP_MS));
     // rule: loss-is-told
-    hold.tenant.onLost(reason, detail);
+    hold.tenant?.onLost(reason, detail);
   }
 }
 

@@ -18,10 +18,10 @@ import type {
 } from "../events.js";
 import { withJson } from "../json.js";
 import { describe, events, publishIn } from "../publish.js";
-import type { Meta } from "../store.js";
+import type { Busy, Meta } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { encodeHandle } from "./handle.js";
-import type { Hold } from "./hold.js";
+import type { Hold, Tenant } from "./hold.js";
 import type { Keeper } from "./keeper.js";
 
 /**
@@ -67,7 +67,11 @@ export interface Keep {
   readonly meta: Meta;
 }
 
-type GiveBack = (keep: Keep | undefined) => Promise<boolean>;
+/** Takes back the leases that it gave out: `Releases`, or the cohort whose turn a lease is. */
+export interface LeaseGiver {
+  /** True when the lease was held until now. Never throws. */
+  giveBack(lease: HeldLease, keep: Keep | undefined): Promise<boolean>;
+}
 
 /** The call that a lease was acquired by, as its events tell of it. */
 export interface Origin {
@@ -75,7 +79,16 @@ export interface Origin {
   readonly context: CallContext | undefined;
 }
 
-export class HeldLease implements Lease {
+/** One use of a hold: all of it, or one turn on it. */
+export interface Turn extends Origin {
+  readonly token: bigint;
+  readonly startMs: number;
+}
+
+/** The end of a request for a lease. */
+export type LeaseResult = HeldLease | Busy;
+
+export class HeldLease implements Lease, Tenant {
   readonly name: string;
   readonly token: bigint;
   readonly startMs: number;
@@ -86,7 +99,7 @@ export class HeldLease implements Lease {
   readonly #clock: Clock;
   readonly #kind: LockKind;
   readonly #context: CallContext | undefined;
-  readonly #giveBack: GiveBack;
+  readonly #giver: LeaseGiver;
   #released: Promise<boolean> | undefined;
   #loss: LeaseLostError | undefined;
   /** Why work under it has to stop although it was given back in order. */
@@ -94,23 +107,25 @@ export class HeldLease implements Lease {
   #controller: AbortController | undefined;
   #isWarned = false;
 
-  constructor(
-    hold: Hold,
-    token: bigint,
-    startMs: number,
-    keeper: Keeper,
-    { kind, context }: Origin,
-    giveBack: GiveBack,
-  ) {
+  constructor(hold: Hold, turn: Turn, keeper: Keeper, giver: LeaseGiver) {
     this.name = hold.grant.claim.name;
-    this.token = token;
-    this.startMs = startMs;
+    this.token = turn.token;
+    this.startMs = turn.startMs;
     this.#hold = hold;
     this.#keeper = keeper;
     this.#clock = keeper.store.port.clock;
-    this.#kind = kind;
-    this.#context = context;
-    this.#giveBack = giveBack;
+    this.#kind = turn.kind;
+    this.#context = turn.context;
+    this.#giver = giver;
+  }
+
+  get type(): "granted" {
+    return "granted";
+  }
+
+  /** The lease that uses its hold, where no turns are taken: this one. */
+  get lease(): HeldLease {
+    return this;
   }
 
   get hold(): Hold {
@@ -178,7 +193,7 @@ export class HeldLease implements Lease {
 
   /** With `keep`, leaves a mark in its place. */
   release(keep?: Keep): Promise<boolean> {
-    this.#released ??= this.#isHeld() ? this.#giveBack(keep) : Promise.resolve(false);
+    this.#released ??= this.#isHeld() ? this.#giver.giveBack(this, keep) : Promise.resolve(false);
     return this.#released;
   }
 

@@ -4,7 +4,7 @@
  * a lease waits for the holders of every lock that is asked for inside its `run`.
  */
 import { withJson } from "../json.js";
-import type { Enclosing } from "../lease/cohort.js";
+import type { Enclosing } from "../lease/call-options.js";
 import type { HolderView, LockView, Meta } from "../store.js";
 
 /** One lease of a circle, and the lock that the work under this lease waits for. */

@@ -6,8 +6,9 @@ import {
   invalidValue,
 } from "../errors.js";
 import { withJson } from "../json.js";
-import type { Client, Outcome, Target } from "../lease/client.js";
-import type { Lease } from "../lease/lease.js";
+import type { Target } from "../lease/call-options.js";
+import type { Client } from "../lease/client.js";
+import type { Lease, LeaseResult } from "../lease/lease.js";
 import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
 import type { Busy } from "../store.js";
 import { enclosingRuns, type Held, joinScope, runInScopes } from "./run-scopes.js";
@@ -75,7 +76,7 @@ export interface Lock<L = Lease> {
 }
 
 /** The result of a request: a new lease, the lease of the run around the call, or neither. */
-type Taken = Outcome | { readonly type: "joined"; readonly lease: Held["lease"] };
+type Taken = LeaseResult | { readonly type: "joined"; readonly lease: Held["lease"] };
 
 /** A lock that is one entry in a store: a mutex, one side of a read-write lock, a semaphore. */
 export class StoreLock implements Lock {

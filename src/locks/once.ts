@@ -2,7 +2,8 @@
 import { aboutLock, type LeaseLostError, StoreError } from "../errors.js";
 import { withJson } from "../json.js";
 import { knownOptions } from "../known-options.js";
-import type { Client, Target } from "../lease/client.js";
+import type { Target } from "../lease/call-options.js";
+import type { Client } from "../lease/client.js";
 import type { HeldLease, Keep, Lease } from "../lease/lease.js";
 import {
   type AcquireOptions,

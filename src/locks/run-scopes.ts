@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { DeadlockError, type LeaseLostError, releasedBefore, UnsupportedError } from "../errors.js";
-import type { Client, Target } from "../lease/client.js";
-import type { Enclosing } from "../lease/cohort.js";
+import type { Enclosing, Target } from "../lease/call-options.js";
+import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
 import type { Options } from "../options.js";
 import { fits, joined, VACANT } from "../rules/fits.js";

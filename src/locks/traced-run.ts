@@ -1,6 +1,6 @@
 import type { RunEvent } from "../events.js";
 import { withJson } from "../json.js";
-import type { Target } from "../lease/client.js";
+import type { Target } from "../lease/call-options.js";
 import { describe, events } from "../publish.js";
 import type { Store } from "../store.js";
 import type { Releasable } from "./run-under.js";

@@ -6,10 +6,11 @@ export class WorkUnderWay {
     return this.#works.size;
   }
 
-  /** Returns `work` itself. A caller that does not await it must handle its rejection. */
+  /** Returns `work` itself. A caller that does not await it hears nothing of its failure. */
   add<T>(work: Promise<T>): Promise<T> {
     this.#works.add(work);
     const end = (): void => void this.#works.delete(work);
+    // rule: host-sees-no-rejection
     work.then(end, end);
     return work;
   }

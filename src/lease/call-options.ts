@@ -1,0 +1,53 @@
+import type { AcquireEvent, CallContext, LockKind } from "../events.js";
+import type { Options } from "../options.js";
+import type { Request } from "../rules/fits.js";
+import type { Space } from "../rules/name.js";
+import type { Claim, Store } from "../store.js";
+
+/** The lock that a call is about, and how the call wants to hold it. */
+export interface Target extends Request {
+  readonly kind: LockKind;
+  readonly space: Space;
+  readonly name: string;
+}
+
+/** A lease whose `run` a call is made in. */
+export interface Enclosing {
+  readonly name: string;
+  readonly token: string;
+}
+
+/** The options of one call, and the runs that the call is made in. */
+export interface CallOptions extends Options {
+  /** The leases of the runs around it, innermost first. */
+  readonly inside?: readonly Enclosing[];
+  /** Its async context, where an event will need it. */
+  readonly context?: CallContext | undefined;
+  /** The event of the call, where a channel has a subscriber. */
+  readonly event?: AcquireEvent;
+}
+
+/** The claim of one call, for `span` turns. */
+export function claimFor(store: Store, target: Target, options: CallOptions, span: number): Claim {
+  const { space, name, mode, weight, limit } = target;
+  const { ttlMs, transferable, renew, maxHoldMs, graceMs, storeTimeoutMs, inside } = options;
+  const meta = inside ? { ...options.meta, inside } : options.meta;
+  const alone = transferable || !renew || maxHoldMs !== Number.POSITIVE_INFINITY;
+  const owner = store.port.random.id();
+  return {
+    space,
+    name,
+    owner,
+    mode,
+    weight,
+    limit,
+    ttlMs,
+    meta,
+    span,
+    transferable,
+    alone,
+    storeTimeoutMs,
+    // A shorter grant would abort its signal at once.
+    leastMs: graceMs,
+  };
+}

@@ -1,0 +1,59 @@
+import type { ReleaseEvent } from "../events.js";
+import type { Store } from "../store.js";
+import type { Keeper } from "./keeper.js";
+import type { HeldLease, Keep, LeaseGiver } from "./lease.js";
+
+/** A release does not take longer than this, and the end of the lease ends it before. */
+export const RELEASE_MS = 5_000;
+
+/** Gives leases back to the store, and knows which releases are under way. */
+export class Releases implements LeaseGiver {
+  readonly #store: Store;
+  readonly #keeper: Keeper;
+  // Counted, not collected: a set of promises would cost every release more than its bookkeeping.
+  #underWay = 0;
+  #onIdle: () => void = () => {};
+
+  constructor(store: Store, keeper: Keeper) {
+    this.#store = store;
+    this.#keeper = keeper;
+  }
+
+  get isIdle(): boolean {
+    return this.#underWay === 0;
+  }
+
+  /**
+   * Stops to keep the hold of the lease and releases it. Never throws, and never takes longer than
+   * the lease lives: a grant whose release did not reach the store expires there.
+   */
+  async giveBack(lease: HeldLease, keep?: Keep): Promise<boolean> {
+    const { hold } = lease;
+    this.#keeper.drop(hold);
+    const restMs = hold.deadlineMs - this.#store.port.clock.nowMs();
+    const withinMs = Math.min(Math.max(0, restMs), RELEASE_MS);
+    let outcome: ReleaseEvent["outcome"];
+    let error: unknown;
+    this.#underWay += 1;
+    try {
+      const wasHeld = await this.#store.release(hold.grant, withinMs, keep);
+      outcome = wasHeld ? "released" : "lost";
+    } catch (reason) {
+      outcome = "failed";
+      error = reason;
+    }
+    this.#underWay -= 1;
+    if (this.#underWay === 0) this.#onIdle();
+    if (outcome === "lost") lease.onMissing();
+    lease.publishRelease(outcome, error);
+    return outcome !== "lost";
+  }
+
+  /** Resolves when no release is under way; each is bounded, and so is this. */
+  async settled(): Promise<void> {
+    if (this.isIdle) return;
+    await new Promise<void>((resume) => {
+      this.#onIdle = resume;
+    });
+  }
+}

@@ -1,0 +1,58 @@
+import { StoreError } from "../errors.js";
+import type { Store } from "../store.js";
+import { type Timer, within } from "../time/timers.js";
+import { explain } from "./explain.js";
+import type { Keeper } from "./keeper.js";
+import { RELEASE_MS, type Releases } from "./releases.js";
+
+/** After so long, `close` finds out whether the store can be reached at all. */
+const DOUBT_MS = 1_000;
+
+/** The end of a client: every lease is given back, as far as the store can be told. */
+export class Shutdown {
+  readonly #store: Store;
+  readonly #keeper: Keeper;
+  readonly #releases: Releases;
+
+  constructor(store: Store, keeper: Keeper, releases: Releases) {
+    this.#store = store;
+    this.#keeper = keeper;
+    this.#releases = releases;
+  }
+
+  /** Gives back all leases, but does not wait for a store that is out of reach. */
+  async giveBackAll(): Promise<void> {
+    const { timers } = this.#store.port;
+    let timer: Timer | undefined;
+    const unreachable = new Promise<void>((resolve) => {
+      timer = timers.after(DOUBT_MS, () => {
+        void this.#isUnreachable().then((isTrue) => isTrue && resolve());
+      });
+    });
+    const work = Promise.race([this.#giveBackRepeatedly(), unreachable]);
+    await within(timers, RELEASE_MS, work).catch(() => {});
+    timer?.cancel();
+  }
+
+  async #isUnreachable(): Promise<boolean> {
+    const silence = new StoreError("The store is silent.", { outcome: "unknown" });
+    return (await explain(this.#store, silence)) !== silence;
+  }
+
+  async #giveBackRepeatedly(): Promise<void> {
+    do {
+      await this.#giveBack();
+      await this.#keeper.stop();
+      // A grant that the store answered in this very moment is known here a few promises later.
+      await new Promise<void>((resume) => this.#store.port.timers.soon(resume));
+    } while (!this.#releases.isIdle || this.#keeper.leases().length > 0);
+  }
+
+  async #giveBack(): Promise<void> {
+    // A cohort may hear of its grant during these releases: that grant is given back, too.
+    for (let leases = this.#keeper.leases(); leases.length > 0; leases = this.#keeper.leases()) {
+      await Promise.all(leases.map((lease) => lease.close()));
+    }
+    await this.#releases.settled();
+  }
+}

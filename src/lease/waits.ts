@@ -1,0 +1,30 @@
+import type { Port } from "../time/port.js";
+import type { CallOptions } from "./call-options.js";
+import { noteQueued } from "./traced.js";
+import { WaitTime } from "./wait-time.js";
+
+/** The waits of one client that are under way: its end ends them all. */
+export class Waits {
+  readonly #port: Port;
+  readonly #underWay = new Set<WaitTime>();
+
+  constructor(port: Port) {
+    this.#port = port;
+  }
+
+  start({ waitMs, signal, event }: Pick<CallOptions, "waitMs" | "signal" | "event">): WaitTime {
+    const onReport = event && noteQueued.bind(null, event);
+    const wait = new WaitTime(this.#port, waitMs, signal, onReport);
+    this.#underWay.add(wait);
+    return wait;
+  }
+
+  settle(wait: WaitTime): void {
+    wait.settle();
+    this.#underWay.delete(wait);
+  }
+
+  close(): void {
+    for (const wait of [...this.#underWay]) wait.end("closed");
+  }
+}
