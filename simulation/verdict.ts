@@ -1,7 +1,12 @@
 /** Runs a seed and checks its history. */
 
+import { LONGEST_RETRY_MS } from "../src/stores/arbiter/acquisition.js";
+import { CALL_TIMEOUT_MS } from "../src/stores/arbiter/channel.js";
 import { MOST_EXTENSIONS } from "../src/stores/redlock/quorum.js";
 import { POLL_STEP_MS } from "../src/stores/redlock/releases.js";
+import { SETTLE_MS } from "../src/stores/sequencer/grant-watches.js";
+import { LONGEST_BACKSTOP_MS } from "../src/stores/sequencer/queue.js";
+import { SOON_MS } from "../src/stores/sequencer/withdrawals.js";
 import { checkBoundedOvertaking } from "./checkers/bounded-overtaking.js";
 import { checkConfirmation } from "./checkers/confirmation.js";
 import { checkDoneOnce } from "./checkers/done-once.js";
@@ -18,6 +23,7 @@ import type { Entry, History } from "./history.js";
 import { isHealthy, isSteady, type Plan, type PlanOptions, planOf } from "./plan.js";
 import { NODE_TIMEOUT_MS } from "./quorum/quorum-link.js";
 import { Scenario } from "./scenario.js";
+import { CATCH_UP_MS, EXPIRY_EVERY_MS } from "./sequencer/etcd-server.js";
 import { longestDelayMs } from "./weather.js";
 
 export interface Verdict {
@@ -87,10 +93,10 @@ function checkQuorum(entries: readonly Entry[]): Violation[] {
   ];
 }
 
-/** The end of a wait is held up for so long by the removal of its entry, twice with a last try. */
-const LEAVE_MS = 2_500;
-/** A watch on a new lease begins within a tenth of a second, and may begin in the past. */
-const WATCH_MS = 300;
+/** The removal of its entry delays the end of a wait, and that of the last try. */
+const LEAVE_MS = 2 * SOON_MS;
+/** The watch on a new lease begins late, and learns of earlier changes later still. */
+const WATCH_MS = 2 * SETTLE_MS + CATCH_UP_MS;
 
 function checkSequencer(plan: Plan, entries: readonly Entry[]): Violation[] {
   const delayMs = longestDelayMs(plan.weather);
@@ -98,10 +104,10 @@ function checkSequencer(plan: Plan, entries: readonly Entry[]): Violation[] {
     ...checkAlways(entries),
     ...checkFifo(entries),
     ...checkLostWakeUps(entries, queueBound(plan)),
-    ...checkToldInTime(entries, { giveUpMs: LEAVE_MS, releaseMs: LEAVE_MS }),
+    ...checkToldInTime(entries, { giveUpMs: LEAVE_MS, releaseMs: 0 }),
     ...checkNeedlessLoss(entries, { isHealthy: isHealthy(plan), hasStrays: false }),
     ...(isSteady(plan) ? checkDoneOnce(entries) : []),
-    ...(isHealthy(plan) ? checkRevocation(entries, delayMs + WATCH_MS) : []),
+    ...(isHealthy(plan) ? checkRevocation(entries, WATCH_MS + 4 * delayMs) : []),
     ...checkGhosts(entries),
   ];
 }
@@ -124,12 +130,6 @@ function checkArbiter(plan: Plan, entries: readonly Entry[]): Violation[] {
 
 /** The sum of the delays of timers, batches and staggered waiters. */
 const SLACK_MS = 250;
-const CALL_TIMEOUT_MS = 5_000;
-const LONGEST_BACK_OFF_MS = 1_000;
-
-const BACKSTOP_MS = 3_750;
-/** etcd looks for expired leases twice a second. */
-const EXPIRY_MS = 500;
 
 /**
  * How long a free queue may stay free: an entry stays for as long as the session of its process.
@@ -137,12 +137,12 @@ const EXPIRY_MS = 500;
 function queueBound(plan: Plan): WakeUpBound {
   const ttlMs = Math.max(...plan.ttlsMs);
   const leaseMs = ttlMs * Math.max(1, ...plan.renewalParts) * (1 + 2 * plan.drift);
-  const endMs = leaseMs * 0.01 + 6 * longestDelayMs(plan.weather) + EXPIRY_MS + SLACK_MS;
+  const endMs = leaseMs * 0.01 + 6 * longestDelayMs(plan.weather) + EXPIRY_EVERY_MS + SLACK_MS;
   const blockMs = plan.blocks > 0 ? plan.programs * ttlMs * plan.freezeParts[1] : 0;
-  const silentMs = leaseMs + EXPIRY_MS + SLACK_MS;
+  const silentMs = leaseMs + EXPIRY_EVERY_MS + SLACK_MS;
   const waste = { offerMs: silentMs, leaseMs: silentMs, silentMs };
   if (isSteady(plan)) return { boundMs: endMs + blockMs, ...waste };
-  const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_BACK_OFF_MS) + BACKSTOP_MS;
+  const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_RETRY_MS) + LONGEST_BACKSTOP_MS;
   return { boundMs: endMs + blockMs + 2 * leaseMs + unheardMs, ...waste };
 }
 
@@ -161,7 +161,7 @@ function wakeUpBound(plan: Plan): WakeUpBound {
     silentMs: 4 * offerMs + SLACK_MS,
   };
   if (isSteady(plan)) return { boundMs: endMs + blockMs, ...waste };
-  const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_BACK_OFF_MS);
+  const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_RETRY_MS);
   const ghostsMs = leaseMs + plan.programs * offerMs;
   return { boundMs: endMs + blockMs + leaseMs + ghostsMs + offerMs + unheardMs, ...waste };
 }

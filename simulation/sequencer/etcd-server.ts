@@ -38,8 +38,8 @@ interface Change {
 }
 
 /** How often etcd looks for expired leases, and for watches that begin in the past. */
-const EXPIRY_EVERY_MS = 500;
-const CATCH_UP_MS = 100;
+export const EXPIRY_EVERY_MS = 500;
+export const CATCH_UP_MS = 100;
 /** How many revisions another member may be behind. */
 const MOST_LAG = 4;
 const NO_LEASE = "0";

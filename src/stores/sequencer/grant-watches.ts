@@ -15,7 +15,7 @@ import type { SequencerGrant } from "./sequencer-grant.js";
 import type { EntryOwner, Session } from "./session.js";
 
 /** A watch begins after this time, and before twice this time. */
-const SETTLE_MS = 50;
+export const SETTLE_MS = 50;
 const RETRY_MS = 1_000;
 const CALL_MS = 1_500;
 

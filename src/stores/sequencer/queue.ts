@@ -47,7 +47,8 @@ export interface Waiter {
   onAnswered(): void;
 }
 
-const BACKSTOP_MS = 3_000;
+/** A waiter lists the queue by itself after this time at the latest. */
+export const LONGEST_BACKSTOP_MS = 3_750;
 const CALL_MS = 1_500;
 const RETRY_MS = { firstMs: 100, longestMs: 1_000 };
 
@@ -235,6 +236,6 @@ export class Queue {
 
   /** Spread out, so that waiters which came together do not list together for ever. */
   #backstopMs(): number {
-    return BACKSTOP_MS * (0.75 + this.#sequencer.port.random.fraction() / 2);
+    return LONGEST_BACKSTOP_MS * (0.6 + 0.4 * this.#sequencer.port.random.fraction());
   }
 }

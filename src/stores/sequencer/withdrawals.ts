@@ -19,7 +19,7 @@ import type { Session } from "./session.js";
 const CALL_MS = 1_500;
 const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
 /** The end of a wait is delayed by the removal of its entry for no longer than this. */
-const SOON_MS = 1_000;
+export const SOON_MS = 1_000;
 
 export class Withdrawals {
   readonly #port: Port;
