@@ -111,14 +111,14 @@ function grantedMsOf({ grant, fromMs }: Reliance): number {
 
 function violation(checker: string, others: readonly Reliance[], next: Reliance): Violation {
   const toMs = Math.min(next.toMs, Math.max(...others.map((other) => other.toMs)));
-  const who = [...others, next].map(({ held }) => {
+  const holders = [...others, next].map(({ held }) => {
     const share = held.mode === "shared" ? `${held.weight} of ${held.limit}` : held.mode;
     return `${held.lease} (${share}, token ${held.token})`;
   });
   return {
     checker,
     message:
-      `${who.join(" and ")} hold "${next.held.name}" at once ` +
+      `${holders.join(" and ")} hold "${next.held.name}" at once ` +
       `for ${(toMs - next.fromMs).toFixed(1)} ms`,
     name: next.held.name,
     fromMs: Math.min(next.fromMs, ...others.map((other) => other.fromMs)),

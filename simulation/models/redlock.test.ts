@@ -94,7 +94,7 @@ describe("there is", () => {
     expect((await check(MODEL, [...worlds[world], macro])).isUpheld).toBe(false);
   });
 
-  it("no raised vote where nobody may raise its own (NO_RAISE_OWN)", PATIENCE, async () => {
+  it("no raised vote where no owner may raise its own (NO_RAISE_OWN)", PATIENCE, async () => {
     const macros = [...worlds.raises, "WITNESS=1", "NO_RAISE_OWN"];
     expect((await check(MODEL, macros)).isUpheld).toBe(true);
   });
