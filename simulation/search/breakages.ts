@@ -42,4 +42,10 @@ export const breakages: readonly Breakage[] = [
   inCode("silent clients keep their places", "ledger, three owners", RESTLESS),
   inCode("newcomers overtake the queue", "ledger, readers", /Order/),
   inCode("a writer joins readers", "ledger, readers", /Exclusion/),
+  inClient("a quorum's deadline counts from the answers", "quorum, two proposers", /Tokens/),
+  inCode("quorum: a node votes below its ballot", "quorum, two proposers", /Ghost/),
+  inCode("quorum: a vote takes the lock of another holder", "quorum, two proposers", /Tokens/),
+  inCode("quorum: half of the nodes are enough", "quorum, two proposers", /Tokens/),
+  inCode("quorum: a restarted node votes at once", "quorum, a restart", /Exclusion/),
+  inCode("quorum: the marker of an earlier process counts", "quorum, a restart", /Ghost/),
 ];

@@ -7,6 +7,8 @@ import type { Family } from "../plan.js";
 import { isClientBreakage } from "./ledger-client.js";
 import type { Budget } from "./ledger-scene.js";
 import { LedgerWorld } from "./ledger-world.js";
+import type { QuorumBudget } from "./quorum-scene.js";
+import { QuorumWorld } from "./quorum-world.js";
 import { type Found, search } from "./search.js";
 
 export interface Scope {
@@ -40,6 +42,21 @@ function ledger(
   };
 }
 
+function quorum(
+  title: string,
+  [depth, fullDepth]: readonly [number, number],
+  owners: number,
+  budget: QuorumBudget,
+): Scope {
+  return {
+    family: "quorum",
+    title: `quorum, ${title}`,
+    depth,
+    fullDepth,
+    search: (most, without) => search(new QuorumWorld(owners, budget, without), most),
+  };
+}
+
 const TWO = { a1: EXCLUSIVE, b1: EXCLUSIVE };
 const THREE = { ...TWO, b2: EXCLUSIVE };
 const READERS = { a1: EXCLUSIVE, b1: SHARED, b2: SHARED };
@@ -55,4 +72,20 @@ export const scopes: readonly Scope[] = [
   }),
   ledger("three owners", [6, 9], THREE, { ticks: 4, faults: 1, asks: 2, renewals: 1, revokes: 0 }),
   ledger("readers", [6, 9], READERS, { ticks: 4, faults: 1, asks: 2, renewals: 1, revokes: 0 }),
+  quorum("two proposers", [99, 99], 2, {
+    ticks: 3,
+    faults: 2,
+    rounds: 2,
+    renewals: 1,
+    restarts: 0,
+  }),
+  quorum("late messages", [5, 99], 2, { ticks: 3, faults: 3, rounds: 2, renewals: 1, restarts: 0 }),
+  quorum("a restart", [7, 10], 2, { ticks: 4, faults: 1, rounds: 2, renewals: 1, restarts: 1 }),
+  quorum("three proposers", [6, 9], 3, {
+    ticks: 3,
+    faults: 2,
+    rounds: 2,
+    renewals: 0,
+    restarts: 0,
+  }),
 ];
