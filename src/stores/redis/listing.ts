@@ -68,16 +68,15 @@ export class Listing {
     let cursor = "0";
     do {
       const args = [register, cursor, "MATCH", patternOf(prefix), "COUNT", `${SCAN_COUNT}`];
-      const answer = this.#driver.send(register, "hscan", args).then(list);
-      const [next, found] = await this.#within(answer, register);
-      const fields = list(found);
+      const answer = this.#driver.send(register, "hscan", args).then(readScan);
+      const { next, fields } = await this.#within(answer, register);
       for (let at = 0; at < fields.length; at += 2) {
         const [key, text] = [String(fields[at]), String(fields[at + 1])];
         // The field with the empty name has the last token.
         if (key === "" || expiryUs(text) <= nowUs) continue;
         names.set(key, { shard, key, hasHash: text.startsWith("=") });
       }
-      cursor = String(next);
+      cursor = next;
     } while (cursor !== "0");
     return [...names.values()];
   }
@@ -106,6 +105,11 @@ export class Listing {
       throw this.#script.error(error, register);
     });
   }
+}
+
+function readScan(answer: unknown): { next: string; fields: readonly unknown[] } {
+  const [next, fields] = list(answer);
+  return { next: String(next), fields: list(fields) };
 }
 
 /** The names that each call looks at: all of one shard, and not too many. */

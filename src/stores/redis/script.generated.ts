@@ -676,7 +676,8 @@ function queue.entry(state, place)
 end
 local function placeOf(state, owner)
   local place = hash.get(state, 'o' .. owner)
-  return place and #place == 16 and find(place, '^%d+$') and tonumber(place) or nil
+  local isPlace = place and #place == 16 and find(place, '^%d+$')
+  return isPlace and tonumber(place) or nil
 end
 function queue.placesFrom(state, first)
   local fields = state.hasHash and call('HGETALL', state.key) or {}
@@ -685,8 +686,10 @@ function queue.placesFrom(state, first)
   end
   local places = {}
   for field, value in pairs(state.fields) do
-    local place = value and #field == 17 and find(field, '^w%d+$') and tonumber(sub(field, 2))
-    if place and place >= first then places[#places + 1] = place end
+    if value and #field == 17 and find(field, '^w%d+$') then
+      local place = tonumber(sub(field, 2, 17))
+      if place >= first then places[#places + 1] = place end
+    end
   end
   table.sort(places)
   return places

@@ -51,7 +51,8 @@ end
 -- The place of an owner's waiter.
 local function placeOf(state, owner)
   local place = hash.get(state, 'o' .. owner)
-  return place and #place == 16 and find(place, '^%d+$') and tonumber(place) or nil
+  local isPlace = place and #place == WAITER_FIELD.place.size and find(place, '^%d+$')
+  return isPlace and tonumber(place) or nil
 end
 
 -- All places from this one on, in order.
@@ -62,8 +63,10 @@ function queue.placesFrom(state, first)
   end
   local places = {}
   for field, value in pairs(state.fields) do
-    local place = value and #field == 17 and find(field, '^w%d+$') and tonumber(sub(field, 2))
-    if place and place >= first then places[#places + 1] = place end
+    if value and #field == WAITER_FIELD.length and find(field, '^w%d+$') then
+      local place = tonumber(sub(field, WAITER_FIELD.place))
+      if place >= first then places[#places + 1] = place end
+    end
   end
   table.sort(places)
   return places

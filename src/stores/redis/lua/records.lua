@@ -76,6 +76,12 @@ SUMS = {
   lastTombstone = 16, -- when the last tombstone expires
 }
 
+-- The name of the field that has a waiter.
+WAITER_FIELD = {
+  letter = 1, -- `w`
+  place = 16,
+}
+
 WAITER = {
   since = 16,
   request = REQUEST,
