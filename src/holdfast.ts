@@ -1,11 +1,11 @@
 import { aboutLock, InvalidOptionError, invalidValue, UnsupportedError } from "./errors.js";
-import type { LockKind, RevokedEvent } from "./events.js";
-import { withJson } from "./json.js";
-import { knownOptions, unknownWord } from "./known-options.js";
+import type { LockKind } from "./events.js";
+import { Inspection, type ListOptions, type RevokeOptions } from "./inspection.js";
+import { knownOptions } from "./known-options.js";
 import { Client } from "./lease/client.js";
 import type { Lease } from "./lease/lease.js";
 import { AllLock, type LeaseSet } from "./locks/all.js";
-import { type Deadlock, deadlocksOf } from "./locks/deadlocks.js";
+import type { Deadlock } from "./locks/deadlocks.js";
 import { type Election, StoreElection } from "./locks/election.js";
 import { type Lock, StoreLock } from "./locks/lock.js";
 import {
@@ -18,14 +18,13 @@ import {
 import {
   type AcquireOptions,
   checkCount,
+  checkName,
   OPTION_NAMES,
   type Options,
   resolveOptions,
 } from "./options.js";
-import { events } from "./publish.js";
 import { NO_LIMIT } from "./rules/fits.js";
-import { nameProblem, SPACES, type Space } from "./rules/name.js";
-import { reasonProblem } from "./rules/reason.js";
+import type { Space } from "./rules/name.js";
 import type { LockView, Store } from "./store.js";
 
 /** Two locks on one name: many readers, or one writer. */
@@ -38,25 +37,7 @@ export interface ReadWriteLock {
   readonly write: Lock;
 }
 
-/** Which lease to end, and why. */
-export interface RevokeOptions {
-  /** The token of the lease to end: a newer one is left alone. */
-  readonly token: bigint;
-  /** Shown to the holder and in logs; at most 1,024 bytes. */
-  readonly reason: string;
-}
-
-/** Which names to list. */
-export interface ListOptions {
-  /** The text that the names begin with. Default: all names. */
-  readonly prefix?: string | undefined;
-  /** Default `"lock"`. */
-  readonly space?: Space | undefined;
-}
-
 const SHARED = "shared locks";
-const LIST_EXAMPLE = 'must be an object: { prefix: "invoice:" }';
-const REVOKE_EXAMPLE = "must be an object: { token, reason }";
 
 /**
  * Binds a store to defaults, and gives out locks. A store belongs to one Holdfast.
@@ -72,6 +53,7 @@ const REVOKE_EXAMPLE = "must be an object: { token, reason }";
 export class Holdfast implements AsyncDisposable {
   readonly #client: Client;
   readonly #defaults: Options;
+  readonly #inspection: Inspection;
 
   constructor(store: Store, defaults: AcquireOptions = {}) {
     if (typeof store?.acquire !== "function" || !store.traits) {
@@ -81,6 +63,7 @@ export class Holdfast implements AsyncDisposable {
     }
     this.#defaults = resolveOptions(defaults, store.traits);
     this.#client = new Client(store);
+    this.#inspection = new Inspection(this.#client);
   }
 
   /**
@@ -198,10 +181,8 @@ export class Holdfast implements AsyncDisposable {
    * const { holders, waiters } = await locks.inspect("invoice:42");
    * console.log(holders[0]?.meta, `${waiters.length} wait`);
    */
-  async inspect(name: string, space: Space = "lock"): Promise<LockView> {
-    checkName(name);
-    checkSpace(space);
-    return viewWithJson(await this.#client.look(() => this.#client.store.inspect(space, name)));
+  inspect(name: string, space: Space = "lock"): Promise<LockView> {
+    return this.#inspection.inspect(name, space);
   }
 
   /**
@@ -212,19 +193,8 @@ export class Holdfast implements AsyncDisposable {
    *   console.log(name, holders.length);
    * }
    */
-  async *list(options?: ListOptions): AsyncGenerator<LockView, void> {
-    const { prefix, space = "lock" } = knownOptions(options, ["prefix", "space"], LIST_EXAMPLE);
-    checkSpace(space);
-    yield* this.#list(space, checkPrefix(prefix));
-  }
-
-  async *#list(space: Space, prefix: string): AsyncGenerator<LockView, void> {
-    this.#client.assertOpen();
-    try {
-      for await (const view of this.#client.store.list(space, prefix)) yield viewWithJson(view);
-    } catch (error) {
-      throw await this.#client.explained(error);
-    }
+  list(options?: ListOptions): AsyncGenerator<LockView, void> {
+    return this.#inspection.list(options);
   }
 
   /**
@@ -238,11 +208,8 @@ export class Holdfast implements AsyncDisposable {
    *   for (const { name, token, waitsFor } of steps) console.log(name, token, "->", waitsFor);
    * }
    */
-  async findDeadlocks(options?: Pick<ListOptions, "prefix">): Promise<Deadlock[]> {
-    const { prefix } = knownOptions(options, ["prefix"], LIST_EXAMPLE);
-    const views: LockView[] = [];
-    for await (const view of this.#list("lock", checkPrefix(prefix))) views.push(view);
-    return deadlocksOf(views, this.#client.localWaits());
+  findDeadlocks(options?: Pick<ListOptions, "prefix">): Promise<Deadlock[]> {
+    return this.#inspection.findDeadlocks(options);
   }
 
   /**
@@ -252,28 +219,8 @@ export class Holdfast implements AsyncDisposable {
    * const [holder] = (await locks.inspect("deploy")).holders;
    * if (holder) await locks.revoke("deploy", { token: holder.token, reason: "stuck" });
    */
-  async revoke(name: string, options: RevokeOptions, space: Space = "lock"): Promise<boolean> {
-    checkName(name);
-    checkSpace(space);
-    this.#client.assertOpen();
-    const { token, reason } = knownOptions(options, ["token", "reason"], REVOKE_EXAMPLE);
-    if (typeof token !== "bigint") {
-      throw new InvalidOptionError(
-        "token",
-        token,
-        "must be the token (bigint) of the lease to end",
-      );
-    }
-    const problem = reasonProblem(reason);
-    if (problem) throw new InvalidOptionError("reason", reason, problem);
-    const { store } = this.#client;
-    const isDone = await this.#client.look(() => store.revoke(space, name, token, reason));
-    if (isDone && events.revoked.hasSubscribers) {
-      const { name: storeName, namespace = "" } = store;
-      const event = { name, space, store: storeName, namespace, token, reason };
-      events.revoked.publish(withJson(event satisfies RevokedEvent));
-    }
-    return isDone;
+  revoke(name: string, options: RevokeOptions, space: Space = "lock"): Promise<boolean> {
+    return this.#inspection.revoke(name, options, space);
   }
 
   /**
@@ -337,23 +284,4 @@ export class Holdfast implements AsyncDisposable {
       { store: name },
     );
   }
-}
-
-function viewWithJson({ holders, mark, ...view }: LockView): LockView {
-  return withJson({ ...view, holders: holders.map(withJson), mark: mark && withJson(mark) });
-}
-
-function checkName(name: unknown): void {
-  const problem = nameProblem(name);
-  if (problem) throw new InvalidOptionError("name", name, problem);
-}
-
-function checkSpace(space: unknown): void {
-  if (SPACES.includes(space as Space)) return;
-  throw unknownWord("space", "space", String(space), SPACES);
-}
-
-function checkPrefix(prefix: unknown = ""): string {
-  if (typeof prefix === "string") return prefix;
-  throw new InvalidOptionError("prefix", prefix, "must be a string");
 }

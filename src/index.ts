@@ -35,8 +35,9 @@ export type {
   RunEvent,
 } from "./events.js";
 export { channels } from "./events.js";
-export type { ListOptions, ReadWriteLock, RevokeOptions } from "./holdfast.js";
+export type { ReadWriteLock } from "./holdfast.js";
 export { Holdfast } from "./holdfast.js";
+export type { ListOptions, RevokeOptions } from "./inspection.js";
 export type { Lease } from "./lease/lease.js";
 export type { LeaseSet } from "./locks/all.js";
 export type { Deadlock, DeadlockStep } from "./locks/deadlocks.js";

@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { InvalidOptionError, UnsupportedError } from "./errors.js";
 import { knownOptions } from "./known-options.js";
 import { LONGEST_US, MOST_TURNS } from "./rules/bounds.js";
+import { nameProblem } from "./rules/name.js";
 import type { Meta, Traits } from "./store.js";
 
 /**
@@ -161,6 +162,12 @@ export function checkDuration(option: string, value: unknown, leastMs: number): 
   const rule = `must be a number of milliseconds, at least ${leastMs} and at most 100 years`;
   demand(isMet, option, value, rule);
   return value as number;
+}
+
+/** Throws unless `name` can be the name of a lock. */
+export function checkName(name: unknown): void {
+  const problem = nameProblem(name);
+  if (problem) throw new InvalidOptionError("name", name, problem);
 }
 
 export function checkCount(option: string, value: unknown): number {

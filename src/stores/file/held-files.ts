@@ -33,3 +33,7 @@ export function dropFile(file: FileId): void {
 function keyOf({ dev, ino }: FileId): string {
   return `${dev}:${ino}`;
 }
+
+export function isSameFile(a: FileId, b: FileId): boolean {
+  return a.ino === b.ino && a.dev === b.dev;
+}

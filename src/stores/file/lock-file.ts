@@ -3,15 +3,16 @@
  * way to run a transaction on it. Nothing here waits inside a call: where another process is in a
  * transaction (or stopped in one), it tries again from a timer, and says in the end who that was.
  */
-import { mkdirSync, renameSync, rmdirSync, rmSync, type Stats, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { type Stats, statSync } from "node:fs";
 import { ClosedError } from "../../errors.js";
 import { isForeign } from "../../foreign-data.js";
 import type { Instant } from "../../rules/ledger-command.js";
-import { BeingMadeError, busyError, isBusy, storeError } from "./failure.js";
+import { pause } from "../../time/pause.js";
+import { filesBeside, makeRoom } from "./beside-files.js";
+import { busyError, isBusy, storeError } from "./failure.js";
 import { demandLockFile } from "./file-header.js";
-import { dropFile, type FileId, holdFile, isHeldFile } from "./held-files.js";
-import { prepareFile, prepareFolder, realPath } from "./lock-folder.js";
+import { dropFile, type FileId, holdFile, isHeldFile, isSameFile } from "./held-files.js";
+import { prepareFile, realPath } from "./lock-folder.js";
 import { machinePort } from "./machine-port.js";
 import { prepareSchema } from "./schema.js";
 import { begin, commit, inTransaction, openSqlite, rollBack, type Sqlite } from "./sqlite.js";
@@ -24,7 +25,6 @@ const BUSY_MS = 500;
 const TRIES_AT_ONCE = 4;
 const TURNS = 16;
 const LONGEST_PAUSE_MS = 16;
-const ABANDONED_MS = 2_000;
 /** A program that locks in a loop never waits, so without this its timers and sockets never ran. */
 const TURN_MS = 10;
 
@@ -52,7 +52,7 @@ export class LockFile {
   /** Whether the connection was found to lead to the file at the path since that was asked for. */
   #isChecked = false;
   /** Transactions that wait for another process, in order, and how many they are. */
-  #line: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   /** When this turn of the event loop has to end; 0 before its first transaction. */
   #turnEndMs = 0;
@@ -108,11 +108,11 @@ export class LockFile {
       }
     }
     const startMs = machinePort.clock.nowMs();
-    const turn = this.#line.then(() => this.#tryOften(work, startMs));
+    const turn = this.#queue.then(() => this.#tryOften(work, startMs));
     this.#waiting += 1;
-    this.#line = turn.then(
-      () => this.#leaveLine(),
-      () => this.#leaveLine(),
+    this.#queue = turn.then(
+      () => this.#leaveQueue(),
+      () => this.#leaveQueue(),
     );
     return turn;
   }
@@ -129,7 +129,7 @@ export class LockFile {
     return nowMs > this.#turnEndMs;
   }
 
-  #leaveLine(): void {
+  #leaveQueue(): void {
     this.#waiting -= 1;
   }
 
@@ -139,7 +139,7 @@ export class LockFile {
       if (outcome !== BUSY) return outcome;
       const waitedMs = machinePort.clock.nowMs() - startMs;
       if (waitedMs >= BUSY_MS) throw busyError(this.path, waitedMs);
-      await pause(tries);
+      await pauseBefore(tries);
     }
   }
 
@@ -177,12 +177,12 @@ export class LockFile {
     if (opened && this.#isChecked) return opened.database;
     const now = statIfThere(this.path);
     this.#isChecked = true;
-    if (opened && now && isSame(now, opened.file)) return opened.database;
+    if (opened && now && isSameFile(now, opened.file)) return opened.database;
     if (opened) {
       this.#replaced = opened;
       this.#close();
     }
-    if (!now || this.#replaced) this.#makeRoom();
+    if (!now || this.#replaced) makeRoom(this.path, this.#replaced?.beside ?? []);
     this.#opened = this.#open();
     if (this.#replaced) this.#tellReplaced();
     return this.#opened.database;
@@ -211,48 +211,7 @@ export class LockFile {
       throw error;
     }
     holdFile(before);
-    const beside = this.#besides().flatMap((path) => {
-      const found = statSync(path, { throwIfNoEntry: false });
-      return found ? [found] : [];
-    });
-    return { database, file: before, beside };
-  }
-
-  #besides(): string[] {
-    return [`${this.path}-wal`, `${this.path}-shm`];
-  }
-
-  /**
-   * A file that was deleted or replaced may have left its `-wal` and `-shm` behind, and SQLite
-   * would take them for those of the new one. One process at a time removes those that belonged to
-   * its own connection, before it makes the file. Those of a file that is gone may hold what
-   * another program wrote: they are moved aside.
-   */
-  #makeRoom(): void {
-    prepareFolder(dirname(this.path));
-    const guard = `${this.path}-clearing`;
-    try {
-      mkdirSync(guard);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      const since = statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-      // The process that began to make the file was killed.
-      if (Date.now() - since > ABANDONED_MS) removeGuard(guard);
-      throw new BeingMadeError("Another process makes the file.");
-    }
-    try {
-      const isGone = statSync(this.path, { throwIfNoEntry: false }) === undefined;
-      if (isGone) demandLockFile(this.path);
-      for (const path of this.#besides()) {
-        const found = statSync(path, { throwIfNoEntry: false });
-        const isOurs = found && this.#replaced?.beside.some((file) => isSame(file, found));
-        if (isOurs) rmSync(path, { force: true });
-        else if (found && isGone) renameSync(path, `${path}.left-${machinePort.random.id()}`);
-      }
-      prepareFile(this.path);
-    } finally {
-      removeGuard(guard);
-    }
+    return { database, file: before, beside: filesBeside(this.path) };
   }
 
   #close(): void {
@@ -265,20 +224,6 @@ export class LockFile {
       // A broken database cannot be closed properly; the next connection starts anew.
     }
     dropFile(opened.file);
-  }
-}
-
-function isSame(a: FileId, b: FileId): boolean {
-  return a.ino === b.ino && a.dev === b.dev;
-}
-
-/** It is an empty folder: if it is not, it is not ours, and stays. */
-function removeGuard(guard: string): void {
-  try {
-    rmdirSync(guard);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw error;
   }
 }
 
@@ -297,12 +242,12 @@ function instant(): Instant {
   return { us: Math.floor(clock.nowMs() * 1000), wallUs: clock.wallUs() };
 }
 
-/** A few turns of the event loop first, then ever longer pauses, spread so that nobody starves. */
-function pause(tries: number): Promise<void> {
+/** A few turns of the event loop first, then longer and longer pauses, spread at random. */
+function pauseBefore(tries: number): Promise<void> {
   if (tries < TURNS) return nextTurn();
   const { timers, random } = machinePort;
   const delayMs = Math.min(2 ** (tries - TURNS), LONGEST_PAUSE_MS) * (0.5 + random.fraction());
-  return new Promise((resume) => timers.after(delayMs, resume, true));
+  return pause(timers, delayMs, true);
 }
 
 function nextTurn(): Promise<void> {

@@ -1,0 +1,40 @@
+import { InvalidOptionError } from "../../errors.js";
+import { knownOptions } from "../../known-options.js";
+import type { Store } from "../../store.js";
+import { ArbiterStore } from "../arbiter/arbiter-store.js";
+import { MemoryArbiter } from "./memory-arbiter.js";
+import { MemorySpace } from "./memory-space.js";
+
+/** Which locks in memory to use. */
+export interface MemoryStoreOptions {
+  /** Stores with the same space share their locks. Default: a space of its own. */
+  readonly space?: MemorySpace;
+  /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
+  readonly offerMs?: number;
+}
+
+const EXAMPLE = "must be an object: memoryStore({ space })";
+
+/**
+ * Locks of one process: for tests, tools and programs that run once.
+ *
+ * @example
+ * import { Holdfast } from "holdfast";
+ * import { MemorySpace, memoryStore } from "holdfast/memory";
+ *
+ * const space = new MemorySpace(); // two that share a space exclude each other
+ * const ours = new Holdfast(memoryStore({ space }));
+ * const theirs = new Holdfast(memoryStore({ space }));
+ */
+export function memoryStore(options?: MemoryStoreOptions): Store {
+  const { space = new MemorySpace(), offerMs } = knownOptions(
+    options,
+    ["space", "offerMs"],
+    EXAMPLE,
+  );
+  if (!(space instanceof MemorySpace)) {
+    throw new InvalidOptionError("space", space, "must be a MemorySpace");
+  }
+  const arbiter = new MemoryArbiter(space);
+  return new ArbiterStore(arbiter, offerMs === undefined ? {} : { offerMs });
+}

@@ -1,0 +1,19 @@
+import type { Store } from "../../store.js";
+import { checkParameters } from "../store-url.js";
+import { MemorySpace } from "./memory-space.js";
+import { memoryStore } from "./memory-store.js";
+
+const named = new Map<string, MemorySpace>();
+
+/**
+ * `memory:` is a space of its own. All callers of this process that open `memory:name` share one
+ * space, with slashes before the name or without.
+ */
+export function openMemoryStore(url: URL): Store {
+  checkParameters(url, []);
+  const name = url.host + url.pathname;
+  if (name === "") return memoryStore();
+  const space = named.get(name) ?? new MemorySpace();
+  named.set(name, space);
+  return memoryStore({ space });
+}
