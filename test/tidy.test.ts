@@ -105,6 +105,17 @@ describe("documentation", () => {
     expect(codes(["docs/errors.md"])).toEqual(codes(filesBelow("src/errors")));
   });
 
+  it("names files that exist", () => {
+    const names = new Set(files.map((file) => file.slice(file.lastIndexOf("/") + 1)));
+    const named = ["ARCHITECTURE.md", "CONTRIBUTING.md"].flatMap((file) => [
+      ...read(file).matchAll(/(?<![\w<>*.-])[a-z][\w-]*\.(?:test\.)?(?:ts|mjs|lua|yml)\b/g),
+    ]);
+    expect(named.length).toBeGreaterThan(50);
+    const missing = named.map(([name]) => name).filter((name) => !names.has(name));
+    // The house rules forbid this one.
+    expect(missing).toEqual(["types.ts"]);
+  });
+
   it("has every option", () => {
     const options = [...read("src/options.ts").matchAll(/^ {2}(?:readonly )?(\w+)\?:/gm)];
     const names = options.map(([, name]) => `\`${name}\``);

@@ -11,8 +11,8 @@ const ORDINARY = [
   "heap holdfast id inspection instruction interruption ioredis item key kind layout line link",
   "list listener message move number op option origin page part path process proof question random",
   "reader reason recipient record redis report request revision round row rule run screen script",
-  "set setting signal snapshot spec sqlite state step stream subscription sum target text time",
-  "timer tool trial url value verb view worker",
+  "set setting shutdown signal snapshot spec sqlite state step stream subscription sum target text",
+  "time timer tool trial url value verb view worker",
 ].flatMap((line) => line.split(" "));
 
 const glossary = readFileSync(join(root, "docs/README.md"), "utf8").split("\n## Words\n")[1] ?? "";
