@@ -3,10 +3,9 @@
  * the script does, in a process that stops, restarts, forgets, or comes back with its saved data.
  */
 import type { Asleep } from "../../src/stores/redlock/codec.js";
+import { instruct, raise } from "../../src/stores/redlock/marker-rules.js";
 import {
-  instruct,
   type NodeState,
-  raise,
   release,
   renew,
   revoke,

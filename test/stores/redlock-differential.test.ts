@@ -17,12 +17,11 @@ import {
   voteArgs,
 } from "../../src/stores/redlock/codec.js";
 import { Layout } from "../../src/stores/redlock/layout.js";
+import { instruct, raise } from "../../src/stores/redlock/marker-rules.js";
 import { decodeSurvey } from "../../src/stores/redlock/membership.js";
 import {
-  instruct,
   type NameState,
   type NodeState,
-  raise,
   release,
   renew,
   resume,

@@ -145,8 +145,9 @@ export class Acquisition {
       // rule: failed-round-is-given-back
       if (isTaken || raises > 0) this.#withdraw(claim.owner, ballot, !this.#isEnded);
       if (this.#isEnded || judgement === null) return null;
-      if (judgement === "granted") return this.#asleep(answers);
-      return this.#decide(judgement === "raise" ? "refused" : judgement, answers);
+      // A grant of a length that no majority knows of does not count.
+      if (judgement === "granted" || judgement === "asleep") return this.#asleep(answers);
+      return judgement === "silent" ? this.#silent(answers) : this.#refused(answers);
     }
   }
 
@@ -155,13 +156,16 @@ export class Acquisition {
     const { ttlMs } = claim;
     const waiter = this.#waiter;
     waiter?.begin(ballot);
-    const { channel } = wakeUps;
-    const { setId } = quorum;
-    const leastMs = quorum.limitMs(ttlMs, 0);
+    // The rest of the patience with silent nodes, but enough for one answer.
+    const restMs = this.#patientUntilMs - quorum.port.clock.nowMs();
+    const limitMs = Math.max(quorum.limitMs(ttlMs, 0), restMs);
     return quorum.ask<Vote, Judgement>({
       keys: this.#keys,
-      args: voteArgs({ claim, ballot, channel, metaText: metaText.of(claim.meta), setId, waiter }),
-      limitMs: Math.min(quorum.limitMs(ttlMs, this.#failures), this.#leftMs(leastMs)),
+      args: voteArgs({
+        ...{ claim, ballot, waiter, metaText: metaText.of(claim.meta) },
+        ...{ channel: wakeUps.channel, setId: quorum.setId },
+      }),
+      limitMs: Math.min(quorum.limitMs(ttlMs, this.#failures), limitMs),
       decode: (raw) => decodeVote(raw, ttlMs),
       judge,
       onAnswer: (vote, at) => {
@@ -188,20 +192,9 @@ export class Acquisition {
     throw lateGrantError(claim, "redlock");
   }
 
-  async #decide(
-    judgement: "refused" | "asleep" | "silent",
-    answers: Answers,
-  ): Promise<Busy | null> {
-    if (judgement === "refused") {
-      this.#parts.membership.onMajority();
-      this.#onHeard();
-      return this.#refused(answers);
-    }
-    if (judgement === "asleep") return this.#asleep(answers);
-    return this.#silent(answers);
-  }
-
   async #refused(answers: Answers): Promise<Busy | null> {
+    this.#parts.membership.onMajority();
+    this.#onHeard();
     const busy = busyBy(answers, this.#parts.quorum.port.clock.wallUs() / 1000);
     if (busy.mark) return busy;
     const waiter = this.#waiter;
@@ -275,11 +268,6 @@ export class Acquisition {
     this.#failures = 0;
     this.#failurePauses.reset();
     this.#patientUntilMs = this.#parts.quorum.port.clock.nowMs() + this.#claim.storeTimeoutMs;
-  }
-
-  /** The rest of the patience with silent nodes, but enough for one answer. */
-  #leftMs(leastMs: number): number {
-    return Math.max(leastMs, this.#patientUntilMs - this.#parts.quorum.port.clock.nowMs());
   }
 
   /** Null as soon as the wait is over: a question on behalf of all acquisitions goes on. */

@@ -4,8 +4,8 @@
  * compares the two. Wake-ups are left out: they decide which waiter asks next, never which owner is
  * granted.
  */
-import { type Instruction, longRestMs, type Marker } from "./admission.js";
-import type { Asleep, Foreign, NodeRelease, NodeRenewal, Vote } from "./codec.js";
+import type { Foreign, NodeRelease, NodeRenewal, Vote } from "./codec.js";
+import { absence, asleep, longestMs, type MarkedNode, ms } from "./marker-rules.js";
 
 const DAY_US = 86_400_000_000;
 const YEAR_US = 365 * DAY_US;
@@ -15,12 +15,7 @@ const SLACK_US = 60_000_000;
 const STRIDE_US = 10_000_000;
 
 /** One process of a server, with its data. */
-export interface NodeState {
-  readonly run: string;
-  readonly startedMs: number;
-  marker: Marker | null;
-  /** The data of another program at the key of the marker. */
-  foreign?: Foreign | null;
+export interface NodeState extends MarkedNode {
   readonly names: Map<string, NameState>;
 }
 
@@ -195,97 +190,6 @@ export function revoke(
   return { type: "released" };
 }
 
-/** False when the instruction does not apply any more. */
-export function instruct(
-  node: NodeState,
-  nowUs: number,
-  set: string,
-  instruction: Instruction,
-): boolean {
-  const { run, marker } = node;
-  if (instruction.run !== run || node.foreign) return false;
-  const isMarked = marker?.run === run;
-  if (instruction.type === "admit") {
-    if (!isMarked || marker.floor !== null || marker.fromMs > ms(nowUs)) return false;
-    const floor = Math.max(instruction.floor, marker.top);
-    node.marker = { ...marker, floor, top: floor };
-    return true;
-  }
-  const { how, maxTtlMs, restMs } = instruction;
-  const overMs = ms(nowUs) + restMs;
-  if (isMarked && marker.set !== set && how !== "now") return false;
-  const isAwake = marker !== null && marker.fromMs <= ms(nowUs) && marker.floor !== null;
-  if (isMarked && marker.set === set && (how !== "now" || isAwake)) {
-    const moreMs = Math.max(0, maxTtlMs - marker.maxTtlMs);
-    const laterMs = Math.max(marker.fromMs + moreMs, overMs);
-    const fromMs = marker.fromMs > ms(nowUs) ? laterMs : marker.fromMs;
-    node.marker = { ...marker, maxTtlMs: marker.maxTtlMs + moreMs, fromMs };
-    return true;
-  }
-  const sinceMs = how === "join" ? ms(nowUs) : node.startedMs;
-  // rule: restarted-node-waits
-  const fromMs = how === "now" ? 0 : Math.max(sinceMs + maxTtlMs, overMs);
-  const least = marker?.floor ?? 0;
-  const floor = instruction.floor === null ? null : Math.max(least, instruction.floor, nowUs);
-  const top = Math.max(least, marker?.top ?? 0, floor ?? 0);
-  const { longTtlMs = 0, longUntilMs = 0 } = marker ?? {};
-  node.marker = { run, set, fromMs, maxTtlMs, longTtlMs, longUntilMs, floor, top };
-  return true;
-}
-
-/**
- * Announces that leases may be this long, for this time. A majority must know that before any node
- * votes for such a lease. When the last lease of that length is over, the node forgets it.
- */
-export function raise(
-  node: NodeState,
-  nowUs: number,
-  set: string,
-  { ttlMs, forMs }: { ttlMs: number; forMs: number },
-): boolean {
-  const { marker } = node;
-  if (marker?.run !== node.run || marker.set !== set) return false;
-  if (ttlMs <= marker.maxTtlMs) return true;
-  const isOver = longRestMs({ nowUs, marker }) === 0;
-  const longTtlMs = isOver ? ttlMs : Math.max(marker.longTtlMs, ttlMs);
-  const longUntilMs = Math.max(isOver ? 0 : marker.longUntilMs, ms(nowUs) + forMs);
-  node.marker = { ...marker, longTtlMs, longUntilMs };
-  return true;
-}
-
-/** The longest lease that may be granted now. */
-function longestMs(marker: Marker, nowUs: number): number {
-  const { maxTtlMs, longTtlMs, longUntilMs } = marker;
-  return ms(nowUs) < longUntilMs ? Math.max(maxTtlMs, longTtlMs) : maxTtlMs;
-}
-
-/** A node that may have forgotten a lease does not say that the lease was absent. */
-function absence({ run, marker }: NodeState, nowUs: number): NodeRelease {
-  const isSure = marker?.run === run && marker.fromMs <= ms(nowUs);
-  return { type: isSure ? "absent" : "unsure" };
-}
-
-function asleep(
-  node: NodeState,
-  nowUs: number,
-  { set, ttlMs }: Pick<VoteRequest, "set" | "ttlMs">,
-): Asleep | Foreign | null {
-  const { run, marker, foreign } = node;
-  if (foreign) return foreign;
-  // rule: marker-of-this-process-only
-  if (marker?.run !== run) return { type: "asleep", why: "unmarked" };
-  if (marker.set !== set) return { type: "asleep", why: "other_set", set: marker.set };
-  const waitMs = marker.fromMs - ms(nowUs);
-  if (waitMs > 0) return { type: "asleep", why: "young", waitMs };
-  if (marker.floor === null) return { type: "asleep", why: "unfloored" };
-  const maxTtlMs = longestMs(marker, nowUs);
-  // rule: node-refuses-unannounced-leases
-  if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
-  // From now on the node votes, also after its clock was set back.
-  node.marker = { ...marker, fromMs: 0 };
-  return null;
-}
-
 /** Drops what has expired, as the server does. */
 function stateOf(node: NodeState, name: string, nowUs: number): NameState {
   let state = node.names.get(name);
@@ -329,8 +233,4 @@ function keptBallot(stored: number, nowUs: number): { stored: number; untilUs: n
 
 function leftMs({ untilMs }: { untilMs: number }, nowUs: number): number {
   return untilMs - ms(nowUs);
-}
-
-function ms(nowUs: number): number {
-  return Math.floor(nowUs / 1000);
 }

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import { decodeAside, decodeForeign, type Failure } from "./codec.js";
-import { scriptCall } from "./node-script.js";
-import type { RedlockNode } from "./redlock-node.js";
+import { type RedlockNode, scriptCall } from "./redlock-node.js";
 
 /** A node may take at most this part of the ttl, so that a round leaves most of the lease. */
 const LIMIT_PART = 5;
