@@ -57,7 +57,8 @@ export class EtcdBatch {
         queues.add(one.queue);
         (joins ? batch : later).push(one);
       }
-      if (batch.length === 1) this.#sendAlone(batch[0] as Pending);
+      const [first] = batch;
+      if (first && batch.length === 1) this.#sendAlone(first);
       else void this.#send(batch);
       rest = later;
     }
