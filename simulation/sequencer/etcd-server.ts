@@ -6,35 +6,27 @@
 import type {
   Compare,
   DeleteReply,
-  Header,
   KeepAliveReply,
-  KeyValue,
   RangeReply,
   RangeRequest,
   RequestOp,
   ResponseOp,
   TxnReply,
   TxnRequest,
-  WatchEvent,
 } from "../../src/stores/etcd/etcd-client.js";
 import type { Chance } from "../chance.js";
 import type { History } from "../history.js";
 import type { StoreSide } from "../store-server.js";
 import type { World } from "../world.js";
+import { eventsOf, KeyHistory } from "./key-history.js";
 import { QueueAccount } from "./queue-account.js";
-import { isIn, WatchHub } from "./watch-hub.js";
+import { WatchHub } from "./watch-hub.js";
 
 interface ServerLease {
   readonly ttlMs: number;
   /** World time at which it runs out. */
   untilMs: number;
   readonly keys: Set<string>;
-}
-
-interface Change {
-  readonly key: string;
-  readonly kv: KeyValue | null;
-  readonly before: KeyValue | null;
 }
 
 /** How often etcd looks for expired leases, and for watches that begin in the past. */
@@ -52,15 +44,9 @@ export class EtcdServer implements StoreSide {
   /** How fast its clock runs. */
   readonly #rate: number;
   readonly #account: QueueAccount;
-  readonly #kvs = new Map<string, KeyValue>();
+  readonly #keys = new KeyHistory();
   readonly #leases = new Map<string, ServerLease>();
-  /** One list for each revision from `#firstKept` on. */
-  readonly #log: Change[][] = [];
   readonly #onRestart = new Set<() => void>();
-  #changes: Change[] = [];
-  #revision = 1n;
-  #compacted = 1n;
-  #term = 2n;
   #deposed = { term: 0n, revision: 0n, untilMs: 0, leases: new Map<string, number>() };
   #downUntilMs = 0;
   #busyUntilMs = 0;
@@ -70,26 +56,14 @@ export class EtcdServer implements StoreSide {
     this.#rate = rate;
     this.#chance = chance;
     this.#account = new QueueAccount(history);
-    const revision = (): bigint => this.#revision;
-    const term = (): bigint => this.#term;
-    const compacted = (): bigint => this.#compacted;
-    this.watches = new WatchHub({
-      get revision() {
-        return revision();
-      },
-      get term() {
-        return term();
-      },
-      get compacted() {
-        return compacted();
-      },
-      eventsFrom: (from) => this.#eventsFrom(from),
-      soon: (task) => world.schedule(world.nowMs + chance.between(0, CATCH_UP_MS), null, task),
-    });
+    const catchUp = (task: () => void): void => {
+      world.schedule(world.nowMs + chance.between(0, CATCH_UP_MS), null, task);
+    };
+    this.watches = new WatchHub(this.#keys, catchUp);
   }
 
   get size(): number {
-    return this.#kvs.size + this.#leases.size;
+    return this.#keys.size + this.#leases.size;
   }
 
   get isDown(): boolean {
@@ -121,13 +95,13 @@ export class EtcdServer implements StoreSide {
     const { nowMs } = this.#world;
     const longestMs = Math.max(0, ...[...this.#leases.values()].map(({ ttlMs }) => ttlMs));
     this.#deposed = {
-      term: this.#term,
-      revision: this.#revision,
+      term: this.#keys.term,
+      revision: this.#keys.revision,
       untilMs: nowMs + downMs + this.#chance.between(0, 2 * longestMs),
       leases: new Map([...this.#leases].map(([id, { ttlMs }]) => [id, ttlMs])),
     };
     this.#downUntilMs = nowMs + downMs;
-    this.#term += 1n;
+    this.#keys.term += 1n;
     for (const id of this.#leases.keys()) this.#extend(id, this.#downUntilMs);
     this.watches.closeAll();
     for (const listener of [...this.#onRestart]) listener();
@@ -135,41 +109,28 @@ export class EtcdServer implements StoreSide {
 
   /** The history is compacted. */
   save(): void {
-    const kept = this.#chance.whole(0, 3);
-    while (this.#log.length > kept) {
-      this.#log.shift();
-      this.#compacted += 1n;
-    }
+    this.#keys.compact(this.#chance.whole(0, 3));
   }
 
   txn(request: TxnRequest): TxnReply {
     this.#demandLeases(request);
     const { succeeded, responses } = this.#run(request, new Map());
     if (succeeded && isRevocation(request)) {
-      for (const { key } of this.#changes) this.#account.revoked(this.#world.nowMs, key);
+      for (const { key } of this.#keys.pending) this.#account.revoked(this.#world.nowMs, key);
     }
     this.#commit();
-    return { header: this.#header(), succeeded, responses };
+    return { header: this.#keys.header(), succeeded, responses };
   }
 
   range(request: RangeRequest): RangeReply {
-    if (!request.serializable) return { header: this.#header(), kvs: this.#read(request) };
-    const lag = Math.min(this.#chance.whole(0, MOST_LAG), this.#log.length);
-    const past = new Map(this.#kvs);
-    for (const changes of this.#log.slice(this.#log.length - lag).reverse()) {
-      for (const { key, before } of [...changes].reverse()) {
-        if (before) past.set(key, before);
-        else past.delete(key);
-      }
-    }
-    const revision = this.#revision - BigInt(lag);
-    return { header: this.#header(revision), kvs: this.#read(request, past) };
+    if (request.serializable) return this.#keys.readPast(request, this.#chance.whole(0, MOST_LAG));
+    return { header: this.#keys.header(), kvs: this.#keys.read(request) };
   }
 
   deleteRange(key: string): DeleteReply {
     const deleted = this.#delete(key);
     this.#commit();
-    return { header: this.#header(), deleted };
+    return { header: this.#keys.header(), deleted };
   }
 
   grantLease(id: string, seconds: number): unknown {
@@ -201,11 +162,7 @@ export class EtcdServer implements StoreSide {
     }
     const lease = this.#leases.get(id);
     if (lease) this.#extend(id, this.#world.nowMs);
-    return { header: this.#header(), TTL: String((lease?.ttlMs ?? 0) / 1000) };
-  }
-
-  #header(revision: bigint = this.#revision): Header {
-    return { revision: String(revision), raft_term: String(this.#term) };
+    return { header: this.#keys.header(), TTL: String((lease?.ttlMs ?? 0) / 1000) };
   }
 
   #extend(id: string, fromMs: number): void {
@@ -259,7 +216,7 @@ export class EtcdServer implements StoreSide {
   }
 
   #isMet(compare: Compare): boolean {
-    const found = this.#read({ key: compare.key, ...rangeEndOf(compare) });
+    const found = this.#keys.read({ key: compare.key, ...rangeEndOf(compare) });
     if (compare.target === "Create") {
       if (found.length === 0) return compare.create_revision === "0";
       return found.every(({ create_revision }) => create_revision === compare.create_revision);
@@ -270,16 +227,16 @@ export class EtcdServer implements StoreSide {
 
   #operate(operation: RequestOp, known: Map<TxnRequest, boolean>): ResponseOp {
     if ("request_range" in operation) {
-      const kvs = this.#read(operation.request_range);
-      return { response_range: { header: this.#header(), kvs } };
+      const kvs = this.#keys.read(operation.request_range);
+      return { response_range: { header: this.#keys.header(), kvs } };
     }
     if ("request_delete_range" in operation) {
       const deleted = this.#delete(operation.request_delete_range.key.toString());
-      return { response_delete_range: { header: this.#header(), deleted } };
+      return { response_delete_range: { header: this.#keys.header(), deleted } };
     }
     if ("request_txn" in operation) {
       const inner = this.#run(operation.request_txn, known);
-      return { response_txn: { header: this.#header(), ...inner } };
+      return { response_txn: { header: this.#keys.header(), ...inner } };
     }
     this.#put(operation.request_put);
     return {};
@@ -287,67 +244,29 @@ export class EtcdServer implements StoreSide {
 
   #put(request: Extract<RequestOp, { readonly request_put: unknown }>["request_put"]): void {
     const key = request.key.toString();
-    const before = this.#kvs.get(key) ?? null;
-    const revision = String(this.#revision + 1n);
+    const before = this.#keys.get(key);
     const lease = request.ignore_lease ? (before?.lease ?? NO_LEASE) : (request.lease ?? NO_LEASE);
     const value = request.ignore_value ? before?.value : request.value;
     this.#leases.get(before?.lease ?? NO_LEASE)?.keys.delete(key);
     this.#leases.get(lease)?.keys.add(key);
-    const kv = {
-      key: request.key,
-      value: value ?? Buffer.alloc(0),
-      create_revision: before?.create_revision ?? revision,
-      mod_revision: revision,
-      lease,
-    };
-    this.#kvs.set(key, kv);
-    this.#changes.push({ key, kv, before });
+    this.#keys.put(request.key, value ?? Buffer.alloc(0), lease);
   }
 
   #delete(key: string): string {
-    const before = this.#kvs.get(key);
+    const before = this.#keys.delete(key);
     if (!before) return "0";
-    this.#kvs.delete(key);
     this.#leases.get(before.lease)?.keys.delete(key);
-    this.#changes.push({ key, kv: null, before });
     return "1";
   }
 
   /** Gives all changes of a call one revision, and tells the watches. */
   #commit(): void {
-    const changes = this.#changes;
+    const changes = this.#keys.commit();
     if (changes.length === 0) return;
-    this.#changes = [];
-    this.#revision += 1n;
-    this.#log.push(changes);
     const { nowMs } = this.#world;
     for (const { key, kv } of changes) this.#account.changed(nowMs, key, kv);
     this.#account.settle(nowMs);
-    this.watches.publish(this.#eventsOf(changes, this.#revision));
-  }
-
-  #eventsFrom(from: bigint): readonly (readonly WatchEvent[])[] {
-    const first = this.#revision - BigInt(this.#log.length) + 1n;
-    return this.#log.flatMap((changes, index) => {
-      const revision = first + BigInt(index);
-      return revision >= from ? [this.#eventsOf(changes, revision)] : [];
-    });
-  }
-
-  #eventsOf(changes: readonly Change[], revision: bigint): WatchEvent[] {
-    return changes.map(({ key, kv, before }) => {
-      if (kv) return { type: "Put", kv, prev_kv: before };
-      const gone = { value: Buffer.alloc(0), create_revision: "0", lease: NO_LEASE };
-      const deleted = { ...gone, key: Buffer.from(key), mod_revision: String(revision) };
-      return { type: "Delete", kv: deleted, prev_kv: before };
-    });
-  }
-
-  #read(request: RangeRequest, kvs: ReadonlyMap<string, KeyValue> = this.#kvs): KeyValue[] {
-    const from = request.key.toString();
-    const end = request.range_end?.toString();
-    const found = [...kvs.entries()].filter(([key]) => isIn(key, from, end));
-    return found.map(([, kv]) => (request.keys_only ? { ...kv, value: Buffer.alloc(0) } : kv));
+    this.watches.publish(eventsOf(changes, this.#keys.revision));
   }
 }
 

@@ -1,16 +1,6 @@
 /** The watches of a simulated etcd: each has a range of keys and a first revision. */
 import type { WatchEvent, WatchReply, WatchRequest } from "../../src/stores/etcd/etcd-client.js";
-
-export interface HubSurroundings {
-  readonly revision: bigint;
-  readonly term: bigint;
-  /** Revisions up to this one are not kept. */
-  readonly compacted: bigint;
-  /** The events from this revision on, one list for each revision. */
-  eventsFrom(revision: bigint): readonly (readonly WatchEvent[])[];
-  /** Runs a task after a while: etcd looks for watches that begin in the past periodically. */
-  soon(task: () => void): void;
-}
+import { isIn, type KeyHistory } from "./key-history.js";
 
 type Created = Extract<WatchRequest, { readonly create_request: unknown }>["create_request"];
 
@@ -32,11 +22,14 @@ export class WatchStream {
 }
 
 export class WatchHub {
-  readonly #around: HubSurroundings;
+  readonly #keys: KeyHistory;
+  readonly #catchUp: (task: () => void) => void;
   #streams = new Set<WatchStream>();
 
-  constructor(around: HubSurroundings) {
-    this.#around = around;
+  /** `catchUp` runs a task later: etcd looks for watches that begin in the past periodically. */
+  constructor(keys: KeyHistory, catchUp: (task: () => void) => void) {
+    this.#keys = keys;
+    this.#catchUp = catchUp;
   }
 
   open(send: (reply: WatchReply) => void): WatchStream {
@@ -64,18 +57,18 @@ export class WatchHub {
     const start = BigInt(target.start_revision);
     stream.watches.set(target.watch_id, watch);
     this.#reply(watch, { created: true });
-    if (start <= this.#around.compacted) {
+    if (start <= this.#keys.compacted) {
       stream.watches.delete(target.watch_id);
       return this.#reply(watch, { canceled: true });
     }
-    if (start > this.#around.revision) {
+    if (start > this.#keys.revision) {
       watch.isLive = true;
       return;
     }
-    this.#around.soon(() => {
+    this.#catchUp(() => {
       if (!this.#streams.has(stream) || stream.watches.get(target.watch_id) !== watch) return;
       watch.isLive = true;
-      for (const events of this.#around.eventsFrom(start)) this.#tell(watch, events);
+      for (const events of this.#keys.eventsFrom(start)) this.#tell(watch, events);
     });
   }
 
@@ -101,14 +94,8 @@ export class WatchHub {
     { target, send }: ServerWatch,
     what: Partial<Pick<WatchReply, "created" | "canceled" | "events">>,
   ): void {
-    const { revision, term } = this.#around;
-    const header = { revision: String(revision), raft_term: String(term) };
+    const header = this.#keys.header();
     const watch_id = String(target.watch_id);
     send({ header, watch_id, created: false, canceled: false, events: [], ...what });
   }
-}
-
-/** Whether a key is in a range, as etcd defines it. */
-export function isIn(key: string, from: string, end: string | undefined): boolean {
-  return end === undefined ? key === from : key >= from && key < end;
 }
