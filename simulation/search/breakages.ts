@@ -48,4 +48,9 @@ export const breakages: readonly Breakage[] = [
   inCode("quorum: half of the nodes are enough", "quorum, two proposers", /Tokens/),
   inCode("quorum: a restarted node votes at once", "quorum, a restart", /Exclusion/),
   inCode("quorum: the marker of an earlier process counts", "quorum, a restart", /Ghost/),
+  inClient("a queue is read before a turn", "sequencer, three owners", /Exclusion/),
+  inClient("a keep-alive needs its term", "sequencer, an election", /Order/),
+  inClient("a session's deadline counts from the sending", "sequencer, two owners", /Order/),
+  inClient("a holder tells those behind", "sequencer, permits", /Wake-up/),
+  inClient("a withdrawal writes the guard", "sequencer, two owners", /Ghost/),
 ];

@@ -10,6 +10,8 @@ import { LedgerWorld } from "./ledger-world.js";
 import type { QuorumBudget } from "./quorum-scene.js";
 import { QuorumWorld } from "./quorum-world.js";
 import { type Found, search } from "./search.js";
+import type { SequencerBudget } from "./sequencer-scene.js";
+import { SequencerWorld } from "./sequencer-world.js";
 
 export interface Scope {
   readonly family: Family;
@@ -57,9 +59,27 @@ function quorum(
   };
 }
 
+function sequencer(
+  title: string,
+  [depth, fullDepth]: readonly [number, number],
+  requests: Readonly<Record<string, Request>>,
+  budget: SequencerBudget,
+): Scope {
+  return {
+    family: "sequencer",
+    title: `sequencer, ${title}`,
+    depth,
+    fullDepth,
+    search: (most, without) => search(new SequencerWorld(requests, budget, without), most),
+  };
+}
+
 const TWO = { a1: EXCLUSIVE, b1: EXCLUSIVE };
 const THREE = { ...TWO, b2: EXCLUSIVE };
 const READERS = { a1: EXCLUSIVE, b1: SHARED, b2: SHARED };
+/** Permits: the first has most of them, and the others fit beside each other. */
+const permits = (weight: number): Request => ({ mode: "shared", weight, limit: 5 });
+const PERMITS = { a1: permits(4), b1: permits(3), c1: permits(1) };
 
 export const scopes: readonly Scope[] = [
   ledger("two owners", [99, 99], TWO, { ticks: 3, faults: 1, asks: 2, renewals: 1, revokes: 0 }),
@@ -88,4 +108,8 @@ export const scopes: readonly Scope[] = [
     renewals: 0,
     restarts: 0,
   }),
+  sequencer("two owners", [99, 99], TWO, { ticks: 4, faults: 1, elections: 0 }),
+  sequencer("an election", [99, 99], TWO, { ticks: 4, faults: 0, elections: 1 }),
+  sequencer("three owners", [6, 12], THREE, { ticks: 4, faults: 1, elections: 0 }),
+  sequencer("permits", [6, 12], PERMITS, { ticks: 2, faults: 1, elections: 0 }),
 ];
