@@ -1,79 +1,27 @@
-import { spawnSync } from "node:child_process";
-import {
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir, userInfo } from "node:os";
+/** Stopped and killed processes, and replaced lock files. */
+import { readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  type AcquireOptions,
-  connect,
-  Holdfast,
-  type LeaseLostError,
-  StoreError,
-} from "../../src/index.js";
-import { fileStore } from "../../src/stores/file/index.js";
-import { defaultPath } from "../../src/stores/file/lock-folder.js";
+import type { Holdfast, LeaseLostError } from "../../src/index.js";
 import { machineIdentity } from "../../src/stores/file/machine-identity.js";
 import { openSqlite } from "../../src/stores/file/sqlite.js";
 import { writerPid } from "../../src/stores/file/writer-pid.js";
 import { startProcess } from "../faults/process.js";
 import { waitUntil } from "../servers/wait-until.js";
+import { FileTrial, failureOf } from "./file-trial.js";
 
-const isRoot = process.getuid?.() === 0;
-
-let folder: string;
-let path: string;
-const opened: Holdfast[] = [];
-
+let trial: FileTrial;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "holdfast-file-"));
-  path = join(folder, "locks.db");
+  trial = new FileTrial();
 });
-
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((locks) => locks.close()));
-  rmSync(folder, { recursive: true, force: true });
-});
-
-function open(options: AcquireOptions = {}, at: string = path): Holdfast {
-  const locks = new Holdfast(fileStore({ path: at }), options);
-  opened.push(locks);
-  return locks;
-}
-
-async function failureOf(work: Promise<unknown>): Promise<StoreError> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(StoreError);
-  return error as StoreError;
-}
-
-/** Changes the file by SQL, like another machine or a person. */
-function edit(sql: string, at: string = path): void {
-  const database = openSqlite(at);
-  database.exec(`PRAGMA busy_timeout = 1000; ${sql}`);
-  database.close();
-}
+afterEach(() => trial.close());
 
 describe("a process stopped inside a transaction", () => {
   it("blocks no event loop, and the timeout error names the process", async () => {
-    const locks = open({ storeTimeoutMs: 1_500 });
+    const locks = trial.open({ storeTimeoutMs: 1_500 });
     await (await locks.mutex("x").acquire()).release();
     const holder = startProcess(new URL("./file-transaction.mjs", import.meta.url), {
-      args: [path],
+      args: [trial.path],
     });
     await holder.receive();
     await holder.pause();
@@ -88,10 +36,10 @@ describe("a process stopped inside a transaction", () => {
   });
 
   it("delays a release until it continues", async () => {
-    const locks = open();
+    const locks = trial.open();
     const lease = await locks.mutex("x").acquire();
     await using holder = startProcess(new URL("./file-transaction.mjs", import.meta.url), {
-      args: [path],
+      args: [trial.path],
     });
     await holder.receive();
     const releasing = lease.release();
@@ -104,11 +52,11 @@ describe("a process stopped inside a transaction", () => {
 
   it("while it takes a lock, is named too, and continues unharmed", async () => {
     await using locker = startProcess(new URL("./file-locker.mjs", import.meta.url), {
-      args: [path],
+      args: [trial.path],
     });
     await locker.receive();
-    const locks = open({ storeTimeoutMs: 1_500 });
-    for (await locker.pause(); writerPid(path) !== locker.pid; await locker.pause()) {
+    const locks = trial.open({ storeTimeoutMs: 1_500 });
+    for (await locker.pause(); writerPid(trial.path) !== locker.pid; await locker.pause()) {
       locker.resume();
     }
     await expectNamed(locks, locker.pid);
@@ -149,11 +97,11 @@ function waitedForProcessorMs(): number {
 
 describe("a replaced lock file", () => {
   it("when deleted: leases are lost, waiters wake up, and tokens still rise", async () => {
-    const [a, b] = [open({ ttlMs: 900 }), open({ ttlMs: 900 })];
+    const [a, b] = [trial.open({ ttlMs: 900 }), trial.open({ ttlMs: 900 })];
     const lease = await a.mutex("x").acquire();
     const waiting = b.mutex("x").acquire();
     await waitUntil(async () => (await a.inspect("x")).waiters.length === 1, { what: "a waiter" });
-    rmSync(path);
+    rmSync(trial.path);
     const next = await waiting;
     expect(next.token).toBeGreaterThan(lease.token);
     await waitUntil(() => lease.state === "lost", { what: "the loss" });
@@ -164,14 +112,14 @@ describe("a replaced lock file", () => {
   });
 
   it("when replaced by another file: the leases of the first are lost", async () => {
-    const locks = open({ ttlMs: 900 });
+    const locks = trial.open({ ttlMs: 900 });
     const lease = await locks.mutex("x").acquire();
-    const other = join(folder, "other.db");
-    const elsewhere = open({}, other);
+    const other = join(trial.folder, "other.db");
+    const elsewhere = trial.open({}, other);
     await (await elsewhere.mutex("x").acquire()).release();
     await elsewhere.close();
-    edit("PRAGMA wal_checkpoint(TRUNCATE)", other);
-    renameSync(other, path);
+    trial.edit("PRAGMA wal_checkpoint(TRUNCATE)", other);
+    renameSync(other, trial.path);
     await waitUntil(() => lease.state === "lost", { what: "the loss" });
     const next = await locks.mutex("x").acquire();
     expect(next.token).toBeGreaterThan(lease.token);
@@ -180,15 +128,15 @@ describe("a replaced lock file", () => {
   });
 
   it("when the whole folder is deleted: it is created again", async () => {
-    const locks = open();
+    const locks = trial.open();
     await locks.mutex("x").acquire();
-    rmSync(folder, { recursive: true });
+    rmSync(trial.folder, { recursive: true });
     const next = await locks.mutex("y").acquire();
     expect(await next.release()).toBe(true);
   });
 
   function checkIntegrity(): void {
-    const database = openSqlite(path);
+    const database = openSqlite(trial.path);
     expect(database.all("PRAGMA integrity_check", [])).toEqual([["ok"]]);
     database.close();
   }
@@ -198,20 +146,20 @@ describe("a file of another boot", () => {
   const FOREIGN = "UPDATE machine SET identity = 'another boot'";
 
   it("without leases is taken over at once, and tokens still rise", async () => {
-    const locks = open();
+    const locks = trial.open();
     const lease = await locks.mutex("x").acquire();
     await lease.release();
-    edit(`${FOREIGN}; UPDATE space SET token = token + 1e12`);
-    const next = await open().mutex("x").acquire();
+    trial.edit(`${FOREIGN}; UPDATE space SET token = token + 1e12`);
+    const next = await trial.open().mutex("x").acquire();
     expect(next.token).toBeGreaterThan(lease.token + 10n ** 12n);
     expect(identity()).toBe(machineIdentity());
   });
 
   it("with leases is taken over after their ttl", async () => {
-    const before = await open().mutex("x").acquire({ ttlMs: 700, renew: false });
-    edit(FOREIGN);
+    const before = await trial.open().mutex("x").acquire({ ttlMs: 700, renew: false });
+    trial.edit(FOREIGN);
     const startMs = performance.now();
-    const locks = open({ ttlMs: 700, storeTimeoutMs: 600 });
+    const locks = trial.open({ ttlMs: 700, storeTimeoutMs: 600 });
     expect(await locks.mutex("y").tryAcquire()).toBeNull();
     const lease = await locks.mutex("x").acquire();
     expect(performance.now() - startMs).toBeGreaterThanOrEqual(700);
@@ -220,18 +168,20 @@ describe("a file of another boot", () => {
   });
 
   it("keeps the mark of a once by the wall clock", async () => {
-    const locks = open();
+    const locks = trial.open();
     await locks.once("report", () => 1, { keepMs: 60_000 });
-    edit(FOREIGN);
-    expect(await open().once("report", () => 2, { keepMs: 60_000 })).toMatchObject({ ran: false });
+    trial.edit(FOREIGN);
+    expect(await trial.open().once("report", () => 2, { keepMs: 60_000 })).toMatchObject({
+      ran: false,
+    });
   });
 
   it("with leases that are renewed is refused, because two machines share it", async () => {
-    await open().mutex("x").acquire({ ttlMs: 60_000 });
-    edit(FOREIGN);
-    const locks = open();
+    await trial.open().mutex("x").acquire({ ttlMs: 60_000 });
+    trial.edit(FOREIGN);
+    const locks = trial.open();
     expect(await locks.mutex("y").tryAcquire()).toBeNull();
-    edit("UPDATE space SET token = token + 1");
+    trial.edit("UPDATE space SET token = token + 1");
     // Every request is refused, not only the first one.
     for (const name of ["y", "z"]) {
       const error = await failureOf(locks.mutex(name).acquire());
@@ -241,104 +191,21 @@ describe("a file of another boot", () => {
   });
 
   function identity(): unknown {
-    const database = openSqlite(path);
+    const database = openSqlite(trial.path);
     const row = database.get("SELECT identity FROM machine", []);
     database.close();
     return row?.[0];
   }
 });
 
-describe("a place that cannot be used", () => {
-  it("is refused when another user owns it", async (context) => {
-    if (!isRoot) return context.skip("only root can give a folder away");
-    const theirs = join(folder, "theirs");
-    mkdirSync(theirs);
-    chownSync(theirs, 12_345, 12_345);
-    const error = await failureOf(open({}, join(theirs, "locks.db")).mutex("x").acquire());
-    expect(error.message).toContain("belongs to another user");
-    expect(readdirSync(theirs)).toEqual([]);
-  });
-
-  it("is refused when it cannot be written", async () => {
-    writeFileSync(join(folder, "file"), "");
-    const error = await failureOf(
-      open({}, join(folder, "file", "locks.db"))
-        .mutex("x")
-        .acquire(),
-    );
-    expect(error.message).toContain("cannot be used for locks");
-    expect(error.retryable).toBe(false);
-  });
-
-  it("is refused when the file is damaged, and the file stays as it is", async () => {
-    const text = "this is no database ".repeat(500);
-    writeFileSync(path, text);
-    const error = await failureOf(open().mutex("x").acquire());
-    expect(error.message).toMatch(/damaged.*move it away/s);
-    expect(readFileSync(path, "utf8")).toBe(text);
-  });
-
-  it("is refused when a newer version wrote the file", async () => {
-    const locks = open();
-    await (await locks.mutex("x").acquire()).release();
-    await locks.close();
-    edit("PRAGMA user_version = 99");
-    const error = await failureOf(open().mutex("y").acquire());
-    expect(error.message).toContain("version 99");
-  });
-});
-
-it("reports a full disk, and works again when there is space", async (context) => {
-  if (!isRoot) return context.skip("only root can mount a small file system");
-  const disk = join(folder, "disk");
-  mkdirSync(disk);
-  const mount = spawnSync("/bin/mount", ["-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", disk]);
-  if (mount.status !== 0) return context.skip(`no mount: ${mount.stderr}`);
-  try {
-    const locks = open({}, join(disk, "locks.db"));
-    await (await locks.mutex("x").acquire()).release();
-    const filler = join(disk, "filler");
-    expect(() => writeFileSync(filler, Buffer.alloc(1_000_000))).toThrow();
-    const failing = (async () => {
-      for (let index = 0; index < 200; index += 1) await locks.mutex(`n${index}`).acquire();
-    })();
-    const error = await failureOf(failing);
-    expect(error.message).toContain("full");
-    rmSync(filler);
-    const lease = await locks.mutex("after").acquire();
-    expect(await lease.release()).toBe(true);
-    await locks.close();
-  } finally {
-    spawnSync("/bin/umount", ["-l", disk]);
-  }
-});
-
-it("leaves no socket, and removes the sockets of killed processes", async () => {
-  const wake = `${path}-wake`;
-  mkdirSync(wake, { mode: 0o700 });
-  const dead = join(wake, "dead");
-  const script =
-    "require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 9))";
-  spawnSync(process.execPath, ["-e", script, dead]);
-  const live = createServer().listen(join(wake, "live"));
-  expect(existsSync(dead)).toBe(true);
-  const locks = open();
-  await (await locks.mutex("x").acquire()).release();
-  await waitUntil(() => !existsSync(dead), { what: "the socket of the killed process is removed" });
-  expect(readdirSync(wake)).toHaveLength(2);
-  await locks.close();
-  expect(readdirSync(wake)).toEqual(["live"]);
-  live.close();
-});
-
 it("grants the lock at once when the first waiter was killed", async () => {
-  const locks = open();
+  const locks = trial.open();
   const lease = await locks.mutex("x").acquire();
-  const child = startProcess(new URL("./file-waiter.mjs", import.meta.url), { args: [path] });
+  const child = startProcess(new URL("./file-waiter.mjs", import.meta.url), { args: [trial.path] });
   await waitUntil(async () => (await locks.inspect("x")).waiters.length === 1, {
     what: "the acquire waits",
   });
-  const mine = open().mutex("x").acquire();
+  const mine = trial.open().mutex("x").acquire();
   await waitUntil(async () => (await locks.inspect("x")).waiters.length === 2, {
     what: "two waiters",
   });
@@ -350,9 +217,9 @@ it("grants the lock at once when the first waiter was killed", async () => {
 });
 
 it("keeps the order of requests for a name that was just handed to another process", async () => {
-  const locks = open({ fairness: "strict" });
+  const locks = trial.open({ fairness: "strict" });
   const lease = await locks.mutex("x").acquire();
-  const child = startProcess(new URL("./file-waiter.mjs", import.meta.url), { args: [path] });
+  const child = startProcess(new URL("./file-waiter.mjs", import.meta.url), { args: [trial.path] });
   await waitUntil(async () => (await locks.inspect("x")).waiters.length === 1, {
     what: "the acquire waits",
   });
@@ -375,7 +242,7 @@ it("keeps the order of requests for a name that was just handed to another proce
 });
 
 it("does not starve the event loop of a program that locks without a pause", async () => {
-  const locks = open();
+  const locks = trial.open();
   let isOver = false;
   setTimeout(() => {
     isOver = true;
@@ -384,48 +251,4 @@ it("does not starve the event loop of a program that locks without a pause", asy
   while (!isOver && performance.now() < startMs + 5_000)
     await locks.mutex("x").run(() => undefined);
   expect(performance.now() - startMs).toBeLessThan(2_000);
-});
-
-it("creates files that only their user can read", async () => {
-  const deep = join(folder, "a", "b", "locks.db");
-  await (await open({}, deep).mutex("x").acquire()).release();
-  await waitUntil(() => existsSync(`${deep}-wake`), { what: "the client listens" });
-  expect(statSync(join(folder, "a", "b")).mode & 0o777).toBe(0o700);
-  expect(statSync(deep).mode & 0o777).toBe(0o600);
-  expect(statSync(`${deep}-wake`).mode & 0o777).toBe(0o700);
-});
-
-it("works where the path is too long for a socket", async () => {
-  const long = join(folder, "n".repeat(120), "locks.db");
-  const [a, b] = [open({}, long), open({}, long)];
-  const lease = await a.mutex("x").acquire();
-  const waiting = b.mutex("x").acquire();
-  const sockets = (): number =>
-    existsSync(`${long}-wake`) ? readdirSync(`${long}-wake`).length : 0;
-  await waitUntil(() => sockets() === 2, { what: "both clients are subscribed" });
-  await lease.release();
-  await (await waiting).release();
-});
-
-it("finds the home folder in the password file, not in the environment", async () => {
-  const { HOME, XDG_STATE_HOME } = process.env;
-  process.env.HOME = folder;
-  process.env.XDG_STATE_HOME = folder;
-  const home = userInfo().homedir;
-  expect(defaultPath()).toBe(join(home, ".local", "state", "holdfast", "locks.db"));
-  expect(home).not.toBe(folder);
-  process.env.HOME = HOME;
-  if (XDG_STATE_HOME === undefined) delete process.env.XDG_STATE_HOME;
-  else process.env.XDG_STATE_HOME = XDG_STATE_HOME;
-});
-
-it("is opened by its URL", async () => {
-  const locks = await connect(`file:${path}?namespace=a`);
-  opened.push(locks);
-  const lease = await locks.mutex("x").acquire();
-  expect(await open().mutex("x").tryAcquire()).not.toBeNull();
-  const same = new Holdfast(fileStore({ path, namespace: "a" }));
-  opened.push(same);
-  expect(await same.mutex("x").tryAcquire()).toBeNull();
-  await lease.release();
 });

@@ -29,7 +29,7 @@ describe.skipIf(!isFull || process.platform !== "linux")("on newer versions of N
     await run("npm", [...install, `${PROGRAM}@${version}`], { cwd: folder });
     const node = join(place, "node_modules", PROGRAM, "bin/node");
     const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
-    const files = ["test/stores/file.test.ts", "test/stores/file-faults.test.ts"];
+    const files = ["file", "file-faults", "file-places"].map((it) => `test/stores/${it}.test.ts`);
     // It throws with the output unless all tests passed.
     await run(node, [vitest, "run", "--project=stores", ...files], { cwd: ROOT, env: plain() });
   });
