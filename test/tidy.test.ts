@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { mutants } from "../simulation/mutants/list.js";
 import { marksIn } from "../simulation/mutants/marks.js";
+import { isPuzzling, sentencesOf } from "./fixtures/sentences.js";
 
 const root = join(import.meta.dirname, "..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -85,6 +86,45 @@ describe("rules", () => {
     const rows = read("ARCHITECTURE.md").split("## Where each rule lives")[1]?.split("\n|") ?? [];
     const listed = rows.slice(3).flatMap((row) => row.split("|")[1]?.match(/[\w-]+/g) ?? []);
     expect(listed.sort()).toEqual(marks);
+  });
+});
+
+describe("sentences", () => {
+  const DOCUMENTS = [
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "docs/decisions.md",
+    "docs/guarantees.md",
+  ];
+  const puzzling = (file: string, text: string): string[] =>
+    sentencesOf(file, text)
+      .filter(isPuzzling)
+      .map(({ line, text: sentence }) => `${file}:${line}: ${sentence}`);
+
+  it("name their subject instead of who, whoever, what or nobody", () => {
+    // This file has the sentences below.
+    const written = code.filter((file) => {
+      return /^(src|simulation|test|bench|scripts)\//.test(file) && file !== "test/tidy.test.ts";
+    });
+    const found = [...written, ...DOCUMENTS].flatMap((file) => puzzling(file, read(file)));
+    expect(found).toEqual([]);
+  });
+
+  it.each([
+    ["a.ts", "/** Fine. Nobody holds it. */"],
+    ["a.ts", "  // Whoever asks\n  // is told.\n"],
+    ["a.ts", 'throw new Error("The lock is held. What now is up to you.");'],
+    ["a.ts", 'it("who waits is served", () => {});'],
+    ["a.lua", "-- What is left is dropped.\n"],
+    ["a.md", "Fine.\n\n- *What remains*: a gap."],
+  ])("of %s are found in %j", (file, text) => expect(puzzling(file, text)).toHaveLength(1));
+
+  it.each([
+    ["a.ts", "/** Who holds the lock? */"],
+    ["a.ts", 'const kind = "what";'],
+    ["a.md", "```\nWhat a program prints\n```\n"],
+  ])("of %s may be a question, a word or code: %j", (file, text) => {
+    expect(puzzling(file, text)).toEqual([]);
   });
 });
 

@@ -12,7 +12,7 @@
  * no lower one is believed in again; no node takes a key from another owner, nor again what was
  * given back there.
  *
- * Each rule can be dropped, by -DNO_ABOVE and so on. What else happens is chosen by CRASHES, SAVES,
+ * Each rule can be dropped, by -DNO_ABOVE and so on. Further events are chosen by CRASHES, SAVES,
  * RENEWS, RESUMES, LONG. WITNESS claims that something good never happens.
  */
 #ifndef OWNERS
@@ -71,12 +71,12 @@
 byte lock[N], left[N], stored[N], top[N];
 /* The stored ballot is a floor, and maybe none of this name. */
 bit isFloor[N];
-/* What it was told: whether it votes, after which wait, and how long leases may be. */
+/* The marker of a node: whether it votes, after which wait, and how long leases may be. */
 byte state[N], wait[N], longest[N];
 /* The owners whose release it has executed in this life. */
 byte closed[N];
 
-/* What the first node has saved. */
+/* The state that the first node has saved. */
 byte savedLock, savedLeft, savedStored, savedTop;
 bit isSaved;
 
@@ -85,12 +85,12 @@ byte phase[C], owner[C], ballot[C], belief[C], votes[C];
 /* The renewal under way: what is left of it, who renewed, who of them had kept the lease. */
 byte renewal[C], renewed[C], kept[C];
 
-/* What somebody handed over: whoever has it resumes it, at any time. */
+/* A handle that was passed on: a client that has it resumes the lease at any time. */
 byte handed, handedBallot;
 /* The nodes that lost a lease and were taken again for it. */
 byte retaken;
 
-/* What was sent: rounds of votes; releases and renewals of owners, with the ballot. */
+/* Messages under way: rounds of votes; releases and renewals of owners, with the ballot. */
 byte rounds, voteOwner[ROUNDS], voteBallot[ROUNDS];
 byte owners, released[OWNERS + 1], renewable[OWNERS + 1];
 bit clientOf[OWNERS + 1], isLong[OWNERS + 1];
@@ -269,7 +269,7 @@ inline admit(n) {
   top[n] = MAX(top[n], stored[n])
 }
 
-/* What may happen: to client x, node n, round k, owner o; with ballot b. */
+/* The possible steps: of client x, node n, round k, owner o; with ballot b. */
 
 #define ENABLED(n, o) (state[n] == VOTES && longest[n] >= TTL(o))
 #ifdef NO_RAISE_OWN

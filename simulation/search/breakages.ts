@@ -8,7 +8,7 @@ export interface Breakage {
   readonly without?: string;
   /** The title of the mutant. */
   readonly mutant?: string;
-  /** What is violated. */
+  /** The rule that is violated. */
   readonly violates: RegExp;
 }
 

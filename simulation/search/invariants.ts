@@ -1,4 +1,4 @@
-/** What must be true in every state of a small world, whichever family it is of. */
+/** Statements that hold in every state of a small world, of either family. */
 import { fits, joined, type Request, VACANT } from "../../src/rules/fits.js";
 
 export interface Believer {

@@ -39,7 +39,7 @@ export function isClientBreakage(text: string | null): text is ClientBreakage {
   return BREAKAGES.some((breakage) => breakage === text);
 }
 
-/** What the client sends next. */
+/** The next request of the client. */
 export type Sending = Sent | null;
 
 export class LedgerClient {

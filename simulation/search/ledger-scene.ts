@@ -1,7 +1,7 @@
 import type { Command, Push, Reply } from "../../src/rules/ledger-command.js";
 import { PlainState } from "../../test/fixtures/plain-state.js";
 
-/** What a client knows of one of its owners. */
+/** The knowledge of a client about one of its owners. */
 export interface OwnerSide {
   readonly id: string;
   readonly client: string;
@@ -134,7 +134,7 @@ export class LedgerScene {
   }
 }
 
-/** What can still matter of an owner: what is over for it is left out. */
+/** The part of an owner that can still matter; the rest is left out. */
 function textOf(owner: OwnerSide): string {
   const { client, phase, asks, renewals, isUnderWay, isUnsure, hasEntered, isQueued } = owner;
   const { notAfterUs, confirming, token, deadlineMs, isLeaving, tombstoneUs } = owner;

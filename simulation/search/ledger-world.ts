@@ -70,7 +70,7 @@ export class LedgerWorld implements World<LedgerScene> {
     return moves;
   }
 
-  /** What is under way arrives or is lost; and a client may never make another move. */
+  /** A message under way arrives or is lost; and a client may never move again. */
   calmFrom(scene: LedgerScene): Scenes {
     const begin = (label: string, how: (next: LedgerScene) => void): Move<LedgerScene> => {
       const next = scene.copy();
@@ -116,7 +116,7 @@ export class LedgerWorld implements World<LedgerScene> {
     );
     if (!isWaiting && start.ledger.isEmpty) return null;
     const next = pass(start);
-    // Nobody asks any more: a look at the name drops what has expired there.
+    // No client asks any more: a look at the name drops expired holders.
     if (!isWaiting) execute(next, { type: "inspect", key: next.ledger.key });
     return { label: `time: ${next.tick}`, next };
   }

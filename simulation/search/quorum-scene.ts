@@ -49,7 +49,7 @@ export class QuorumScene {
   nodes: NodeState[] = [];
   owners: Proposer[] = [];
   net: QuorumMessage[] = [];
-  /** What a client has heard of the nodes, to admit those that restarted. */
+  /** The surveys that a client has of the nodes, to admit restarted ones. */
   surveys: readonly Survey[] | null = null;
   budget: QuorumBudget;
   isCalm = false;
@@ -110,7 +110,7 @@ export class QuorumScene {
   }
 }
 
-/** What can still matter of an owner, apart from what it has of each node. */
+/** The part of an owner that can still matter, apart from its votes at each node. */
 function textOf({ phase, ballot, rounds, renewals, sentMs, isRenewing, deadlineMs }: Proposer) {
   if (phase === "idle" || phase === "left") return phase;
   const held = phase === "held" ? `${renewals} ${isRenewing} ${deadlineMs}` : "";

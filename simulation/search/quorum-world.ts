@@ -64,7 +64,7 @@ export class QuorumWorld implements World<QuorumScene> {
     return moves;
   }
 
-  /** What is under way arrives, or is lost. */
+  /** A message under way arrives, or is lost. */
   calmFrom(scene: QuorumScene): Scenes {
     const calm = scene.copy();
     calm.isCalm = true;

@@ -95,7 +95,7 @@ export class SequencerWorld implements World<SequencerScene> {
     return moves;
   }
 
-  /** What is under way arrives, and no waiter needs to look; or it is lost, and waiters look. */
+  /** A message arrives, and no waiter needs to look; or it is lost, and waiters look. */
   calmFrom(scene: SequencerScene): Scenes {
     const calm = scene.copy();
     calm.isCalm = true;

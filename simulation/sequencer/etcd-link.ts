@@ -220,7 +220,7 @@ export class EtcdLink implements Link {
   }
 }
 
-/** What a call of the server returns, or why it fails. */
+/** The return value of a call of the server, or its failure. */
 function attempt<T>(call: () => T): { readonly value: T } | { readonly error: string } {
   try {
     return { value: call() };

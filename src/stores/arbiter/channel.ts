@@ -18,7 +18,7 @@ export interface Answer<C extends Command> {
   readonly resent: boolean;
 }
 
-/** Whoever is told what became of a command. */
+/** The sender of a command, which is told the answer or the failure. */
 export interface Recipient<C extends Command> {
   /** Where it throws, `onFailure` follows. */
   onAnswer(answer: Answer<C>): void;

@@ -31,7 +31,7 @@ beforeEach(async () => {
   await store.inspect("lock", "other");
 });
 
-describe("whoever would not wait", () => {
+describe("an acquire that does not wait", () => {
   it("is told who holds, and leaves nothing", async () => {
     const { grant } = await occupy();
     const busy = await store.acquire(claimOf("a"), null);
@@ -42,7 +42,7 @@ describe("whoever would not wait", () => {
   });
 });
 
-describe("whoever gives up", () => {
+describe("an acquire that gives up", () => {
   it("leaves the queue, without a tombstone where all was answered", async () => {
     await occupy();
     const asked = watch(store.acquire(claimOf("a"), waitFor(1_000)));
@@ -102,7 +102,7 @@ describe("a withdrawal", () => {
   });
 });
 
-describe("whoever fails", () => {
+describe("an acquire that fails", () => {
   it.each(["request lost", "reply lost"] as const)(
     "by a %s is withdrawn, and buried",
     async (fate) => {

@@ -1,4 +1,4 @@
-/** What a reply does that nobody can use: it ends the one call it belongs to, and no other. */
+/** A reply that cannot be used ends the one call that it belongs to, and no other. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { claimOf, type LedgerArbiter, LedgerServer } from "../../../test/fixtures/ledger-server.js";
 import { ManualPort } from "../../../test/fixtures/manual-port.js";

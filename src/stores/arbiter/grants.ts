@@ -1,7 +1,7 @@
 import type { GoneEvent } from "../../store.js";
 import type { ArbiterGrant } from "./arbiter-grant.js";
 
-/** What this client holds, by owner: an owner has one grant at most. */
+/** The grants of this client, by owner: an owner has one grant at most. */
 export class Grants {
   readonly #byOwner = new Map<string, ArbiterGrant>();
   #seenToken = 0;

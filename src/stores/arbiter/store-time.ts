@@ -1,9 +1,9 @@
 /**
- * What this client may conclude about a store's clock from its answers. Each answer is a sample:
- * sent at a, stamped s by the store, received at r, so the true offset (local minus store) lies
- * between a − s and r − s. Offsets drift, by assumption at most 0.1 %, so a bound loosens with its
- * age. An answer that contradicts the bounds means that the clock stepped, or that another server
- * answers: all that was known is forgotten.
+ * The bounds on a store's clock that this client concludes from its answers. Each answer is a
+ * sample: sent at a, stamped s by the store, received at r, so the true offset (local minus store)
+ * lies between a − s and r − s. Offsets drift, by assumption at most 0.1 %, so a bound loosens with
+ * its age. An answer that contradicts the bounds means that the clock stepped, or that another
+ * server answers: all that was known is forgotten.
  */
 
 import type { PushedGrant } from "../../rules/ledger-command.js";
