@@ -18,7 +18,7 @@ import type { LedgerScene, Message, OwnerSide, Sent } from "./ledger-scene.js";
 
 export const TICK_MS = 500;
 export const TTL_MS: number = 2 * TICK_MS;
-export const OFFER_MS: number = TICK_MS;
+const OFFER_MS = TICK_MS;
 const KEY = "l:x";
 /** Within the 0.1 % that the freshness of a push relies on; a slow clock believes for longer. */
 const RATE = 0.9995;

@@ -83,15 +83,15 @@ const PERMITS = { a1: permits(4), b1: permits(3), c1: permits(1) };
 
 export const scopes: readonly Scope[] = [
   ledger("two owners", [99, 99], TWO, { ticks: 3, faults: 1, asks: 2, renewals: 1, revokes: 0 }),
-  ledger("two faults", [6, 10], TWO, {
+  ledger("two faults", [6, 7], TWO, {
     ticks: 4,
     faults: 2,
     asks: 2,
     renewals: 1,
     revokes: 1,
   }),
-  ledger("three owners", [6, 9], THREE, { ticks: 4, faults: 1, asks: 2, renewals: 1, revokes: 0 }),
-  ledger("readers", [6, 9], READERS, { ticks: 4, faults: 1, asks: 2, renewals: 1, revokes: 0 }),
+  ledger("three owners", [6, 8], THREE, { ticks: 4, faults: 1, asks: 2, renewals: 1, revokes: 0 }),
+  ledger("readers", [6, 8], READERS, { ticks: 4, faults: 1, asks: 2, renewals: 1, revokes: 0 }),
   quorum("two proposers", [99, 99], 2, {
     ticks: 3,
     faults: 2,
@@ -99,9 +99,9 @@ export const scopes: readonly Scope[] = [
     renewals: 1,
     restarts: 0,
   }),
-  quorum("late messages", [5, 99], 2, { ticks: 3, faults: 3, rounds: 2, renewals: 1, restarts: 0 }),
-  quorum("a restart", [7, 10], 2, { ticks: 4, faults: 1, rounds: 2, renewals: 1, restarts: 1 }),
-  quorum("three proposers", [6, 9], 3, {
+  quorum("late messages", [5, 7], 2, { ticks: 3, faults: 3, rounds: 2, renewals: 1, restarts: 0 }),
+  quorum("a restart", [7, 8], 2, { ticks: 4, faults: 1, rounds: 2, renewals: 1, restarts: 1 }),
+  quorum("three proposers", [6, 8], 3, {
     ticks: 3,
     faults: 2,
     rounds: 2,
@@ -110,6 +110,6 @@ export const scopes: readonly Scope[] = [
   }),
   sequencer("two owners", [99, 99], TWO, { ticks: 4, faults: 1, elections: 0 }),
   sequencer("an election", [99, 99], TWO, { ticks: 4, faults: 0, elections: 1 }),
-  sequencer("three owners", [6, 12], THREE, { ticks: 4, faults: 1, elections: 0 }),
-  sequencer("permits", [6, 12], PERMITS, { ticks: 2, faults: 1, elections: 0 }),
+  sequencer("three owners", [6, 8], THREE, { ticks: 4, faults: 1, elections: 0 }),
+  sequencer("permits", [6, 8], PERMITS, { ticks: 2, faults: 1, elections: 0 }),
 ];
