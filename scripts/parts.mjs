@@ -21,7 +21,9 @@ const onRedis = isFull
       "redis-differential",
       "redlock-differential",
     ];
-const onEtcd = isFull ? ["test/servers/etcd", "test/stores/etcd"] : ["etcd.test", "etcd-faults"];
+const onEtcd = isFull
+  ? ["test/servers/etcd", "test/stores/etcd"]
+  : ["etcd.test", "etcd-faults", "etcd-foreign"];
 
 /**
  * The part `matrix`: the files of the part `stores` that run on servers newer than the installed

@@ -1,6 +1,6 @@
 /**
- * Faults of etcd and its clients. The conformance kit checks the rules of the store; here servers
- * crash, stop, lose connections and run full while clients hold and wait.
+ * Faults of one etcd server and its clients. The conformance kit checks the rules of the store;
+ * here the server stops, restarts and runs full while clients hold and wait.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -13,67 +13,19 @@ import { LeaseLostError } from "../../src/errors.js";
 import { Holdfast } from "../../src/holdfast.js";
 import { makeEtcdStore } from "../../src/stores/etcd/etcd-store.js";
 import { openEtcdClient } from "../../src/stores/etcd/etcd-url.js";
-import { etcdStore, guard, openEtcdStore } from "../../src/stores/etcd/index.js";
+import { etcdStore, guard } from "../../src/stores/etcd/index.js";
 import { startProcess } from "../faults/process.js";
-import { startProxy } from "../faults/proxy.js";
-import { type EtcdCluster, type EtcdServer, startEtcd, startEtcdCluster } from "../servers/etcd.js";
+import { type EtcdServer, startEtcd } from "../servers/etcd.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { etcdUrl } from "./etcd-harness.js";
+import { Contention, contents, EtcdTrial } from "./etcd-trial.js";
 import { faultyEtcdClient } from "./faulty-etcd-client.js";
 
 const isFull = process.env.HOLDFAST_FULL === "1";
-const ROUNDS = isFull ? 5 : 1;
-const ETCDCTL = "etcdctl";
 const STORE_TIMEOUT_MS = 2_000;
 
-const opened: Holdfast[] = [];
-
-async function open(ports: readonly number[], namespace = ""): Promise<Holdfast> {
-  const locks = new Holdfast(await openEtcdStore(etcdUrl(ports, namespace)), { ttlMs: 5_000 });
-  opened.push(locks);
-  return locks;
-}
-
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((locks) => locks.close()));
-});
-
-/** All keys, and the number of leases. */
-async function contents({ url }: EtcdServer): Promise<{ keys: string[]; leases: number }> {
-  const client = new Etcd3({ hosts: [url] });
-  try {
-    const keys = Object.keys(await client.getAll().strings());
-    const { leases } = await client.leaseClient.leaseLeases();
-    return { keys, leases: leases.length };
-  } finally {
-    client.close();
-  }
-}
-
-/** Checks that at most one lease is held at a time; a lost lease counts until its deadline. */
-class Inside {
-  count = 0;
-  turns = 0;
-  last = 0n;
-  readonly violations: string[] = [];
-
-  async work(locks: Holdfast, name: string, signal?: AbortSignal): Promise<void> {
-    const options = { ttlMs: 5_000, ...(signal ? { signal } : {}) };
-    const lease = await locks.mutex(name).acquire(options);
-    try {
-      this.count += 1;
-      if (this.count > 1) this.violations.push(`${this.count} at once`);
-      if (lease.token <= this.last) this.violations.push(`${lease.token} after ${this.last}`);
-      this.last = lease.token;
-      await sleep(Math.random() * 4);
-      // A lease that was lost meanwhile no longer counts.
-      if (lease.state === "held") this.turns += 1;
-    } finally {
-      this.count -= 1;
-      await lease.release();
-    }
-  }
-}
+const trial = new EtcdTrial();
+afterEach(() => trial.close());
 
 describe("one node", () => {
   let server: EtcdServer;
@@ -81,12 +33,6 @@ describe("one node", () => {
     server = await startEtcd();
   });
   afterAll(() => server.close());
-
-  const etcdctl = (...args: string[]) =>
-    spawn(ETCDCTL, [`--endpoints=127.0.0.1:${server.port}`, ...args], {
-      env: { ...process.env, ETCDCTL_API: "3" },
-      stdio: ["pipe", "pipe", "inherit"],
-    });
 
   it("can be closed while it does not answer, and pending calls reject", async () => {
     const client = new Etcd3({ hosts: [server.url] });
@@ -106,103 +52,6 @@ describe("one node", () => {
     }
   });
 
-  it("and etcdctl lock exclude each other, in the order of arrival", async () => {
-    const locks = await open([server.port]);
-    const lease = await locks.mutex("ctl/lock").acquire();
-    const child = etcdctl("lock", "ctl/lock");
-    await waitUntil(async () => (await locks.inspect("ctl/lock")).waiters.length === 1, {
-      what: "etcdctl waits",
-    });
-    const behind = locks.mutex("ctl/lock").acquire();
-    await waitUntil(async () => (await locks.inspect("ctl/lock")).waiters.length === 2, {
-      what: "the acquire waits behind etcdctl",
-    });
-    await lease.release();
-    const [key] = (await once(child.stdout, "data")) as [Buffer];
-    assert.match(key.toString(), /^ctl\/lock\/[0-9a-f]+\n/, "etcdctl prints its key once it holds");
-    assert.equal(await locks.mutex("ctl/lock").tryAcquire(), null);
-    assert.equal(await locks.readWrite("ctl/lock").read.tryAcquire(), null);
-    const { holders } = await locks.inspect("ctl/lock");
-    assert.deepEqual([holders.length, holders[0]?.mode], [1, "exclusive"]);
-    child.kill("SIGINT");
-    const next = await behind;
-    assert.ok(next.token > lease.token);
-    assert.ok(next.token > (holders[0]?.token ?? 0n));
-    await next.release();
-  });
-
-  it("campaigns against etcdctl elect", async () => {
-    const locks = await open([server.port]);
-    const lease = await locks.election("seat").campaign({ meta: { round: 1 } });
-    const child = etcdctl("elect", "holdfast:election/seat", "a proposal");
-    await waitUntil(async () => (await locks.inspect("seat", "election")).waiters.length === 1, {
-      what: "etcdctl campaigns",
-    });
-    await lease.release();
-    await once(child.stdout, "data");
-    const leader = await locks.election("seat").leader();
-    assert.equal(leader?.meta.text, "a proposal");
-    child.kill("SIGINT");
-    await (await locks.election("seat").campaign()).release();
-  });
-
-  it("treats an unreadable entry as a holder, and keeps longer names apart", async () => {
-    const locks = await open([server.port]);
-    const client = new Etcd3({ hosts: [server.url] });
-    try {
-      await client.put("odd/what is this").value("");
-      assert.equal(await locks.mutex("odd").tryAcquire(), null);
-      await client.delete().key("odd/what is this").exec();
-      const below = await locks.mutex("odd/below").acquire();
-      const lease = await locks.mutex("odd").tryAcquire();
-      assert.ok(lease, "a longer name is another lock");
-      await Promise.all([lease.release(), below.release()]);
-    } finally {
-      client.close();
-    }
-  });
-
-  it("revokes lock entries only, not a key of another program in the queue", async () => {
-    const locks = await open([server.port]);
-    const client = new Etcd3({ hosts: [server.url] });
-    const lease = client.lease(60);
-    const leaseHex = BigInt(await lease.grant()).toString(16);
-    const holderOf = async (name: string): Promise<bigint> =>
-      (await locks.inspect(name)).holders[0]?.token ?? 0n;
-    try {
-      // Another form; Go's form without a lease; bound to another lease than it names; the form of
-      // Holdfast, but bound to a lease that is not a session of Holdfast.
-      await client.put("orders/config").value("kept");
-      await client.put("parcels/2a").value("kept");
-      await lease.put("carts/2a").value("kept");
-      await lease.put("bills/2a.x.1.-.0-0").value("kept");
-      for (const key of ["orders/config", "parcels/2a", "carts/2a", "bills/2a.x.1.-.0-0"]) {
-        const [name = ""] = key.split("/");
-        const token = await holderOf(name);
-        assert.equal(await locks.mutex(name).tryAcquire(), null);
-        await assert.rejects(locks.revoke(name, { token, reason: "stuck" }), (error: Error) => {
-          assert.equal((error as { code?: string }).code, "HF_UNSUPPORTED");
-          return error.message.includes(JSON.stringify(key));
-        });
-        assert.equal(await client.get(key).string(), "kept");
-      }
-      // An entry of Go's concurrency package.
-      await lease.put(`rooms/${leaseHex}`).value("");
-      const token = await holderOf("rooms");
-      assert.equal(await locks.revoke("rooms", { token, reason: "stuck" }), true);
-      assert.equal(await client.get(`rooms/${leaseHex}`).string(), null);
-      // An entry of Holdfast that is now bound to another session.
-      const moved = await locks.mutex("halls").acquire({ ttlMs: 5_000 });
-      await moved.renew(20_000);
-      assert.equal(await locks.revoke("halls", { token: moved.token, reason: "stuck" }), true);
-      await waitUntil(() => moved.state === "lost", { what: "the holder is told" });
-    } finally {
-      await lease.revoke();
-      await Promise.all(["orders/config", "parcels/2a"].map((key) => client.delete().key(key)));
-      client.close();
-    }
-  });
-
   it("revokes the mark of a once with this token, not a later mark", async () => {
     const real = await openEtcdClient(etcdUrl([server.port]));
     let isBetween = async (): Promise<void> => {};
@@ -213,8 +62,8 @@ describe("one node", () => {
       return reply;
     };
     const locks = new Holdfast(makeEtcdStore(real, "marks", () => real.close()));
-    opened.push(locks);
-    const other = await open([server.port], "marks");
+    trial.closeLater(locks);
+    const other = await trial.open([server.port], "marks");
     await locks.once("report", () => 1, { keepMs: 60_000 });
     const token = (await locks.inspect("report", "once")).mark?.token ?? 0n;
     isBetween = async () => {
@@ -251,7 +100,7 @@ describe("one node", () => {
     const real = await openEtcdClient(etcdUrl([server.port]));
     const { client, loseReply } = faultyEtcdClient(real);
     const locks = new Holdfast(makeEtcdStore(client, "keys", () => real.close()));
-    opened.push(locks);
+    trial.closeLater(locks);
     const keyOfTurn = () => locks.mutex("m").run((lease) => String(guard(lease)[0]));
     const key = await keyOfTurn();
     assert.equal(await keyOfTurn(), key);
@@ -264,7 +113,7 @@ describe("one node", () => {
   });
 
   it("serves waiters while the history under their watches is compacted", async () => {
-    const [a, b] = [await open([server.port]), await open([server.port])];
+    const [a, b] = [await trial.open([server.port]), await trial.open([server.port])];
     let isOver = false;
     const compacting = (async () => {
       while (!isOver) {
@@ -276,7 +125,7 @@ describe("one node", () => {
         await sleep(5);
       }
     })();
-    const inside = new Inside();
+    const inside = new Contention();
     const count = isFull ? 200 : 40;
     await Promise.all(
       Array.from({ length: count }, (_, index) => inside.work(index % 2 ? a : b, "compacted")),
@@ -289,8 +138,8 @@ describe("one node", () => {
 
   it("200 waiters with random aborts: no violation, and no keys are left", async () => {
     const before = await contents(server);
-    const clients = await Promise.all([1, 2, 3].map(() => open([server.port], "storm")));
-    const inside = new Inside();
+    const clients = await Promise.all([1, 2, 3].map(() => trial.open([server.port], "storm")));
+    const inside = new Contention();
     let aborted = 0;
     const contend = async (index: number): Promise<void> => {
       const controller = new AbortController();
@@ -315,7 +164,7 @@ describe("one node", () => {
   });
 
   it("keeps leases while the database is full, refuses new ones, and frees held ones", async () => {
-    const locks = await open([server.port], "full");
+    const locks = await trial.open([server.port], "full");
     const lease = await locks.mutex("m").acquire({ ttlMs: 2_000 });
     const { id: memberID } = await server.view();
     const alarm = (action: string) =>
@@ -354,7 +203,7 @@ describe("one node", () => {
       });
     };
     const locks = new Holdfast(makeEtcdStore(client, "proof", () => client.close()));
-    opened.push(locks);
+    trial.closeLater(locks);
     const lease = await locks.mutex("m").acquire({ ttlMs: 2_000 });
     isDeposed = true;
     const { signal } = lease;
@@ -366,8 +215,8 @@ describe("one node", () => {
   it("the keep-alive stream is cut while other calls work: the lease is lost in time", async () => {
     const client = await openEtcdClient(etcdUrl([server.port]));
     const locks = new Holdfast(makeEtcdStore(client, "cut", () => client.close()));
-    opened.push(locks);
-    const other = await open([server.port], "cut");
+    trial.closeLater(locks);
+    const other = await trial.open([server.port], "cut");
     const lease = await locks.mutex("m").acquire({ ttlMs: 2_000 });
     client.leaseClient.leaseKeepAlive = () => new Promise(() => {});
     const order: string[] = [];
@@ -380,7 +229,7 @@ describe("one node", () => {
   });
 
   it("an idle holder is told of a revoke, also after its stream paused", async () => {
-    const locks = await open([server.port], "rest");
+    const locks = await trial.open([server.port], "rest");
     const file = new URL("etcd-holder.mjs", import.meta.url).pathname;
     const child = spawn(process.execPath, [file, etcdUrl([server.port], "rest").href], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -402,7 +251,7 @@ describe("one node", () => {
   });
 
   it("a process that was stopped for longer than storeTimeoutMs keeps waiting", async () => {
-    const locks = await open([server.port], "stopped");
+    const locks = await trial.open([server.port], "stopped");
     const lease = await locks.mutex("m").acquire();
     const url = etcdUrl([server.port], "stopped").href;
     await using waiter = await startProcess(new URL("etcd-waiter.mjs", import.meta.url), {
@@ -421,7 +270,10 @@ describe("one node", () => {
   });
 
   it("etcd is restarted under a holder and a waiter: both continue", async () => {
-    const [a, b] = [await open([server.port], "restart"), await open([server.port], "restart")];
+    const [a, b] = [
+      await trial.open([server.port], "restart"),
+      await trial.open([server.port], "restart"),
+    ];
     const lease = await a.mutex("m").acquire({ ttlMs: 10_000 });
     const waiting = b.mutex("m").acquire({ ttlMs: 10_000, storeTimeoutMs: 30_000 });
     await waitUntil(async () => (await a.inspect("m")).waiters.length === 1, {
@@ -434,134 +286,5 @@ describe("one node", () => {
     const next = await waiting;
     assert.ok(next.token > lease.token);
     await next.release();
-  });
-});
-
-describe("a cluster of three", () => {
-  let cluster: EtcdCluster;
-  beforeAll(async () => {
-    cluster = await startEtcdCluster(3);
-  });
-  afterAll(() => cluster[Symbol.asyncDispose]());
-  const ports = (): number[] => cluster.members.map(({ port }) => port);
-
-  /** Runs contenders during `disturb` and a while longer. */
-  async function storm(namespace: string, disturb: () => Promise<void>): Promise<void> {
-    const clients = await Promise.all([1, 2, 3].map(() => open(ports(), namespace)));
-    const inside = new Inside();
-    let isOver = false;
-    const contenders = clients.flatMap((locks) =>
-      [1, 2].map(async () => {
-        while (!isOver) await inside.work(locks, "m").catch(() => sleep(50));
-      }),
-    );
-    const holder = await (clients[0] as Holdfast).mutex("held").acquire({ ttlMs: 10_000 });
-    await disturb();
-    const turns = inside.turns;
-    await waitUntil(async () => inside.turns > turns + 5, {
-      what: "more turns",
-      timeoutMs: 40_000,
-    });
-    isOver = true;
-    await Promise.all(contenders);
-    assert.deepEqual(inside.violations, []);
-    holder.assertHeld();
-    assert.equal(await holder.release(), true);
-  }
-
-  it("the leader is killed: no two holders, and a holder keeps its lease", async () => {
-    for (let round = 0; round < ROUNDS; round += 1) {
-      await storm(`killed${round}`, async () => {
-        const leader = await cluster.leader();
-        await leader.kill();
-        await cluster.leader();
-        await sleep(1_000);
-        await leader.start();
-      });
-    }
-  });
-
-  it("the leader is stopped and continues: no two holders", async () => {
-    for (let round = 0; round < ROUNDS; round += 1) {
-      await storm(`stopped${round}`, async () => {
-        const leader = await cluster.leader();
-        const others = cluster.members.filter((member) => member !== leader);
-        await leader.pause();
-        await cluster.leader(others);
-        await sleep(1_000);
-        leader.resume();
-      });
-    }
-  });
-
-  it("the leader is cut off from the other members for a while: no two holders", async () => {
-    for (let round = 0; round < ROUNDS; round += 1) {
-      await storm(`apart${round}`, async () => {
-        const leader = await cluster.leader();
-        await cluster.cutOff(leader);
-        await cluster.leader(cluster.members.filter((member) => member !== leader));
-        await sleep(1_000);
-        cluster.heal();
-        await cluster.leader();
-      });
-    }
-  });
-
-  it("a client of the cut-off leader alone is told of its loss before the next grant", async () => {
-    const leader = await cluster.leader();
-    const others = cluster.members.filter((member) => member !== leader);
-    const apart = await open([leader.port], "apart");
-    const together = await open(
-      others.map(({ port }) => port),
-      "apart",
-    );
-    const lease = await apart.mutex("m").acquire({ ttlMs: 3_000 });
-    await cluster.cutOff(leader);
-    const toldMs = new Promise<number>((resume) => {
-      lease.signal.addEventListener("abort", () => resume(performance.now()));
-    });
-    try {
-      const next = await together.mutex("m").acquire({ ttlMs: 10_000 });
-      const heldMs = performance.now();
-      assert.ok((await toldMs) < heldMs, "two believed to hold");
-      assert.ok(next.token > lease.token);
-      assert.equal(lease.state, "lost");
-      await next.release();
-    } finally {
-      cluster.heal();
-      await cluster.leader();
-    }
-  });
-
-  it("a follower is restarted: no two holders", async () => {
-    await storm("restarted", async () => {
-      const leader = await cluster.leader();
-      const follower = cluster.members.find((member) => member !== leader) as EtcdServer;
-      await follower.restart({ keepData: true });
-    });
-  });
-
-  it("a client that is cut off from the leader continues with the other members", async () => {
-    const leader = await cluster.leader();
-    const proxy = await startProxy({ targetPort: leader.port });
-    const others = cluster.members.filter((member) => member !== leader);
-    const locks = await open([proxy.port, ...others.map(({ port }) => port)], "cut");
-    try {
-      const lease = await locks.mutex("m").acquire({ ttlMs: 10_000 });
-      proxy.cut();
-      const cutMs = performance.now();
-      await waitUntil(
-        async () => {
-          await lease.renew().catch(() => undefined);
-          return performance.now() + lease.remainingMs() > cutMs + 10_500;
-        },
-        { what: "the lease is renewed" },
-      );
-      await locks.mutex("n").run(() => undefined);
-      assert.equal(await lease.release(), true);
-    } finally {
-      await locks.close();
-      await proxy.close();
-    }
   });
 });
