@@ -63,7 +63,7 @@ export const foundAt: Readonly<Record<string, number>> = {
   "quorum: a vote takes the lock of another holder": 0,
   "quorum: half of the nodes are enough": 0,
   "quorum: long leases are not announced": 27,
-  "quorum: nodes forget long leases while one of them lives": 809,
+  "quorum: nodes forget long leases while one of them lives": 1869,
   "quorum: the marker of an earlier process counts": 397,
   "quorum: the next ballot is a token of the one before": 44,
   "quorum: votes for a lower ballot count": 51,
