@@ -44,7 +44,7 @@ export class LeaseLostError extends HoldfastError {
   }
 }
 
-/** The error for a use of a lease after its release: nobody took it away. */
+/** The error for a use of a lease after its own release. */
 export function releasedBefore(context: ErrorContext & LossContext): LeaseLostError {
   const advice = "release it after the last use, or acquire the lock again";
   const text = `The lease of lock "${context.lockName}" was released before this call: ${advice}.`;

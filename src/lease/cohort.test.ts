@@ -67,7 +67,7 @@ describe("turns", () => {
     expect(store.asked).toHaveLength(4);
   });
 
-  it("are no more than that whoever joins meanwhile, nor where less was granted", async () => {
+  it("are no more than that, however many calls join meanwhile or less was granted", async () => {
     const first = await trial.holdWith(10n);
     const [second, third] = [join(), join()];
     await settled();
@@ -167,7 +167,7 @@ describe("a call that does not wait", () => {
     expect(store.asked).toHaveLength(1);
   });
 
-  it("asks the store when nobody else of this process does", async () => {
+  it("asks the store when no other call of this process does", async () => {
     const only = join({ waitMs: 0 });
     await settled();
     expect(store.latest.wait).toBeNull();
@@ -183,7 +183,7 @@ describe("a call that does not wait", () => {
 });
 
 describe("a waiter that gives up", () => {
-  it("leaves the others alone", async () => {
+  it("leaves the other members alone", async () => {
     const first = await trial.holdWith(10n);
     const controller = new AbortController();
     const [second, third] = [join({ signal: controller.signal }), join({ waitMs: 500 })];
@@ -237,7 +237,7 @@ describe("a store that fails", () => {
 });
 
 describe("a hold that is lost", () => {
-  it("ends the turn under way, and whoever waits asks anew", async () => {
+  it("ends the turn under way, and the next member asks anew", async () => {
     const first = join();
     await settled();
     const grant = await trial.grant(10n);

@@ -4,8 +4,8 @@
  * One representative stands in the store's queue; its grant reserves a span of tokens, one for each
  * turn. The span is a licence given by the store: this process can never take more turns in a row
  * than it was granted while another one waits, whatever messages are lost. When the licence is used
- * up, the lock is released and asked for again in the same call: if nobody else waits it comes
- * straight back with a new span, otherwise it goes to whoever is next, and we stand behind. Turns
+ * up, the lock is released and asked for again in the same call: if no other process waits it
+ * comes back with a new span, otherwise it goes to the next waiter, and this cohort queues. Turns
  * share one hold, so they share its deadline: if it is lost, the turn under way is lost with it.
  */
 
@@ -103,7 +103,7 @@ export class Cohort implements Tenant, LeaseGiver {
     else if (this.#asking?.holder) noteQueued(event, this.#asking.holder, null);
   }
 
-  /** The store queued the first member: all others stand behind it. */
+  /** The store queued the first member: all other members stand behind it. */
   #tellMembers(holder: HolderView | null, ahead: number | null): void {
     let before = 0;
     for (const { options } of this.#members) {
@@ -173,7 +173,7 @@ export class Cohort implements Tenant, LeaseGiver {
       if (result.isHandoff) lease.publishHandoff(false);
       return;
     }
-    // Only who would not wait can be told busy here; all others have left when they gave up.
+    // Only a call that does not wait can be busy here; a call that gave up has left before.
     if (!first.wait && this.#members.first === first) {
       this.#members.shift();
       first.resolve(result);

@@ -16,7 +16,7 @@ export interface Handed {
 const PREFIX = "hf1.";
 const RULE = "must be a handle as lease.handle gives it";
 
-/** The handle is the secret that proves ownership: whoever has it can renew and release. */
+/** The handle is the secret that proves ownership: a process that has it can renew and release. */
 export function encodeHandle({ claim, token, locator }: Grant): string {
   const { meta: _, ...rest } = claim;
   const text = JSON.stringify({ claim: rest, token: String(token), locator });

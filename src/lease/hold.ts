@@ -76,7 +76,7 @@ export class Hold implements HeapItem {
     return sentMs + Math.min(renewAfterMs(this.ttlMs), halfMs);
   }
 
-  /** Why it is over when nobody took it away. */
+  /** Why the hold is over when its time is over. */
   get endReason(): LossReason {
     return this.endMs <= this.grant.deadlineMs ? "max_hold" : "expired";
   }

@@ -158,7 +158,7 @@ describe("a renewal that fails", () => {
     },
   );
 
-  it("for one is a success for the others of its batch", async () => {
+  it("for one lease is a success for the other leases of its batch", async () => {
     const [bad, good] = [keep(), keep()];
     store.onRenew = async (grants) =>
       grants.map((one) =>

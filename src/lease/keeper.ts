@@ -74,7 +74,7 @@ export class Keeper {
     this.#byGrant.delete(hold.grant);
   }
 
-  /** Somebody else may keep it from now on: here it is only known up to its deadline. */
+  /** Another process may keep the grant from now on: here it is known only up to its deadline. */
   detach(hold: Hold): void {
     hold.detach();
     this.#store.detach(hold.grant);
@@ -198,7 +198,7 @@ export class Keeper {
   }
 }
 
-/** A renewal that was sent a moment ago is not repeated along with others. */
+/** A renewal without an answer yet is not repeated along with other renewals. */
 function isDueAlong(hold: Hold, nowMs: number): boolean {
   const alongMs = hold.isUnanswered ? 0 : hold.ttlMs / ALONG_PART;
   return hold.renews && hold.renewMs <= nowMs + alongMs;

@@ -206,7 +206,7 @@ export class HeldLease implements Lease, Tenant {
     await this.end();
   }
 
-  /** The client closes: whoever still works under this lease is told, then it is given back. */
+  /** The client closes: the signal tells the work under this lease, which is then given back. */
   close(): Promise<boolean> {
     this.#closed = this.#lossBy("session_ended", { detail: "the Holdfast was closed" });
     this.#abort();
@@ -254,7 +254,7 @@ export class HeldLease implements Lease, Tenant {
     this.#abort();
   }
 
-  /** The release found nothing: it was gone before, and nobody had noticed. */
+  /** The release found nothing: the lease was gone before, unnoticed. */
   onMissing(): void {
     this.#loss = this.#lossBy("missing", {});
     this.#abort();

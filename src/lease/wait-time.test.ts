@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 
 describe("a wait", () => {
-  it("sets no timer and hears no signal until somebody asks to be told", () => {
+  it("sets no timer and hears no signal until a listener is set", () => {
     const controller = new AbortController();
     const listen = vi.spyOn(controller.signal, "addEventListener");
     new WaitTime(port, 1_000, controller.signal);
@@ -97,7 +97,7 @@ describe("a wait", () => {
     expect(second).toHaveBeenCalledTimes(1);
   });
 
-  it("that is settled lets timer and signal go, and tells nobody any more", async () => {
+  it("that is settled lets timer and signal go, and tells its listener nothing any more", async () => {
     const controller = new AbortController();
     const unlisten = vi.spyOn(controller.signal, "removeEventListener");
     const wait = new WaitTime(port, 1_000, controller.signal);

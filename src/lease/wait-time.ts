@@ -12,7 +12,7 @@ export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
 
 /**
  * The wait of one acquisition: over by time, by its caller's signal, or because the client closes.
- * It sets no timer and hears no signal until somebody asks to be told.
+ * The wait sets no timer and hears no signal until a listener is set.
  */
 export class WaitTime implements Wait, AbortListener {
   readonly untilMs: number;

@@ -140,7 +140,7 @@ describe("one that is lost", () => {
     expect(trial.server.view("l:a").holders).toEqual([]);
   });
 
-  it("while the others are waited for is asked for again", async () => {
+  it("while the other locks are waited for is asked for again", async () => {
     const held = await trial.others.mutex("b").acquire({ ttlMs: 300_000 });
     const asked = watch(trial.locks.all(mutexes("a", "b")).acquire({ renew: false }));
     await trial.port.advance(40_000);

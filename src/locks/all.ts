@@ -2,6 +2,7 @@
  * Several locks at once: all or nothing. Members are taken one after the other in the order of the
  * bytes of their names, which everybody keeps, so no two can wait for each other in a circle.
  */
+import { present } from "../assert.js";
 import {
   AcquireTimeoutError,
   aboutLock,
@@ -113,7 +114,7 @@ export class AllLock implements Lock<LeaseSet> {
   readonly #defaults: AcquireOptions;
   readonly #base: Options;
 
-  /** `defaults` go to every member, over its own; `base` says how long to wait where nobody did. */
+  /** `defaults` go to every member, over its own; `base` says how long to wait otherwise. */
   constructor(
     client: Client,
     locks: readonly Lock<unknown>[],
@@ -128,16 +129,12 @@ export class AllLock implements Lock<LeaseSet> {
     const members = locks.flatMap((lock) =>
       lock instanceof AllLock ? lock.#membersAsSet() : [lock],
     );
-    for (const member of members) {
-      if (!(member instanceof StoreLock) || member.client !== client) {
-        throw new InvalidOptionError(
-          "locks",
-          String(member),
-          "must hold locks of this Holdfast only",
-        );
-      }
-    }
-    this.members = (members as StoreLock[]).sort((a, b) => compareNames(a.name, b.name));
+    const own = members.map((member) => {
+      if (member instanceof StoreLock && member.client === client) return member;
+      const rule = "must hold locks of this Holdfast only";
+      throw new InvalidOptionError("locks", String(member), rule);
+    });
+    this.members = own.sort((a, b) => compareNames(a.name, b.name));
     this.name = this.members.map((member) => member.name).join(" + ");
     this.#defaults = this.#known(defaults);
     this.members.forEach((member, index) => {
@@ -219,7 +216,8 @@ export class AllLock implements Lock<LeaseSet> {
   ): Promise<T> {
     const merged = this.#over(options);
     const held = set.leases.map((lease, index) => {
-      return (this.members[index] as StoreLock).holding(lease, merged);
+      const member = present(this.members[index], "a set has a lease for each of its members");
+      return member.holding(lease, merged);
     });
     return runInScopes(this.#client, held, (parts) => new HeldSet(parts), body);
   }
@@ -244,7 +242,7 @@ export class AllLock implements Lock<LeaseSet> {
           .catch((error) => inTotal(waitMs, error)),
       );
       if (set?.state === "held") return set;
-      // One was lost while we waited for the others: begin again, for as long as there is time.
+      // A lease was lost while the next lock was waited for: begin again while there is time.
       await set?.release();
       if (clock.nowMs() >= untilMs) {
         throw new AcquireTimeoutError(waitMs, null, { lockName: this.name });

@@ -1,3 +1,4 @@
+import { present } from "../assert.js";
 import {
   AcquireTimeoutError,
   aboutLock,
@@ -55,7 +56,7 @@ export interface Lock<L = Lease> {
    */
   tryRun<T>(body: (lease: L) => T | Promise<T>, options?: AcquireOptions): Promise<TryResult<T>>;
   /**
-   * Whether anybody holds a lock of this name, in whatever mode, at this moment.
+   * Whether a lock of this name is held at this moment, in any mode.
    *
    * @example
    * if (await locks.mutex("deploy").isHeld()) console.log("a deploy is under way");
@@ -198,7 +199,7 @@ export class StoreLock implements Lock {
   ): Promise<T> {
     if (type === "joined") return runUnder(lease, body);
     const held = [{ target: this.#targetFor(options), lease, isReentrant: options.reentrant }];
-    return runInScopes(this.#client, held, ([part]) => part as Held["lease"], body);
+    return runInScopes(this.#client, held, ([part]) => present(part, "a run has its lease"), body);
   }
 
   /** The weight of a call is checked against the limit of the lock. */

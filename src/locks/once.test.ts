@@ -47,7 +47,7 @@ describe("a once that is begun and finished apart", () => {
     await late[Symbol.asyncDispose]();
   });
 
-  it("is free for others when it is abandoned, or its block ends", async () => {
+  it("is free for other calls when it is abandoned, or its block ends", async () => {
     for (const end of ["abandon", Symbol.asyncDispose] as const) {
       const run = await trial.locks.beginOnce("o", { keepMs: 1_000 });
       if (!run.began) throw new Error("it was free");

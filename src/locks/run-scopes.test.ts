@@ -79,7 +79,7 @@ describe("a nested call that would wait for the run around it", () => {
     await expect(nested).rejects.toThrow("reentrant: true for this call");
   });
 
-  it("throws for permits that can never be there, and waits for others", async () => {
+  it("throws for permits that can never be there, and waits for those that can be", async () => {
     const semaphore = trial.locks.semaphore("s", 3);
     await semaphore.run(
       async () => {
@@ -148,7 +148,7 @@ describe("a nested call", () => {
     });
   });
 
-  it("of the outermost lock joins through others in between", async () => {
+  it("of the outermost lock joins through other runs in between", async () => {
     await mutex.run(async (outer) => {
       await trial.locks.mutex("y", { reentrant }).run(async () => {
         await mutex.run(async (inner) => {
@@ -158,7 +158,7 @@ describe("a nested call", () => {
     });
   });
 
-  it("that did not ask to join waits like anybody else", async () => {
+  it("that did not ask to join waits like any other call", async () => {
     await mutex.run(async () => {
       expect(await trial.locks.mutex("x").tryAcquire()).toBeNull();
     });
@@ -275,7 +275,7 @@ describe("a run whose lease is no more", () => {
     });
   });
 
-  it("because it was lost is not joined either: whoever tries is told", async () => {
+  it("because it was lost is not joined either: the call throws", async () => {
     const run = watch(
       mutex.run(async () => {
         await trial.loseTouch();

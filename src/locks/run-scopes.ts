@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { present } from "../assert.js";
 import { DeadlockError, type LeaseLostError, releasedBefore, UnsupportedError } from "../errors.js";
 import type { Enclosing, Target } from "../lease/call-options.js";
 import type { Client } from "../lease/client.js";
@@ -170,7 +171,7 @@ export function runInScope<T>(
 
 function within<T>(opened: readonly Scope[], body: () => T | Promise<T>): Promise<T> {
   scopes ??= new AsyncLocalStorage();
-  return scopes.run(opened.at(-1) as Scope, async () => {
+  return scopes.run(present(opened.at(-1), "a run opens a scope"), async () => {
     try {
       return await body();
     } finally {

@@ -23,7 +23,7 @@ export async function runUnder<L extends Releasable, T>(
     throw lossAfter(loss, { cause: error });
   }
   // Asked after the release: it compares the clock first, and the store may say that it was gone
-  // before, so that somebody else may have worked at the same time.
+  // before, so that another holder may have worked at the same time.
   await lease.end();
   const { loss } = lease;
   if (loss) throw lossAfter(loss, { value });

@@ -141,7 +141,7 @@ describe("holdfast:run", () => {
     expect(ended).toMatchObject([{ outcome: "done", result: undefined }]);
   });
 
-  it("is not touched while nobody listens", async () => {
+  it("is not touched while there is no subscriber", async () => {
     runs.unsubscribe(tracers);
     const trace = vi.spyOn(events.run, "tracePromise");
     expect(await trial.locks.mutex("x").run(() => 7)).toBe(7);

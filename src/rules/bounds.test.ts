@@ -44,7 +44,7 @@ describe("terms out of bounds", () => {
     expect(trial.ledger.size).toBe(0);
   });
 
-  it("revoke nobody", () => {
+  it("revoke no lease", () => {
     trial.take("a");
     expect(trial.revoke(Number.NaN)).toBe(false);
   });

@@ -27,7 +27,7 @@ export interface Acquire extends Addressed, Request {
   readonly offerUs: number;
   /** How often the client promises to touch the name while it waits. */
   readonly touchUs: number;
-  /** Store time beyond which nobody waits for the answer any more. */
+  /** Store time after which the command must not act: its sender does not wait any more. */
   readonly notAfterUs: number;
   /** The highest token the client knows of: a store that forgot its own learns it again. */
   readonly seenToken: number;

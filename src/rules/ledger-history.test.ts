@@ -135,7 +135,7 @@ describe("where everybody answers", { timeout: 30_000 }, () => {
     history.map((step) => ({ ...step, pauseUs: 0, unreachable: null })),
   );
 
-  it("the queue is served in the order of coming, and nobody is let in before it", () => {
+  it("the queue is served in the order of coming, and no newcomer is let in before it", () => {
     check(
       fc.property(calm, (history) => {
         const line: string[] = [];

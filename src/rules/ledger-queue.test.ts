@@ -61,7 +61,7 @@ describe("a handoff", () => {
     expect(owners()).toEqual(["d"]);
   });
 
-  it("happens by expiry, too, with the next command of anybody", () => {
+  it("happens by expiry, too, with the next command of any client", () => {
     trial.take("a");
     trial.acquire("b", { touchUs: 60 * SECOND_US });
     trial.pass(30);

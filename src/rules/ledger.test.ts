@@ -103,7 +103,7 @@ describe("renew", () => {
 });
 
 describe("release", () => {
-  it("frees the name, says whether it was held, and touches nobody else when repeated", () => {
+  it("frees the name, says whether it was held, and touches no other owner when repeated", () => {
     trial.take("a");
     expect(trial.release("a")).toEqual({ type: "released", held: true, offerUs: 0, more: false });
     trial.take("b");

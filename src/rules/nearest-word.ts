@@ -1,3 +1,5 @@
+import { present } from "../assert.js";
+
 /** The known word that a misspelt one most likely stands for; null: none is near. */
 export function nearestWord(word: string, known: Iterable<string>): string | null {
   const given = word.toLowerCase();
@@ -28,14 +30,18 @@ function editDistance(from: string, to: string): number {
     const next = [row];
     for (let at = 1; at <= to.length; at += 1) {
       const isSame = from[row - 1] === to[at - 1];
-      const replaced = (last[at - 1] as number) + (isSame ? 0 : 1);
-      let least = Math.min(replaced, (last[at] as number) + 1, (next[at - 1] as number) + 1);
+      const replaced = cell(last, at - 1) + (isSame ? 0 : 1);
+      let least = Math.min(replaced, cell(last, at) + 1, cell(next, at - 1) + 1);
       const isSwap = row > 1 && from[row - 1] === to[at - 2] && from[row - 2] === to[at - 1];
-      if (isSwap) least = Math.min(least, (before[at - 2] as number) + 1);
+      if (isSwap) least = Math.min(least, cell(before, at - 2) + 1);
       next.push(least);
     }
     before = last;
     last = next;
   }
-  return last[to.length] as number;
+  return cell(last, to.length);
+}
+
+function cell(row: readonly number[], at: number): number {
+  return present(row[at], "a row has a cell for each letter");
 }

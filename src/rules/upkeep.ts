@@ -103,7 +103,7 @@ export function holderOf(state: LedgerState, owner: string, at: Instant): Holder
 }
 
 /**
- * Serves the queue from its head for as long as the head fits: nobody overtakes, nobody starves.
+ * Serves the queue from its head for as long as the head fits: no waiter overtakes, none starves.
  * With a mark, every waiter is told instead that the work is done.
  */
 export function serve(state: LedgerState, at: Instant, emit: Emit, upkeep: Upkeep): void {

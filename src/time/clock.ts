@@ -3,7 +3,7 @@ import { uptime } from "node:os";
 /** Local time. Leases are judged by it alone, so it never steps and never runs backwards. */
 export interface Clock {
   /**
-   * Milliseconds since an arbitrary start; cheap, and blind to a suspend that nobody noticed yet.
+   * Milliseconds since an arbitrary start; cheap, and blind to a suspend that was not noticed yet.
    */
   nowMs(): number;
   /**

@@ -61,7 +61,7 @@ describe("renew", () => {
     expect(grant.deadlineMs).toBe(before);
   });
 
-  it("tells that others wait", async () => {
+  it("tells that waiters are there", async () => {
     const grant = await take();
     void store.acquire(claimOf("b"), forever());
     await port.advance(0);
@@ -167,7 +167,7 @@ describe("resume", () => {
     expect(resumed).toMatchObject({ token: grant.token, span: 1 });
     expect(resumed?.deadlineMs).toBe(port.nowMs + 30_000 - marginMs(30_000));
     if (resumed) expect(await other.release(resumed, 1_000)).toBe(true);
-    // A copy of its acquire may be under way: nobody here knows.
+    // A copy of its acquire may be under way; this client cannot know.
     expect(server.view(KEY).holders).toEqual([]);
   });
 
@@ -179,7 +179,7 @@ describe("resume", () => {
   });
 });
 
-it("a token that no ledger can give is nobody's, and not even asked for", async () => {
+it("a token that no ledger can give belongs to no lease, and is not asked for", async () => {
   await take();
   for (const token of [-1n, 10n ** 30n]) {
     expect(await store.revoke("lock", "x", token, "odd")).toBe(false);

@@ -142,7 +142,7 @@ describe("a failure", () => {
     await expect(channel.send(inspect("l:a"))).rejects.toBe(error);
   });
 
-  it("of one command leaves the others of its call alone", async () => {
+  it("of one command leaves the other commands of its call alone", async () => {
     const error = new StoreError("Wrong type", { outcome: "not_applied" });
     arbiter.impostor = (commands) =>
       commands.map((one) => (one.key === "l:b" ? error : server.do(one)));

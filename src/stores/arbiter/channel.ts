@@ -1,3 +1,4 @@
+import { assert, present } from "../../assert.js";
 import { StoreError } from "../../errors.js";
 import { replyError } from "../../foreign-data.js";
 import type { Command, Refused, ReplyTo } from "../../rules/ledger-command.js";
@@ -34,8 +35,8 @@ interface Entry {
 /** A larger batch would keep the store and this process busy for too long at a stretch. */
 const MAX_BATCH = 1_000;
 /**
- * Where there are many, the store works on the first of them while this process makes the rest
- * ready. Renewals, and looks at what is held, come in no hurry: the fewest calls are best.
+ * The store works on the first of several batches while this process makes the rest ready.
+ * Renewals and repeated confirms are not urgent: for them the fewest calls are best.
  */
 const BRISK_BATCH = 128;
 
@@ -73,7 +74,7 @@ class Call implements Limited {
 
   onStop(): void {
     const context = { outcome: "unknown", retryable: false } as const;
-    this.#onFailure(this, new StoreError("It was closed before the store answered.", context));
+    this.#onFailure(this, new StoreError("The store was closed before it answered.", context));
   }
 }
 
@@ -133,7 +134,7 @@ export class Channel {
     if (this.#pending.length === 1) this.#arbiter.port.timers.soon(this.#flush);
   }
 
-  /** The same, for those who would rather have a promise. */
+  /** The same with a promise. */
   send<C extends Command>(command: C): Answer<C> | Promise<Answer<C>> {
     if (this.#arbiter.isLocal) return orThrow(this.#answerAtOnce(command));
     return new Promise((resolve, reject) => {
@@ -152,9 +153,12 @@ export class Channel {
 
   #answerAtOnce<C extends Command>(command: C): Answer<C> | StoreError {
     const sentMs = this.#arbiter.port.clock.nowMs();
-    const { nowUs, node, replies } = this.#arbiter.execute("", [command]) as Execution;
+    const execution = this.#arbiter.execute("", [command]);
+    assert(!(execution instanceof Promise), "a local arbiter answers within the call");
+    const { nowUs, node, replies } = execution;
     this.#timeOf("").learn(node, sentMs, nowUs, sentMs);
-    const reply = replies[0] as ReplyTo<C>;
+    const [reply] = replies;
+    if (reply === undefined || reply instanceof Error) return reply ?? noReply();
     if (reply.type === "refused") return refusalError(reply);
     return { reply: reply as Answer<C>["reply"], sentMs, nowUs, resent: false };
   }
@@ -214,7 +218,7 @@ export class Channel {
     const { shard, entries, sentMs } = call;
     this.#timeOf(shard).learn(node, sentMs, nowUs, this.#arbiter.port.clock.nowMs());
     for (let index = 0; index < entries.length; index += 1) {
-      const { recipient } = entries[index] as Entry;
+      const { recipient } = present(entries[index], "a call has an entry for each of its replies");
       const reply = replies[index];
       if (reply === undefined || reply instanceof Error) recipient.onFailure(reply ?? noReply());
       else if (reply.type === "refused") recipient.onFailure(refusalError(reply));
@@ -222,7 +226,7 @@ export class Channel {
     }
   }
 
-  /** Whatever the client below throws, or when it says nothing at all: the outcome is unknown. */
+  /** The client below threw, or said nothing in time: the outcome is unknown. */
   #fail(call: Call, cause: unknown): void {
     if (!this.#end(call)) return;
     const error = unknown(cause);
@@ -262,7 +266,7 @@ function orThrow<A>(answer: A | StoreError): A {
   return answer;
 }
 
-/** A confirm in a hurry does not come this way. */
+/** The first confirm of an offer is urgent: it is sent by `sendNow`. */
 function isPatient(command: Command | undefined): boolean {
   return command?.type === "renew" || command?.type === "confirm";
 }

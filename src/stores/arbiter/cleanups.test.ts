@@ -15,7 +15,7 @@ let store: ArbiterStore;
 
 const waitFor = (waitMs: number): WaitTime => new WaitTime(port, waitMs, undefined);
 
-/** Somebody else has the lock. */
+/** Another client takes the lock. */
 async function occupy(): Promise<{ other: ArbiterStore; grant: Grant }> {
   const other = new ArbiterStore(server.connect());
   const grant = await other.acquire(claimOf("other"), null);

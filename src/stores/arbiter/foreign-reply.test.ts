@@ -55,7 +55,7 @@ afterEach(async () => {
   expect(escaped).toEqual([]);
 });
 
-it("ends the acquisition that it answers, not the others of its batch", async () => {
+it("ends the acquisition that it answers, not the other acquisitions of its batch", async () => {
   spoil(() => ({ type: "busy", holder: spoilt, dueUs: 1 }));
   const asked = watch(store.acquire(claimOf("a"), null));
   const beside = watch(store.acquire(claimOf("b", { name: "y" }), null));
@@ -92,7 +92,7 @@ it("that a touch cannot use is asked for again", async () => {
   expect(asked.value).toMatchObject({ type: "granted" });
 });
 
-it("to a renewal leaves the lease to its deadline, and the others renewed", async () => {
+it("to a renewal leaves the lease to its deadline, and the other leases renewed", async () => {
   const grant = (await store.acquire(claimOf("a"), null)) as Grant;
   const other = (await store.acquire(claimOf("b", { name: "y" }), null)) as Grant;
   const renewed = { type: "renewed", remainingUs: 1, waiting: false, token: Number.NaN, span: 1 };

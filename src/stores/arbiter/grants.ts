@@ -5,7 +5,7 @@ import type { ArbiterGrant } from "./arbiter-grant.js";
 export class Grants {
   readonly #byOwner = new Map<string, ArbiterGrant>();
   #seenToken = 0;
-  /** Told of a grant that ended without its holder's doing. */
+  /** Hears of a grant that ended without its holder's doing. */
   onGone: (event: GoneEvent) => void = () => {};
 
   /** The highest token this client was ever granted, with the rest of its span. */
@@ -18,7 +18,7 @@ export class Grants {
     this.#seenToken = Math.max(this.#seenToken, Number(grant.token) + grant.span - 1);
   }
 
-  /** Another client may keep it. */
+  /** Another client may keep the grant from now on. */
   forget({ claim }: ArbiterGrant): void {
     this.#byOwner.delete(claim.owner);
   }
@@ -40,11 +40,11 @@ export class Grants {
     if (!this.isLive(grant)) return;
     this.#byOwner.delete(grant.claim.owner);
     this.onGone({ type: "gone", grant, reason, detail });
-    // The acquisition may be so fresh that nobody keeps it yet.
+    // The caller may not have the grant yet: when it gets the grant, the deadline has passed.
     grant.end();
   }
 
-  /** Its release was heard out. */
+  /** The release of this owner was answered, or is not repeated any more. */
   onLeft(owner: string): void {
     if (this.#byOwner.get(owner)?.isGivenBack) this.#byOwner.delete(owner);
   }

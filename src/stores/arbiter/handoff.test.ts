@@ -118,7 +118,7 @@ describe("a pushed grant", () => {
     expect(server.view(KEY).holders).toHaveLength(1);
   });
 
-  it("for an owner that nobody knows goes back at once", async () => {
+  it("for an owner that asks for nothing any more is given back at once", async () => {
     const asked = await queueUp("gone");
     const [request] = arbiter.sentOf("acquire");
     if (request) server.do({ ...request, owner: "stranger" });
@@ -236,7 +236,7 @@ describe("a push that never came", () => {
     expect((asked.value as Grant).deadlineMs).toBeGreaterThan(lapseMs);
   });
 
-  it("is noticed by whoever released: it looks once whether the next one took it", async () => {
+  it("is noticed by the client that released: it checks once whether the waiter confirmed", async () => {
     arbiter.pushes = "kept";
     const dead = await queueUp("dead");
     arbiter.fate = "request lost";

@@ -33,7 +33,7 @@ beforeEach(async () => {
   await store.inspect("lock", "other");
 });
 
-describe("while somebody waits", () => {
+describe("while an acquisition waits", () => {
   it("the client is heard of once a period, however many wait at that name", async () => {
     const waits = ["a", "b", "c"].map((owner) => watch(store.acquire(patient(owner), forever())));
     await port.advance(4 * PERIOD_MS);
@@ -135,7 +135,7 @@ describe("the holder in front", () => {
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 
-  it("is asked after by the first in line first, and by the others a little later", async () => {
+  it("is asked after by the first waiter first, and by later waiters a little later", async () => {
     const short = new ArbiterStore(server.connect());
     await short.acquire(claimOf("h", { name: "y", ttlMs: 1_000 }), null);
     const arbiters = [server.connect(), server.connect(), server.connect()];
@@ -163,7 +163,7 @@ describe("a store that lost its data", () => {
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 
-  it("gets the waiters back in line, each under its own owner", async () => {
+  it("gets the waiters back in its queue, each under its own owner", async () => {
     const owners = ["a", "b", "c"];
     for (const owner of owners) void store.acquire(patient(owner), forever());
     await port.advance(0);

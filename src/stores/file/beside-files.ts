@@ -5,6 +5,7 @@ import { demandLockFile } from "./file-header.js";
 import { type FileId, isSameFile } from "./held-files.js";
 import { prepareFile, prepareFolder } from "./lock-folder.js";
 import { machinePort } from "./machine-port.js";
+import { systemCode } from "./system-code.js";
 
 /** A process that has been making the file for so long was killed meanwhile. */
 const ABANDONED_MS = 2_000;
@@ -31,7 +32,7 @@ export function makeRoom(path: string, ours: readonly FileId[]): void {
   try {
     mkdirSync(guard);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    if (systemCode(error) !== "EEXIST") throw error;
     const since = statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
     if (Date.now() - since > ABANDONED_MS) removeGuard(guard);
     throw new BeingMadeError("Another process makes the file.");
@@ -56,7 +57,7 @@ function removeGuard(guard: string): void {
   try {
     rmdirSync(guard);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    if (systemCode(error) === "ENOENT") return;
     throw error;
   }
 }

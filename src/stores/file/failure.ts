@@ -49,7 +49,7 @@ function explain(code: number | undefined, message: string, path: string): strin
   }
 }
 
-/** The database was locked by somebody else for all the time it was given. */
+/** Another process kept the database locked for all the time that was given. */
 export function busyError(path: string, waitedMs: number): StoreError {
   const pid = writerPid(path);
   const who = pid === null ? "another process" : `process ${pid}`;

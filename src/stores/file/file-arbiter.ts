@@ -150,7 +150,7 @@ export class FileArbiter implements Arbiter {
 
   #executeAll(ledger: FileLedger, commands: readonly Command[]): readonly Reply[] {
     const replies = commands.map((command) => ledger.execute(command));
-    // Before anybody can see the waiter: one without a socket would be passed over.
+    // Before another process can see the waiter: a waiter without a socket would be passed over.
     if (this.#client !== undefined && replies.some(({ type }) => type === "queued")) {
       this.#opened?.post.open(this.#client);
     }
@@ -261,7 +261,7 @@ export class FileArbiter implements Arbiter {
     return result;
   }
 
-  /** Names that nobody asks for any more would keep their rows: now and then, somebody looks. */
+  /** Names out of use would keep their rows: now and then, one client looks for them. */
   #sweepLater(nowMs: number): void {
     const isFirst = Number.isNaN(this.#sweepMs);
     this.#sweepMs = nowMs + SWEEP_MS;

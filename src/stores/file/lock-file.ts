@@ -16,6 +16,7 @@ import { prepareFile, realPath } from "./lock-folder.js";
 import { machinePort } from "./machine-port.js";
 import { prepareSchema } from "./schema.js";
 import { begin, commit, inTransaction, openSqlite, rollBack, type Sqlite } from "./sqlite.js";
+import { systemCode } from "./system-code.js";
 import { dropImpossible, Quarantine } from "./takeover.js";
 import { WakePost } from "./wake-post.js";
 
@@ -62,7 +63,7 @@ export class LockFile {
     this.post = new WakePost(path);
   }
 
-  /** The lock file of this process at a path; whoever gets it calls `leave` in the end. */
+  /** The lock file of this process at a path; its user calls `leave` in the end. */
   static at(path: string): LockFile {
     const full = realPath(path);
     const file = files.get(full) ?? new LockFile(full);
@@ -155,8 +156,8 @@ export class LockFile {
       throw storeError(error, this.path);
     }
     try {
-      // Read only now: nobody else acts before we are done, so times in the file never run
-      // backwards.
+      // The clock is read inside the transaction: no other process acts before its end, so times
+      // in the file never run backwards.
       const result = work(database, instant());
       commit(database);
       return result;
@@ -232,7 +233,7 @@ function statIfThere(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOTDIR") throw error;
+    if (systemCode(error) !== "ENOTDIR") throw error;
     return undefined;
   }
 }

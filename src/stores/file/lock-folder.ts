@@ -11,6 +11,7 @@ import { userInfo } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import type { StoreError } from "../../errors.js";
 import { BeingMadeError, refusal } from "./failure.js";
+import { systemCode } from "./system-code.js";
 
 /**
  * The default file. It comes from the password entry and never from HOME or XDG_*: cron, a service
@@ -52,7 +53,7 @@ export function prepareFile(path: string): string {
     // Never opened when it exists: closing it would drop the locks of this process on it.
     closeSync(openSync(full, "wx", 0o600));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(full, error);
+    if (systemCode(error) !== "EEXIST") throw unusable(full, error);
   }
   demandFile(full);
   demandOwn(full, "file");
@@ -66,7 +67,7 @@ export function realPath(path: string): string {
     try {
       return join(realpathSync(known), relative(known, full));
     } catch {
-      // It is not there yet, or cannot be: whoever makes it says what is wrong.
+      // The folder is not there yet, or cannot be: the call that makes it says what is wrong.
     }
   }
   return full;
@@ -98,7 +99,7 @@ function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    if (systemCode(error) !== "EEXIST") throw error;
   }
 }
 
@@ -126,7 +127,8 @@ function demandOwn(path: string, what: "file" | "folder"): void {
 }
 
 function unusable(path: string, cause: unknown): StoreError {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  if (code === "ENOSPC") return refusal(`The disk of ${path} is full: free some space.`, cause);
+  const message = cause instanceof Error ? cause.message : String(cause);
+  if (systemCode(cause) === "ENOSPC")
+    return refusal(`The disk of ${path} is full: free some space.`, cause);
   return refusal(`${path} cannot be used for locks: ${message}. Choose another path.`, cause);
 }

@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
+import { systemCode } from "./system-code.js";
 
 /** The first bytes of a file; undefined when it is missing. */
 export function readStart(path: string, length: number): Buffer | undefined {
@@ -6,7 +7,7 @@ export function readStart(path: string, length: number): Buffer | undefined {
   try {
     descriptor = openSync(path, "r");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if (systemCode(error) !== "ENOENT") throw error;
     return undefined;
   }
   try {

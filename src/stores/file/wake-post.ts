@@ -1,9 +1,9 @@
 /**
  * Wakes waiters in other processes: a unix socket per client in a folder beside the lock file (a
  * named pipe on Windows). It carries grants that are in the file already, so a message that is
- * lost, late or doubled harms nobody: every waiter also asks by itself.
+ * lost, late or doubled does no harm: every waiter also asks by itself.
  *
- * When a client counts as gone: the system refuses a connection to a socket that nobody listens on.
+ * When a client counts as gone: the system refuses a connection to a socket without a listener.
  * A stopped process still accepts (its system does), and one that only has no socket file any more
  * is passed over until it asks itself. So what was granted to a refused client goes to the next at
  * once, and a dead waiter costs one message instead of a offer window.
@@ -188,7 +188,7 @@ export class WakePost {
     for (const onDead of recent) onDead();
   }
 
-  /** Asks the system whether anybody listens there. */
+  /** Asks the system whether a process listens there. */
   #probe(client: string, tell: (isRefused: boolean) => void): void {
     const socket = net().connect(this.#paths.of(client));
     socket.unref();
@@ -216,7 +216,7 @@ export class WakePost {
     try {
       if (lstatSync(path).isSocket()) unlinkSync(path);
     } catch {
-      // Somebody else was faster.
+      // Another process was faster.
     }
   }
 }

@@ -11,7 +11,7 @@ export class MemoryLedger {
   readonly #states = new Map<string, MemoryState>();
   readonly #tokens: TokenCounter = { last: 0 };
   readonly #emit: Emit;
-  /** How many names there may be until those nobody asks for any more are looked for. */
+  /** How many names there may be until those out of use are looked for. */
   #sweepAt = LEAST_SWEEP;
 
   constructor(emit: Emit) {
