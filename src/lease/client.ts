@@ -203,7 +203,8 @@ export class Client {
 
   #keep(grant: Grant, options: Options, origin: Origin): HeldLease {
     const hold = this.#keeper.keep(grant, null, options);
-    const turn = { token: grant.token, startMs: hold.startMs, ...origin };
+    const { kind, context } = origin;
+    const turn = { token: grant.token, startMs: hold.startMs, kind, context };
     const lease = new HeldLease(hold, turn, this.#keeper, this.#releases);
     hold.tenant = lease;
     return lease;

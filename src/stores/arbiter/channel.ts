@@ -154,11 +154,11 @@ export class Channel {
   #answerAtOnce<C extends Command>(command: C): Answer<C> | StoreError {
     const sentMs = this.#arbiter.port.clock.nowMs();
     const execution = this.#arbiter.execute("", [command]);
-    assert(!(execution instanceof Promise), "a local arbiter answers within the call");
+    assert("nowUs" in execution, "a local arbiter answers within the call");
     const { nowUs, node, replies } = execution;
     this.#timeOf("").learn(node, sentMs, nowUs, sentMs);
     const [reply] = replies;
-    if (reply === undefined || reply instanceof Error) return reply ?? noReply();
+    if (reply === undefined || !("type" in reply)) return reply ?? noReply();
     if (reply.type === "refused") return refusalError(reply);
     return { reply: reply as Answer<C>["reply"], sentMs, nowUs, resent: false };
   }
