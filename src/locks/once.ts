@@ -175,7 +175,7 @@ class BegunOnce implements OnceRun, Releasable {
     await this.end();
   }
 
-  /** The mark takes the place of the lease in one step, so that no other call can come between them. */
+  /** The mark takes the place of the lease in one step, so no call comes between them. */
   end(): Promise<boolean> {
     return this.lease.release(this.isDone ? this.#mark : undefined);
   }

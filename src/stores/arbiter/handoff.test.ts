@@ -236,7 +236,7 @@ describe("a push that never came", () => {
     expect((asked.value as Grant).deadlineMs).toBeGreaterThan(lapseMs);
   });
 
-  it("is noticed by the client that released: it checks once whether the waiter confirmed", async () => {
+  it("is noticed by the client that released: it checks once after the offer", async () => {
     arbiter.pushes = "kept";
     const dead = await queueUp("dead");
     arbiter.fate = "request lost";

@@ -1,6 +1,6 @@
 /**
  * The rows of the lock file as the ledger may rely on them. SQLite keeps whatever is written to a
- * column, and any program may write to the file: every value is checked here, and what cannot be read
+ * column, and any program may write it: every value is checked here, and what cannot be read
  * ends the command on its name before anything is written.
  */
 import { foreignData, oneOf, record, text, Unreadable, whole } from "../../foreign-data.js";
