@@ -60,7 +60,7 @@ function embedded(store) {
     const file = pathOf(part);
     const [header = "", body = ""] = split(withPlaces(file, sourceOf(part), records));
     checkHeader(file, header, body, declared, part === parts[0]);
-    code[part] = withoutComments(body);
+    code[part] = compact(body);
   }
   const include = (/** @type {string} */ text) =>
     text.replace(/^ *include\('(\w+)'\)$/gm, (_, /** @type {string} */ part) => code[part] ?? "");
@@ -107,7 +107,7 @@ function checkHeader(file, header, body, declared, isFirst) {
   const wrong = (/** @type {string} */ what) => {
     throw new Error(`${file}: ${what}`);
   };
-  const used = new Set(withoutComments(body).match(/(?<![.\w])[A-Za-z_]\w*/g) ?? []);
+  const used = new Set(compact(body).match(/(?<![.\w])[A-Za-z_]\w*/g) ?? []);
   for (const name of isFirst ? [] : field(header, "in")) {
     if (!declared.has(name)) wrong(`takes ${name}, which no part before it gives`);
     if (!used.has(name)) wrong(`takes ${name} for nothing`);
@@ -148,10 +148,11 @@ function calls(body) {
 }
 
 /** @param {string} body */
-function withoutComments(body) {
+function compact(body) {
   return body
     .split("\n")
-    .filter((line) => !/^\s*(--.*)?$/.test(line))
+    .map((line) => line.trimStart())
+    .filter((line) => !/^(--.*)?$/.test(line))
     .join("\n");
 }
 
