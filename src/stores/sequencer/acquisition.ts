@@ -135,7 +135,8 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
       } catch (error) {
         this.#lastError = error;
         if (isFinal(error)) return this.#fail(error);
-        await pause(timers, backoff.nextMs(), true);
+        // The limit of silence keeps the process alive, and ends with this attempt.
+        await pause(timers, backoff.nextMs());
       }
     }
   }
