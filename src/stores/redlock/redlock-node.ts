@@ -11,7 +11,7 @@ import { SCRIPT } from "./script.generated.js";
  * The script of a node: one verb about one name, or the verb `renew` for many leases. `codec.ts`
  * writes the arguments. The answer to `renew` is a list with one answer for each lease. When the
  * verb fails for a lease, the answer of that lease is `E` with the error, and the next lease
- * follows.
+ * follows. The word `user_script` tells that the verb may have written before it failed.
  */
 const NODE_SCRIPT = `local function run(KEYS, ARGV)
 ${SCRIPT}
@@ -22,7 +22,10 @@ for at = 1, (#KEYS - 1) / 2 do
   local owner, token, span, ttlMs = unpack(ARGV, 4 * at, 4 * at + 3)
   local isDone, answer = pcall(run, { KEYS[1], KEYS[2 * at], KEYS[2 * at + 1] },
     { 'renew', ARGV[2], owner, token, span, ttlMs, ARGV[3] })
-  if not isDone then answer = { 'E', type(answer) == 'table' and answer.err or answer } end
+  if not isDone then
+    local said = type(answer) == 'table' and answer.err or answer
+    answer = { 'E', tostring(said) .. ' (user_script)' }
+  end
   answers[at] = answer
 end
 return answers`;

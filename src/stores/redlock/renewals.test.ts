@@ -19,12 +19,18 @@ class FakeNode {
   readonly node: RedlockNode;
   /** The number of leases in each call. */
   readonly calls: number[] = [];
+  #announcements = 0;
+  /** Whether the node takes an announcement, by how many there were. */
+  isAnnouncing: (tries: number) => boolean = () => true;
   /** The answer to a call with so many leases. */
   reply: (leases: number) => unknown = (leases) => Array(leases).fill(KEPT);
 
   constructor(name: string) {
     const send: Driver["send"] = async (_key, _command, [, count, ...rest]) => {
-      if (rest[Number(count)] === "raise") return 1;
+      if (rest[Number(count)] === "raise") {
+        this.#announcements += 1;
+        return this.isAnnouncing(this.#announcements) ? 1 : Promise.reject(new Error("away"));
+      }
       const leases = (Number(count) - 1) / 2;
       this.calls.push(leases);
       return this.reply(leases);
@@ -166,5 +172,21 @@ describe("a batch of renewals", () => {
     const results = await renewals.renew(leasesOf(2));
     expect(results).toMatchObject([RENEWED, { type: "unknown" }]);
     for (const { calls } of nodes) expect(calls).toEqual([2, 1]);
+  });
+
+  it("repeats an announcement that failed at first, and succeeds", async () => {
+    for (const node of nodes) {
+      node.isAnnouncing = (tries) => tries > 1;
+      node.reply = () => (node.calls.length === 1 ? [["T", "10000"]] : [KEPT]);
+    }
+    const [lease] = leasesOf(1);
+    if (!lease) throw new Error("no lease");
+    expect(await renewals.renew([{ ...lease, ttlMs: 2 * TTL_MS }])).toEqual([RENEWED]);
+  });
+
+  it("says that a failed verb may have written", async () => {
+    for (const node of nodes) node.answerAt(0, ["E", "NOPERM no permissions (user_script)"]);
+    const [result] = await renewals.renew(leasesOf(1));
+    expect(result).toMatchObject({ type: "unknown", error: { outcome: "unknown" } });
   });
 });

@@ -21,7 +21,7 @@ import {
 import { nodeError, quorumError } from "./failure.js";
 import { RedlockGrant } from "./grants.js";
 import type { Membership } from "./membership.js";
-import type { Quorum } from "./quorum.js";
+import type { Poll, Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
 
 /** A node may take until the deadline, or a part of the ttl, but no longer than this. */
@@ -57,11 +57,13 @@ export class Renewals {
    */
   async renew(leases: readonly Lease[]): Promise<readonly Renewal[]> {
     const results: Results = new Map();
-    const isAnnounced = ({ ttlMs }: Lease): boolean => this.#membership.isAnnounced(ttlMs);
-    const unannounced = leases.filter((lease) => !isAnnounced(lease));
+    const announced = leases.filter(({ ttlMs }) => this.#membership.isAnnounced(ttlMs));
+    // An announcement may end at any time, so each lease is asked about once.
+    const others = new Set(leases);
+    for (const lease of announced) others.delete(lease);
     await Promise.all([
-      this.#renewAll(leases.filter(isAnnounced), true, results),
-      this.#announceAndRenew(unannounced, results),
+      this.#renewAll(announced, true, results),
+      this.#announceAndRenew([...others], results),
     ]);
     return leases.map((lease) => present(results.get(lease), "Every renewal has a result."));
   }
@@ -77,10 +79,11 @@ export class Renewals {
     const untilMs = port.clock.nowMs() + claim.storeTimeoutMs;
     const grant = new RedlockGrant(claim, keys, Number(token), Number.NEGATIVE_INFINITY);
     const lease = { grant, ttlMs };
-    let isKnown = this.#membership.isAnnounced(ttlMs);
-    for (;;) {
-      isKnown ||= await this.#membership.announce(ttlMs);
-      const poll = this.#quorum.ask<NodeRenewal, Renewal>({
+    for (let isForgotten = false; ; ) {
+      const isKnown: boolean =
+        (!isForgotten && this.#membership.isAnnounced(ttlMs)) ||
+        (await this.#membership.announce(ttlMs));
+      const poll: Poll<NodeRenewal, Renewal> = this.#quorum.ask({
         keys,
         args: resumeArgs(claim, token, this.#keeper),
         limitMs: this.#limitMs(lease),
@@ -95,7 +98,7 @@ export class Renewals {
       if (isHopeless(poll.answers) || port.clock.nowMs() >= untilMs) {
         throw quorumError(nodes, poll.answers, { lockName: claim.name, outcome: "unknown" });
       }
-      isKnown &&= !poll.answers.some((answer) => isAsleep(answer, "short"));
+      isForgotten = poll.answers.some((answer) => isAsleep(answer, "short"));
       await pause(port.timers, RETRY_MS, true);
     }
   }
@@ -119,27 +122,28 @@ export class Renewals {
     results: Results,
     isRepeated = false,
   ): Promise<void> {
-    const nowMs = this.#quorum.port.clock.exactMs();
-    const live = leases.filter((lease) => {
-      // A renewal after the deadline could revive a lease that another owner may have replaced.
-      const isOver = nowMs >= lease.grant.deadlineMs;
-      if (isOver) results.set(lease, { type: "gone", reason: "expired", detail: "" });
-      return !isOver;
-    });
     const batches: Promise<void>[] = [];
-    for (let start = 0; start < live.length; start += MOST_LEASES) {
-      const batch = live.slice(start, start + MOST_LEASES);
+    for (let start = 0; start < leases.length; start += MOST_LEASES) {
+      const batch = leases.slice(start, start + MOST_LEASES);
       batches.push(this.#batch(batch, isKnown, results, isRepeated));
     }
     await Promise.all(batches);
   }
 
   async #batch(
-    leases: readonly Lease[],
+    given: readonly Lease[],
     isKnown: boolean,
     results: Results,
     isRepeated: boolean,
   ): Promise<void> {
+    const nowMs = this.#quorum.port.clock.exactMs();
+    const leases = given.filter((lease) => {
+      // A renewal after the deadline could revive a lease that another owner may have replaced.
+      const isOver = nowMs >= lease.grant.deadlineMs;
+      if (isOver) results.set(lease, { type: "gone", reason: "expired", detail: "" });
+      return !isOver;
+    });
+    if (leases.length === 0) return;
     const poll = this.#quorum.ask<readonly NodeRenewal[], true>({
       ...renewalsCall(leases, this.#keeper),
       limitMs: Math.max(...leases.map((lease) => this.#limitMs(lease))),
@@ -163,8 +167,8 @@ export class Renewals {
       const isShort = answersFor(poll.answers, at).some((answer) => isAsleep(answer, "short"));
       return results.get(lease)?.type === "unknown" && isShort;
     });
-    // A node has forgotten the announcement: it is repeated, once.
-    if (!isKnown || isRepeated || short.length === 0) return;
+    // A node does not know of leases of this length: the announcement is repeated, once.
+    if (isRepeated || short.length === 0) return;
     for (const lease of short) results.delete(lease);
     await this.#announceAndRenew(short, results, true);
   }
