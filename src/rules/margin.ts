@@ -8,10 +8,10 @@ export function marginMs(lengthMs: number): number {
 }
 
 /**
- * Until when to believe in a grant of which a request, sent at `sentMs`, found so much left. More
- * than was ever asked for is the doing of a clock that was set back, and may be undone.
+ * Until when to believe in a grant of this length of which a request, sent at `sentMs`, found so
+ * much left. More than the length is the doing of a clock that was set back, and may be undone.
  */
-export function deadlineOf(sentMs: number, remainingMs: number, ttlMs: number): number {
+export function deadlineOf(sentMs: number, remainingMs: number, lengthMs: number): number {
   // rule: deadline-before-expiry
-  return sentMs + Math.min(remainingMs, ttlMs) - marginMs(ttlMs);
+  return sentMs + Math.min(remainingMs, lengthMs) - marginMs(lengthMs);
 }

@@ -288,8 +288,8 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     const { acquisitions, heartbeats, grants, cleanups } = this.#client;
     acquisitions.remove(this);
     heartbeats.leave(this);
-    if (grant) return grants.adopt(grant);
     this.#confirmation?.cancel();
+    if (grant) return grants.adopt(grant);
     const { isEntered, mayArrive, tombstoneUs } = this.#requests;
     // rule: every-end-withdraws
     if (isEntered || mayArrive) {

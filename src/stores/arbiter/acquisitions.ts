@@ -1,5 +1,5 @@
 import type { PushedGrant, Touch } from "../../rules/ledger-command.js";
-import { marginMs } from "../../rules/margin.js";
+import { deadlineOf } from "../../rules/margin.js";
 import type { Acquisition } from "./acquisition.js";
 import type { ArbiterClient } from "./arbiter-client.js";
 import type { Answer } from "./channel.js";
@@ -36,8 +36,8 @@ export class Acquisitions {
   /** The answer to a touch: it brings the grants whose pushes may have been lost. */
   onTouched(key: string, { reply, sentMs, nowUs }: Answer<Touch>): void {
     for (const offer of reply.grants) {
-      const deadlineMs = sentMs + (offer.expiryUs - nowUs) / 1000 - marginMs(lengthMs(offer));
-      this.#hand(key, offer, deadlineMs, sentMs);
+      const remainingMs = (offer.expiryUs - nowUs) / 1000;
+      this.#hand(key, offer, deadlineOf(sentMs, remainingMs, lengthMs(offer)), sentMs);
     }
   }
 

@@ -130,8 +130,8 @@ export class ArbiterStore implements Store {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const { acquisitions, handoffChecks, channel, cleanups, limits } = this.#client;
-    acquisitions.giveUpAll();
     handoffChecks.end();
+    acquisitions.giveUpAll();
     const patienceMs = Math.max(0, LONGEST_SILENCE_MS - channel.silentMs);
     await within(this.port.timers, patienceMs, cleanups.settled()).catch(() => {});
     limits.stop();

@@ -86,8 +86,7 @@ it.each([true, false])(
   },
 );
 
-it("in a store of this process, where the answer comes within the call", async () => {
-  const ledger = new MemoryLedger(() => false);
+function openLocal(replyTo: (command: Command) => Reply): Holdfast {
   const local: Arbiter = {
     name: "ledger",
     traits: arbiter.traits,
@@ -98,15 +97,33 @@ it("in a store of this process, where the answer comes within the call", async (
     execute: (_shard, commands) => ({
       nowUs: server.at.us,
       node: "",
-      replies: commands.map((one) => withOldToken(one, ledger.execute(one, server.at))),
+      replies: commands.map(replyTo),
     }),
     list: () => arbiter.list(""),
     listen: () => {},
     close: async () => {},
   };
-  const here = new Holdfast(new ArbiterStore(local));
+  return new Holdfast(new ArbiterStore(local));
+}
+
+it("in a store of this process, where the answer comes within the call", async () => {
+  const ledger = new MemoryLedger(() => false);
+  const here = openLocal((one) => withOldToken(one, ledger.execute(one, server.at)));
   const beside = await here.mutex("y").acquire();
   await expect(here.mutex("x").acquire()).rejects.toMatchObject(broken);
   expect(ledger.execute({ type: "inspect", key: KEY }, server.at).holders).toEqual([]);
+  expect(beside.state).toBe("held");
+});
+
+it("by a throw, in a store of this process", async () => {
+  const ledger = new MemoryLedger(() => false);
+  const here = openLocal((one) => {
+    if (one.key === KEY) throw new Error("disk full");
+    return ledger.execute(one, server.at);
+  });
+  const beside = await here.mutex("y").acquire();
+  const asked = watch(here.mutex("x").acquire({ waitMs: 2_000 }));
+  await port.advance(20_000);
+  expect(asked.error).toMatchObject({ code: "HF_STORE", outcome: "unknown", lockName: "x" });
   expect(beside.state).toBe("held");
 });

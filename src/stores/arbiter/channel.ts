@@ -1,5 +1,5 @@
 import { assert, present } from "../../assert.js";
-import { StoreError } from "../../errors.js";
+import { type HoldfastError, InternalError, StoreError } from "../../errors.js";
 import { replyError } from "../../foreign-data.js";
 import type { Command, Refused, ReplyTo } from "../../rules/ledger-command.js";
 import type { Limited, Limits } from "../../time/limits.js";
@@ -127,8 +127,8 @@ export class Channel {
   post<C extends Command>(command: C, recipient: Recipient<C>): void {
     if (this.#arbiter.isLocal) {
       const answer = this.#answerAtOnce(command);
-      if (answer instanceof StoreError) return recipient.onFailure(answer);
-      return tell(recipient, answer);
+      if ("reply" in answer) return tell(recipient, answer);
+      return recipient.onFailure(answer);
     }
     this.#pending.push({ command, recipient: recipient as Recipient<Command> });
     if (this.#pending.length === 1) this.#arbiter.port.timers.soon(this.#flush);
@@ -151,7 +151,15 @@ export class Channel {
     });
   }
 
-  #answerAtOnce<C extends Command>(command: C): Answer<C> | StoreError {
+  #answerAtOnce<C extends Command>(command: C): Answer<C> | HoldfastError {
+    try {
+      return this.#answerHere(command);
+    } catch (error) {
+      return error instanceof InternalError ? error : unknown(error);
+    }
+  }
+
+  #answerHere<C extends Command>(command: C): Answer<C> | StoreError {
     const sentMs = this.#arbiter.port.clock.nowMs();
     const execution = this.#arbiter.execute("", [command]);
     assert("nowUs" in execution, "a local arbiter answers within the call");
@@ -261,9 +269,9 @@ function tell<C extends Command>(recipient: Recipient<C>, answer: Answer<C>): vo
   }
 }
 
-function orThrow<A>(answer: A | StoreError): A {
-  if (answer instanceof StoreError) throw answer;
-  return answer;
+function orThrow<C extends Command>(answer: Answer<C> | HoldfastError): Answer<C> {
+  if ("reply" in answer) return answer;
+  throw answer;
 }
 
 /** The first confirm of an offer is urgent: it is sent by `sendNow`. */

@@ -48,7 +48,7 @@ export class Confirmation {
     this.#answer = Promise.resolve(answer).catch(() => null);
   }
 
-  /** Its acquisition has ended without the grant: the confirm is not repeated any more. */
+  /** Its acquisition has ended: the confirm is repeated only for a grant that is believed. */
   cancel(): void {
     this.#isCancelled = true;
   }

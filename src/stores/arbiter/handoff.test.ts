@@ -223,6 +223,21 @@ describe("a push that never came", () => {
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 
+  it("is believed for its length at most, where the clock of the store was set back", async () => {
+    arbiter.pushes = "kept";
+    const asked = await queueUp();
+    await handOver();
+    server.aheadMs -= 60_000;
+    arbiter.fate = "request broken";
+    arbiter.onReset();
+    await settled();
+    arbiter.fate = "answered";
+    arbiter.onReset();
+    await settled();
+    const believedMs = (asked.value as Grant).deadlineMs - port.nowMs;
+    expect(believedMs).toBeLessThanOrEqual(30_000);
+  });
+
   it("is found at once after the subscription was renewed", async () => {
     arbiter.pushes = "kept";
     const asked = await queueUp();
