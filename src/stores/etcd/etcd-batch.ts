@@ -10,7 +10,7 @@
 import { StoreError } from "../../errors.js";
 import { foreignData } from "../../foreign-data.js";
 import type { Port } from "../../time/port.js";
-import { within } from "../../time/timers.js";
+import { TimeLimitError, within } from "../../time/timers.js";
 import { checkReply, type EtcdCalls } from "./etcd-calls.js";
 import type { TxnReply, TxnRequest } from "./etcd-client.js";
 import type { Sendings } from "./timed-call.js";
@@ -87,13 +87,18 @@ export class EtcdBatch {
       // A batch that etcd refused had no effect: its sending does not count.
       if (isRefused(error)) for (const one of batch) one.sendings.count -= 1;
     });
+    // A request with less time than the rest of its batch does not wait longer than that. Its
+    // caller then counts on its not being sent again.
+    const expired = new Set<Pending>();
+    for (const one of batch) {
+      if (one.limitMs === limitMs) continue;
+      within(this.#port.timers, one.limitMs, shared).catch((error) => {
+        if (!(error instanceof TimeLimitError)) return;
+        expired.add(one);
+        one.reject(this.#calls.lateError(error));
+      });
+    }
     try {
-      // A request with less time than the rest of its batch does not wait longer than that.
-      for (const one of batch) {
-        if (one.limitMs < limitMs) {
-          within(this.#port.timers, one.limitMs, shared).catch(one.reject);
-        }
-      }
       const { header, responses } = await shared;
       batch.forEach((one, index) => {
         const { succeeded = false, responses: inner = [] } = responses[index]?.response_txn ?? {};
@@ -105,8 +110,8 @@ export class EtcdBatch {
       });
     } catch (error) {
       for (const one of batch) {
-        if (isRefused(error)) this.#sendAlone(one);
-        else one.reject(error);
+        if (!isRefused(error)) one.reject(error);
+        else if (!expired.has(one)) this.#sendAlone(one);
       }
     }
   }

@@ -11,7 +11,7 @@ import type { StoreError } from "../../errors.js";
 import { Unreadable } from "../../foreign-data.js";
 import { Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
-import { within } from "../../time/timers.js";
+import { type TimeLimitError, within } from "../../time/timers.js";
 import type {
   CallOptions,
   DeleteReply,
@@ -105,6 +105,11 @@ export class EtcdCalls {
       isOver = true;
       if (stream) hangUp(stream);
     }
+  }
+
+  /** The error of a request whose own time was over before that of the call that carries it. */
+  lateError(error: TimeLimitError): StoreError {
+    return this.#error(error);
   }
 
   /** Ends all calls that are under way. */

@@ -103,13 +103,13 @@ export class EtcdSession implements SessionLink {
     let isOnlyIfAlone = ifAlone;
     // An entry that is ready to wait is refused only after something went wrong.
     let failure = ifAlone || lock.space === "once" || entry.isDoubtful ? lookUp : [];
-    for (;;) {
+    // The first sending has the limit itself: in a batch, equal limits need no timers of their own.
+    for (let restMs = limitMs; ; restMs = Math.max(1, endMs - port.clock.nowMs())) {
       const { revision } = guard;
       const compare: Compare[] = [guard.isUnchanged(), isAbsent(key)];
       if (isOnlyIfAlone) compare.push({ ...isAbsent(queue.key), range_end: queue.range_end });
       else if (lock.space === "once") compare.push(isAbsent(layout.mark(lock)));
       const success = [put(key, entry.text, this.#lease), { request_range: queue }];
-      const restMs = Math.max(1, endMs - port.clock.nowMs());
       const reply = await this.#send(entry, { compare, success, failure }, restMs);
       if (reply === null) return { type: "gone" };
       const [first, second] = reply.responses;

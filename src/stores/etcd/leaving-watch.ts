@@ -103,7 +103,10 @@ export class LeavingWatch {
     if (revisions.size === 0) return;
     for (const [id, revision] of revisions) {
       // The id of an entry that left before the listing may belong to another entry in it.
-      if (revision > this.#knownSince) this.#gone.set(id, revision);
+      if (revision <= this.#knownSince) continue;
+      // An id that left before goes to the end: the last one has the greatest revision.
+      this.#gone.delete(id);
+      this.#gone.set(id, revision);
     }
     if (this.#user) return this.#tell(this.#user);
     this.#unwanted += 1;

@@ -23,7 +23,10 @@ export class QueueWatches {
     if (open?.covers(listing)) return open.use(listing, listener);
     open?.end();
     const since = revisionOf(listing.moment);
-    const watch = new LeavingWatch(lock, since, this.#tools, () => this.#leaving.delete(key));
+    const watch: LeavingWatch = new LeavingWatch(lock, since, this.#tools, () => {
+      // A watch may end twice, and another one may have its place by then.
+      if (this.#leaving.get(key) === watch) this.#leaving.delete(key);
+    });
     this.#leaving.set(key, watch);
     return watch.use(listing, listener);
   }

@@ -135,6 +135,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
       } catch (error) {
         this.#lastError = error;
         if (isFinal(error)) return this.#fail(error);
+        if (this.#isSettled) return;
         // The limit of silence keeps the process alive, and ends with this attempt.
         await pause(timers, backoff.nextMs());
       }

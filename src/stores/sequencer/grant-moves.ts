@@ -69,5 +69,7 @@ export class GrantMoves {
     grant.home = to;
     grant.move = null;
     home.remove(entry);
+    // The release of a doubtful entry may have lost the guard of its session meanwhile.
+    if (!home.isOpen) home.retire();
   }
 }

@@ -96,7 +96,7 @@ export class SequencerStore implements Store {
     }
   }
 
-  renew(
+  async renew(
     grants: readonly { readonly grant: Grant; readonly ttlMs: number }[],
   ): Promise<readonly Renewal[]> {
     return Promise.all(
