@@ -1,5 +1,5 @@
 /**
- * `npm run bench:compare -- FOLDER [ROUNDS]`: this build beside another one, in one process and one
+ * `npm run bench:compare -- FOLDER [ROUNDS] [WORDS]`: this build beside another one, in one process and one
  * run. FOLDER is a checkout of the other version with its `dist`.
  *
  * The builds take turns in short rounds, and the one that begins changes with every round, so what
@@ -18,9 +18,9 @@ interface Cost {
   readonly cpuUs: number;
 }
 
-const [folder, rounds = `${DEFAULT_ROUNDS}`] = process.argv.slice(2);
+const [folder, rounds = `${DEFAULT_ROUNDS}`, words = ""] = process.argv.slice(2);
 if (folder === undefined) {
-  console.error("Say which build to compare with: npm run bench:compare -- FOLDER [ROUNDS]");
+  console.error("Say which build to compare with: npm run bench:compare -- FOLDER [ROUNDS] [WORDS]");
   process.exit(64);
 }
 const here = await loadBuild("here", process.cwd());
@@ -30,7 +30,9 @@ console.log(
   "task                                  there µs  here µs  time ratio  CPU ratio  spread",
 );
 try {
-  for (const task of tasks) console.log(await compare(task, Number(rounds)));
+  for (const task of tasks.filter(({ title }) => title.includes(words))) {
+    console.log(await compare(task, Number(rounds)));
+  }
 } finally {
   await stop();
 }

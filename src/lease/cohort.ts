@@ -151,7 +151,7 @@ export class Cohort implements Tenant, LeaseGiver {
     const onReport = first.options.event
       ? (holder: HolderView | null, ahead: number | null) => this.#tellMembers(holder, ahead)
       : undefined;
-    const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined, onReport);
+    const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined, { onReport });
     this.#asking = wait;
     // A waiter that had a turn may come back for another while the other waiters have theirs.
     // rule: turns-are-bounded

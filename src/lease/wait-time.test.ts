@@ -70,7 +70,7 @@ describe("a wait", () => {
     controller.abort();
     expect(ended).toHaveBeenCalledTimes(1);
     expect(wait.endedBy).toBe("signal");
-    expect(port.alarms).toBe(0);
+    expect(port.keepsAlive).toBe(false);
     const late = new WaitTime(port, 1_000, controller.signal);
     late.onEnd(ended);
     expect(late.endedBy).toBe("signal");
@@ -97,14 +97,15 @@ describe("a wait", () => {
     expect(second).toHaveBeenCalledTimes(1);
   });
 
-  it("that is settled lets timer and signal go, and tells its listener nothing", async () => {
+  it("that is settled keeps neither process nor signal, and tells its listener nothing", async () => {
     const controller = new AbortController();
     const unlisten = vi.spyOn(controller.signal, "removeEventListener");
     const wait = new WaitTime(port, 1_000, controller.signal);
     const ended = vi.fn();
     wait.onEnd(ended);
+    expect(port.keepsAlive).toBe(true);
     wait.settle();
-    expect(port.alarms).toBe(0);
+    expect(port.keepsAlive).toBe(false);
     expect(unlisten).toHaveBeenCalled();
     controller.abort();
     await port.advance(2_000);

@@ -1,4 +1,5 @@
 import type { HolderView, Wait } from "../store.js";
+import { type Limited, Limits } from "../time/limits.js";
 import type { Port } from "../time/port.js";
 import type { Timer } from "../time/timers.js";
 import { type AbortListener, listen, unlisten } from "./abort-listeners.js";
@@ -14,9 +15,12 @@ export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
  * The wait of one acquisition: over by time, by its caller's signal, or because the client closes.
  * The wait sets no timer and hears no signal until a listener is set.
  */
-export class WaitTime implements Wait, AbortListener {
+export class WaitTime implements Wait, AbortListener, Limited {
   readonly untilMs: number;
+  readonly dueMs: number;
+  heapIndex = -1;
   readonly #port: Port;
+  #limits: Limits | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #onReport: OnReport | undefined;
   /** Whether the first answer of the store is all there is to wait for. */
@@ -28,16 +32,19 @@ export class WaitTime implements Wait, AbortListener {
   #holder: HolderView | null = null;
   #reportedMs = Number.NEGATIVE_INFINITY;
 
+  /** `limits`: those that the wait is counted among; without them, it has limits of its own. */
   constructor(
     port: Port,
     waitMs: number,
     signal: AbortSignal | undefined,
-    onReport?: OnReport | undefined,
+    options: { readonly onReport?: OnReport | undefined; readonly limits?: Limits } = {},
   ) {
     this.#port = port;
+    this.#limits = options.limits;
     this.#signal = signal;
-    this.#onReport = onReport;
+    this.#onReport = options.onReport;
     this.untilMs = waitMs === Number.POSITIVE_INFINITY ? waitMs : port.clock.nowMs() + waitMs;
+    this.dueMs = this.untilMs;
   }
 
   get ended(): boolean {
@@ -71,7 +78,14 @@ export class WaitTime implements Wait, AbortListener {
     this.#isArmed = true;
     if (this.#signal?.aborted) return this.end("signal");
     if (this.#signal) listen(this.#signal, this);
-    if (this.untilMs !== Number.POSITIVE_INFINITY) this.#sleep();
+    if (this.untilMs === Number.POSITIVE_INFINITY) return;
+    this.#limits ??= new Limits(this.#port);
+    this.#limits.add(this);
+  }
+
+  onDue(): void {
+    // rule: wait-ends-in-time
+    this.end("time");
   }
 
   /** Its caller's signal aborted. */
@@ -84,6 +98,7 @@ export class WaitTime implements Wait, AbortListener {
     this.#holder = holder;
     this.#reportedMs = this.#port.clock.nowMs();
     if (!this.endsWithReport || this.ended) return;
+    this.#limits?.remove(this);
     this.#timer?.cancel();
     // Later: the store is in the middle of what it reports.
     this.#timer = this.#port.timers.after(0, () => this.end("time"), true);
@@ -107,20 +122,9 @@ export class WaitTime implements Wait, AbortListener {
   settle(): void {
     this.#listener = undefined;
     if (!this.#isArmed) return;
-    // rule: settled-wait-leaves-no-timer
     this.#timer?.cancel();
+    // rule: settled-wait-leaves-no-timer
+    this.#limits?.remove(this);
     if (this.#signal) unlisten(this.#signal, this);
-  }
-
-  #sleep(): void {
-    const { clock, timers } = this.#port;
-    const restMs = this.untilMs - clock.nowMs();
-    // Timers may fire early: the clock decides.
-    if (restMs <= 0) {
-      // rule: wait-ends-in-time
-      this.end("time");
-    } else {
-      this.#timer = timers.after(restMs, () => this.#sleep(), true);
-    }
   }
 }

@@ -1,3 +1,4 @@
+import { Limits } from "../time/limits.js";
 import type { Port } from "../time/port.js";
 import type { CallOptions } from "./call-options.js";
 import { noteQueued } from "./traced.js";
@@ -6,15 +7,17 @@ import { WaitTime } from "./wait-time.js";
 /** The waits of one client that are under way: its end ends them all. */
 export class Waits {
   readonly #port: Port;
+  readonly #limits: Limits;
   readonly #underWay = new Set<WaitTime>();
 
   constructor(port: Port) {
     this.#port = port;
+    this.#limits = new Limits(port);
   }
 
   start({ waitMs, signal, event }: Pick<CallOptions, "waitMs" | "signal" | "event">): WaitTime {
     const onReport = event && noteQueued.bind(null, event);
-    const wait = new WaitTime(this.#port, waitMs, signal, onReport);
+    const wait = new WaitTime(this.#port, waitMs, signal, { onReport, limits: this.#limits });
     this.#underWay.add(wait);
     return wait;
   }
@@ -26,5 +29,6 @@ export class Waits {
 
   close(): void {
     for (const wait of [...this.#underWay]) wait.end("closed");
+    this.#limits.stop();
   }
 }

@@ -34,51 +34,60 @@ export class Heap<T extends HeapItem> {
     item.heapIndex = -1;
     const last = this.#items.pop() as T;
     if (last === item) return;
-    this.#rise(last, index);
-    this.#sink(last, last.heapIndex);
+    this.#place(last, index);
   }
 
   /** Puts an item whose rank has changed into its right place; nothing outside of this heap. */
   update(item: T): void {
     if (item.heapIndex < 0) return;
-    this.#rise(item, item.heapIndex);
-    this.#sink(item, item.heapIndex);
+    this.#place(item, item.heapIndex);
   }
 
   values(): IterableIterator<T> {
     return this.#items.values();
   }
 
+  /** Puts an item that may belong above or below this index. */
+  #place(item: T, index: number): void {
+    const parent = this.#items[(index - 1) >> 1];
+    if (index > 0 && parent !== undefined && this.#isBefore(item, parent)) this.#rise(item, index);
+    else this.#sink(item, index);
+  }
+
   #rise(item: T, from: number): void {
+    const items = this.#items;
+    const isBefore = this.#isBefore;
     let index = from;
     while (index > 0) {
       const above = (index - 1) >> 1;
-      const parent = this.#items[above] as T;
-      if (!this.#isBefore(item, parent)) break;
-      this.#place(parent, index);
+      const parent = items[above] as T;
+      if (!isBefore(item, parent)) break;
+      items[index] = parent;
+      parent.heapIndex = index;
       index = above;
     }
-    this.#place(item, index);
+    items[index] = item;
+    item.heapIndex = index;
   }
 
   #sink(item: T, from: number): void {
-    const size = this.#items.length;
+    const items = this.#items;
+    const isBefore = this.#isBefore;
+    const size = items.length;
     let index = from;
-    for (;;) {
-      let below = 2 * index + 1;
-      if (below >= size) break;
-      const right = this.#items[below + 1];
-      if (right !== undefined && this.#isBefore(right, this.#items[below] as T)) below += 1;
-      const child = this.#items[below] as T;
-      if (!this.#isBefore(child, item)) break;
-      this.#place(child, index);
+    for (let below = 2 * index + 1; below < size; below = 2 * index + 1) {
+      let child = items[below] as T;
+      const right = items[below + 1];
+      if (right !== undefined && isBefore(right, child)) {
+        child = right;
+        below += 1;
+      }
+      if (!isBefore(child, item)) break;
+      items[index] = child;
+      child.heapIndex = index;
       index = below;
     }
-    this.#place(item, index);
-  }
-
-  #place(item: T, index: number): void {
-    this.#items[index] = item;
+    items[index] = item;
     item.heapIndex = index;
   }
 }
