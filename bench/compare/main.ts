@@ -1,6 +1,6 @@
 /**
- * `npm run bench:compare -- FOLDER [ROUNDS] [WORDS]`: this build beside another one, in one process and one
- * run. FOLDER is a checkout of the other version with its `dist`.
+ * `npm run bench:compare -- FOLDER [ROUNDS] [WORDS]`: this build beside another one, in one process
+ * and one run. FOLDER is a checkout of the other version with its `dist`; WORDS choose tasks.
  *
  * The builds take turns in short rounds, and the one that begins changes with every round, so what
  * disturbs the machine disturbs both. The figures are medians of the ratios of the rounds.
@@ -20,7 +20,9 @@ interface Cost {
 
 const [folder, rounds = `${DEFAULT_ROUNDS}`, words = ""] = process.argv.slice(2);
 if (folder === undefined) {
-  console.error("Say which build to compare with: npm run bench:compare -- FOLDER [ROUNDS] [WORDS]");
+  console.error(
+    "Say which build to compare with: npm run bench:compare -- FOLDER [ROUNDS] [WORDS]",
+  );
   process.exit(64);
 }
 const here = await loadBuild("here", process.cwd());

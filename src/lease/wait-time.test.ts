@@ -97,7 +97,7 @@ describe("a wait", () => {
     expect(second).toHaveBeenCalledTimes(1);
   });
 
-  it("that is settled keeps neither process nor signal, and tells its listener nothing", async () => {
+  it("that is settled keeps neither process nor signal, and tells nothing", async () => {
     const controller = new AbortController();
     const unlisten = vi.spyOn(controller.signal, "removeEventListener");
     const wait = new WaitTime(port, 1_000, controller.signal);
