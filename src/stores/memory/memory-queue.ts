@@ -8,16 +8,16 @@ interface Entry {
 }
 
 interface Patience extends HeapItem {
-  readonly line: Line;
+  readonly queue: ClientQueue;
 }
 
 /** The waiters of one client, first come first. */
-class Line implements WaitingClient, HeapItem {
+class ClientQueue implements WaitingClient, HeapItem {
   readonly id: string;
   touchUs: number;
   readonly entries = new Fifo<Entry>();
-  /** Its place among the lines by the end of their patience. */
-  readonly patience: Patience = { line: this, heapIndex: -1 };
+  /** Its place among the client queues by the end of their patience. */
+  readonly patience: Patience = { queue: this, heapIndex: -1 };
   goneUs: number;
   suspect = false;
   heapIndex = -1;
@@ -38,16 +38,16 @@ class Line implements WaitingClient, HeapItem {
 }
 
 /**
- * The queue of one name: a line per client, and a heap of the lines by their first waiter. A
- * suspect client leaves the heap with its whole line in one step, and comes back into its old place
- * likewise.
+ * The queue of one name: a queue for each client, and a heap of these by their first waiter. A
+ * suspect client leaves the heap with all its waiters in one step, and comes back into its old
+ * place likewise.
  */
 export class MemoryQueue {
   readonly #places = new Map<string, Place<Entry>>();
-  readonly #lines = new Map<string, Line>();
+  readonly #byClient = new Map<string, ClientQueue>();
   // rule: first-come-first-served
-  readonly #ready = new Heap<Line>((a, b) => a.order < b.order);
-  readonly #patience = new Heap<Patience>((a, b) => a.line.goneUs < b.line.goneUs);
+  readonly #ready = new Heap<ClientQueue>((a, b) => a.order < b.order);
+  readonly #patience = new Heap<Patience>((a, b) => a.queue.goneUs < b.queue.goneUs);
   #nextOrder = 0;
 
   get size(): number {
@@ -68,57 +68,57 @@ export class MemoryQueue {
   }
 
   client(id: string): WaitingClient | undefined {
-    return this.#lines.get(id);
+    return this.#byClient.get(id);
   }
 
   add(waiter: Waiter, liveness: { touchUs: number; goneUs: number }): void {
-    let line = this.#lines.get(waiter.client);
-    if (!line) {
-      line = new Line(waiter.client, liveness);
-      this.#lines.set(line.id, line);
-      this.#patience.push(line.patience);
+    let queue = this.#byClient.get(waiter.client);
+    if (!queue) {
+      queue = new ClientQueue(waiter.client, liveness);
+      this.#byClient.set(queue.id, queue);
+      this.#patience.push(queue.patience);
     }
-    line.touchUs = Math.max(line.touchUs, liveness.touchUs);
-    line.goneUs = Math.max(line.goneUs, liveness.goneUs);
-    this.#patience.update(line.patience);
-    this.#places.set(waiter.owner, line.entries.push({ waiter, order: this.#nextOrder++ }));
-    if (line.heapIndex < 0 && !line.suspect) this.#ready.push(line);
+    queue.touchUs = Math.max(queue.touchUs, liveness.touchUs);
+    queue.goneUs = Math.max(queue.goneUs, liveness.goneUs);
+    this.#patience.update(queue.patience);
+    this.#places.set(waiter.owner, queue.entries.push({ waiter, order: this.#nextOrder++ }));
+    if (queue.heapIndex < 0 && !queue.suspect) this.#ready.push(queue);
   }
 
   remove(waiter: Waiter): void {
     const place = this.#places.get(waiter.owner);
-    const line = this.#lines.get(waiter.client);
-    if (!place || !line) return;
+    const queue = this.#byClient.get(waiter.client);
+    if (!place || !queue) return;
     this.#places.delete(waiter.owner);
-    const wasFirst = line.entries.first === place.value;
-    line.entries.remove(place);
-    if (line.waiting === 0) this.#close(line);
-    else if (wasFirst && !line.suspect) this.#ready.update(line);
+    const wasFirst = queue.entries.first === place.value;
+    queue.entries.remove(place);
+    if (queue.waiting === 0) this.#close(queue);
+    else if (wasFirst && !queue.suspect) this.#ready.update(queue);
   }
 
   update(client: WaitingClient): void {
-    const line = this.#lines.get(client.id);
-    if (!line) return;
-    this.#patience.update(line.patience);
-    if (line.suspect) this.#ready.remove(line);
-    else if (line.heapIndex < 0) this.#ready.push(line);
+    const queue = this.#byClient.get(client.id);
+    if (!queue) return;
+    this.#patience.update(queue.patience);
+    if (queue.suspect) this.#ready.remove(queue);
+    else if (queue.heapIndex < 0) this.#ready.push(queue);
   }
 
   silent(nowUs: number): WaitingClient | undefined {
-    const line = this.#patience.peek()?.line;
-    return line && line.goneUs <= nowUs ? line : undefined;
+    const queue = this.#patience.peek()?.queue;
+    return queue && queue.goneUs <= nowUs ? queue : undefined;
   }
 
   drop(client: WaitingClient): void {
-    const line = this.#lines.get(client.id);
-    if (!line) return;
-    for (const { waiter } of line.entries) this.#places.delete(waiter.owner);
-    this.#close(line);
+    const queue = this.#byClient.get(client.id);
+    if (!queue) return;
+    for (const { waiter } of queue.entries) this.#places.delete(waiter.owner);
+    this.#close(queue);
   }
 
-  #close(line: Line): void {
-    this.#lines.delete(line.id);
-    this.#ready.remove(line);
-    this.#patience.remove(line.patience);
+  #close(queue: ClientQueue): void {
+    this.#byClient.delete(queue.id);
+    this.#ready.remove(queue);
+    this.#patience.remove(queue.patience);
   }
 }
