@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Claim, Grant } from "../../src/store.js";
 import { driverOf } from "../../src/stores/redis-client/driver.js";
 import { renewalsCall } from "../../src/stores/redlock/codec.js";
+import { nodeError } from "../../src/stores/redlock/failure.js";
 import { redlockStore } from "../../src/stores/redlock/index.js";
 import { Layout } from "../../src/stores/redlock/layout.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
@@ -114,20 +115,24 @@ test("1,000 leases are renewed by a handful of calls; a lost lease harms no othe
   }
 });
 
-test("a lease for which the script fails does not harm the other leases of its call", async () => {
+/** A node with three locks, and the call that renews their leases. */
+async function renewalOfThree(names: readonly string[]) {
   const { clients, locks } = await trial.open();
   await locks.mutex("warm").run(() => {});
-  const [client] = clients;
-  const node = new RedlockNode("n0", driverOf(client));
+  const node = new RedlockNode("n0", driverOf(clients[0]));
   const layout = new Layout("");
-  const leases = ["f0", "f1", "f2"].map((name, at) => {
+  const leases = names.map((name, at) => {
     const keys = layout.keysOf("lock", name);
     return { grant: { claim: { owner: `o${at}`, span: 1 }, token: 64n, keys }, ttlMs: TTL_MS };
   });
   for (const { grant } of leases) {
     await trial.server(0).ask("SET", grant.keys[1] ?? "", grant.claim.owner, "PX", 5_000);
   }
-  const { keys, args } = renewalsCall(leases, { setId: "none", channel: "holdfast@me" });
+  return { node, ...renewalsCall(leases, { setId: "none", channel: "holdfast@me" }) };
+}
+
+test("a lease for which the script fails does not harm the other leases of its call", async () => {
+  const { node, keys, args } = await renewalOfThree(["f0", "f1", "f2"]);
   // The token of the second lease is no number, and the script computes with it.
   args[args.indexOf("o1") + 1] = "no number";
   const answers = (await node.ask(keys, args)) as readonly (readonly unknown[])[];
@@ -136,4 +141,18 @@ test("a lease for which the script fails does not harm the other leases of its c
     ["E", expect.stringContaining("number")],
     ["G", TTL_MS],
   ]);
+});
+
+test("a command that the server refuses in the script may follow one that wrote", async () => {
+  const { node, keys, args } = await renewalOfThree(["n0", "n1", "n2"]);
+  await trial.server(0).ask("ACL", "SETUSER", "default", "-pexpireat");
+  try {
+    const answers = (await node.ask(keys, args)) as readonly (readonly [string, string])[];
+    for (const [code, message] of answers) {
+      expect(code).toBe("E");
+      expect(nodeError("n0", message)).toMatchObject({ outcome: "unknown" });
+    }
+  } finally {
+    await trial.server(0).ask("ACL", "SETUSER", "default", "+@all");
+  }
 });
