@@ -62,7 +62,7 @@ export const foundAt: Readonly<Record<string, number>> = {
   "quorum: a restarted node votes at once": 117,
   "quorum: a vote takes the lock of another holder": 0,
   "quorum: half of the nodes are enough": 0,
-  "quorum: long leases are not announced": 27,
+  "quorum: long leases are not announced": 6559,
   "quorum: nodes forget long leases while one of them lives": 1869,
   "quorum: the marker of an earlier process counts": 397,
   "quorum: the next ballot is a token of the one before": 44,
