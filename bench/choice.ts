@@ -6,7 +6,7 @@ export interface Choice {
   /** Contestants in other languages take part. */
   readonly hasLanguages: boolean;
   readonly questions: readonly Question[];
-  /** Questions that take too long for a quick look; they run only when named. */
+  /** Questions that take too long, for a quick look or at all; they run only when named. */
   readonly leftOut: readonly Question[];
 }
 
@@ -30,8 +30,8 @@ export function choose(words: readonly string[], all: readonly Question[]): Choi
   );
   if (named.length === 0) return usage(`There is no benchmark "${names.join(" ")}".`, all);
   const isQuick = options.includes("--quick");
-  const isLeftOut = ({ takesLong = false, name }: Question): boolean =>
-    isQuick && takesLong && !names.includes(name);
+  const isLeftOut = ({ takesLong = false, isOnDemand = false, name }: Question): boolean =>
+    ((isQuick && takesLong) || isOnDemand) && !names.includes(name);
   return {
     isQuick,
     hasLanguages: options.includes("--languages"),

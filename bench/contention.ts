@@ -1,13 +1,14 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { quantile, type Sample } from "./contest.js";
+import { type Counted, type Counters, counted, each } from "./costs.js";
 import { forked } from "./forked.js";
 import type { Hold, Report, Turns } from "./turns.js";
 
-/** The holds of several processes, one list per worker, and their CPU time. */
+/** The holds of several processes, one list per worker, and the cost of all for both sides. */
 export interface Contention {
   readonly holds: readonly (readonly Hold[])[];
-  readonly cpuUs: number;
+  readonly spent: Counters;
 }
 
 /** A process that is ready to contend. */
@@ -22,17 +23,21 @@ export async function contend(
   order: Pick<Turns, "forMs">,
   processes: number,
   start: () => Promise<Contender>,
+  servers: Counted | null = null,
 ): Promise<Contention> {
   const contenders = await Promise.all(Array.from({ length: processes }, start));
   try {
     const limit = AbortSignal.timeout(order.forMs * 3 + 20_000);
-    const all = await Promise.race([
-      Promise.all(contenders.map((contender) => contender.run())),
-      once(limit, "abort").then(() => Promise.reject(new Error("it did not come to an end"))),
-    ]);
+    const [all, spent] = await counted(servers, () =>
+      Promise.race([
+        Promise.all(contenders.map((contender) => contender.run())),
+        once(limit, "abort").then(() => Promise.reject(new Error("it did not come to an end"))),
+      ]),
+    );
     const holds = all.flatMap((report) => report.holds);
     assertExclusive(holds);
-    return { holds, cpuUs: all.reduce((sum, { cpuUs }) => sum + cpuUs, 0) };
+    const cpuUs = all.reduce((sum, report) => sum + report.cpuUs, 0);
+    return { holds, spent: { "client CPU µs": cpuUs, ...spent } };
   } finally {
     for (const contender of contenders) contender.kill();
   }
@@ -76,7 +81,7 @@ function inOrder(holds: Contention["holds"]): (readonly [worker: number, hold: H
 }
 
 /** The figures of many workers that wanted the same lock. */
-export function contested({ holds, cpuUs }: Contention): Sample {
+export function contested({ holds, spent }: Contention): Sample {
   const all = holds.flat();
   let [firstMs, lastMs, longestMs] = [Number.POSITIVE_INFINITY, 0, 0];
   for (const [askedMs, heldMs] of all) {
@@ -89,28 +94,28 @@ export function contested({ holds, cpuUs }: Contention): Sample {
     more: {
       "longest wait ms": longestMs,
       "Jain index": jain(holds.map((own) => own.length)),
-      "client CPU µs/grant": cpuUs / all.length,
+      ...each(spent, all.length, "grant"),
     },
   };
 }
 
 /** The time from one worker to another; a worker that takes the lock again does not count. */
-export function handedOver({ holds }: Contention): Sample {
+export function handedOver({ holds, spent }: Contention): Sample {
   const gaps: number[] = [];
   let last: readonly [worker: number, hold: Hold] | undefined;
   for (const next of inOrder(holds)) {
     if (last && last[0] !== next[0]) gaps.push(next[1][1] - last[1][2]);
     last = next;
   }
-  return lags(gaps);
+  return lags(gaps, each(spent, gaps.length, "handoff"));
 }
 
 /** How long single messages or handoffs took. */
-export function lags(tookMs: readonly number[]): Sample {
+export function lags(tookMs: readonly number[], costs: Counters = {}): Sample {
   if (tookMs.length === 0) throw new Error("nothing was ever handed over");
   return {
     value: quantile(tookMs, 0.5),
-    more: { "p99 ms": quantile(tookMs, 0.99), handoffs: tookMs.length },
+    more: { "p99 ms": quantile(tookMs, 0.99), handoffs: tookMs.length, ...costs },
   };
 }
 

@@ -41,6 +41,8 @@ export interface Question {
   readonly startsFresh?: boolean;
   /** Left out of a quick look, unless it was asked for by its name. */
   readonly takesLong?: boolean;
+  /** Runs only when it was asked for by its name: it takes minutes and much of the machine. */
+  readonly isOnDemand?: boolean;
   /** Why a goal is missed, where that is known. */
   readonly reason?: string;
   contestants(isQuick: boolean): Promise<readonly Contestant[]>;

@@ -40,7 +40,7 @@ for (const question of choice.questions) {
   });
 }
 const names = choice.leftOut.map(({ store, name }) => `${store} ${name}`);
-if (names.length > 0) process.stdout.write(`\nLeft out of a quick look: ${names.join(", ")}.\n`);
+if (names.length > 0) process.stdout.write(`\nLeft out, unless named: ${names.join(", ")}.\n`);
 process.stdout.write(`\n${choice.questions.length} questions in ${secondsSince(startMs)}\n`);
 
 async function answer(question: Question, choice: Choice): Promise<void> {

@@ -30,6 +30,25 @@ export interface Locker {
   close(): Promise<void>;
 }
 
+/** Takes and gives back one lock, again and again. */
+export async function pairsOf(locker: Locker, lock: string, pairs: number): Promise<void> {
+  for (let pair = 0; pair < pairs; pair += 1) {
+    const release = await locker.acquire(lock);
+    await release();
+  }
+}
+
+/** The same by many tasks at once, each with a name of its own. */
+export async function pairsAtOnce(
+  locker: Locker,
+  lock: string,
+  tasks: number,
+  pairs: number,
+): Promise<void> {
+  const task = (_: unknown, index: number) => pairsOf(locker, `${lock}:${index}`, pairs);
+  await Promise.all(Array.from({ length: tasks }, task));
+}
+
 export function nowMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

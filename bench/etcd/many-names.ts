@@ -1,6 +1,9 @@
 import type { Question } from "../contest.js";
+import { measured } from "../costs.js";
+import { atLeast } from "../goals.js";
+import { pairsAtOnce } from "../turns.js";
 import { candidates, PEER } from "./candidates.js";
-import { BenchEtcd, connected, measured } from "./server.js";
+import { BenchEtcd, connected } from "./server.js";
 
 const etcd = new BenchEtcd();
 const TASKS = 100;
@@ -19,26 +22,15 @@ export const manyNames: Question = {
     return Promise.all(
       candidates.map((candidate) =>
         connected(candidate, url, async (locker) => {
-          const task = async (_: unknown, index: number): Promise<void> => {
-            for (let pair = 0; pair < pairsPerTask; pair += 1) {
-              const release = await locker.acquire(`${candidate.name}:${index}`);
-              await release();
-            }
-          };
           const pairs = TASKS * pairsPerTask;
-          const { elapsedMs, more } = await measured(etcd, pairs, async () => {
-            await Promise.all(Array.from({ length: TASKS }, task));
-          });
+          const { elapsedMs, more } = await measured(etcd, pairs, () =>
+            pairsAtOnce(locker, candidate.name, TASKS, pairsPerTask),
+          );
           return { value: (pairs * 1000) / elapsedMs, more };
         }),
       ),
     );
   },
-  goals(of) {
-    const peer = of(PEER).median;
-    const value = of("holdfast").median / peer;
-    const text = "at least 3 × the rate of etcd3's lock";
-    return [{ text, value, isMet: value >= 3, line: 3 * peer }];
-  },
+  goals: (of) => [atLeast(3, "the rate of etcd3's lock", of("holdfast"), of(PEER))],
   close: () => etcd.stop(),
 };

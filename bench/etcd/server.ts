@@ -1,10 +1,11 @@
 import { type EtcdServer, startEtcd } from "../../test/servers/etcd.js";
 import type { Contestant, Sample } from "../contest.js";
+import { type Counted, type Counters, cpuUsOf } from "../costs.js";
 import type { Locker } from "../turns.js";
 import type { Candidate } from "./candidates.js";
 
 /** One etcd of our own for a question. */
-export class BenchEtcd {
+export class BenchEtcd implements Counted {
   #server: EtcdServer | undefined;
 
   async start(): Promise<string> {
@@ -39,34 +40,14 @@ export class BenchEtcd {
     return found.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   }
 
-  /** The cost of each pair for the server. */
-  async serverCosts(pairs: number, work: () => Promise<void>): Promise<Record<string, number>> {
-    const before = await this.requests();
-    await work();
-    return { "requests/pair": ((await this.requests()) - before) / pairs };
+  async counters(): Promise<Counters> {
+    return { "server CPU µs": cpuUsOf(this.#server?.pid), requests: await this.requests() };
   }
 
   async stop(): Promise<void> {
     await this.#server?.close();
     this.#server = undefined;
   }
-}
-
-/** The time of some pairs of acquire and release, and their cost on both sides. */
-export async function measured(
-  etcd: BenchEtcd,
-  pairs: number,
-  run: () => Promise<void>,
-): Promise<{ elapsedMs: number; more: Record<string, number> }> {
-  const requestsBefore = await etcd.requests();
-  const cpuBefore = process.cpuUsage();
-  const startMs = performance.now();
-  await run();
-  const elapsedMs = performance.now() - startMs;
-  const { user, system } = process.cpuUsage(cpuBefore);
-  const requests = ((await etcd.requests()) - requestsBefore) / pairs;
-  const cpuUs = (user + system) / pairs;
-  return { elapsedMs, more: { "client CPU µs/pair": cpuUs, "requests/pair": requests } };
 }
 
 /** A contestant of this process that stays connected over all rounds. */

@@ -1,5 +1,6 @@
 import { contend, contested, startForked } from "../contention.js";
 import type { Contestant, Question } from "../contest.js";
+import { atLeast } from "../goals.js";
 import { BenchFolder } from "./bench-folder.js";
 import { candidates } from "./candidates.js";
 import type { Order } from "./contender.js";
@@ -38,9 +39,6 @@ export const contention: Question = {
         }),
       );
   },
-  goals(of) {
-    const value = of("holdfast").median / of("proper-lockfile").median;
-    return [{ text: "at least 20 × proper-lockfile's grants", value, isMet: value >= 20 }];
-  },
+  goals: (of) => [atLeast(20, "proper-lockfile's grants", of("holdfast"), of("proper-lockfile"))],
   close: () => bench.remove(),
 };

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { contend, handedOver, lags, startForked } from "../contention.js";
 import type { Contestant, Question } from "../contest.js";
 import { forked } from "../forked.js";
+import { atMost } from "../goals.js";
 import { BenchFolder } from "./bench-folder.js";
 import { candidates } from "./candidates.js";
 import type { Order } from "./contender.js";
@@ -46,10 +47,7 @@ export const handoff: Question = {
       );
     return [...locking, roundTrip(folder, forMs)];
   },
-  goals(of) {
-    const value = of("holdfast").median / of(RAW).median;
-    return [{ text: "p50 under 2 × a unix-socket round trip", value, isMet: value < 2 }];
-  },
+  goals: (of) => [atMost(4, "a unix-socket round trip, p50", of("holdfast"), of(RAW))],
   close: () => bench.remove(),
 };
 

@@ -1,4 +1,7 @@
 import type { Contestant, Question } from "../contest.js";
+import { measured } from "../costs.js";
+import { atMost } from "../goals.js";
+import { pairsOf } from "../turns.js";
 import { BenchFolder } from "./bench-folder.js";
 import { candidates } from "./candidates.js";
 
@@ -24,20 +27,22 @@ export const uncontended: Question = {
         name,
         role,
         round: async () => {
-          const startMs = performance.now();
-          for (let pair = 0; pair < pairs; pair += 1) {
-            const release = await locker.acquire("pair");
-            await release();
-          }
-          return { value: ((performance.now() - startMs) * 1000) / pairs };
+          const run = (): Promise<void> => pairsOf(locker, "pair", pairs);
+          const { elapsedMs, more } = await measured(null, pairs, run);
+          return { value: (elapsedMs * 1000) / pairs, more };
         },
         close: () => locker.close(),
       };
     });
   },
   goals(of) {
-    const value = of("proper-lockfile").median / of("holdfast").median;
-    return [{ text: "at least 10 × proper-lockfile's rate", value, isMet: value >= 10 }];
+    const [ours, peer] = [of("holdfast"), of("proper-lockfile")];
+    const value = peer.median / ours.median;
+    const text = "at least 5 × proper-lockfile's rate";
+    return [
+      { text, value, isMet: value >= 5, line: peer.median / 5 },
+      atMost(1.7, "the time of two bare transactions", ours, of("raw SQLite transactions")),
+    ];
   },
   close: () => bench.remove(),
 };

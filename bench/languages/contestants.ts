@@ -1,5 +1,6 @@
 import { type Contender, type Contention, contend } from "../contention.js";
 import type { Contestant, Sample } from "../contest.js";
+import { type Counted, counted, each } from "../costs.js";
 import type { Turns } from "../turns.js";
 import { ForeignProcess } from "./foreign-process.js";
 import { type Language, toolchainOf } from "./toolchain.js";
@@ -9,6 +10,8 @@ interface Foreign {
   /** As its program calls it. */
   readonly candidate: string;
   readonly name: string;
+  /** The commands it sends beside scripts, by their names in INFO commandstats. */
+  readonly plain?: readonly string[];
 }
 
 /** The raw commands of each language first: its locks are compared with them. */
@@ -30,11 +33,8 @@ const BY_STORE: Readonly<Record<"redis" | "etcd", readonly Foreign[]>> = {
   ],
 };
 
-/** The cost of each pair for the server. */
-type ServerCosts = (
-  pairs: number,
-  work: () => Promise<void>,
-) => Promise<Readonly<Record<string, number>>>;
+/** The servers of the question, which count the time of these commands as well. */
+type Servers = (plain?: readonly string[]) => Counted;
 
 interface PairsTerms {
   readonly store: "redis" | "etcd";
@@ -43,7 +43,7 @@ interface PairsTerms {
   /** Of each task. */
   readonly pairs: number;
   readonly figureOf: (elapsedMs: number, pairs: number) => number;
-  readonly serverCosts: ServerCosts;
+  readonly servers: Servers;
 }
 
 /** Contestants that do pairs of acquire and release; each process lives for all rounds. */
@@ -51,21 +51,20 @@ export async function foreignPairs({
   store,
   address,
   figureOf,
-  serverCosts,
+  servers,
   ...terms
 }: PairsTerms): Promise<readonly Contestant[]> {
   const found = await available(store);
   return Promise.all(
-    found.map(async ({ candidate, name, language, command }): Promise<Contestant> => {
+    found.map(async ({ candidate, name, language, command, plain }): Promise<Contestant> => {
       const process = await ForeignProcess.start(command, candidate, address);
       const round = async (): Promise<Sample> => {
         const all = terms.tasks * terms.pairs;
-        let sample = { value: Number.NaN, cpuUs: Number.NaN };
-        const more = await serverCosts(all, async () => {
-          const { elapsedMs, cpuUs } = await process.order({ do: "pairs", lock: name, ...terms });
-          sample = { value: figureOf(elapsedMs, all), cpuUs: cpuUs / all };
-        });
-        return { value: sample.value, more: { ...more, "client CPU µs/pair": sample.cpuUs } };
+        const [{ elapsedMs, cpuUs }, spent] = await counted(servers(plain), () =>
+          process.order({ do: "pairs", lock: name, ...terms }),
+        );
+        const more = each({ "client CPU µs": cpuUs, ...spent }, all, "pair");
+        return { value: figureOf(elapsedMs, all), more };
       };
       const close = async (): Promise<void> => process.kill();
       return { name, ...roleOf(candidate, language), round, close };
@@ -78,12 +77,13 @@ export async function foreignTurns(
   address: string,
   turns: Omit<Turns, "lock">,
   processes: number,
+  servers: Servers,
   sampleOf: (contention: Contention) => Sample,
 ): Promise<readonly Contestant[]> {
   const found = await available("redis");
   return found
     .filter(({ candidate }) => candidate !== "raw")
-    .map(({ candidate, name, language, command }): Contestant => {
+    .map(({ candidate, name, language, command, plain }): Contestant => {
       const start = async (): Promise<Contender> => {
         const process = await ForeignProcess.start(command, candidate, address);
         return {
@@ -94,7 +94,7 @@ export async function foreignTurns(
       return {
         name,
         ...roleOf(candidate, language),
-        round: async () => sampleOf(await contend(turns, processes, start)),
+        round: async () => sampleOf(await contend(turns, processes, start, servers(plain))),
       };
     });
 }

@@ -1,10 +1,11 @@
 import { startProxy } from "../../test/faults/proxy.js";
 import type { Contestant, Question, Sample } from "../contest.js";
-import type { Locker } from "../turns.js";
+import { pairsAtOnce, pairsOf } from "../turns.js";
 import { type Candidate, candidatesFor } from "./candidates.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
+const TASKS = 1_000;
 
 export const calls: Question = {
   store: "redis",
@@ -48,20 +49,12 @@ async function count({ name, open }: Candidate, port: number, pairs: number): Pr
   const value = (requests - requestsBefore) / pairs;
   const perPair = (bytes() - bytesBefore) / pairs;
   const [requestsAlone, bytesAlone] = [requests, bytes()];
-  const tasks = Array.from({ length: 1_000 }, (_, index) => pairsOf(locker, `${name}:${index}`, 1));
-  await Promise.all(tasks);
+  await pairsAtOnce(locker, name, TASKS, 1);
   const more = {
     "bytes/pair": perPair,
-    "requests/pair, 1,000 at once": (requests - requestsAlone) / tasks.length,
-    "bytes/pair, 1,000 at once": (bytes() - bytesAlone) / tasks.length,
+    "requests/pair, 1,000 at once": (requests - requestsAlone) / TASKS,
+    "bytes/pair, 1,000 at once": (bytes() - bytesAlone) / TASKS,
   };
   await locker.close();
   return { value, more };
-}
-
-async function pairsOf(locker: Locker, lock: string, pairs: number): Promise<void> {
-  for (let pair = 0; pair < pairs; pair += 1) {
-    const release = await locker.acquire(lock);
-    await release();
-  }
 }

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { contend, handedOver, lags, startForked } from "../contention.js";
-import type { Contestant, Question } from "../contest.js";
+import { bestOf, type Contestant, type Question } from "../contest.js";
 import { forked } from "../forked.js";
+import { atMost } from "../goals.js";
 import { foreignTurns } from "../languages/contestants.js";
 import { candidatesFor } from "./candidates.js";
 import { BenchRedis } from "./server.js";
@@ -43,12 +44,13 @@ export const handoff: Question = {
     const locking = candidatesFor(isQuick)
       .filter(({ role }) => role !== "floor")
       .map(
-        ({ name, role }): Contestant => ({
+        ({ name, role, plain }): Contestant => ({
           name,
           role,
           round: async () => {
             const order = { candidate: name, port, lock: name, ...TURNS, forMs };
-            return handedOver(await contend(order, 2, startForked(CONTENDER, order)));
+            const start = startForked(CONTENDER, order);
+            return handedOver(await contend(order, 2, start, redis.countedWith(plain)));
           },
         }),
       );
@@ -56,13 +58,16 @@ export const handoff: Question = {
   },
   foreign(isQuick) {
     const turns = { ...TURNS, forMs: forMsOf(isQuick) };
-    return foreignTurns(redis.address, turns, 2, handedOver);
+    return foreignTurns(redis.address, turns, 2, (plain) => redis.countedWith(plain), handedOver);
   },
-  goals(of) {
-    const raw = of(RAW).median;
-    const value = of("holdfast").median / raw;
-    const text = "p50 at most 1.3 × a raw message";
-    return [{ text, value, isMet: value <= 1.3, line: 1.3 * raw }];
+  goals(of, standings) {
+    const ours = of("holdfast");
+    const peerMs = bestOf("peer", "lower", standings).median;
+    const p99Ms = ours.more["p99 ms"] ?? Number.NaN;
+    return [
+      atMost(1.5, "a raw message, p50", ours, of(RAW)),
+      { text: "p99 at most the best peer's p50", value: p99Ms / peerMs, isMet: p99Ms <= peerMs },
+    ];
   },
   close: () => redis.stop(),
 };

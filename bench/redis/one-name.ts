@@ -1,5 +1,6 @@
 import { contend, contested, startForked } from "../contention.js";
 import { bestOf, type Contestant, type Question } from "../contest.js";
+import { atLeast } from "../goals.js";
 import { foreignTurns } from "../languages/contestants.js";
 import { candidatesFor } from "./candidates.js";
 import { BenchRedis } from "./server.js";
@@ -34,7 +35,7 @@ export const oneName: Question = {
     return candidatesFor(isQuick)
       .filter(({ role }) => role !== "floor")
       .map(
-        ({ name, role }): Contestant => ({
+        ({ name, role, plain }): Contestant => ({
           name,
           role,
           round: async () => {
@@ -46,37 +47,31 @@ export const oneName: Question = {
               forMs,
               holdMs: [],
             };
-            return contested(await contend(order, PROCESSES, startForked(CONTENDER, order)));
+            const start = startForked(CONTENDER, order);
+            return contested(await contend(order, PROCESSES, start, redis.countedWith(plain)));
           },
         }),
       );
   },
   foreign(isQuick) {
     const turns = { workers: WORKERS, forMs: forMsOf(isQuick), holdMs: [] };
-    return foreignTurns(redis.address, turns, PROCESSES, contested);
+    return foreignTurns(
+      redis.address,
+      turns,
+      PROCESSES,
+      (plain) => redis.countedWith(plain),
+      contested,
+    );
   },
   goals(of, standings) {
-    const best = bestOf("peer", "higher", standings).median;
-    const bounded = of("holdfast");
-    const strict = of("holdfast strict");
+    const best = bestOf("peer", "higher", standings);
+    const [bounded, strict] = [of("holdfast"), of("holdfast strict")];
     const waitMs = bounded.more["longest wait ms"] ?? Number.NaN;
     const share = strict.more["Jain index"] ?? Number.NaN;
-    const boundedRatio = bounded.median / best;
-    const strictRatio = strict.median / best;
     return [
-      {
-        text: "bounded: at least 10 × the best peer",
-        value: boundedRatio,
-        isMet: boundedRatio >= 10,
-        line: 10 * best,
-      },
+      atLeast(10, "the best peer's grants, bounded", bounded, best),
       { text: "bounded: longest wait under 100 ms", value: waitMs, isMet: waitMs < 100 },
-      {
-        text: "strict: at least the best peer's rate",
-        value: strictRatio,
-        isMet: strictRatio >= 1,
-        line: best,
-      },
+      atLeast(0.98, "the best peer's grants, strict", strict, best),
       { text: "strict: Jain index at least 0.99", value: share, isMet: share >= 0.99 },
     ];
   },

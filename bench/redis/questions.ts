@@ -4,10 +4,11 @@ import { commands } from "./commands.js";
 import { crash } from "./crash.js";
 import { crowd } from "./crowd.js";
 import { heldFootprint, waitingFootprint } from "./footprint.js";
-import { names, processes } from "./growth.js";
+import { clients, names, processes } from "./growth.js";
 import { handoff } from "./handoff.js";
 import { heldLeases } from "./held-leases.js";
 import { manyNames } from "./many-names.js";
+import { millionLeases } from "./million-leases.js";
 import { oneName } from "./one-name.js";
 import { replicated, replicatedNames } from "./replicas.js";
 import { startUp } from "./start-up.js";
@@ -28,8 +29,10 @@ export const questions: readonly Question[] = [
   startUp,
   crash,
   names,
+  clients,
   processes,
   replicated,
   replicatedNames,
   crowd,
+  millionLeases,
 ];

@@ -1,6 +1,9 @@
-import type { Goal, Question, Standing } from "../contest.js";
+import type { Question } from "../contest.js";
+import { measured } from "../costs.js";
+import { atMost } from "../goals.js";
+import { pairsAtOnce } from "../turns.js";
 import { type Candidate, holdfast, raw } from "./candidates.js";
-import { BenchRedis, connected, measured } from "./server.js";
+import { BenchRedis, connected } from "./server.js";
 
 const OURS = "holdfast, replicas 1";
 const FLOOR = "raw SET NX PX, WAIT + script";
@@ -31,27 +34,17 @@ function replicas(
       return Promise.all(
         candidates.map((candidate) =>
           connected(candidate, port, async (locker) => {
-            const task = async (_: unknown, index: number): Promise<void> => {
-              for (let pair = 0; pair < pairsPerTask; pair += 1) {
-                const release = await locker.acquire(`${candidate.name}:${index}`);
-                await release();
-              }
-            };
             const pairs = tasks * pairsPerTask;
-            const { elapsedMs, more } = await measured(redis, candidate, pairs, async () => {
-              await Promise.all(Array.from({ length: tasks }, task));
-            });
+            const servers = redis.countedWith(candidate.plain);
+            const { elapsedMs, more } = await measured(servers, pairs, () =>
+              pairsAtOnce(locker, candidate.name, tasks, pairsPerTask),
+            );
             return { value: (elapsedMs * 1000) / pairs, more };
           }),
         ),
       );
     },
-    goals(of: (name: string) => Standing): readonly Goal[] {
-      const floor = of(FLOOR).median;
-      const value = of(OURS).median / floor;
-      const text = `at most ${most.toFixed(2)} × the time of the raw pair with WAIT`;
-      return [{ text, value, isMet: value <= most, line: most * floor }];
-    },
+    goals: (of) => [atMost(most, "the time of the raw pair with WAIT", of(OURS), of(FLOOR))],
     close: () => redis.stop(),
   };
 }

@@ -1,10 +1,11 @@
 import { type RedisServer, startReplication } from "../../test/servers/redis.js";
 import type { Contestant, Sample } from "../contest.js";
+import type { Counted, Counters } from "../costs.js";
 import type { Locker } from "../turns.js";
 import type { Candidate } from "./candidates.js";
 
 /** One Redis of our own for a question, its replicas, and the candidates connected to it. */
-export class BenchRedis {
+export class BenchRedis implements Counted {
   readonly #replicaCount: number;
   #server: RedisServer | undefined;
   #replicas: readonly RedisServer[] = [];
@@ -13,8 +14,8 @@ export class BenchRedis {
     this.#replicaCount = replicaCount;
   }
 
-  async start(): Promise<number> {
-    const { master, replicas } = await startReplication({ replicas: this.#replicaCount });
+  async start(...args: readonly string[]): Promise<number> {
+    const { master, replicas } = await startReplication({ replicas: this.#replicaCount, args });
     this.#server = master;
     this.#replicas = replicas;
     return master.port;
@@ -29,27 +30,13 @@ export class BenchRedis {
     return `127.0.0.1:${this.server.port}`;
   }
 
-  /** The work of the server so far: its CPU time, that of these commands, and bytes both ways. */
-  async costs(commands: readonly string[]): Promise<Record<string, number>> {
-    const [cpu, stats, spent] = await Promise.all([
-      this.server.info("cpu"),
-      this.server.info("stats"),
-      this.server.info("commandstats"),
-    ]);
-    const cpuS = Number(cpu.used_cpu_user_main_thread) + Number(cpu.used_cpu_sys_main_thread);
-    const bytes = Number(stats.total_net_input_bytes) + Number(stats.total_net_output_bytes);
-    const usOf = (command: string): number =>
-      Number(/usec=(\d+)/.exec(spent[`cmdstat_${command}`] ?? "")?.[1] ?? 0);
-    const commandUs = commands.reduce((sum, command) => sum + usOf(command), 0);
-    return { "server CPU µs": cpuS * 1e6, "in commands µs": commandUs, bytes };
+  counters(): Promise<Counters> {
+    return this.countedWith([]).counters();
   }
 
-  /** The cost of each pair for the server, over all its commands. */
-  async serverCosts(pairs: number, work: () => Promise<void>): Promise<Record<string, number>> {
-    const { "in commands µs": _before, ...before } = await this.costs([]);
-    await work();
-    const { "in commands µs": _after, ...after } = await this.costs([]);
-    return perPair(before, after, pairs);
+  /** Counts the time of these commands as well as that of scripts. */
+  countedWith(plain: readonly string[] = []): Counted {
+    return { counters: () => redisCounters(this.server, plain) };
   }
 
   async stop(): Promise<void> {
@@ -58,37 +45,21 @@ export class BenchRedis {
   }
 }
 
-/** The time of some pairs of acquire and release, and their cost on both sides. */
-export async function measured(
-  redis: BenchRedis,
-  { plain = [] }: Candidate,
-  pairs: number,
-  run: () => Promise<void>,
-): Promise<{ elapsedMs: number; more: Record<string, number> }> {
-  // The time of a script has that of the commands in it.
-  const commands = ["eval", "evalsha", ...plain];
-  const before = await redis.costs(commands);
-  const cpuBefore = process.cpuUsage();
-  const startMs = performance.now();
-  await run();
-  const elapsedMs = performance.now() - startMs;
-  const { user, system } = process.cpuUsage(cpuBefore);
-  const after = await redis.costs(commands);
-  const more: Record<string, number> = { "client CPU µs/pair": (user + system) / pairs };
-  return { elapsedMs, more: { ...more, ...perPair(before, after, pairs) } };
-}
-
-function perPair(
-  before: Readonly<Record<string, number>>,
-  after: Readonly<Record<string, number>>,
-  pairs: number,
-): Record<string, number> {
-  return Object.fromEntries(
-    Object.entries(after).map(([key, value]) => [
-      `${key}/pair`,
-      (value - (before[key] ?? 0)) / pairs,
-    ]),
-  );
+/** The work of a server so far. The time of a script has that of the commands in it. */
+export async function redisCounters(
+  server: RedisServer,
+  plain: readonly string[] = [],
+): Promise<Counters> {
+  const all = await server.info("all");
+  const field = (name: string): number => Number(all[name]);
+  const usOf = (command: string): number =>
+    Number(/usec=(\d+)/.exec(all[`cmdstat_${command}`] ?? "")?.[1] ?? 0);
+  const cpuS = field("used_cpu_user_main_thread") + field("used_cpu_sys_main_thread");
+  return {
+    "server CPU µs": cpuS * 1e6,
+    "in commands µs": ["eval", "evalsha", ...plain].reduce((sum, name) => sum + usOf(name), 0),
+    bytes: field("total_net_input_bytes") + field("total_net_output_bytes"),
+  };
 }
 
 /** A contestant of this process that stays connected over all rounds. */

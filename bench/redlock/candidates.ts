@@ -12,6 +12,8 @@ import type { Locker } from "../turns.js";
 export interface Candidate {
   readonly name: string;
   readonly role: "holdfast" | "peer";
+  /** The commands it sends beside scripts, by their names in INFO commandstats. */
+  readonly plain?: readonly string[];
   /** Takes and gives back on these clients. */
   on(clients: readonly Redis[], ttlMs: number): Locker;
 }

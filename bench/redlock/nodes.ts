@@ -1,4 +1,6 @@
 import { type RedisServer, startRedis } from "../../test/servers/redis.js";
+import { type Counted, sumOf } from "../costs.js";
+import { redisCounters } from "../redis/server.js";
 
 const NODES = 5;
 
@@ -9,6 +11,12 @@ export class BenchNodes {
   async start(): Promise<readonly number[]> {
     this.#servers = await Promise.all(Array.from({ length: NODES }, () => startRedis()));
     return this.#servers.map(({ port }) => port);
+  }
+
+  /** Counts the time of these commands as well as that of scripts, over all nodes. */
+  countedWith(plain: readonly string[] = []): Counted {
+    const ofAll = () => Promise.all(this.#servers.map((one) => redisCounters(one, plain)));
+    return { counters: async () => sumOf(await ofAll()) };
   }
 
   get last(): RedisServer {
