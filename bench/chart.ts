@@ -15,12 +15,12 @@ import {
   upright,
 } from "./picture.js";
 import type { Result } from "./results.js";
-import { figure } from "./table.js";
+import { fateOf, figure } from "./table.js";
 
 /** Figures further apart than that are drawn by their powers of ten. */
 const MOST_LINEAR = 30;
 
-/** One result: a bar or a dot per contestant, with its spread; only a name where one failed. */
+/** One result: a bar or a dot per contestant, with its spread; only a name where one has no figures. */
 export function chart({ question, standings, goals }: Result): string {
   const { store, title, unit, better } = question;
   const lines = goals.flatMap(({ line }) => (line && Number.isFinite(line) ? [line] : []));
@@ -54,7 +54,7 @@ function scaleOf(values: readonly number[], left: number): Scale {
 
 function row(one: Standing, index: number, left: number, scale: Scale): string {
   const { name, role, median, samples, failure } = one;
-  if (failure !== null) return labels(name, "failed", left, index);
+  if (failure !== null) return labels(name, fateOf(one), left, index);
   const at = scale.x(median);
   const [low = at, high = at] = quartiles(one).map(scale.x);
   const range = samples.length > 1 ? spread(low, high, index) : "";

@@ -49,7 +49,8 @@ function usage(problem: string, all: readonly Question[]): string {
   const lines = [
     "npm run bench -- [STORE] [QUESTION] [--quick] [--languages]",
     "",
-    "Without a word all of them run; --quick is a first look, of less than a minute.",
+    "Without a word all of them run, but for those of many minutes: name them.",
+    "--quick is a first look, of less than a minute.",
     "--languages adds locks in Go, Java and Python, built where their tools are installed.",
     "",
     ...known,

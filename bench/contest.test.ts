@@ -4,9 +4,13 @@ import { chart } from "./chart.js";
 import { choose } from "./choice.js";
 import { contend, contested, startForked } from "./contention.js";
 import { bestOf, type Contestant, contest, type Question } from "./contest.js";
+import { cpuUsOf, measured, sumOf } from "./costs.js";
+import { atLeast, atMost } from "./goals.js";
+import { page } from "./page.js";
 import type { Result } from "./results.js";
 import { summary } from "./summary.js";
 import { goalLines, table } from "./table.js";
+import { TimeLeft } from "./time-left.js";
 
 const CONTENDER = new URL("../test/fixtures/bench-contender.mjs", import.meta.url);
 const TURNS = { lock: "m", workers: 1, forMs: 10, holdMs: [] };
@@ -75,6 +79,38 @@ describe("a contest", () => {
     expect(text).toBe("MISSED  at most 2: no figure");
   });
 
+  it("skips a contestant that cannot take part, and says why", async () => {
+    const skipped: Contestant = {
+      name: "in another language",
+      role: "foreign",
+      skipped: "no compiler",
+      round: () => Promise.reject(new Error("asked all the same")),
+    };
+    const question = ask({ contestants: async () => [always("a", "peer", 1), skipped] });
+    const standings = await contest(question, { isQuick: true }, () => {});
+    expect(table(question, standings)).toMatch(/^in another language +skipped: no compiler$/m);
+    expect(chart(resultOf(question, standings))).toMatch(/<text [^>]*>skipped</);
+    expect(page([resultOf(question, standings)])).toContain("| skipped: no compiler |");
+  });
+
+  it("compares a lock in another language with the raw commands of that language", async () => {
+    const question = ask({
+      contestants: async () => [
+        always("holdfast", "holdfast", 3),
+        always("raw", "floor", 2),
+        always("raw (Go)", "foreign floor", 8),
+        { ...always("a lock (Go)", "foreign", 10), floor: "raw (Go)" },
+      ],
+    });
+    const standings = await contest(question, { isQuick: true }, () => {});
+    expect(table(question, standings)).toMatch(/^a lock \(Go\) +10 +0 % +1\.25 /m);
+    const text = page([resultOf(question, standings)]);
+    expect(text).toContain("| a lock (Go) | 10 | 0 % | 1.25 |");
+    const [, languages] = text.split("## Other languages");
+    expect(languages).toContain("| planted, a question | a lock (Go) | 10 ms | 1.25 |");
+    expect(languages).toContain("| planted, a question | holdfast | 3 ms | 1.50 |");
+  });
+
   it("closes its servers when a contestant cannot even start", async () => {
     let closed = 0;
     const question = ask({
@@ -110,6 +146,7 @@ describe("a choice", () => {
   const all = [
     ask({ store: "redis", name: "handoff", contestants }),
     ask({ store: "redis", name: "crash", takesLong: true, contestants }),
+    ask({ store: "redis", name: "million", isOnDemand: true, contestants }),
     ask({ store: "file", name: "start-up", contestants }),
   ];
   const names = (words: readonly string[]): unknown => {
@@ -126,7 +163,8 @@ describe("a choice", () => {
 
   it("leaves what takes long out of a quick look, unless it is named", () => {
     expect(names(["--quick"])).toEqual(["redis handoff", "file start-up"]);
-    expect(choose(["--quick"], all)).toMatchObject({ leftOut: [{ name: "crash" }] });
+    const leftOut = [{ name: "crash" }, { name: "million" }];
+    expect(choose(["--quick"], all)).toMatchObject({ leftOut });
     expect(names(["crash", "--quick"])).toEqual(["redis crash"]);
   });
 
@@ -137,8 +175,65 @@ describe("a choice", () => {
   ])("of %j is refused, and what there is is told", (words, problem) => {
     const text = choose(words, all);
     expect(text).toContain(problem);
-    expect(text).toMatch(/^ {2}redis +handoff, crash$/m);
+    expect(text).toMatch(/^ {2}redis +handoff, crash, million$/m);
     expect(text).toContain("--quick");
+  });
+});
+
+describe("the cost of an operation", () => {
+  it("is what the servers and this process spent, shared out among the operations", async () => {
+    let work = 100;
+    const servers = { counters: async () => sumOf([{ bytes: work }, { bytes: 7 }]) };
+    const { more } = await measured(servers, 10, async () => {
+      work += 50;
+    });
+    expect(more).toMatchObject({ "bytes/pair": 5, "client CPU µs/pair": expect.any(Number) });
+  });
+
+  it("is known of another process where Linux tells it", () => {
+    const isLinux = process.platform === "linux";
+    const { user, system } = process.cpuUsage();
+    const told = cpuUsOf(process.pid);
+    if (isLinux) expect(Math.abs(told - user - system)).toBeLessThan(100_000);
+    else expect(told).toBeNaN();
+    expect(cpuUsOf(undefined)).toBeNaN();
+  });
+});
+
+describe("a goal", () => {
+  const of = async (value: number, cpu: number) => {
+    const round = async () => ({ value, more: { cpu } });
+    const contestants = async () => [{ name: "a", role: "peer" as const, round }];
+    const [one] = await contest(ask({ contestants }), { isQuick: true }, () => {});
+    return one as Result["standings"][number];
+  };
+
+  it("is a ratio of one run, drawn where it is one of the compared figures", async () => {
+    const [ours, other] = [await of(12, 30), await of(10, 10)];
+    expect(atMost(1.2, "it", ours, other)).toEqual({
+      text: "at most 1.2 × it",
+      value: 1.2,
+      isMet: true,
+      line: 12,
+    });
+    expect(atMost(1.1, "it", ours, other).isMet).toBe(false);
+    expect(atLeast(1.3, "it", ours, other).isMet).toBe(false);
+    const ofCpu = { text: "at least 3 × its CPU", value: 3, isMet: true };
+    expect(atLeast(3, "its CPU", ours, other, "cpu")).toEqual(ofCpu);
+    expect(atMost(3, "no figure", ours, other, "memory")).toMatchObject({ isMet: false });
+  });
+});
+
+describe("the time left", () => {
+  it("is the time of the last runs, and an average where a question never ran", () => {
+    const left = new TimeLeft([60_000, Number.NaN, 180_000]);
+    const startMs = performance.now();
+    expect(left.text(startMs)).toBe("6 min left");
+    expect(left.text(startMs + 61_000)).toBe("5 min left");
+    left.next();
+    left.next();
+    expect(left.text()).toBe("3 min left");
+    expect(new TimeLeft([Number.NaN]).text()).toBe("");
   });
 });
 

@@ -13,6 +13,8 @@ export interface Contestant {
   readonly role: "holdfast" | "peer" | "floor" | "foreign" | "foreign floor";
   /** The name of its own floor, where that is not the floor of the question. */
   readonly floor?: string;
+  /** Why it cannot take part on this machine; it has no rounds then. */
+  readonly skipped?: string;
   /** Runs one round; a throw, or a broken exclusion, takes the contestant out of the table. */
   round(): Promise<Sample>;
   close?(): Promise<void>;
@@ -62,7 +64,10 @@ export interface Standing {
   /** Half of the middle half of all rounds, as a part of the median. */
   readonly spread: number;
   readonly more: Readonly<Record<string, number>>;
+  /** Why it has no figures. */
   readonly failure: string | null;
+  /** It did not fail: it could not take part. */
+  readonly isSkipped?: true;
 }
 
 /**
@@ -96,6 +101,7 @@ async function inTurns(
 ): Promise<readonly Standing[]> {
   const samples = new Map<string, Sample[]>(contestants.map(({ name }) => [name, []]));
   const failures = new Map<string, string>();
+  for (const { name, skipped } of contestants) if (skipped) failures.set(name, skipped);
   const rounds = isQuick ? 1 : question.rounds;
   for (let round = question.startsFresh ? 1 : 0; round <= rounds; round += 1) {
     for (let turn = 0; turn < contestants.length; turn += 1) {
@@ -118,7 +124,7 @@ async function inTurns(
 }
 
 function standing(
-  { name, role, floor }: Pick<Contestant, "name" | "role" | "floor">,
+  { name, role, floor, skipped }: Omit<Contestant, "round">,
   samples: readonly Sample[],
   failure: string | null,
 ): Standing {
@@ -129,7 +135,10 @@ function standing(
     more[key] = median(samples.map((sample) => sample.more?.[key] ?? Number.NaN));
   }
   const spread = (quantile(values, 0.75) - quantile(values, 0.25)) / 2 / middle;
-  const own = floor === undefined ? {} : { floor };
+  const own = {
+    ...(floor === undefined ? {} : { floor }),
+    ...(skipped === undefined ? {} : { isSkipped: true as const }),
+  };
   return { name, role, ...own, samples, median: middle, spread, more, failure };
 }
 

@@ -6,9 +6,10 @@ import { contest, type Question, type Standing } from "./contest.js";
 import { endForked } from "./forked.js";
 import { endForeign } from "./languages/foreign-process.js";
 import { questions } from "./questions.js";
-import { writeResult } from "./results.js";
-import { readTicks, stolenSince } from "./stolen-time.js";
+import { lastTookMs, writeResult } from "./results.js";
+import { readTicks, stolenSince, stolenText } from "./stolen-time.js";
 import { goalLines, table } from "./table.js";
+import { TimeLeft } from "./time-left.js";
 
 const choice = choose(process.argv.slice(2), questions);
 if (typeof choice === "string") {
@@ -17,6 +18,7 @@ if (typeof choice === "string") {
 }
 
 let current: Question | undefined;
+let where = "";
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, async () => {
     progress("");
@@ -31,20 +33,23 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
 // The compiled file is in bench/build/bench; results stay in bench/results.
 const folder = join(import.meta.dirname, "..", "..", "results");
 const startMs = performance.now();
-for (const question of choice.questions) {
+const { isQuick } = choice;
+const timeLeft = new TimeLeft(choice.questions.map((one) => lastTookMs(folder, one, isQuick)));
+for (const [index, question] of choice.questions.entries()) {
   current = question;
+  where = `${index + 1} of ${choice.questions.length}`;
   await answer(question, choice).catch((error: unknown) => {
     progress("");
     process.stdout.write(`failed: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
   });
+  timeLeft.next();
 }
 const names = choice.leftOut.map(({ store, name }) => `${store} ${name}`);
 if (names.length > 0) process.stdout.write(`\nLeft out, unless named: ${names.join(", ")}.\n`);
 process.stdout.write(`\n${choice.questions.length} questions in ${secondsSince(startMs)}\n`);
 
 async function answer(question: Question, choice: Choice): Promise<void> {
-  const { isQuick } = choice;
   const { store, name, title } = question;
   process.stdout.write(`\n${store} ${name}: ${title}\n`);
   const questionMs = performance.now();
@@ -57,17 +62,21 @@ async function answer(question: Question, choice: Choice): Promise<void> {
     return found;
   };
   const goals = question.goals(of, standings);
+  const stolen = stolenSince(ticks);
   const lines = [
     table(question, standings),
     goalLines(goals),
-    `(${secondsSince(questionMs)}${stolenSince(ticks)})`,
+    `(${secondsSince(questionMs)}${stolenText(stolen)})`,
   ];
   process.stdout.write(`${lines.filter((text) => text !== "").join("\n")}\n`);
-  writeResult(folder, question, standings, goals, isQuick);
+  const tookMs = Math.round(performance.now() - questionMs);
+  writeResult(folder, question, standings, goals, { isQuick, tookMs, stolen });
 }
 
 function progress(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+  if (!process.stderr.isTTY) return;
+  const line = [where, timeLeft.text(), text].filter((part) => part !== "").join(", ");
+  process.stderr.write(`\r\x1b[K${text === "" ? "" : line}`);
 }
 
 function secondsSince(sinceMs: number): string {

@@ -33,11 +33,9 @@ const STYLE = `
     text { fill: #e6edf3; } .page { fill: #0d1117; } .note, .tick { fill: #9198a1; }
     .holdfast { fill: #4493f8; stroke: #4493f8; }
     .peer { stroke: #9198a1; } .hatch { stroke: #656c76; }
-    .foreign.floor { fill: #0d1117; }
     .floor { fill: #0d1117; stroke: #3fb950; } .axis { stroke: #3d444d; } .goal { stroke: #f0883e; }
-    .foreign { fill: #bf8700; stroke: #bf8700; }
-  .foreign.floor { fill: #ffffff; stroke: #bf8700; stroke-width: 2; }
-  .spread { stroke: #e6edf3; } .halo { stroke: #0d1117; }
+    .foreign.floor { fill: #0d1117; stroke: #bf8700; }
+    .spread { stroke: #e6edf3; } .halo { stroke: #0d1117; }
   }`;
 
 const PATTERN =

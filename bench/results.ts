@@ -17,6 +17,9 @@ export interface Result {
   readonly goals: readonly Goal[];
   readonly isQuick: boolean;
   readonly takenAt: string;
+  readonly tookMs?: number;
+  /** The part of the processor time that the host gave to other machines meanwhile. */
+  readonly stolen?: number | null;
   readonly machine: Readonly<Record<string, string | number>>;
   readonly versions: Readonly<Record<string, string>>;
 }
@@ -27,22 +30,34 @@ export function writeResult(
   question: Question,
   standings: readonly Standing[],
   goals: readonly Goal[],
-  isQuick: boolean,
-): string {
+  run: Pick<Result, "isQuick" | "tookMs" | "stolen">,
+): void {
   const { store, name, title, about, unit, better } = question;
   const result: Result = {
     question: { store, name, title, about, unit, better },
     standings,
     goals,
-    isQuick,
+    ...run,
     takenAt: new Date().toISOString(),
     machine: machine(),
     versions: versions(join(folder, "..")),
   };
   mkdirSync(folder, { recursive: true });
-  const file = join(folder, `${store}-${name}${isQuick ? ".quick" : ""}.json`);
-  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
-  return file;
+  writeFileSync(fileOf(folder, question, run.isQuick), `${JSON.stringify(result, null, 2)}\n`);
+}
+
+/** How long a question took the last time; NaN if it is not known. */
+export function lastTookMs(folder: string, question: Question, isQuick: boolean): number {
+  try {
+    const result: Result = JSON.parse(readFileSync(fileOf(folder, question, isQuick), "utf8"));
+    return result.tookMs ?? Number.NaN;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function fileOf(folder: string, { store, name }: Question, isQuick: boolean): string {
+  return join(folder, `${store}-${name}${isQuick ? ".quick" : ""}.json`);
 }
 
 function machine(): Record<string, string | number> {

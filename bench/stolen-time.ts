@@ -16,10 +16,15 @@ export function readTicks(): Ticks | null {
   }
 }
 
-/** The part of the time since `before` that the host gave to other machines, as a text. */
-export function stolenSince(before: Ticks | null): string {
+/** The part of the time since `before` that the host gave to other machines; null if not told. */
+export function stolenSince(before: Ticks | null): number | null {
   const now = readTicks();
-  if (!before || !now || now.all === before.all) return "";
-  const part = (now.stolen - before.stolen) / (now.all - before.all);
+  if (!before || !now || now.all === before.all) return null;
+  return (now.stolen - before.stolen) / (now.all - before.all);
+}
+
+/** The same as a text that follows another one. */
+export function stolenText(part: number | null | undefined): string {
+  if (part === null || part === undefined) return "";
   return `, ${(part * 100).toFixed(1)} % of the processor time stolen by the host`;
 }

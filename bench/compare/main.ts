@@ -7,6 +7,7 @@
  */
 import { resolve } from "node:path";
 import { median, quantile } from "../contest.js";
+import { readTicks, stolenSince, stolenText } from "../stolen-time.js";
 import { loadBuild } from "./build.js";
 import { startTasks, type Task } from "./tasks.js";
 
@@ -31,10 +32,12 @@ const { tasks, stop } = await startTasks();
 console.log(
   "task                                  there µs  here µs  time ratio  CPU ratio  spread",
 );
+const ticks = readTicks();
 try {
   for (const task of tasks.filter(({ title }) => title.includes(words))) {
     console.log(await compare(task, Number(rounds)));
   }
+  console.log(`(${rounds} rounds${stolenText(stolenSince(ticks))})`);
 } finally {
   await stop();
 }

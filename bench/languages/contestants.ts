@@ -54,9 +54,9 @@ export async function foreignPairs({
   servers,
   ...terms
 }: PairsTerms): Promise<readonly Contestant[]> {
-  const found = await available(store);
-  return Promise.all(
-    found.map(async ({ candidate, name, language, command, plain }): Promise<Contestant> => {
+  const entered = BY_STORE[store].map((foreign) =>
+    enter(foreign, async (command) => {
+      const { candidate, name, plain } = foreign;
       const process = await ForeignProcess.start(command, candidate, address);
       const round = async (): Promise<Sample> => {
         const all = terms.tasks * terms.pairs;
@@ -66,10 +66,10 @@ export async function foreignPairs({
         const more = each({ "client CPU µs": cpuUs, ...spent }, all, "pair");
         return { value: figureOf(elapsedMs, all), more };
       };
-      const close = async (): Promise<void> => process.kill();
-      return { name, ...roleOf(candidate, language), round, close };
+      return { round, close: async () => process.kill() };
     }),
   );
+  return await Promise.all(entered);
 }
 
 /** Contestants that contend for one name, in processes of their own for every round. */
@@ -80,45 +80,37 @@ export async function foreignTurns(
   servers: Servers,
   sampleOf: (contention: Contention) => Sample,
 ): Promise<readonly Contestant[]> {
-  const found = await available("redis");
-  return found
+  const entered = BY_STORE.redis
     .filter(({ candidate }) => candidate !== "raw")
-    .map(({ candidate, name, language, command, plain }): Contestant => {
-      const start = async (): Promise<Contender> => {
-        const process = await ForeignProcess.start(command, candidate, address);
-        return {
-          run: () => process.order({ do: "turns", lock: name, ...turns }),
-          kill: () => process.kill(),
+    .map((foreign) =>
+      enter(foreign, async (command) => {
+        const { candidate, name, plain } = foreign;
+        const start = async (): Promise<Contender> => {
+          const process = await ForeignProcess.start(command, candidate, address);
+          return {
+            run: () => process.order({ do: "turns", lock: name, ...turns }),
+            kill: () => process.kill(),
+          };
         };
-      };
-      return {
-        name,
-        ...roleOf(candidate, language),
-        round: async () => sampleOf(await contend(turns, processes, start, servers(plain))),
-      };
-    });
+        const contention = () => contend(turns, processes, start, servers(plain));
+        return { round: async () => sampleOf(await contention()) };
+      }),
+    );
+  return await Promise.all(entered);
 }
 
-/** Those whose toolchain is there; the reason why the others are left out is printed. */
-async function available(
-  store: "redis" | "etcd",
-): Promise<readonly (Foreign & { readonly command: readonly string[] })[]> {
-  const found = [];
-  const told = new Set<Language>();
-  for (const foreign of BY_STORE[store]) {
-    const toolchain = await toolchainOf(foreign.language);
-    if (toolchain.type === "ready") found.push({ ...foreign, command: toolchain.command });
-    else if (!told.has(foreign.language)) {
-      told.add(foreign.language);
-      process.stdout.write(`Without ${foreign.language}: ${toolchain.reason}\n`);
-    }
-  }
-  return found;
-}
-
-function roleOf(candidate: string, language: Language): Pick<Contestant, "role" | "floor"> {
-  return {
+/** A contestant whose language is built, or one that says why it is not. */
+async function enter(
+  { language, candidate, name }: Foreign,
+  open: (command: readonly string[]) => Promise<Pick<Contestant, "round" | "close">>,
+): Promise<Contestant> {
+  const entry = {
+    name,
     role: candidate.endsWith("raw") ? "foreign floor" : "foreign",
     floor: `raw (${language})`,
-  };
+  } as const;
+  const toolchain = await toolchainOf(language);
+  if (toolchain.type === "ready") return { ...entry, ...(await open(toolchain.command)) };
+  const { reason } = toolchain;
+  return { ...entry, skipped: reason, round: () => Promise.reject(new Error(reason)) };
 }
