@@ -20,7 +20,7 @@ import { fateOf, figure } from "./table.js";
 /** Figures further apart than that are drawn by their powers of ten. */
 const MOST_LINEAR = 30;
 
-/** One result: a bar or a dot per contestant, with its spread; only a name where one has no figures. */
+/** One result: a bar or a dot for each contestant that has figures, with its spread. */
 export function chart({ question, standings, goals }: Result): string {
   const { store, title, unit, better } = question;
   const lines = goals.flatMap(({ line }) => (line && Number.isFinite(line) ? [line] : []));

@@ -1,4 +1,4 @@
-/** What an operation costs beside its time: the processor of this process, and that of servers. */
+/** The cost of an operation beside its time: the processor of this process, and of servers. */
 import { readFileSync } from "node:fs";
 
 /** Counters that only rise, by what they count. */

@@ -95,8 +95,8 @@ function languages(all: readonly Result[]): string {
     ]);
   });
   if (rows.length === 0) return "Not in these results: `npm run bench -- --languages` has them.";
-  return `A lock in another language runs on a client of that language, whose raw commands cost something
-else: its own floor are the same raw commands on that client.
+  return `A lock in another language runs on a client of that language, whose raw commands cost
+something else: its own floor are the same raw commands on that client.
 
 ${markdown([head, ...rows])}`;
 }
@@ -108,12 +108,13 @@ function section(store: string, all: readonly Result[]): string {
 
 function part(result: Result): string {
   const { question, standings, goals } = result;
+  const taken = `Taken ${result.takenAt.slice(0, 10)}${stolenText(result.stolen)}.`;
   const lines = goals.map(
     ({ text, value, isMet }) => `- ${isMet ? "met" : "**missed**"}: ${text} (${figure(value)})`,
   );
   return `### ${question.title}
 
-${[question.about, `Taken ${result.takenAt.slice(0, 10)}${stolenText(result.stolen)}.`].filter(Boolean).join(" ")}
+${[question.about, taken].filter(Boolean).join(" ")}
 
 ![${question.store}: ${question.title}](benchmarks/${pictureOf(result)})
 

@@ -1,6 +1,6 @@
 import { bestOf, type Goal, type Question, type Standing } from "./contest.js";
 
-/** What a table needs to know of its question. */
+/** The part of a question that its table needs. */
 type Asked = Pick<Question, "unit" | "better">;
 
 /** The head of a table, and a row for each contestant; the row of one without figures says why. */
