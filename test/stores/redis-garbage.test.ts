@@ -76,10 +76,10 @@ describe.each(libraries)("by %s", (library) => {
 test.each([
   ["no form", "garbage"],
   ["nothing", ""],
-  ["a token that is no number", `+${"1".repeat(16)}zzzz${"0".repeat(28)}xo c 1 1 {}`],
+  ["a token that is no number", `+${"1".repeat(16)}zzzz${"0".repeat(32)}xo c 1 1 {}`],
   ["half a holder", "f0000000000000001"],
-  ["a holder without an owner, long over", `f${"1".padStart(32, "0")}x`],
-  ["a holder that may be anything", `+${"1".padStart(48, "0")}no c 1 1 {}`],
+  ["a holder without an owner, long over", `f${"1".padStart(36, "0")}x`],
+  ["a holder that may be anything", `+${"1".padStart(52, "0")}no c 1 1 {}`],
   ["a place that is none", "=zz"],
   ["bytes", "\u0000\u0001\ufffd"],
 ])("a field of the register with %s ends calls on its name only", async (_, text) => {

@@ -21,7 +21,7 @@ test("unreleased names are dropped, also when commands come one by one", async (
   const digits = "1".padStart(16, "0");
   const fields = Array.from({ length: 1_000 }, (_, number) => [
     `l:gone-${number}`,
-    number % 2 === 0 ? `f${digits}${digits}xowner client 1 1 {}` : "=1",
+    number % 2 === 0 ? `f${digits}${digits}0001xowner client 1 1 {}` : "=1",
   ]);
   await server.ask("HSET", register, ...fields.flat());
   const used = await locks.mutex("used").acquire();

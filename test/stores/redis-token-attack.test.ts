@@ -60,27 +60,34 @@ test("a last token far ahead of the clock counts: fences may have seen it", asyn
   await locks.close();
 });
 
-describe("a request with times that are not numbers is refused and changes nothing", () => {
+describe("a request with numbers that are none is refused and changes nothing", () => {
   const register = "{hf:no numbers}";
-  const [sound, broken] = ["4".repeat(16), "zz".padStart(16, "0")];
-  const parts = { "a limit": 0, "a seen token": 1, "a ttl": 2 };
-  const timesOf = (at: number): string =>
-    [sound, sound, "1000".padStart(16, "0")].map((time, i) => (i === at ? broken : time)).join("");
+  const sound = ["4".repeat(16), "4".repeat(16), "1000".padStart(16, "0"), "0001"];
+  const parts = { "a limit": 0, "a seen token": 1, "a ttl": 2, "a span": 3 };
+  /** The numbers of a request, one of them broken. */
+  const numbers = (count: number, broken?: number): string =>
+    sound
+      .map((part, at) => (at === broken ? part.replace(/..$/, "zz") : part))
+      .slice(0, count)
+      .join("");
 
   test.each(Object.entries(parts))("%s", async (_, at) => {
     await client.del(register);
     const run = (...args: string[]): Promise<unknown> => client.eval(SCRIPT, 1, register, ...args);
-    const acquire = (times: string, owner: string): string => `X${times}x${owner} c 100 100 {}`;
+    const acquire = (owner: string, broken?: number): string =>
+      `X${numbers(4, broken)}x${owner} c 100 100 {}`;
     // Alone, in a batch, on a held name, and behind a waiter.
     for (let turn = 0; turn < 3; turn += 1) {
-      const [, reply] = (await run("l:m", acquire(timesOf(at), "broken"))) as string[];
+      const [, reply] = (await run("l:m", acquire("broken", at))) as string[];
       expect(reply).toBe("Ut");
-      const both = [acquire(timesOf(at), "broken"), acquire(timesOf(at), "again")];
+      const both = [acquire("broken", at), acquire("again", at)];
       expect(await run("l:m", "l:m", ...both)).toEqual([expect.any(String), "Ut", "Ut"]);
       const fields = await client.hvals(register);
       expect(fields.join()).not.toContain("broken");
-      await run("l:m", acquire(timesOf(-1), `sound-${turn}`));
-      const renewal = `n${timesOf(at)}sound-0 `;
+      await run("l:m", acquire(`sound-${turn}`));
+      // A renewal has no span.
+      if (at === 3) continue;
+      const renewal = `n${numbers(3, at)}sound-0 `;
       expect(await run("l:m", renewal)).toEqual([expect.any(String), "Ut"]);
     }
   });
@@ -91,7 +98,7 @@ test("a user without the right to read the run id is refused before the first wr
   const access = { username: "locks", password: "password", enableReadyCheck: false };
   const user = new Redis({ port: server.port, ...access });
   const register = "{hf:no info}";
-  const request = `X${"4".repeat(32)}${"1000000".padStart(16, "0")}xowner c 100 100 {}`;
+  const request = `X${"4".repeat(32)}${"1000000".padStart(16, "0")}0001xowner c 100 100 {}`;
   await expect(user.eval(SCRIPT, 1, register, "l:m", request, "2")).rejects.toThrow("ERR");
   expect(await client.exists(register)).toBe(0);
   user.disconnect();

@@ -26,9 +26,9 @@ const acquire: Command = {
 const renew: Command = { type: "renew", key, owner: "o", ttlUs: 1, notAfterUs: 1, seenToken: 0 };
 const digits = (value: number): string => `${value}`.padStart(16, "0");
 const times = digits(NOW_US - 5) + digits(NOW_US - 5) + digits(NOW_US + 9);
-const holder = `h${times}${digits(30_000_000)}eowner client 1 2 1 9007199254740991 7 {"a":1}`;
-const lean = `f${digits(NOW_US - 5)}${digits(9_000)}xowner client 1 2 {"a":1}`;
-const waiter = `${digits(NOW_US - 3)}${digits(9_000)}sowner client 1 2 3 4 1 {}`;
+const holder = `h${times}${digits(30_000_000)}0007eowner client 1 2 1 9007199254740991 {"a":1}`;
+const lean = `f${digits(NOW_US - 5)}${digits(9_000)}0001xowner client 1 2 {"a":1}`;
+const waiter = `${digits(NOW_US - 3)}${digits(9_000)}0001sowner client 1 2 3 4 {}`;
 
 /** Each command with a reply to it, as the script sends them. */
 const REPLIES: readonly (readonly [Command, unknown])[] = [

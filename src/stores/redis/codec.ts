@@ -5,7 +5,7 @@
  */
 import { assert } from "../../assert.js";
 import { oneOf, text as textOf, Unreadable, whole } from "../../foreign-data.js";
-import { cutOff } from "../../rules/bounds.js";
+import { cutOff, MOST_TURNS } from "../../rules/bounds.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type {
   Acquire,
@@ -50,15 +50,16 @@ export function encode(command: Command, channelPrefix: string): string {
 
 function encodeAcquire(command: Acquire, channelPrefix: string): string {
   const { owner, client, mode, weight, limit, ttlUs, offerUs, span, touchUs, meta } = command;
-  const isPlain = mode === "exclusive" && weight === 1 && limit === NO_LIMIT && span === 1;
+  const isPlain = mode === "exclusive" && weight === 1 && limit === NO_LIMIT;
   const letter = isPlain ? "x" : mode === "exclusive" ? "e" : "s";
   // The owner of an operation in a capital letter may wait.
   const operation = command.enqueue ? letter.toUpperCase() : letter;
-  const detail = isPlain ? "" : `${count(weight)} ${count(limit)} ${count(span)} `;
+  const detail = isPlain ? "" : `${count(weight)} ${count(limit)} `;
   const times = fromZero(command.notAfterUs) + fromZero(command.seenToken) + digits(ttlUs);
+  const turns = `${span <= MOST_TURNS ? count(span) : 0}`.padStart(4, "0");
   const patience = `${carried(offerUs)} ${carried(touchUs)}`;
   const words = `${owner} ${channelPrefix}${client} ${patience} ${detail}`;
-  return operation + times + letter + words + meta;
+  return operation + times + turns + letter + words + meta;
 }
 
 const MOST = Number.MAX_SAFE_INTEGER;

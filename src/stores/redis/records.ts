@@ -50,12 +50,13 @@ function readRequest(text: string): {
   const ttlUs = whole(field(text, REQUEST.ttl));
   const letter = oneOf(["x", "e", "s"], field(text, REQUEST.letter));
   const mode = letter === "s" ? "shared" : "exclusive";
+  const span = whole(field(text, REQUEST.span));
   const [, afterTimes] = words(field(text, REQUEST.words), 4);
   if (letter === "x") {
-    return { ttlUs, mode, weight: 1, limit: NO_LIMIT, span: 1, meta: afterTimes };
+    return { ttlUs, mode, weight: 1, limit: NO_LIMIT, span, meta: afterTimes };
   }
-  const [[weight, limit, span], meta] = words(afterTimes, 3);
-  return { ttlUs, mode, weight: whole(weight), limit: whole(limit), span: whole(span), meta };
+  const [[weight, limit], meta] = words(afterTimes, 2);
+  return { ttlUs, mode, weight: whole(weight), limit: whole(limit), span, meta };
 }
 
 /** The first words, and the text that follows them. */

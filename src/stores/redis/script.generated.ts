@@ -1,16 +1,18 @@
 // Written by `npm run lua` from lua/*.lua: change those, and run it.
 export const REQUEST = {
   ttl: [0, 16],
-  letter: [16, 17],
-  words: [17],
+  span: [16, 20],
+  letter: [20, 21],
+  words: [21],
 } as const;
 export const FRESH = {
   form: [0, 1],
   granted: [1, 17],
   request: [17],
   ttl: [17, 33],
-  letter: [33, 34],
-  words: [34],
+  span: [33, 37],
+  letter: [37, 38],
+  words: [38],
 } as const;
 export const RAISED = {
   form: [0, 1],
@@ -18,8 +20,9 @@ export const RAISED = {
   token: [17, 33],
   request: [33],
   ttl: [33, 49],
-  letter: [49, 50],
-  words: [50],
+  span: [49, 53],
+  letter: [53, 54],
+  words: [54],
 } as const;
 export const FULL = {
   form: [0, 1],
@@ -28,59 +31,78 @@ export const FULL = {
   expiry: [33, 49],
   request: [49],
   ttl: [49, 65],
-  letter: [65, 66],
-  words: [66],
+  span: [65, 69],
+  letter: [69, 70],
+  words: [70],
 } as const;
 export const WAITER = {
   since: [0, 16],
   request: [16],
   ttl: [16, 32],
-  letter: [32, 33],
-  words: [33],
+  span: [32, 36],
+  letter: [36, 37],
+  words: [37],
 } as const;
 export const SCRIPT: string = `local call, try, sub = redis.call, redis.pcall, string.sub
-local register, clock, known = KEYS[1], call('TIME'), nil
+local find, format = string.find, string.format
+local register, count, clock, known, loneReply = KEYS[1], #ARGV, call('TIME'), nil, nil
 local seconds, micros = clock[1], clock[2]
-local nowText = sub('0000000000', #seconds + 1) .. seconds .. sub('000000', #micros + 1) .. micros
-local LONGEST = '3153600000000000'
-local isLone = #ARGV == 2 or #ARGV == 3 and ARGV[3] == '4'
-if isLone and clock[2] % 32 ~= 0 then
+local nowText = seconds .. micros
+if #seconds ~= 10 or #micros ~= 6 then
+nowText = sub('0000000000', #seconds + 1) .. seconds .. sub('000000', #micros + 1) .. micros
+end
+local LONGEST, MOST_TURNS = '3153600000000000', '1024'
+local flags, run = count % 2 == 1 and tonumber(ARGV[count]) or 0, nil
+if flags % 4 > 1 then run = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
+if count == 2 or count == 3 then
 local name, command = ARGV[1], ARGV[2]
 local operation = sub(command, 1, 1)
-known = call('HMGET', register, '', name)
-local text = known[2]
 if operation == 'X' or operation == 'x' then
+known = call('HMGET', register, '', name)
+local last, span = known[1], sub(command, 50, 53)
+local isFree = not known[2] and (not last or #last == 16 and last < nowText)
 local isInTime = nowText <= sub(command, 2, 17)
 local isAhead = nowText > sub(command, 18, 33)
-local isTimed = string.find(command, '%D', 2) == 50
-local last, isFair = known[1], isTimed and sub(command, 34, 49) <= LONGEST
-local isFree = not text and (not last or #last == 16 and last < nowText)
-if isInTime and isAhead and isFair and isFree then
-text = 'f' .. nowText .. sub(command, 34)
-if type(try('HSET', register, name, text, '', nowText)) == 'number' then
-return tonumber(nowText)
+local isFair = span > '0000' and span <= MOST_TURNS and sub(command, 34, 49) <= LONGEST
+local _, letter = find(command, '^%d+x', 2)
+if isFree and isInTime and isAhead and isFair and letter == 54 then
+local lastMicros, lastToken = micros + span - 1, nil
+if #seconds == 10 and lastMicros < 1000000 then
+lastToken = seconds .. format('%06d', lastMicros)
+else
+lastToken = format('%016.0f', nowText + span - 1)
 end
+local text = 'f' .. nowText .. sub(command, 34)
+if type(try('HSET', register, name, text, '', lastToken)) == 'number' then loneReply = 'G' end
 end
-elseif operation == 'r' and text then
-local form = sub(text, 1, 1)
-local start = form == 'f' and 35 or form == '+' and 51
-if start and sub(text, start, start + #command - 2) == sub(command, 2) then
-local now = tonumber(nowText)
+elseif operation == 'r' then
+local text = call('HGET', register, name)
+local form = text and sub(text, 1, 1)
+local start = form == 'f' and 39 or form == '+' and 55
+or form == 'h' and 71
+if start and find(text, sub(command, 2), start, true) == start then
+local expiry
+if form == 'h' then
+expiry = tonumber(sub(text, 34, 49)) or 0
+else
 local ttl = form == 'f' and sub(text, 18, 33) or sub(text, 34, 49)
-if (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0) > now then
+expiry = (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0)
+end
+if expiry > seconds * 1000000 + micros then
 call('HDEL', register, name)
-return now
+loneReply = 'R'
 end
 end
+end
+if loneReply and not (loneReply == 'G' and micros % 32 == 0) then
+if run then return { nowText, loneReply, run } end
+return nowText
 end
 end
 local NO_LIMIT = 9007199254740991
-local YEAR, MOST_TURNS, LAST_TOKEN = 31536000000000, 1024, NO_LIMIT - 1024
-local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
-local now, count, format, find = tonumber(nowText), #ARGV, string.format, string.find
-local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
+local YEAR, LAST_TOKEN = 31536000000000, NO_LIMIT - 1024
+local now, size = tonumber(nowText), math.floor(#ARGV / 2)
 local texts, changed, isRaised, motion, contendedPart = {}, {}, nil, nil, nil
-local run = flags % 4 > 1 and string.match(call('INFO', 'server'), 'run_id:(%x+)')
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
 for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
@@ -102,12 +124,15 @@ local function isTimed(command)
 return (find(command, '%D', 2) or 0) >= 50
 end
 local function spanOf(command)
-if not isTimed(command) or sub(command, 34, 49) > LONGEST then return nil end
-if sub(command, 50, 50) == 'x' then return 1 end
-local weight, limit, span = string.match(command, DETAIL, 51)
-weight, span = tonumber(weight), tonumber(span)
-local isFair = weight >= 1 and weight <= tonumber(limit) and span >= 1 and span <= MOST_TURNS
-return isFair and span or nil
+if find(command, '%D', 2) ~= 54 then return nil end
+local span = sub(command, 50, 53)
+if sub(command, 34, 49) > LONGEST or span == '0000' or span > MOST_TURNS then return nil end
+if sub(command, 54, 54) ~= 'x' then
+local weight, limit = string.match(command, '^%S+ %S+ %d+ %d+ (%d+) (%d+) ', 55)
+weight = tonumber(weight)
+if not weight or weight < 1 or weight > tonumber(limit) then return nil end
+end
+return tonumber(span)
 end
 local function put(name, text) texts[name], changed[name] = text, true end
 local function write(...)
@@ -134,8 +159,8 @@ local form = sub(text, 1, 1)
 if form == '=' then
 return #text > 1 and not find(text, '%D', 2)
 end
-local letter = form == 'f' and 34 or form == '+' and 50
-or (form == 'h' or form == 'u') and 66
+local letter = form == 'f' and 38 or form == '+' and 54
+or (form == 'h' or form == 'u') and 70
 return letter and find(text, '%D', 2) == letter
 and find(text, '^[xes]%S+ ', letter) == letter
 end
@@ -144,7 +169,6 @@ if moving() then return nil end
 if not contendedPart then
 contendedPart = (function()
 local NONE = '0000000000000000'
-local SPAN = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) '
 local function isCalm(sums, holder)
 if not sums or not holder or sub(sums, 1, 1) ~= '-' then return false end
 if #sums ~= 113 or find(sums, '%D', 2) then return false end
@@ -157,8 +181,8 @@ return sub(holder, 2, 17) + ttl > now
 end
 local function isOwner(holder, owner)
 local form = sub(holder, 1, 1)
-local start = form == 'f' and 35 or form == '+' and 51
-or 67
+local start = form == 'f' and 39 or form == '+' and 55
+or 71
 return sub(holder, start, start + #owner - 1) == owner
 end
 local function confirm(key, command)
@@ -166,12 +190,8 @@ local found = try('HMGET', key, 'k', 'x')
 local sums, holder = found[1], found[2]
 if not isCalm(sums, holder) then return nil end
 if not isOwner(holder, sub(command, 2)) then return nil end
-local form, expiry, span = sub(holder, 1, 1), sub(holder, 34, 49), '1'
+local form, expiry = sub(holder, 1, 1), sub(holder, 34, 49)
 if form ~= 'u' and form ~= 'h' then return nil end
-if sub(holder, 66, 66) ~= 'x' then
-span = string.match(holder, '^%S+ %S+ %d+ %d+ %d+ %d+ (%d+)', 67)
-if not span then return nil end
-end
 if form == 'u' then
 expiry = format('%016.0f', math.max(expiry, now + sub(holder, 50, 65)))
 if #expiry > 16 or expiry > sub(sums, 18, 33) then return nil end
@@ -179,24 +199,19 @@ local grant = sub(holder, 2, 33) .. expiry .. sub(holder, 50)
 write('HSET', key, 'x', 'h' .. grant)
 end
 local waiting = sub(sums, 34, 49) == NONE and ' 0 ' or ' 1 '
-local terms = sub(holder, 18, 33) .. ' ' .. span
+local terms = sub(holder, 18, 33) .. ' ' .. sub(holder, 66, 69)
 return 'N' .. format('%.0f', expiry - now) .. waiting .. terms
 end
 local function handOff(key, name, command, place)
 local found = try('HMGET', key, 'k', 'x', 'w' .. place)
-local sums, holder, waiter, span = found[1], found[2], found[3], '1'
+local sums, holder, waiter = found[1], found[2], found[3]
 if not waiter or not isCalm(sums, holder) then return nil end
 if not isOwner(holder, sub(command, 2)) then return nil end
-if find(waiter, '%D') ~= 33 then return nil end
-local letter, owner, id, offer = sub(waiter, 33, 33), nil, nil, nil
-if letter == 'x' then
-owner, id, offer = string.match(waiter, '^(%S+) (%S+) (%d+)', 34)
-elseif letter == 'e' then
-local weight, limit, _
-owner, id, offer, _, weight, limit, span = string.match(waiter, SPAN, 34)
-if not owner or tonumber(weight) > tonumber(limit) then return nil end
-end
-if not owner or #offer > 16 or #span > 16 then return nil end
+if find(waiter, '%D') ~= 37 then return nil end
+if sub(waiter, 37, 37) ~= 'x' then return nil end
+local owner, id, offer = string.match(waiter, '^(%S+) (%S+) (%d+)', 38)
+if not owner or #offer > 16 then return nil end
+local span = sub(waiter, 33, 36)
 local expiry = format('%016.0f', now + offer)
 if #expiry > 16 or expiry > sub(sums, 18, 33) then return nil end
 if sub(sums, 66, 81) ~= place then return nil end
@@ -230,7 +245,7 @@ end
 local function wait(key, name, command)
 if nowText > sub(command, 2, 17) or not spanOf(command) then return nil end
 local owner, id, offer, touch =
-string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 51)
+string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 55)
 if LONGEST - offer < 0 or LONGEST - 4 * touch < 0 then return nil end
 local found = try('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
 local sums, holder, client = found[1], found[2], found[4]
@@ -278,6 +293,27 @@ end)()
 end
 return contendedPart(name, operation, command, pointer)
 end
+local function sweep()
+if micros % 32 ~= 0 or moving() then return end
+local many = math.max(4, size)
+for _ = 1, 16 do
+local sample, dead = call('HRANDFIELD', register, many, 'WITHVALUES'), {}
+for at = 1, #sample, 2 do
+local name, text, isDead = sample[at], sample[at + 1], nil
+if name ~= '' and isOurs(text) then
+if sub(text, 1, 1) == '=' then
+isDead = call('EXISTS', register .. ':' .. name) == 0
+else
+isDead = expiryOf(text) <= now
+end
+end
+if isDead then dead[#dead + 1] = name end
+end
+if dead[1] then call('HDEL', register, unpack(dead)) end
+if #dead * 4 < many then break end
+many = math.max(16, size)
+end
+end
 local function finish(replies)
 if isRaised or flags >= 4 or next(changed) then
 local added, removed = {}, {}
@@ -300,27 +336,14 @@ end
 if remove > 0 then call('HDEL', register, unpack(removed)) end
 if add > 0 then write('HSET', register, unpack(added)) end
 end
-if clock[2] % 32 == 0 and not moving() then
-local many = math.max(16, size)
-for _ = 1, 16 do
-local sample, dead = call('HRANDFIELD', register, many, 'WITHVALUES'), {}
-for at = 1, #sample, 2 do
-local name, text, isDead = sample[at], sample[at + 1], nil
-if name ~= '' and isOurs(text) then
-if sub(text, 1, 1) == '=' then
-isDead = call('EXISTS', register .. ':' .. name) == 0
-else
-isDead = expiryOf(text) <= now
-end
-end
-if isDead then dead[#dead + 1] = name end
-end
-if dead[1] then call('HDEL', register, unpack(dead)) end
-if #dead * 4 < many then break end
-end
-end
+sweep()
 if run then replies[size + 2] = run end
 return replies
+end
+if loneReply then
+sweep()
+if run then return { nowText, loneReply, run } end
+return nowText
 end
 if size == 1 then
 local name, command = ARGV[1], ARGV[2]
@@ -342,8 +365,8 @@ return refused
 end
 local function ownerAt(text, owner)
 local form = sub(text, 1, 1)
-local start = form == 'f' and 35 or form == '+' and 51
-or form == 'h' and 67
+local start = form == 'f' and 39 or form == '+' and 55
+or form == 'h' and 71
 if not start or sub(text, start, start + #owner - 1) ~= owner then return nil end
 return expiryOf(text) > now and start or nil
 end
@@ -377,15 +400,12 @@ local start = ownerAt(text, sub(command, 50))
 if not start then return nil end
 learn(tonumber(sub(command, 18, 33)))
 local expiry = math.max(expiryOf(text), now + sub(command, 34, 49))
-local granted, isFresh = sub(text, 2, 17), start == 35
+local granted, isFresh = sub(text, 2, 17), start == 39
 local token = isFresh and granted or sub(text, 18, 33)
-local request, span, _ = sub(text, start - 17), 1, nil
-if sub(request, 17, 17) ~= 'x' then
-_, _, span = string.match(request, DETAIL, 18)
-end
-if not span or expiry > NO_LIMIT then return nil end
+local request = sub(text, start - 21)
+if expiry > NO_LIMIT then return nil end
 put(name, 'h' .. granted .. token .. format('%016.0f', expiry) .. request)
-return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. span
+return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. sub(request, 17, 20)
 end
 local function fail(name, failure)
 foreign[name] = (function()
@@ -435,34 +455,34 @@ local function refuse(where) error({ where = where }) end
 local entries = {}
 function entries.read(entry, request)
 local pattern = '^(%S+) (%S+) (%d+) (%d+) '
-local _, stop, owner, client, offer, touch = find(request, pattern, 18)
-local letter, weight, limit, span = sub(request, 17, 17), 1, NO_LIMIT, 1
-if not stop or find(request, '%D') ~= 17 then return nil end
+local _, stop, owner, client, offer, touch = find(request, pattern, 22)
+local letter, weight, limit = sub(request, 21, 21), 1, NO_LIMIT
+if not stop or find(request, '%D') ~= 21 then return nil end
 if letter ~= 'x' then
-weight, limit, span = string.match(request, '^(%d+) (%d+) (%d+)', stop + 1)
-weight, limit, span = tonumber(weight), tonumber(limit), tonumber(span)
+weight, limit = string.match(request, '^(%d+) (%d+)', stop + 1)
+weight, limit = tonumber(weight), tonumber(limit)
 end
 entry.request, entry.owner, entry.client = request, owner, client
 entry.ttl, entry.offer, entry.touch = tonumber(sub(request, 1, 16)), tonumber(offer), touch
-entry.weight, entry.limit, entry.span = weight, limit, span
+entry.weight, entry.limit, entry.span = weight, limit, tonumber(sub(request, 17, 20))
 entry.mode = letter == 's' and 's' or 'x'
 if not weight or #offer > 16 or #touch > 16 then return nil end
-return math.max(weight, limit, span) <= NO_LIMIT and entry or nil
+return math.max(weight, limit) <= NO_LIMIT and entry or nil
 end
 function entries.inherit(entry, heir)
-local _, stop = find(entry.request, '^%S+ %S+', 18)
-local head = sub(entry.request, 1, 17) .. entry.owner .. ' '
+local _, stop = find(entry.request, '^%S+ %S+', 22)
+local head = sub(entry.request, 1, 21) .. entry.owner .. ' '
 entry.client, entry.request = heir, head .. heir .. sub(entry.request, stop + 1)
 end
 function entries.holder(text)
 local form, expiry = sub(text, 1, 1), expiryOf(text)
 local start = form == 'f' and 18 or form == '+' and 34
 or 50
-local letter = start + 16
+local letter = start + 20
 if expiry > NO_LIMIT then refuse('a holder') end
 return {
 text = text, start = start, confirmed = form ~= 'u', expiry = expiry,
-owner = string.match(text, '^%S+', start + 17),
+owner = string.match(text, '^%S+', start + 21),
 mode = sub(text, letter, letter) == 's' and 's' or 'x',
 }
 end
@@ -671,7 +691,7 @@ hash.set(state, 'c' .. id, false)
 end
 function queue.entry(state, place)
 local text = hash.get(state, 'w' .. digits(place))
-if not text or find(text, '%D') ~= 33 then return nil end
+if not text or find(text, '%D') ~= 37 then return nil end
 return entries.read({ since = sub(text, 1, 16), place = place }, sub(text, 17))
 end
 local function placeOf(state, owner)

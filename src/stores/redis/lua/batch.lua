@@ -2,8 +2,8 @@
 -- contended.lua, everything else by the general rules. A script makes its functions anew for each
 -- call, so a part is set up only when a command needs it.
 --
--- in:       try sub register now nowText format size texts raise learn nextToken isTimed spanOf
---           DETAIL NO_LIMIT LONGEST put expiryOf isOurs contended finish
+-- in:       try sub format register now nowText size texts raise learn nextToken isTimed spanOf
+--           NO_LIMIT LONGEST put expiryOf isOurs contended finish
 -- out:      refusal
 -- commands: HSETNX
 -- returns:  the time, a reply for each command, and the run id if the flags ask for it
@@ -64,14 +64,11 @@ local function leanRenew(name, command, text)
   local expiry = math.max(expiryOf(text), now + sub(command, RENEW.ttl))
   local granted, isFresh = sub(text, FULL.granted), start == FRESH.words.start
   local token = isFresh and granted or sub(text, FULL.token)
-  local request, span, _ = sub(text, start - REQUEST.words.before), 1, nil
-  if sub(request, REQUEST.letter) ~= 'x' then
-    _, _, span = string.match(request, DETAIL, REQUEST.words)
-  end
+  local request = sub(text, start - REQUEST.words.before)
   -- The general rules report a damaged text.
-  if not span or expiry > NO_LIMIT then return nil end
+  if expiry > NO_LIMIT then return nil end
   put(name, 'h' .. granted .. token .. format('%016.0f', expiry) .. request)
-  return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. span
+  return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. sub(request, REQUEST.span)
 end
 
 -- All commands on the name are answered with the reason.

@@ -8,7 +8,6 @@
 -- commands: EXISTS HDEL HGET HMGET HSET PUBLISH ZADD
 -- returns:  the function that decides a command, or gives nil
 local NONE = '0000000000000000'
-local SPAN = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) '
 
 -- Whether one exclusive holder has the name, neither the holder nor a client has expired, and there
 -- is nothing else but waiters and tombstones.
@@ -38,12 +37,8 @@ local function confirm(key, command)
   local sums, holder = found[1], found[2]
   if not isCalm(sums, holder) then return nil end
   if not isOwner(holder, sub(command, COMMAND.words)) then return nil end
-  local form, expiry, span = sub(holder, FULL.form), sub(holder, FULL.expiry), '1'
+  local form, expiry = sub(holder, FULL.form), sub(holder, FULL.expiry)
   if form ~= 'u' and form ~= 'h' then return nil end
-  if sub(holder, FULL.letter) ~= 'x' then
-    span = string.match(holder, '^%S+ %S+ %d+ %d+ %d+ %d+ (%d+)', FULL.words)
-    if not span then return nil end
-  end
   if form == 'u' then
     expiry = format('%016.0f', math.max(expiry, now + sub(holder, FULL.ttl)))
     if #expiry > FULL.expiry.size or expiry > sub(sums, SUMS.keptUntil) then return nil end
@@ -51,25 +46,20 @@ local function confirm(key, command)
     write('HSET', key, 'x', 'h' .. grant)
   end
   local waiting = sub(sums, SUMS.waiting) == NONE and ' 0 ' or ' 1 '
-  local terms = sub(holder, FULL.token) .. ' ' .. span
+  local terms = sub(holder, FULL.token) .. ' ' .. sub(holder, FULL.span)
   return 'N' .. format('%.0f', expiry - now) .. waiting .. terms
 end
 
 local function handOff(key, name, command, place)
   local found = try('HMGET', key, 'k', 'x', 'w' .. place)
-  local sums, holder, waiter, span = found[1], found[2], found[3], '1'
+  local sums, holder, waiter = found[1], found[2], found[3]
   if not waiter or not isCalm(sums, holder) then return nil end
   if not isOwner(holder, sub(command, COMMAND.words)) then return nil end
   if find(waiter, '%D') ~= WAITER.letter.start then return nil end
-  local letter, owner, id, offer = sub(waiter, WAITER.letter), nil, nil, nil
-  if letter == 'x' then
-    owner, id, offer = string.match(waiter, '^(%S+) (%S+) (%d+)', WAITER.words)
-  elseif letter == 'e' then
-    local weight, limit, _
-    owner, id, offer, _, weight, limit, span = string.match(waiter, SPAN, WAITER.words)
-    if not owner or tonumber(weight) > tonumber(limit) then return nil end
-  end
-  if not owner or #offer > 16 or #span > 16 then return nil end
+  if sub(waiter, WAITER.letter) ~= 'x' then return nil end
+  local owner, id, offer = string.match(waiter, '^(%S+) (%S+) (%d+)', WAITER.words)
+  if not owner or #offer > 16 then return nil end
+  local span = sub(waiter, WAITER.span)
   local expiry = format('%016.0f', now + offer)
   if #expiry > FULL.expiry.size or expiry > sub(sums, SUMS.keptUntil) then return nil end
   if sub(sums, SUMS.next) ~= place then return nil end

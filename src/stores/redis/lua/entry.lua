@@ -12,19 +12,19 @@ local entries = {}
 function entries.read(entry, request)
   local pattern = '^(%S+) (%S+) (%d+) (%d+) '
   local _, stop, owner, client, offer, touch = find(request, pattern, REQUEST.words)
-  local letter, weight, limit, span = sub(request, REQUEST.letter), 1, NO_LIMIT, 1
+  local letter, weight, limit = sub(request, REQUEST.letter), 1, NO_LIMIT
   if not stop or find(request, '%D') ~= REQUEST.letter.start then return nil end
   if letter ~= 'x' then
-    weight, limit, span = string.match(request, '^(%d+) (%d+) (%d+)', stop + 1)
-    weight, limit, span = tonumber(weight), tonumber(limit), tonumber(span)
+    weight, limit = string.match(request, '^(%d+) (%d+)', stop + 1)
+    weight, limit = tonumber(weight), tonumber(limit)
   end
   entry.request, entry.owner, entry.client = request, owner, client
   entry.ttl, entry.offer, entry.touch = tonumber(sub(request, REQUEST.ttl)), tonumber(offer), touch
-  entry.weight, entry.limit, entry.span = weight, limit, span
+  entry.weight, entry.limit, entry.span = weight, limit, tonumber(sub(request, REQUEST.span))
   entry.mode = letter == 's' and 's' or 'x'
   -- Clients write at most 16 digits; the sums of longer numbers would not be exact.
   if not weight or #offer > 16 or #touch > 16 then return nil end
-  return math.max(weight, limit, span) <= NO_LIMIT and entry or nil
+  return math.max(weight, limit) <= NO_LIMIT and entry or nil
 end
 
 -- From now on messages about the entry go to the channel of the heir.

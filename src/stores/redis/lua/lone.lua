@@ -1,48 +1,73 @@
 -- The short path for one command alone: an acquire of a free mutex, or a release by its only owner.
--- It makes no function and as few calls as possible. A command that it does not decide goes on to
--- the next parts; nothing has been written then.
+-- It makes no function and as few calls as possible, and uses no key but the register, so it serves
+-- a Cluster, too. A command that it does not decide goes on to the next parts; nothing has been
+-- written then.
 --
 -- in:       KEYS[1] the register; ARGV the names, then a command for each name (codec.ts), then
 --           flags, if there are any
--- out:      call try sub register clock known nowText LONGEST
--- commands: HDEL HMGET HSET TIME
+-- out:      call try sub find format register micros known nowText LONGEST MOST_TURNS flags run
+--           loneReply
+-- commands: HDEL HGET HMGET HSET INFO TIME
 -- returns:  the time alone, if the lock was granted, or was released by its owner
 local call, try, sub = redis.call, redis.pcall, string.sub
-local register, clock, known = KEYS[1], call('TIME'), nil
+local find, format = string.find, string.format
+local register, count, clock, known, loneReply = KEYS[1], #ARGV, call('TIME'), nil, nil
 local seconds, micros = clock[1], clock[2]
-local nowText = sub('0000000000', #seconds + 1) .. seconds .. sub('000000', #micros + 1) .. micros
--- A hundred years, as in rules/bounds.ts. Numbers with the same number of digits compare as text.
-local LONGEST = '3153600000000000'
-local isLone = #ARGV == 2 or #ARGV == 3 and ARGV[3] == '4'
--- One call in 32 takes the general path, which also removes expired names (register.lua).
-if isLone and clock[2] % 32 ~= 0 then
+local nowText = seconds .. micros
+if #seconds ~= 10 or #micros ~= 6 then
+  nowText = sub('0000000000', #seconds + 1) .. seconds .. sub('000000', #micros + 1) .. micros
+end
+-- As in rules/bounds.ts. Numbers with the same number of digits compare as text.
+local LONGEST, MOST_TURNS = '3153600000000000', '1024'
+-- Flags: 1, a Cluster; 2, tell the run id; 4, write the last token even if it was not raised.
+-- WAIT proves that replicas have an answer only if the same call has written (replication.ts).
+local flags, run = count % 2 == 1 and tonumber(ARGV[count]) or 0, nil
+-- A user without the right to INFO is refused here, before the first write.
+if flags % 4 > 1 then run = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
+if count == 2 or count == 3 then
   local name, command = ARGV[1], ARGV[2]
   local operation = sub(command, COMMAND.operation)
-  known = call('HMGET', register, '', name)
-  local text = known[2]
   if operation == 'X' or operation == 'x' then
+    known = call('HMGET', register, '', name)
+    local last, span = known[1], sub(command, ACQUIRE.span)
+    local isFree = not known[2] and (not last or #last == FRESH.granted.size and last < nowText)
     local isInTime = nowText <= sub(command, ACQUIRE.notAfter)
     local isAhead = nowText > sub(command, ACQUIRE.seen)
-    local isTimed = string.find(command, '%D', ACQUIRE.notAfter.start) == ACQUIRE.letter.start
-    local last, isFair = known[1], isTimed and sub(command, ACQUIRE.ttl) <= LONGEST
-    local isFree = not text and (not last or #last == FRESH.granted.size and last < nowText)
-    if isInTime and isAhead and isFair and isFree then
-      text = 'f' .. nowText .. sub(command, ACQUIRE.request)
-      if type(try('HSET', register, name, text, '', nowText)) == 'number' then
-        return tonumber(nowText)
+    local isFair = span > '0000' and span <= MOST_TURNS and sub(command, ACQUIRE.ttl) <= LONGEST
+    local _, letter = find(command, '^%d+x', ACQUIRE.notAfter.start)
+    if isFree and isInTime and isAhead and isFair and letter == ACQUIRE.letter.start then
+      local lastMicros, lastToken = micros + span - 1, nil
+      if #seconds == 10 and lastMicros < 1000000 then
+        lastToken = seconds .. format('%06d', lastMicros)
+      else
+        lastToken = format('%016.0f', nowText + span - 1)
       end
+      local text = 'f' .. nowText .. sub(command, ACQUIRE.request)
+      if type(try('HSET', register, name, text, '', lastToken)) == 'number' then loneReply = 'G' end
     end
-  elseif operation == 'r' and text then
-    local form = sub(text, FULL.form)
+  elseif operation == 'r' then
+    local text = call('HGET', register, name)
+    local form = text and sub(text, FULL.form)
     local start = form == 'f' and FRESH.words.start or form == '+' and RAISED.words.start
-    if start and sub(text, start, start + #command - 2) == sub(command, COMMAND.words) then
-      local now = tonumber(nowText)
-      local ttl = form == 'f' and sub(text, FRESH.ttl) or sub(text, RAISED.ttl)
+      or form == 'h' and FULL.words.start
+    if start and find(text, sub(command, COMMAND.words), start, true) == start then
       -- The general path reports a damaged text.
-      if (tonumber(sub(text, FULL.granted)) or 0) + (tonumber(ttl) or 0) > now then
+      local expiry
+      if form == 'h' then
+        expiry = tonumber(sub(text, FULL.expiry)) or 0
+      else
+        local ttl = form == 'f' and sub(text, FRESH.ttl) or sub(text, RAISED.ttl)
+        expiry = (tonumber(sub(text, FULL.granted)) or 0) + (tonumber(ttl) or 0)
+      end
+      if expiry > seconds * 1000000 + micros then
         call('HDEL', register, name)
-        return now
+        loneReply = 'R'
       end
     end
+  end
+  -- One acquire in 32 also removes expired names (register.lua): each name in use was acquired.
+  if loneReply and not (loneReply == 'G' and micros % 32 == 0) then
+    if run then return { nowText, loneReply, run } end
+    return nowText
   end
 end

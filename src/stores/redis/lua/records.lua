@@ -6,8 +6,9 @@
 -- The terms of an acquisition. The client writes them, the script keeps them as they are.
 REQUEST = {
   ttl = 16,
-  letter = 1, -- `x`: exclusive, weight 1, no limit, one token; `e`: exclusive; `s`: shared
-  words = REST, -- owner, channel, offer window, touch period, unless `x` weight, limit, span; meta
+  span = 4, -- how many tokens the grant reserves
+  letter = 1, -- `x`: exclusive, weight 1, no limit; `e`: exclusive; `s`: shared
+  words = REST, -- owner, channel, offer window, touch period, unless `x` weight and limit; meta
 }
 
 -- Commands that acquire. A capital operation may wait.

@@ -6,23 +6,18 @@
 -- A text in none of these forms is foreign: every command on its name is refused, and the text
 -- stays as it is. The script checks what it reads before the first write that follows from it.
 --
--- in:       call try sub register clock known nowText LONGEST
--- out:      NO_LIMIT now format find flags size texts raise learn nextToken isTimed spanOf DETAIL
+-- in:       call try sub find format register micros known nowText LONGEST MOST_TURNS flags run
+--           loneReply
+-- out:      NO_LIMIT now size texts raise learn nextToken isTimed spanOf
 --           put write moving expiryOf isOurs contended finish
--- commands: EXISTS HDEL HMGET HRANDFIELD HSET INFO
+-- commands: EXISTS HDEL HMGET HRANDFIELD HSET
 -- returns:  the time, the reply, and the run id if the flags ask for it: for one command alone on a
 --           mutex with waiters
 local NO_LIMIT = 9007199254740991
 -- As in rules/bounds.ts and rules/token.ts.
-local YEAR, MOST_TURNS, LAST_TOKEN = 31536000000000, 1024, NO_LIMIT - 1024
-local DETAIL = '^%S+ %S+ %d+ %d+ (%d+) (%d+) (%d+) '
-local now, count, format, find = tonumber(nowText), #ARGV, string.format, string.find
--- Flags: 1, a Cluster; 2, tell the run id; 4, write the last token even if it was not raised.
--- WAIT proves that replicas have an answer only if the same call has written (replication.ts).
-local flags, size = count % 2 == 1 and tonumber(ARGV[count]) or 0, math.floor(count / 2)
+local YEAR, LAST_TOKEN = 31536000000000, NO_LIMIT - 1024
+local now, size = tonumber(nowText), math.floor(#ARGV / 2)
 local texts, changed, isRaised, motion, contendedPart = {}, {}, nil, nil, nil
--- A user without the right to INFO is refused here, before the first write.
-local run = flags % 4 > 1 and string.match(call('INFO', 'server'), 'run_id:(%x+)')
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 -- A last token that is no number is ignored: the clock and the clients' tokens give the next one.
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
@@ -50,17 +45,20 @@ end
 
 -- Whether the times and the seen token of an acquire or a renewal are numbers.
 local function isTimed(command)
-  return (find(command, '%D', ACQUIRE.notAfter.start) or 0) >= ACQUIRE.letter.start
+  return (find(command, '%D', RENEW.notAfter.start) or 0) >= RENEW.words.start
 end
 
 -- How many tokens an acquire asks for; nil if one of its numbers is out of bounds.
 local function spanOf(command)
-  if not isTimed(command) or sub(command, ACQUIRE.ttl) > LONGEST then return nil end
-  if sub(command, ACQUIRE.letter) == 'x' then return 1 end
-  local weight, limit, span = string.match(command, DETAIL, ACQUIRE.words)
-  weight, span = tonumber(weight), tonumber(span)
-  local isFair = weight >= 1 and weight <= tonumber(limit) and span >= 1 and span <= MOST_TURNS
-  return isFair and span or nil
+  if find(command, '%D', ACQUIRE.notAfter.start) ~= ACQUIRE.letter.start then return nil end
+  local span = sub(command, ACQUIRE.span)
+  if sub(command, ACQUIRE.ttl) > LONGEST or span == '0000' or span > MOST_TURNS then return nil end
+  if sub(command, ACQUIRE.letter) ~= 'x' then
+    local weight, limit = string.match(command, '^%S+ %S+ %d+ %d+ (%d+) (%d+) ', ACQUIRE.words)
+    weight = tonumber(weight)
+    if not weight or weight < 1 or weight > tonumber(limit) then return nil end
+  end
+  return tonumber(span)
 end
 
 -- Sets the text of a name; false removes it. `finish` writes it.
@@ -119,6 +117,30 @@ local function contended(name, operation, command, pointer)
   return contendedPart(name, operation, command, pointer)
 end
 
+-- One call in 32 looks for expired names in samples of the register, and takes larger samples as
+-- long as it finds many: so the register does not grow with names that no owner released.
+local function sweep()
+  if micros % 32 ~= 0 or moving() then return end
+  local many = math.max(4, size)
+  for _ = 1, 16 do
+    local sample, dead = call('HRANDFIELD', register, many, 'WITHVALUES'), {}
+    for at = 1, #sample, 2 do
+      local name, text, isDead = sample[at], sample[at + 1], nil
+      if name ~= '' and isOurs(text) then
+        if sub(text, POINTER.form) == '=' then
+          isDead = call('EXISTS', register .. ':' .. name) == 0
+        else
+          isDead = expiryOf(text) <= now
+        end
+      end
+      if isDead then dead[#dead + 1] = name end
+    end
+    if dead[1] then call('HDEL', register, unpack(dead)) end
+    if #dead * 4 < many then break end
+    many = math.max(16, size)
+  end
+end
+
 -- Writes the changes, and adds the run id to the replies if the flags ask for it.
 local function finish(replies)
   if isRaised or flags >= 4 or next(changed) then
@@ -142,30 +164,16 @@ local function finish(replies)
     if remove > 0 then call('HDEL', register, unpack(removed)) end
     if add > 0 then write('HSET', register, unpack(added)) end
   end
-
-  -- One call in 32 looks for expired names in samples of the register, and takes more samples as
-  -- long as it finds many: so the register does not grow with names that no owner released.
-  if clock[2] % 32 == 0 and not moving() then
-    local many = math.max(16, size)
-    for _ = 1, 16 do
-      local sample, dead = call('HRANDFIELD', register, many, 'WITHVALUES'), {}
-      for at = 1, #sample, 2 do
-        local name, text, isDead = sample[at], sample[at + 1], nil
-        if name ~= '' and isOurs(text) then
-          if sub(text, POINTER.form) == '=' then
-            isDead = call('EXISTS', register .. ':' .. name) == 0
-          else
-            isDead = expiryOf(text) <= now
-          end
-        end
-        if isDead then dead[#dead + 1] = name end
-      end
-      if dead[1] then call('HDEL', register, unpack(dead)) end
-      if #dead * 4 < many then break end
-    end
-  end
+  sweep()
   if run then replies[size + 2] = run end
   return replies
+end
+
+-- The short path for one command alone has decided it.
+if loneReply then
+  sweep()
+  if run then return { nowText, loneReply, run } end
+  return nowText
 end
 
 if size == 1 then
