@@ -1,15 +1,21 @@
 import { once } from "node:events";
-import { type Contestant, type Question, quantile, type Sample } from "../contest.js";
+import { type Contention, contend, handedOver, lags, startForked } from "../contention.js";
+import type { Contestant, Question, Sample } from "../contest.js";
 import { forked } from "../forked.js";
+import { atMost } from "../goals.js";
 import { candidates } from "./candidates.js";
+import type { Order as ContenderOrder } from "./contender.js";
+import type { Order } from "./key-deleter.js";
 import { BenchEtcd } from "./server.js";
-import type { Hold, Order } from "./turn-taker.js";
 
 const etcd = new BenchEtcd();
-const TURN_TAKER = new URL("./turn-taker.js", import.meta.url);
+const CONTENDER = new URL("./contender.js", import.meta.url);
+const DELETER = new URL("./key-deleter.js", import.meta.url);
 const RAW = "raw delete to watch event";
 /** So much of all turns has to change the process: else it is not a handoff that is timed. */
 const LEAST_CHANGES = 0.9;
+/** A holder keeps the lock for so long, so that the other is surely waiting. */
+const HOLD_MS = 5;
 
 export const handoff: Question = {
   store: "etcd",
@@ -28,7 +34,7 @@ export const handoff: Question = {
     const raw: Contestant = {
       name: RAW,
       role: "floor",
-      round: () => timeEvents({ candidate: "", url, forMs }),
+      round: () => timeEvents({ url, forMs, pauseMs: HOLD_MS }),
     };
     const locking = candidates
       .filter(({ role }) => role !== "floor")
@@ -36,53 +42,42 @@ export const handoff: Question = {
         ({ name, role }): Contestant => ({
           name,
           role,
-          round: () => timeTurns({ candidate: name, url, forMs }, role === "holdfast"),
+          round: async () => {
+            const shape = { lock: name, workers: 1, forMs, holdMs: [HOLD_MS] };
+            const order: ContenderOrder = { candidate: name, url, ...shape };
+            const taken = await contend(order, 2, startForked(CONTENDER, order), etcd);
+            return handedOver(role === "holdfast" ? assertAlternating(taken) : taken);
+          },
         }),
       );
     return [...locking, raw];
   },
-  goals(of) {
-    const raw = of(RAW).median;
-    const value = of("holdfast").median / raw;
-    const text = "p50 at most 1.5 × a delete's event";
-    return [{ text, value, isMet: value <= 1.5, line: 1.5 * raw }];
-  },
+  goals: (of) => [atMost(1.5, "a delete's event, p50", of("holdfast"), of(RAW))],
   close: () => etcd.stop(),
 };
 
-type Task = Omit<Order, "task">;
-
-async function timeTurns(task: Task, mustAlternate: boolean): Promise<Sample> {
-  const order = { ...task, task: "lock" } as const;
-  const [first, second] = (await together([order, order])) as [Hold[], Hold[]];
-  const turns = [first, second]
-    .flatMap((holds, who) => holds.map(([heldMs, releasedMs]) => ({ who, heldMs, releasedMs })))
-    .sort((a, b) => a.heldMs - b.heldMs);
-  const lags: number[] = [];
-  turns.forEach((turn, index) => {
-    const before = turns[index - 1];
-    if (!before) return;
-    if (turn.heldMs < before.releasedMs) throw new Error("two held the lock at the same time");
-    if (turn.who !== before.who) lags.push(turn.heldMs - before.releasedMs);
-  });
+/** Time between holders is a handoff only if the lock went from one process to the other. */
+function assertAlternating(contention: Contention): Contention {
+  const [first = 0, second = 0] = contention.holds.map((own) => own.length);
+  const { more } = handedOver(contention);
   // The first and the last turns have no neighbour to hand over to.
-  const share = lags.length / Math.max(1, 2 * Math.min(first.length, second.length) - 2);
-  if (mustAlternate && share < LEAST_CHANGES) throw new Error(`only ${share} changed the process`);
-  return sample(lags);
+  const share = (more?.handoffs ?? 0) / Math.max(1, 2 * Math.min(first, second) - 2);
+  if (share < LEAST_CHANGES) throw new Error(`only ${share} changed the process`);
+  return contention;
 }
 
 /** The same way without a lock: one process deletes, the other is told. */
-async function timeEvents(task: Task): Promise<Sample> {
+async function timeEvents(task: Omit<Order, "task">): Promise<Sample> {
   const [asked, seen] = (await together([
     { ...task, task: "delete" },
     { ...task, task: "watch" },
   ])) as [number[], number[]];
-  return sample(seen.map((seenMs, index) => seenMs - (asked[index] ?? Number.NaN)));
+  return lags(seen.map((seenMs, index) => seenMs - (asked[index] ?? Number.NaN)));
 }
 
 /** The reports of all processes, which are started at one moment. */
 async function together(orders: readonly Order[]): Promise<unknown[]> {
-  const children = orders.map((order) => forked(TURN_TAKER, order));
+  const children = orders.map((order) => forked(DELETER, order));
   const limit = AbortSignal.timeout(30_000);
   try {
     await Promise.all(children.map((child) => once(child, "message", { signal: limit })));
@@ -92,10 +87,4 @@ async function together(orders: readonly Order[]): Promise<unknown[]> {
   } finally {
     for (const child of children) child.kill("SIGKILL");
   }
-}
-
-function sample(lags: readonly number[]): Sample {
-  if (lags.length === 0) throw new Error("the lock was never handed over");
-  const more = { "p99 ms": quantile(lags, 0.99), handoffs: lags.length };
-  return { value: quantile(lags, 0.5), more };
 }

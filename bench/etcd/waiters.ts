@@ -1,4 +1,5 @@
-import type { Contestant, Question } from "../contest.js";
+import type { Contestant, Question, Sample } from "../contest.js";
+import { measured } from "../costs.js";
 import { candidate, PEER } from "./candidates.js";
 import { BenchEtcd } from "./server.js";
 
@@ -19,7 +20,7 @@ export const waiters: Question = {
     const counted = (name: string, role: Contestant["role"], clients: number): Contestant => ({
       name: `${name}, ${clients} client${clients === 1 ? "" : "s"}`,
       role,
-      round: async () => ({ value: await countRequests(name, url, clients) }),
+      round: () => countRequests(name, url, clients),
     });
     return [
       counted("holdfast", "holdfast", 1),
@@ -42,7 +43,7 @@ export const waiters: Question = {
 };
 
 /** All stand in line before the count begins; it ends when each has had its turn. */
-async function countRequests(name: string, url: string, clients: number): Promise<number> {
+async function countRequests(name: string, url: string, clients: number): Promise<Sample> {
   const lockers = await Promise.all(
     Array.from({ length: clients }, () => candidate(name).open(url)),
   );
@@ -59,10 +60,12 @@ async function countRequests(name: string, url: string, clients: number): Promis
     if (now === before && now > WAITERS) break;
     before = now;
   }
-  before = await etcd.requests();
-  await releaseFirst?.();
-  await Promise.all(turns);
-  const perHandoff = ((await etcd.requests()) - before) / WAITERS;
+  const handOver = async (): Promise<void> => {
+    await releaseFirst?.();
+    await Promise.all(turns);
+  };
+  const costs = await measured(etcd, WAITERS, handOver, "handoff");
   await Promise.all(lockers.map((locker) => locker.close()));
-  return perHandoff;
+  const { "requests/handoff": value = Number.NaN, ...more } = costs.more;
+  return { value, more };
 }

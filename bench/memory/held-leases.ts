@@ -2,6 +2,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Holdfast, type Lease } from "holdfast";
 import { memoryStore } from "holdfast/memory";
 import type { Question } from "../contest.js";
+import { measured } from "../costs.js";
 import { heapBytes } from "../heap.js";
 
 const PERIODS = 3;
@@ -42,7 +43,13 @@ export const heldLeases: Question = {
           const heapPerLease = (heapBytes() - heapBefore) / count;
           const delay = monitorEventLoopDelay({ resolution: 1 });
           delay.enable();
-          await new Promise((resume) => setTimeout(resume, (PERIODS * ttlMs) / 3 + ttlMs / 6));
+          const holdMs = (PERIODS * ttlMs) / 3 + ttlMs / 6;
+          const { more } = await measured(
+            null,
+            count * PERIODS,
+            () => new Promise((resume) => setTimeout(resume, holdMs)),
+            "renewal",
+          );
           delay.disable();
           const lost = leases.filter((lease) => lease.state !== "held").length;
           await locks.close();
@@ -55,6 +62,7 @@ export const heldLeases: Question = {
               "renewals/lease": renewed / count,
               "loop delay p99 ms": delay.percentile(99) / 1e6,
               "heap bytes/lease": heapPerLease,
+              ...more,
             },
           };
         },

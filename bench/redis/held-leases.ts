@@ -2,6 +2,7 @@ import { Holdfast, type Lease } from "holdfast";
 import { redisStore } from "holdfast/redis";
 import { Redis } from "ioredis";
 import type { Question } from "../contest.js";
+import { measured } from "../costs.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
@@ -32,12 +33,18 @@ export const heldLeases: Question = {
             Array.from({ length: count }, (_, index) => locks.mutex(`lease:${index}`).acquire()),
           );
           const callsBefore = await scriptCalls();
-          await new Promise((resume) => setTimeout(resume, (PERIODS * ttlMs) / 3 + ttlMs / 6));
+          const holdMs = (PERIODS * ttlMs) / 3 + ttlMs / 6;
+          const { more } = await measured(
+            redis,
+            count * PERIODS,
+            () => new Promise((resume) => setTimeout(resume, holdMs)),
+            "renewal",
+          );
           const calls = (await scriptCalls()) - callsBefore;
           const lost = leases.filter((lease) => lease.state !== "held").length;
           await locks.close();
           client.disconnect();
-          return { value: (count * PERIODS) / calls, more: { lost, calls } };
+          return { value: (count * PERIODS) / calls, more: { lost, calls, ...more } };
         },
       },
     ];

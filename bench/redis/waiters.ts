@@ -1,8 +1,9 @@
-import { setMaxListeners } from "node:events";
+import { once, setMaxListeners } from "node:events";
 import { Holdfast } from "holdfast";
 import { redisStore } from "holdfast/redis";
 import { Redis } from "ioredis";
-import type { Contestant, Question } from "../contest.js";
+import type { Contestant, Question, Sample } from "../contest.js";
+import { measured } from "../costs.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
@@ -38,14 +39,14 @@ function contestant(name: string, port: number, waiting: number, handoffs: numbe
     round: async () => {
       const client = new Redis(port);
       const locks = new Holdfast(redisStore({ client }), { fairness: "strict" });
-      let totalMs = 0;
+      const samples: Sample[] = [];
       const step = Math.min(waiting, handoffs);
       for (let done = 0; done < handoffs; done += step) {
-        totalMs += await timeHandoffs(locks, `${name}:${done}`, waiting, step);
+        samples.push(await timeHandoffs(locks, `${name}:${done}`, waiting, step));
       }
       await locks.close();
       client.disconnect();
-      return { value: (totalMs * 1000) / handoffs };
+      return averageOf(samples);
     },
   };
 }
@@ -55,19 +56,25 @@ async function timeHandoffs(
   name: string,
   waiting: number,
   handoffs: number,
-): Promise<number> {
+): Promise<Sample> {
   const lock = locks.mutex(name);
   const first = await lock.acquire();
   const leave = new AbortController();
   setMaxListeners(0, leave.signal);
   let turns = 0;
-  let endMs = 0;
+  let onLast = (): void => {};
+  const last = new Promise<void>((resume) => {
+    onLast = resume;
+  });
+  const left = once(leave.signal, "abort");
   const tasks = Array.from({ length: waiting }, async () => {
     try {
       const lease = await lock.acquire({ signal: leave.signal });
       turns += 1;
-      if (turns === handoffs) endMs = performance.now();
-      if (turns >= handoffs) leave.abort();
+      if (turns === handoffs) {
+        onLast();
+        await left;
+      }
       await lease.release();
     } catch {
       // The rest of the queue is not needed any more.
@@ -77,8 +84,23 @@ async function timeHandoffs(
     await new Promise((resume) => setTimeout(resume, 20));
   }
   globalThis.gc?.();
-  const startMs = performance.now();
-  await first.release();
+  const handOver = async (): Promise<void> => {
+    await Promise.all([first.release(), last]);
+  };
+  const { elapsedMs, more } = await measured(redis, handoffs, handOver, "handoff");
+  leave.abort();
   await Promise.all(tasks);
-  return endMs - startMs;
+  // The server's CPU time would have much of the counting itself: handoffs are few.
+  const { "server CPU µs/handoff": _, ...costs } = more;
+  return { value: (elapsedMs * 1000) / handoffs, more: costs };
+}
+
+function averageOf(samples: readonly Sample[]): Sample {
+  const average = (figureOf: (sample: Sample) => number): number =>
+    samples.reduce((sum, sample) => sum + figureOf(sample), 0) / samples.length;
+  const keys = Object.keys(samples[0]?.more ?? {});
+  return {
+    value: average(({ value }) => value),
+    more: Object.fromEntries(keys.map((key) => [key, average(({ more }) => more?.[key] ?? 0)])),
+  };
 }

@@ -19,7 +19,8 @@ COMPARE_AND_DELETE = (
 
 def connect(address):
     host, port = address.split(":")
-    return redis.Redis(host, int(port))
+    # One for each of the threads that lock at once: by default the 101st would be refused.
+    return redis.Redis(host, int(port), max_connections=2_000)
 
 
 def open_raw(address):

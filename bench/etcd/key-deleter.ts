@@ -1,54 +1,27 @@
 /**
- * A process of the handoff: takes turns on a lock, or deletes keys, or watches them go. Times are
- * of the monotonic clock, which all processes of a machine share.
+ * A process of a handoff without a lock: deletes keys, or watches them go. Times are of the
+ * monotonic clock, which all processes of a machine share.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Etcd3 } from "etcd3";
 import { endWithParent } from "../forked.js";
 import { nowMs } from "../turns.js";
-import { candidate } from "./candidates.js";
 
 export interface Order {
-  readonly task: "lock" | "delete" | "watch";
-  readonly candidate: string;
+  readonly task: "delete" | "watch";
   readonly url: string;
   readonly forMs: number;
+  /** A key is there for so long before it goes. */
+  readonly pauseMs: number;
 }
-
-/** When it began, and when its end was asked for. */
-export type Hold = readonly [heldMs: number, releasedMs: number];
 
 const KEYS = "raw/";
-/** A holder keeps the lock for so long, so that the other is surely waiting. */
-const HOLD_MS = 5;
-
-function pause(): Promise<void> {
-  return new Promise((resume) => setTimeout(resume, HOLD_MS));
-}
 
 endWithParent();
 const started = new Promise<void>((resume) => process.once("message", () => resume()));
 
-async function takeTurns({ candidate: name, url, forMs }: Order): Promise<Hold[]> {
-  const locker = await candidate(name).open(url);
-  // Connects, and opens its session where it has one.
-  await (await locker.acquire(`${name} of ${process.pid}`))();
-  process.send?.("ready");
-  await started;
-  const untilMs = nowMs() + forMs;
-  const holds: Hold[] = [];
-  while (nowMs() < untilMs) {
-    const release = await locker.acquire(name);
-    const heldMs = nowMs();
-    await pause();
-    holds.push([heldMs, nowMs()]);
-    await release();
-  }
-  await locker.close();
-  return holds;
-}
-
 /** Each key is called by its number; reports when the delete of each was asked for. */
-async function deleteKeys({ url, forMs }: Order): Promise<number[]> {
+async function deleteKeys({ url, forMs, pauseMs }: Order): Promise<number[]> {
   const client = new Etcd3({ hosts: [url] });
   await client.put(`${KEYS}0`).value("");
   process.send?.("ready");
@@ -58,7 +31,7 @@ async function deleteKeys({ url, forMs }: Order): Promise<number[]> {
   for (let index = 0; nowMs() < untilMs; index += 1) {
     const key = Buffer.from(`${KEYS}${index}`);
     await client.kv.put({ key, value: Buffer.alloc(0) });
-    await pause();
+    await sleep(pauseMs);
     asked.push(nowMs());
     await client.kv.deleteRange({ key });
   }
@@ -86,6 +59,6 @@ async function watchKeys({ url }: Order): Promise<number[]> {
 }
 
 const order = JSON.parse(process.argv[2] ?? "{}") as Order;
-const tasks = { lock: takeTurns, delete: deleteKeys, watch: watchKeys };
+const tasks = { delete: deleteKeys, watch: watchKeys };
 process.send?.(await tasks[order.task](order));
 process.disconnect();
