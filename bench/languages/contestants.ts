@@ -17,15 +17,15 @@ interface Foreign {
 /** The raw commands of each language first: its locks are compared with them. */
 const BY_STORE: Readonly<Record<"redis" | "etcd", readonly Foreign[]>> = {
   redis: [
-    { language: "Go", candidate: "raw", name: "raw (Go)" },
-    { language: "Go", candidate: "redsync", name: "redsync (Go)" },
+    { language: "Go", candidate: "raw", name: "raw (Go)", plain: ["set"] },
+    { language: "Go", candidate: "redsync", name: "redsync (Go)", plain: ["set"] },
     { language: "Go", candidate: "redislock", name: "bsm/redislock (Go)" },
     { language: "Go", candidate: "rueidislock", name: "rueidislock (Go)" },
-    { language: "Java", candidate: "raw", name: "raw (Java)" },
+    { language: "Java", candidate: "raw", name: "raw (Java)", plain: ["set"] },
     { language: "Java", candidate: "RLock", name: "Redisson RLock (Java)" },
     { language: "Java", candidate: "RFairLock", name: "Redisson RFairLock (Java)" },
-    { language: "Python", candidate: "raw", name: "raw (Python)" },
-    { language: "Python", candidate: "redis-py", name: "redis-py (Python)" },
+    { language: "Python", candidate: "raw", name: "raw (Python)", plain: ["set"] },
+    { language: "Python", candidate: "redis-py", name: "redis-py (Python)", plain: ["set"] },
   ],
   etcd: [
     { language: "Go", candidate: "etcd raw", name: "raw (Go)" },

@@ -3,7 +3,7 @@
  * retries. A package is loaded when it is opened, so that a process carries only its own.
  */
 import { randomUUID } from "node:crypto";
-import { Redis } from "ioredis";
+import { Cluster, Redis } from "ioredis";
 import type { Locker } from "../turns.js";
 
 export interface Candidate {
@@ -26,13 +26,32 @@ async function loadHoldfast() {
   return { ...(await import("holdfast")), ...(await import("holdfast/redis")) };
 }
 
-export function holdfast(name: string, fairness: "bounded" | "strict", replicas = 0): Candidate {
+/** Terms that differ from those of a plain server without replicas. */
+interface Terms {
+  readonly replicas?: number;
+  readonly fairness?: "bounded" | "strict";
+  readonly connect?: typeof toServer;
+}
+
+function toServer(port: number): Redis | Cluster {
+  return new Redis(port);
+}
+
+/** To the Cluster that has a node at this port. */
+export function toCluster(port: number): Redis | Cluster {
+  return new Cluster([port]);
+}
+
+export function holdfast(
+  name: string,
+  { replicas = 0, fairness = "bounded", connect = toServer }: Terms = {},
+): Candidate {
   return {
     name,
     role: "holdfast",
     open: async (port, ttlMs = TTL_MS) => {
       const { Holdfast, redisStore } = await loadHoldfast();
-      const client = new Redis(port);
+      const client = connect(port);
       const locks = new Holdfast(redisStore({ client, replicas }), { ttlMs, fairness });
       return {
         acquire: async (lock) => {
@@ -49,15 +68,17 @@ export function holdfast(name: string, fairness: "bounded" | "strict", replicas 
 }
 
 /** The two commands that no lock can do without, and a WAIT behind the first; it does not wait. */
-export function raw(name: string, replicas = 0): Candidate {
+export function raw(
+  name: string,
+  { replicas = 0, connect = toServer }: Omit<Terms, "fairness"> = {},
+): Candidate {
   return {
     name,
     role: "floor",
     plain: ["set"],
     open: async (port, ttlMs = TTL_MS) => {
-      const client = new Redis(port, {
-        scripts: { cad: { lua: COMPARE_AND_DELETE, numberOfKeys: 1 } },
-      });
+      const client = connect(port);
+      client.defineCommand("cad", { lua: COMPARE_AND_DELETE, numberOfKeys: 1 });
       const { cad } = client as unknown as { cad(key: string, value: string): Promise<number> };
       return {
         acquire: async (lock) => {
@@ -199,8 +220,8 @@ const redlockUniversal: Candidate = {
 };
 
 const candidates: readonly Candidate[] = [
-  holdfast("holdfast", "bounded"),
-  holdfast("holdfast strict", "strict"),
+  holdfast("holdfast"),
+  holdfast("holdfast strict", { fairness: "strict" }),
   nodeRedis,
   raw("raw SET NX PX + script"),
   redlock4,

@@ -1,5 +1,6 @@
 import type { Question } from "../contest.js";
 import { calls } from "./calls.js";
+import { cluster } from "./cluster.js";
 import { commands } from "./commands.js";
 import { crash } from "./crash.js";
 import { crowd } from "./crowd.js";
@@ -33,6 +34,7 @@ export const questions: readonly Question[] = [
   processes,
   replicated,
   replicatedNames,
+  cluster,
   crowd,
   millionLeases,
 ];

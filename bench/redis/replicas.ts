@@ -9,9 +9,9 @@ const OURS = "holdfast, replicas 1";
 const FLOOR = "raw SET NX PX, WAIT + script";
 
 const candidates: readonly Candidate[] = [
-  holdfast(OURS, "bounded", 1),
-  holdfast("holdfast, replicas 0", "bounded"),
-  raw(FLOOR, 1),
+  holdfast(OURS, { replicas: 1 }),
+  holdfast("holdfast, replicas 0"),
+  raw(FLOOR, { replicas: 1 }),
   raw("raw SET NX PX + script"),
 ];
 

@@ -1,6 +1,6 @@
 import { type RedisServer, startReplication } from "../../test/servers/redis.js";
 import type { Contestant, Sample } from "../contest.js";
-import type { Counted, Counters } from "../costs.js";
+import { type Counted, type Counters, sumOf } from "../costs.js";
 import type { Locker } from "../turns.js";
 import type { Candidate } from "./candidates.js";
 
@@ -36,7 +36,7 @@ export class BenchRedis implements Counted {
 
   /** Counts the time of these commands as well as that of scripts. */
   countedWith(plain: readonly string[] = []): Counted {
-    return { counters: () => redisCounters(this.server, plain) };
+    return countedRedis([this.server], plain);
   }
 
   async stop(): Promise<void> {
@@ -45,11 +45,17 @@ export class BenchRedis implements Counted {
   }
 }
 
-/** The work of a server so far. The time of a script has that of the commands in it. */
-export async function redisCounters(
-  server: RedisServer,
+/** Several servers in sum, with the time of scripts and of these commands. */
+export function countedRedis(
+  servers: readonly RedisServer[],
   plain: readonly string[] = [],
-): Promise<Counters> {
+): Counted {
+  const ofAll = () => Promise.all(servers.map((server) => countersOf(server, plain)));
+  return { counters: async () => sumOf(await ofAll()) };
+}
+
+/** The work of a server so far. The time of a script has that of the commands in it. */
+async function countersOf(server: RedisServer, plain: readonly string[]): Promise<Counters> {
   const all = await server.info("all");
   const field = (name: string): number => Number(all[name]);
   const usOf = (command: string): number =>

@@ -87,6 +87,7 @@ const sesamecare: Candidate = {
 const redisSemaphore: Candidate = {
   name: "redis-semaphore RedlockMutex",
   role: "peer",
+  plain: ["set"],
   on: (clients, ttlMs) => ({
     acquire: async (name) => {
       const mutex = new RedlockMutex(clients as never, name, {
@@ -104,6 +105,7 @@ const redisSemaphore: Candidate = {
 const redlockUniversal: Candidate = {
   name: "redlock-universal",
   role: "peer",
+  plain: ["set"],
   on: (clients, ttlMs) => {
     const adapters = clients.map((client) => new IoredisAdapter(client as never));
     return {

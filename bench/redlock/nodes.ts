@@ -1,6 +1,6 @@
 import { type RedisServer, startRedis } from "../../test/servers/redis.js";
-import { type Counted, sumOf } from "../costs.js";
-import { redisCounters } from "../redis/server.js";
+import type { Counted } from "../costs.js";
+import { countedRedis } from "../redis/server.js";
 
 const NODES = 5;
 
@@ -15,8 +15,7 @@ export class BenchNodes {
 
   /** Counts the time of these commands as well as that of scripts, over all nodes. */
   countedWith(plain: readonly string[] = []): Counted {
-    const ofAll = () => Promise.all(this.#servers.map((one) => redisCounters(one, plain)));
-    return { counters: async () => sumOf(await ofAll()) };
+    return countedRedis(this.#servers, plain);
   }
 
   get last(): RedisServer {
