@@ -27,8 +27,8 @@ export const cluster: Question = {
   title: "1,000 concurrent tasks on distinct names, in a Cluster and on one server",
   about:
     "Many tasks, a name each, spread over the 64 shards that Holdfast has in a Cluster of three " +
-    "masters. Names of one shard travel together, so a Cluster gets more and smaller batches. Its " +
-    "servers share this machine, so the pairs of a second tell nothing of three machines; the " +
+    "masters. Names of one shard travel together, so a Cluster gets more and smaller batches. " +
+    "All servers share this machine: the pairs of a second tell nothing of three machines, the " +
     "time of all servers does.",
   unit: "pairs/s",
   better: "higher",
