@@ -18,7 +18,7 @@ export const foundAt: Readonly<Record<string, number>> = {
   "a late push takes the lock from its holder": 1,
   "a lease is renewed past its deadline": 1,
   "a loss is not told": 0,
-  "a loss stops the cohort": 43,
+  "a loss stops the cohort": 186,
   "a mark does not end the waiting": 26,
   "a push that is not believed is dropped": 0,
   "a release does not serve the queue": 0,

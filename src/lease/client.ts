@@ -7,14 +7,16 @@ import type { LockKind } from "../events.js";
 import { type Options, resolveOptions } from "../options.js";
 import { callContext, events } from "../publish.js";
 import { NO_LIMIT } from "../rules/fits.js";
-import type { Claim, Grant, Store } from "../store.js";
+import type { Busy, Claim, Grant, Store } from "../store.js";
 import { unlessAborted } from "./abort-listeners.js";
 import { type CallOptions, claimFor, type Enclosing, type Target } from "./call-options.js";
+import { Cohort } from "./cohort.js";
 import { Cohorts } from "./cohorts.js";
 import { explain } from "./explain.js";
 import { decodeHandle } from "./handle.js";
 import { Keeper } from "./keeper.js";
 import { HeldLease, type Lease, type LeaseResult, type Origin } from "./lease.js";
+import { LoneCall } from "./lone-call.js";
 import { Releases } from "./releases.js";
 import { Shutdown } from "./shutdown.js";
 import { traced } from "./traced.js";
@@ -130,10 +132,25 @@ export class Client {
     options.signal?.throwIfAborted();
     const { name } = target;
     const wait = mayWait ? this.#waits.start(options) : null;
+    const turns = this.#cohorts.for(target, options, wait);
+    const call = turns instanceof LoneCall ? turns : null;
     try {
-      const result = await (wait
-        ? this.#acquireWithin(target, options, wait)
-        : this.#unlessAborted(this.#acquire(target, options, null), options));
+      const asked: Promise<LeaseResult | Grant> =
+        turns instanceof Cohort
+          ? turns.join(target.kind, options, wait)
+          : this.store.acquire(claimFor(this.store, target, options, 1), wait);
+      // A caller that does not wait for the lock is not kept waiting by the store either.
+      let result: LeaseResult | Grant = await (wait || !options.signal
+        ? asked
+        : unlessAborted(asked, options.signal, (late) => {
+            giveBack(this.#taken(late, target, options, call));
+          }));
+      result = this.#taken(result, target, options, call);
+      // A call that was ended while its grant was under way gets no lease.
+      if (wait?.ended) result = giveBack(result);
+      // An outage must not look like a held lock: when the time is over and the store has not
+      // answered of late, one last try lets the store itself say that the lock is held.
+      if (wait && isUntold(result, wait)) result = await this.#lastTry(target, options);
       if (this.#closing) {
         if (result.type === "granted") await result.release();
         throw new ClosedError({ lockName: name, store: this.store.name });
@@ -146,17 +163,9 @@ export class Client {
       const isOurs = error instanceof StoreError || error instanceof InternalError;
       throw isOurs ? error.about(name, this.store.name) : error;
     } finally {
+      if (call?.lease === null) call.leave();
       if (wait) this.#waits.settle(wait);
     }
-  }
-
-  /**
-   * Waits for the lock. An outage must not look like a held lock: when the time is over and the
-   * store has not answered of late, one last try lets the store itself say that the lock is held.
-   */
-  async #acquireWithin(target: Target, options: CallOptions, wait: WaitTime): Promise<LeaseResult> {
-    const result = await this.#acquire(target, options, wait);
-    return isUntold(result, wait) ? this.#lastTry(target, options) : result;
   }
 
   async #lastTry(target: Target, options: CallOptions): Promise<LeaseResult> {
@@ -164,7 +173,9 @@ export class Client {
     const wait = this.#waits.start({ ...options, waitMs: LAST_TRY_MS });
     wait.endsWithReport = true;
     try {
-      const result = await this.#acquireAlone(target, { ...options, storeTimeoutMs }, wait);
+      const claim = claimFor(this.store, target, { ...options, storeTimeoutMs }, 1);
+      const answer = await this.store.acquire(claim, wait);
+      const result = this.#taken(answer, target, options, null);
       if (isUntold(result, wait)) {
         const message = `The store did not tell within ${LAST_TRY_MS} ms whether the lock is free.`;
         throw new StoreError(message, { outcome: "unknown" });
@@ -176,37 +187,32 @@ export class Client {
     }
   }
 
-  /** A caller that does not wait for the lock is not kept waiting by the store either. */
-  #unlessAborted(asked: Promise<LeaseResult>, { signal }: Options): Promise<LeaseResult> {
-    return signal ? unlessAborted(asked, signal, giveBackLate) : asked;
-  }
-
-  #acquire(target: Target, options: CallOptions, wait: WaitTime | null): Promise<LeaseResult> {
-    const cohort = this.#cohorts.for(target, options);
-    if (cohort?.takes(options, wait)) return cohort.join(target.kind, options, wait);
-    return this.#acquireAlone(target, options, wait);
-  }
-
-  async #acquireAlone(
+  /** The lease for a grant that the store gave to one call; a cohort makes its leases itself. */
+  #taken(
+    answer: LeaseResult | Grant,
     target: Target,
     options: CallOptions,
-    wait: WaitTime | null,
-  ): Promise<LeaseResult> {
-    const result = await this.store.acquire(claimFor(this.store, target, options, 1), wait);
-    if (result.type === "busy") return result;
-    this.#cohorts.onGrantBeside(target, result.token);
-    const { context } = options;
-    const lease = this.#keep(result, options, { kind: target.kind, context });
-    if (result.isHandoff) lease.publishHandoff(false);
+    call: LoneCall | null,
+  ): LeaseResult {
+    if (answer.type === "busy" || answer instanceof HeldLease) return answer;
+    this.#cohorts.onGrantBeside(target, answer.token);
+    const lease = this.#keep(
+      answer,
+      options,
+      { kind: target.kind, context: options.context },
+      call,
+    );
+    if (answer.isHandoff) lease.publishHandoff(false);
     return lease;
   }
 
-  #keep(grant: Grant, options: Options, origin: Origin): HeldLease {
-    const hold = this.#keeper.keep(grant, null, options);
+  #keep(grant: Grant, options: Options, origin: Origin, call: LoneCall | null = null): HeldLease {
+    const hold = this.#keeper.keep(grant, call, options);
     const { kind, context } = origin;
     const turn = { token: grant.token, startMs: hold.startMs, kind, context };
-    const lease = new HeldLease(hold, turn, this.#keeper, this.#releases);
-    hold.tenant = lease;
+    const lease = new HeldLease(hold, turn, this.#keeper, call ?? this.#releases);
+    if (call) call.lease = lease;
+    else hold.tenant = lease;
     return lease;
   }
 }
@@ -223,6 +229,9 @@ function isUntold(result: LeaseResult, wait: WaitTime): boolean {
   return result.type === "busy" && !result.mark && wait.endedBy === "time" && !wait.isInformed;
 }
 
-function giveBackLate(result: LeaseResult): void {
-  if (result.type === "granted") void result.release();
+/** No one wants the lease any more. */
+function giveBack(result: LeaseResult): Busy {
+  if (result.type === "busy") return result;
+  void result.release();
+  return { type: "busy", holder: null, mark: null };
 }

@@ -171,14 +171,77 @@ describe("a call that does not wait", () => {
     const only = join({ waitMs: 0 });
     await settled();
     expect(store.latest.wait).toBeNull();
+    const [first] = store.asked;
     const waiting = join();
     await settled();
-    store.latest.busy();
+    first?.busy();
     await settled();
     expect(only.error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
     expect(store.asked).toHaveLength(2);
     await trial.grant(10n);
     expect(waiting.lease.token).toBe(10n);
+  });
+});
+
+describe("a lone call", () => {
+  it("asks for one turn, and leaves nothing behind", async () => {
+    for (const token of [10n, 20n]) {
+      const only = await trial.holdWith(token);
+      expect(store.latest.claim.span).toBe(1);
+      await only.lease.release();
+    }
+    expect([store.asked.length, store.released.length]).toEqual([2, 2]);
+  });
+
+  it("that asks lets the next call stand behind it, with the turns that are left", async () => {
+    const first = join({ cohortLimit: 5 });
+    const members = Array.from({ length: 5 }, () => join({ cohortLimit: 5 }));
+    await settled();
+    expect(store.asked.map(({ claim }) => claim.span)).toEqual([1, 4]);
+    store.asked[0]?.grant(10n);
+    await settled();
+    await first.lease.release();
+    await trial.grant(20n);
+    for (const member of members.slice(0, 4)) {
+      await settled();
+      await member.lease.release();
+    }
+    expect(members[4]?.state).toBe("pending");
+    expect(store.asked).toHaveLength(3);
+  });
+
+  it("that gives up does not take the place of a call behind it away", async () => {
+    const controller = new AbortController();
+    const first = join({ signal: controller.signal });
+    const second = join();
+    await settled();
+    controller.abort();
+    await settled();
+    expect(first.state).toBe("rejected");
+    await trial.grant(10n);
+    expect([second.lease.token, store.asked.length]).toEqual([10n, 2]);
+  });
+
+  it("that holds is shared by a cohort: no turn follows on its grant", async () => {
+    const first = await trial.holdWith(10n);
+    const second = join();
+    await settled();
+    expect(store.asked).toHaveLength(1);
+    expect(trial.locks.held()).toEqual([first.lease]);
+    await first.lease.release();
+    expect([store.asked.length, store.released.length]).toEqual([2, 1]);
+    await trial.grant(20n);
+    expect(second.lease.token).toBe(20n);
+  });
+
+  it("that is lost makes room: the next call asks anew", async () => {
+    const first = join();
+    await settled();
+    const grant = await trial.grant(10n);
+    store.tell(grant, "revoked");
+    expect(first.lease.state).toBe("lost");
+    const next = await trial.holdWith(20n);
+    expect(next.lease.token).toBe(20n);
   });
 });
 
@@ -228,7 +291,8 @@ describe("a store that fails", () => {
   it("fails everybody who waits here, and the next one asks anew", async () => {
     const members = [join(), join(), join()];
     await settled();
-    store.latest.fail(new Error("down"));
+    expect(store.asked).toHaveLength(2);
+    for (const asked of store.asked) asked.fail(new Error("down"));
     await settled();
     expect(members.map(({ error }) => (error as Error).message)).toEqual(["down", "down", "down"]);
     const next = await trial.holdWith(10n);

@@ -1,5 +1,6 @@
 /**
- * Waiters of one process that take turns on one grant.
+ * Waiters of one process that take turns on one grant. The first call at a name that no other call
+ * wants is no waiter, and needs no cohort: see lone-call.ts.
  *
  * One representative stands in the store's queue; its grant reserves a span of tokens, one for each
  * turn. The span is a licence given by the store: this process can never take more turns in a row
@@ -20,6 +21,7 @@ import { type CallOptions, claimFor, type Enclosing, type Target } from "./call-
 import type { Cohorts } from "./cohorts.js";
 import type { Hold, Tenant } from "./hold.js";
 import { HeldLease, type LeaseGiver, type LeaseResult } from "./lease.js";
+import type { LoneCall } from "./lone-call.js";
 import { noteQueued } from "./traced.js";
 import { WaitTime } from "./wait-time.js";
 
@@ -43,6 +45,8 @@ export class Cohort implements Tenant, LeaseGiver {
   #lease: HeldLease | null = null;
   #turnsLeft = 0;
   #nextToken = 0n;
+  /** The turns that this process has asked for right before the first request of this cohort. */
+  #turnsAhead = 0;
   /** The representative's wait, while one is asking. */
   #asking: WaitTime | null = null;
   /** Keeps the process alive for those who wait for a turn: nothing in the store does. */
@@ -55,21 +59,30 @@ export class Cohort implements Tenant, LeaseGiver {
     this.#cohorts = cohorts;
   }
 
+  /** The cohort of the calls that come while `call` asks for the lock, or holds it. */
+  static behind(call: LoneCall, cohorts: Cohorts): Cohort {
+    const cohort = new Cohort(call.key, call.target, call.options, cohorts);
+    const { lease } = call;
+    if (lease) {
+      // The grant of a lone call has no further turn: `#turnsLeft` is 0.
+      cohort.#lease = lease;
+      cohort.#hold = lease.hold;
+      cohort.#nextToken = lease.token + 1n;
+      lease.hold.tenant = cohort;
+      call.yieldTo(cohort);
+    } else {
+      cohort.#turnsAhead = 1;
+    }
+    return cohort;
+  }
+
   /**
-   * Only equals share a hold: what one turn relies on must be true for all. A caller that does not
-   * wait asks the store itself, unless this cohort knows that the lock is held.
+   * A caller that does not wait asks the store itself, unless this cohort knows that the lock is
+   * held.
    */
   takes(options: Options, wait: WaitTime | null): boolean {
-    const { ttlMs, graceMs, storeTimeoutMs, meta } = this.#options;
     const isKnown = wait !== null || this.#hold !== null || (this.#asking?.isInformed ?? true);
-    // rule: only-equals-take-turns
-    return (
-      isKnown &&
-      options.ttlMs === ttlMs &&
-      options.graceMs === graceMs &&
-      options.storeTimeoutMs === storeTimeoutMs &&
-      isSame(options.meta, meta)
-    );
+    return isKnown && areEqual(options, this.#options);
   }
 
   get name(): string {
@@ -154,8 +167,10 @@ export class Cohort implements Tenant, LeaseGiver {
     const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined, { onReport });
     this.#asking = wait;
     // A waiter that had a turn may come back for another while the other waiters have theirs.
+    const isShared = this.#members.size > 1 || this.#turnsAhead > 0;
     // rule: turns-are-bounded
-    const span = this.#members.size > 1 ? first.options.cohortLimit : 1;
+    const span = isShared ? first.options.cohortLimit - this.#turnsAhead : 1;
+    this.#turnsAhead = 0;
     const claim = claimFor(store, this.#target, first.options, span);
     store.acquire(claim, first.wait ? wait : null).then(
       (result) => this.#onResult(first, result),
@@ -252,7 +267,7 @@ export class Cohort implements Tenant, LeaseGiver {
     // A listener of the loss may have asked for the lock again already.
     if (this.#hold || this.#asking) return;
     if (this.#members.size > 0) this.#ask();
-    else this.#cohorts.remove(this.#key);
+    else this.#cohorts.remove(this.#key, this);
   }
 
   #busy(): Busy {
@@ -268,6 +283,19 @@ export class Cohort implements Tenant, LeaseGiver {
     const remainingMs = lease.remainingMs();
     return { token: lease.token, mode, weight, limit: null, meta, heldMs, remainingMs };
   }
+}
+
+/** Only equals share a hold: what one turn relies on must be true for all. */
+export function areEqual(a: Options, b: Options): boolean {
+  const { ttlMs, graceMs, storeTimeoutMs, meta } = b;
+  if (a === b) return true;
+  // rule: only-equals-take-turns
+  return (
+    a.ttlMs === ttlMs &&
+    a.graceMs === graceMs &&
+    a.storeTimeoutMs === storeTimeoutMs &&
+    isSame(a.meta, meta)
+  );
 }
 
 /** The store shows one meta for all turns, so all turns must have the same. */

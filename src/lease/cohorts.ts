@@ -2,16 +2,18 @@ import type { Options } from "../options.js";
 import { keyOf } from "../rules/name.js";
 import type { Store } from "../store.js";
 import type { Enclosing, Target } from "./call-options.js";
-import { Cohort } from "./cohort.js";
+import { areEqual, Cohort } from "./cohort.js";
 import type { Keeper } from "./keeper.js";
+import { LoneCall } from "./lone-call.js";
 import type { Releases } from "./releases.js";
+import type { WaitTime } from "./wait-time.js";
 
-/** The cohorts of one client, one for each name at which calls take turns. */
+/** The cohorts of one client, one for each name at which calls take turns, and the lone calls. */
 export class Cohorts {
   readonly store: Store;
   readonly keeper: Keeper;
   readonly releases: Releases;
-  readonly #byKey = new Map<string, Cohort>();
+  readonly #byKey = new Map<string, Cohort | LoneCall>();
 
   constructor(store: Store, keeper: Keeper, releases: Releases) {
     this.store = store;
@@ -19,31 +21,42 @@ export class Cohorts {
     this.releases = releases;
   }
 
-  /** The cohort that a call may join; null where the call must have a grant of its own. */
-  for(target: Target, options: Options): Cohort | null {
+  /**
+   * The cohort that a call joins, or the call itself where no other call of this process is at the
+   * lock; null where the call must have a grant of its own beside them.
+   */
+  for(target: Target, options: Options, wait: WaitTime | null): Cohort | LoneCall | null {
     if (!this.#takesTurns(target, options)) return null;
     const key = keyOf(target.space, target.name);
-    let cohort = this.#byKey.get(key);
-    if (!cohort) {
-      cohort = new Cohort(key, target, options, this);
-      this.#byKey.set(key, cohort);
+    const there = this.#byKey.get(key);
+    if (!there) {
+      const call = new LoneCall(key, target, options, this);
+      this.#byKey.set(key, call);
+      return call;
     }
+    if (there instanceof Cohort) return there.takes(options, wait) ? there : null;
+    const isKnown = wait !== null || there.lease !== null;
+    if (!isKnown || !areEqual(options, there.options)) return null;
+    const cohort = Cohort.behind(there, this);
+    this.#byKey.set(key, cohort);
     return cohort;
   }
 
   /** A call beside the cohort of this lock was granted it with this token. */
   onGrantBeside(target: Target, token: bigint): void {
-    if (this.#byKey.size > 0) this.#byKey.get(keyOf(target.space, target.name))?.outdate(token);
+    if (this.#byKey.size === 0) return;
+    const there = this.#byKey.get(keyOf(target.space, target.name));
+    if (there instanceof Cohort) there.outdate(token);
   }
 
-  remove(key: string): void {
-    this.#byKey.delete(key);
+  remove(key: string, done: Cohort | LoneCall): void {
+    if (this.#byKey.get(key) === done) this.#byKey.delete(key);
   }
 
   /** The runs around calls that wait for a turn, by the name they wait for. */
   *waits(): Iterable<{ readonly name: string; readonly inside: Iterable<Enclosing> }> {
-    for (const cohort of this.#byKey.values()) {
-      yield { name: cohort.name, inside: cohort.enclosing() };
+    for (const there of this.#byKey.values()) {
+      if (there instanceof Cohort) yield { name: there.name, inside: there.enclosing() };
     }
   }
 

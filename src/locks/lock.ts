@@ -173,11 +173,11 @@ export class StoreLock implements Lock {
   }
 
   /** A default of `waitMs` is for those who wait. */
-  #try(options: Options, given: AcquireOptions | undefined): Promise<Taken> {
+  #try(options: Options, given: AcquireOptions | undefined): Taken | Promise<Taken> {
     return this.#take(options, (given?.waitMs ?? 0) > 0);
   }
 
-  async #take(options: Options, mayWait: boolean): Promise<Taken> {
+  #take(options: Options, mayWait: boolean): Taken | Promise<Taken> {
     const client = this.#client;
     const target = this.#targetFor(options);
     const joined = joinScope(client, target, options, mayWait);

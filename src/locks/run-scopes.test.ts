@@ -210,14 +210,15 @@ describe("only run opens a context", () => {
   });
 
   it("each of two at the same time has its own", async () => {
-    const tokens = await Promise.all(
-      [1, 2].map(() =>
-        mutex.run(async (outer) => {
-          await settled();
-          return mutex.run((inner) => [outer.token, inner.token]);
-        }),
-      ),
+    const runs = [1, 2].map(() =>
+      mutex.run(async (outer) => {
+        await settled();
+        return mutex.run((inner) => [outer.token, inner.token]);
+      }),
     );
+    await runs[0];
+    await trial.port.advance(1);
+    const tokens = await Promise.all(runs);
     for (const [outer, inner] of tokens) expect(inner).toBe(outer);
     expect(tokens[0]?.[0]).not.toBe(tokens[1]?.[0]);
   });
