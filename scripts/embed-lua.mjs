@@ -33,7 +33,11 @@ const stores = {
     script: ["lone", "register", "batch"],
     records: ["REQUEST", "FRESH", "RAISED", "FULL", "WAITER"],
   },
-  redlock: { parts: ["lean", "node", "verbs"], script: ["lean", "node", "verbs"], records: [] },
+  redlock: {
+    parts: ["lean", "node", "verbs", "calls"],
+    script: ["lean", "calls"],
+    records: [],
+  },
 };
 
 /** @type {Lua} */

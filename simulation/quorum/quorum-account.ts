@@ -1,6 +1,6 @@
 import { majorityOf } from "../../src/stores/redlock/tally.js";
 import type { History } from "../history.js";
-import { readVote, type VoteArgs } from "./quorum-request.js";
+import { readRelease, readVote, type VoteArgs } from "./quorum-request.js";
 
 interface Candidate {
   readonly owner: string;
@@ -33,14 +33,15 @@ export class QuorumAccount {
     answer: unknown,
   ): void {
     const code = Array.isArray(answer) ? answer[0] : answer;
-    if (verb === "vote" && code === "G") {
+    if (verb === "vote" && (code === "G" || code === 1)) {
       const { owner, ballot, span, ttlMs } = readVote(args);
       const leftMs = Array.isArray(answer) ? Number(answer[1]) : ttlMs;
       this.#voted(nowMs, node, name, { owner, ballot, span }, leftMs);
     }
     if (verb !== "release") return;
+    const released = readRelease(args).owner;
     for (const { owner, votes } of this.#candidates.values()) {
-      if (owner === args[0]) votes.delete(node);
+      if (owner === released) votes.delete(node);
     }
   }
 

@@ -154,7 +154,7 @@ export class QuorumNode {
     switch (answer.type) {
       case "granted":
         this.#queue(name).delete(waiter);
-        return answer.remainingMs === ttlMs ? "G" : ["G", answer.remainingMs];
+        return answer.remainingMs === ttlMs ? 1 : ["G", answer.remainingMs];
       case "held":
         if (waiter !== "") this.#queue(name).add(waiter);
         return this.#sight(name, nowUs);

@@ -12,16 +12,17 @@ export interface VoteArgs {
 
 /** Reads the arguments behind the verb. The terms begin with the time to keep the ballot. */
 export function readVote(args: readonly string[]): VoteArgs {
-  const [terms = "", record = "", id] = args;
-  const [ballot, , owner = "", , span, , channel = ""] = record.split(" ");
+  const [terms = "", record = "", owner = ""] = args;
+  const [ballot, , , , span, , channel = ""] = record.split(" ");
+  const id = terms.slice(13, 21).trim();
   return {
     owner,
     ballot: Number(ballot),
     span: Number(span),
-    ttlMs: Number(terms.slice(32)),
-    setId: terms.slice(14, 30),
+    ttlMs: Number(terms.slice(51)),
+    setId: terms.slice(35, 51),
     channel,
-    waiter: id === undefined ? "" : `${channel}/${id}`,
+    waiter: id === "" ? "" : `${channel}/${id}`,
   };
 }
 
@@ -31,8 +32,9 @@ export function readRelease(args: readonly string[]): {
   readonly keepMs: number;
   readonly waiter: string;
 } {
-  const [owner = "", start = "", , , keepMs = "0", , waiter = ""] = args;
-  return { owner, ballot: Number.parseInt(start, 10), keepMs: Number(keepMs), waiter };
+  const [start = "", , , keepMs = "0", , waiter = ""] = args;
+  const [ballot, , owner = ""] = start.split(" ");
+  return { owner, ballot: Number(ballot), keepMs: Number(keepMs), waiter };
 }
 
 /** The verb `renew` of each lease in a call that renews many. */

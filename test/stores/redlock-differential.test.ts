@@ -46,14 +46,23 @@ const STRANGER = {
 /** Longer than a round trip, shorter than the difference of any two times in commands. */
 const TOLERANCE_MS = 4_000;
 const names = ["x", "y"] as const;
-/** The channel of a client that is subscribed to this process, so its votes skip a check. */
-const HEARD = `holdfast@${"h".repeat(36)}`;
-const UNHEARD = `holdfast@${"u".repeat(36)}`;
+/** The channels of two clients. */
+const [ONE, OTHER] = [`holdfast@${"h".repeat(36)}`, `holdfast@${"u".repeat(36)}`];
 
 let server: RedisServer;
 let client: Redis;
 let listener: Redis;
 let node: RedlockNode;
+/** The channel that proves which process answers. */
+let proof: string;
+let isListening = false;
+
+/** With a listener, votes skip a check. */
+async function listen(isHeard: boolean): Promise<void> {
+  if (isHeard === isListening) return;
+  await (isHeard ? listener.subscribe(proof) : listener.unsubscribe(proof));
+  isListening = isHeard;
+}
 
 beforeAll(async () => {
   server = await startRedis();
@@ -61,7 +70,7 @@ beforeAll(async () => {
   node = new RedlockNode("a", driverOf(client));
   listener = client.duplicate();
   const { run_id: run } = await server.info("server");
-  await listener.subscribe(`${HEARD}/${run}`);
+  proof = `holdfast@/${run}`;
 });
 afterAll(async () => {
   client?.disconnect();
@@ -77,6 +86,7 @@ type Step =
       ballot: number;
       span: number;
       ttlMs: number;
+      maxTtlMs: number;
       isHeard: boolean;
     }
   | {
@@ -103,12 +113,15 @@ type Step =
   | { type: "raise"; ttlMs: number; forMs: number }
   | { type: "restart" | "flush" | "wake" | "late" | "over" }
   | { type: "expire"; name: string }
-  | { type: "plant"; name: string; at: Place; holds: "hash" | "list" | "text" | "ahead" }
+  | { type: "plant"; name: string; at: Place; holds: Held }
   | { type: "clear"; name: string; at: Place };
 
 /** The keys of a node's script, in its order. */
 const PLACES = ["marker", "lock", "ballot"] as const;
 type Place = (typeof PLACES)[number];
+/** `slip`: the text that was there, with one byte changed. */
+const HELD = ["hash", "list", "text", "ahead", "slip"] as const;
+type Held = (typeof HELD)[number];
 
 /** Ballots that are close to each other, and one far too high. */
 const near = fc.integer({ min: 1, max: 30 });
@@ -120,6 +133,7 @@ const name = fc.constantFrom(...names);
 const owner = fc.constantFrom("o1", "o2", "o3");
 const span = fc.constantFrom(1, 3, 64);
 const ttlMs = fc.constantFrom(20_000, 40_000, 60_000);
+const maxTtlMs = fc.constantFrom(30_000, 50_000);
 const isHeard = fc.boolean();
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -131,6 +145,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       ballot,
       span,
       ttlMs,
+      maxTtlMs,
       isHeard,
     }),
   },
@@ -158,7 +173,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       type: fc.constant("mark"),
       how: fc.constantFrom("join", "boot", "now", "now", "now"),
-      maxTtlMs: fc.constantFrom(30_000, 50_000),
+      maxTtlMs,
       restMs: fc.constantFrom(0, 0, 100_000),
       // A ballot that a node may have accepted: no node accepts one a year ahead.
       floor: fc.option(near),
@@ -187,7 +202,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       type: fc.constant("plant"),
       name,
       at: fc.constantFrom(...PLACES),
-      holds: fc.constantFrom("hash", "list", "text", "ahead"),
+      holds: fc.constantFrom(...HELD),
     }),
   },
   {
@@ -246,15 +261,17 @@ class Pair {
   /** Puts the value of another program at a key of the store. */
   async #plant({ name, at, holds }: Extract<Step, { type: "plant" }>): Promise<void> {
     const key = this.#layout.keysOf("lock", name)[PLACES.indexOf(at)] ?? "";
+    const before = (await server.ask("TYPE", key)) === "string" ? await client.get(key) : null;
     await this.#clear(name, at);
-    if (holds === "hash") await server.ask("HSET", key, "a", "1");
+    if (holds === "slip") await server.ask("SET", key, slipped(before));
+    else if (holds === "hash") await server.ask("HSET", key, "a", "1");
     else if (holds === "list") await server.ask("RPUSH", key, "1");
     else await server.ask("SET", key, holds === "text" ? "H owner" : AHEAD);
     // A ballot that is only too high counts as a ballot.
     const isOurs = at === "ballot" && holds === "ahead";
     if (!isOurs) this.#planted.set(key, await client.dumpBuffer(key));
     const isMarker = at === "marker";
-    const isText = holds === "text" || (isMarker && holds === "ahead");
+    const isText = holds === "text" || holds === "slip" || (isMarker && holds === "ahead");
     const foreign = { type: "foreign", key: "", holds: isText ? "string" : holds } as const;
     const state = this.#state(name);
     if (isMarker) this.#model.foreign = foreign;
@@ -290,7 +307,8 @@ class Pair {
     switch (one.type) {
       case "vote": {
         const { name, owner, span, ttlMs } = one;
-        const channel = one.isHeard ? HEARD : UNHEARD;
+        const channel = one.isHeard ? ONE : OTHER;
+        await listen(one.isHeard);
         const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs, channel };
         const args = voteArgs({
           claim: request,
@@ -298,6 +316,7 @@ class Pair {
           channel,
           metaText: "{}",
           setId: setIdOf(SET),
+          maxTtlMs: one.maxTtlMs,
           waiter: null,
         });
         const raw = await this.#ask(name, args);
@@ -308,7 +327,8 @@ class Pair {
       }
       case "renew": {
         const { name, owner, span, ttlMs } = one;
-        const channel = one.isHeard ? HEARD : UNHEARD;
+        const channel = one.isHeard ? ONE : OTHER;
+        await listen(one.isHeard);
         const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs, channel };
         const keeper = { setId: setIdOf(SET), channel };
         const keys = this.#layout.keysOf("lock", name);
@@ -319,7 +339,8 @@ class Pair {
       }
       case "resume": {
         const { name, owner, ttlMs } = one;
-        const channel = one.isHeard ? HEARD : UNHEARD;
+        const channel = one.isHeard ? ONE : OTHER;
+        await listen(one.isHeard);
         const request = { set: SET, owner, ballot: at(one.ballot), ttlMs, channel };
         const keeper = { setId: setIdOf(SET), channel };
         const args = resumeArgs(request, BigInt(request.ballot), keeper);
@@ -432,6 +453,11 @@ function expectNear(actual: unknown, expected: unknown, step: Step): void {
   }
 }
 
+/** Changes a digit of a ballot, or of the highest ballot in a marker. */
+function slipped(text: string | null): string {
+  return text ? `${text.slice(0, 9)}x${text.slice(10)}` : "x";
+}
+
 /** Removes the names of keys, which the rules do not know. */
 function unnamed(value: unknown): unknown {
   const isForeign = (value as { type?: string } | null)?.type === "foreign";
@@ -451,9 +477,14 @@ function apart(value: unknown): { rest: unknown; times: (number | null)[] } {
   };
 }
 
+const voted: Step = {
+  ...{ type: "vote", name: "x", owner: "o1", ballot: 7, span: 1, ttlMs: 20_000 },
+  ...{ maxTtlMs: 30_000, isHeard: true },
+};
+
 /** A lease that another client resumes and a third client renews. */
 const transfer: Step[] = [
-  { type: "vote", name: "x", owner: "o1", ballot: 7, span: 1, ttlMs: 20_000, isHeard: true },
+  voted,
   { type: "resume", name: "x", owner: "o1", ballot: 7, ttlMs: 20_000, isHeard: false },
   { type: "renew", name: "x", owner: "o1", ballot: 7, span: 1, ttlMs: 20_000, isHeard: true },
   { type: "revoke", name: "x", ballot: 7 },

@@ -163,7 +163,7 @@ export class Acquisition {
       keys: this.#keys,
       args: voteArgs({
         ...{ claim, ballot, waiter, metaText: metaText.of(claim.meta) },
-        ...{ channel: wakeUps.channel, setId: quorum.setId },
+        ...{ channel: wakeUps.channel, setId: quorum.setId, maxTtlMs: membership.maxTtlMs },
       }),
       limitMs: Math.min(quorum.limitMs(ttlMs, this.#failures), limitMs),
       decode: (raw) => decodeVote(raw, ttlMs),

@@ -9,6 +9,8 @@ import { spanOf } from "./ballot.js";
 import { type NameRecord, parseRecord } from "./name-record.js";
 
 const KEPT_MS = 86_460_000;
+const WAITER_SIZE = 8;
+const NO_WAITER = "".padEnd(WAITER_SIZE);
 
 /** One round of votes. */
 export interface VoteRound {
@@ -18,19 +20,23 @@ export interface VoteRound {
   readonly channel: string;
   readonly metaText: string;
   readonly setId: string;
+  /** The longest lease in daily use: a node whose marker says the same compares no numbers. */
+  readonly maxTtlMs: number;
   /** The waiter that a node enters into its queue when it refuses; null where none waits. */
   readonly waiter: { readonly id: string; readonly since: string } | null;
 }
 
-export function voteArgs({ claim, ballot, channel, metaText, setId, waiter }: VoteRound): string[] {
-  const { owner, ttlMs } = claim;
-  const length = `${owner.length}`.padStart(2, "0");
-  const terms = `${keptUntilMs(ballot)}v${setId}${length}${Math.ceil(ttlMs)}`;
+export function voteArgs(round: VoteRound): string[] {
+  const { claim, ballot, channel, metaText, setId, maxTtlMs, waiter } = round;
+  const { owner } = claim;
+  const ttlMs = Math.ceil(claim.ttlMs);
+  const id = waiter ? waiter.id.padEnd(WAITER_SIZE) : NO_WAITER;
+  const longest = digits(Math.max(ttlMs, Math.ceil(maxTtlMs)), 13);
+  const terms = `${keptUntilMs(ballot)}${id}${longest}v${setId}${ttlMs}`;
   const sinceMs = Math.floor(ballot / 1000);
   const span = spanText(claim);
-  const record = `${ballot} H ${owner} ${ballot} ${span} ${sinceMs} ${channel} ${metaText}`;
-  const args = ["vote", terms, record];
-  if (waiter) args.push(waiter.id);
+  const record = `${startOf(owner, ballot)}${ballot} ${span} ${sinceMs} ${channel} ${metaText}`;
+  const args = ["vote", terms, record, owner];
   if (waiter && Number(waiter.since) !== ballot) args.push(waiter.since);
   return args;
 }
@@ -77,17 +83,26 @@ export function resumeArgs(
 
 /** A mark, and a waiter that goes on waiting, may follow as further arguments. */
 export function releaseArgs(owner: string, ballot: number, reserveMs: number): string[] {
-  return ["release", owner, `${ballot} H `, `${ballot + 1}`, `${reserveMs}`];
+  return ["release", startOf(owner, ballot), `${ballot + 1}`, `${reserveMs}`];
 }
 
-/** The span in two digits: the script cuts by position. */
+/** The record of a holder begins with this. */
+function startOf(owner: string, ballot: number): string {
+  return `${ballot} H ${owner} `;
+}
+
 function spanText(claim: Pick<Claim, "span">): string {
-  return `${spanOf(claim)}`.padStart(2, "0");
+  return digits(spanOf(claim), 2);
 }
 
 /** A ballot is kept until its absence says as much: a day, and a little, after its own time. */
 function keptUntilMs(ballot: number): string {
-  return `${Math.ceil(ballot / 1_000) + KEPT_MS}`.padStart(13, "0");
+  return digits(Math.ceil(ballot / 1_000) + KEPT_MS, 13);
+}
+
+/** A number of so many digits: the script cuts by position, and compares as text. */
+function digits(number: number, size: number): string {
+  return `${number}`.padStart(size, "0");
 }
 
 /** Why a node does not vote at all, whatever it keeps of the name. */
@@ -162,6 +177,8 @@ export type NodeRelease =
   | Failure;
 
 const GRANTED = "G";
+/** The answer that the full lease was granted. */
+const GRANTED_IN_FULL = 1;
 const FOREIGN = "X";
 
 /** `ttlMs` is the length of the lease that was asked for. */
@@ -172,7 +189,7 @@ export function decodeVote(raw: unknown, ttlMs: number): Vote {
 }
 
 export function decodeSight(raw: unknown, ttlMs: number): Sight {
-  if (raw === GRANTED) return { type: "granted", remainingMs: ttlMs };
+  if (raw === GRANTED_IN_FULL) return { type: "granted", remainingMs: ttlMs };
   const [code, first, second, third, ...more] = list(raw);
   switch (code) {
     case GRANTED:

@@ -45,6 +45,11 @@ export class Membership {
     this.#bootstrap = rules.bootstrap;
   }
 
+  /** The longest lease in daily use. */
+  get maxTtlMs(): number {
+    return this.#rules.maxTtlMs;
+  }
+
   /** A majority votes. `bootstrap: "now"` vouches for the time before that, not for ever. */
   onMajority(): void {
     this.#bootstrap = "wait";

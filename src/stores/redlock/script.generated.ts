@@ -1,49 +1,52 @@
 // Written by `npm run lua` from lua/*.lua: change those, and run it.
 export const SCRIPT: string = `local call, sub, match, verb = redis.call, string.sub, string.match, ARGV[1]
-local node, lock, ballot = KEYS[1], KEYS[2], KEYS[3]
-local kept = verb == 'release' and call('MGET', lock, ballot) or call('MGET', lock, ballot, node)
-local holder, raw, marker = kept[1], kept[2], kept[3]
+local find, lock, ballot = string.find, KEYS[2], KEYS[3]
 if verb == 'vote' then
 local terms, record = ARGV[2], ARGV[3]
-local ttlMs = tonumber(sub(terms, 33))
-if not holder and marker and sub(marker, 30, 46) == sub(terms, 14, 30)
-and ((tonumber(sub(marker, 17, 29)) or 0) >= ttlMs
+local kept = call('MGET', ballot, KEYS[1])
+local raw, marker = kept[1], kept[2]
+local isAdmitted = marker and sub(marker, 17, 46) == sub(terms, 22, 51)
+if marker and not isAdmitted and sub(marker, 30, 46) == sub(terms, 35, 51)
+then
+local ttlMs = tonumber(sub(terms, 52))
+isAdmitted = (tonumber(sub(marker, 17, 29)) or 0) >= ttlMs
 or (tonumber(sub(marker, 116, 128)) or 0) >= ttlMs
-and (tonumber(sub(marker, 129, 141)) or 0) > call('TIME')[1] * 1000 + 999) then
-local token, top = sub(record, 1, 16), tonumber(sub(marker, 1, 16)) or 0
-local isAbove = top - token >= 0 and top - token < 60000000
-and sub(record, 17, 17) == ' '
-if isAbove and raw then
-local stored, kind = match(raw, '^(%d+)( ?H?)')
-isAbove = stored and #stored == 16 and stored < token
-and (kind == ' H' or #raw == 16)
-elseif isAbove then
+and (tonumber(sub(marker, 129, 141)) or 0) > call('TIME')[1] * 1000 + 999
+end
+local token = sub(record, 1, 16)
+local gap = isAdmitted and (tonumber(sub(marker, 1, 16)) or 0) - token
+if gap and gap >= 0 and gap < 60000000 then
+local isAbove
+if raw then
+local stop = find(raw, '%D')
+isAbove = raw < token and (not stop and #raw == 16
+or stop == 17 and sub(raw, 17, 18) == ' H')
+else
 local floor, bound = tonumber(sub(marker, 87, 102)), (call('TIME')[1] - 86399) * 1000000
 isAbove = floor and token - bound > 0 and token - floor > 0 and bound - floor < 30000000
 end
-if isAbove then
-local last = 19 + sub(terms, 31, 32)
-local channel = match(record, '^%S+', last + 36)
-local heard = channel .. '/' .. sub(marker, 47, 86)
-local owner = sub(record, 20, last)
-if call('PUBSUB', 'NUMSUB', heard)[2] > 0
-and call('SET', lock, owner, 'PX', sub(terms, 33), 'NX') then
+if isAbove and call('PUBSUB', 'NUMSUB', 'holdfast@/' .. sub(marker, 47, 86))[2] > 0
+and call('SET', lock, ARGV[4], 'PX', sub(terms, 52), 'NX') then
 local keptUntil = sub(terms, 1, 13)
 if call('SET', ballot, record, 'PXAT', keptUntil, raw and 'XX' or 'NX') then
-return 'G'
+return 1
 end
 call('DEL', lock)
 end
 end
-end
-elseif verb == 'release' then
-if #ARGV == 5 and holder == ARGV[2] and raw
-and sub(raw, 1, 19) == ARGV[3] then
+elseif verb == 'release' and #ARGV == 4 then
+local start, kept = ARGV[2], call('MGET', lock, ballot)
+local raw = kept[2]
+if raw and kept[1] == sub(start, 20, -2) and find(raw, start, 1, true) == 1 then
 call('DEL', lock)
-call('SET', ballot, ARGV[4], 'KEEPTTL')
+call('SET', ballot, ARGV[3], 'KEEPTTL')
 return 1
 end
 end
+local function run(KEYS, ARGV)
+local verb, node, lock, ballot = ARGV[1], KEYS[1], KEYS[2], KEYS[3]
+local kept = call('MGET', lock, ballot, node)
+local holder, raw, marker = kept[1], kept[2], kept[3]
 local max = math.max
 local DAY, YEAR = 86400000000, 31536000000000
 local STRIDE = 10000000
@@ -73,7 +76,6 @@ local kind = call('TYPE', key).ok
 if kind ~= 'none' then return { 'X', key, kind } end
 end
 local function readMarker()
-if marker == nil then marker = call('MGET', node)[1] end
 local text = marker
 if not text then return nil, foreignType(node) end
 local floor = sub(text, 87, 102)
@@ -103,10 +105,10 @@ end
 local function longest(known)
 return nowMs < known.till and max(known.max, known.long) or known.max
 end
-local function admission(id, ttlMs, channel)
+local function admission(id, ttlMs)
 local known, foreign = readMarker()
 if not known then return foreign or { 'U' } end
-local isHeard = call('PUBSUB', 'NUMSUB', channel .. '/' .. known.run)[2] > 0
+local isHeard = call('PUBSUB', 'NUMSUB', 'holdfast@/' .. known.run)[2] > 0
 if not isHeard and known.run ~= runId() then return { 'U' } end
 if known.id ~= id then return { 'S', known.set } end
 local waitMs = known.from - nowMs
@@ -229,12 +231,13 @@ end
 local foreign = isNamed and foreignBallot()
 if foreign then return foreign end
 if verb == 'vote' then
-local terms, record, id, since = unpack(ARGV, 2)
-local start, owner, channel = match(record, '^(%d+) H (%S+) %d+ %d+ %d+ (%S+)')
-local token, ttlMs = tonumber(start), tonumber(sub(terms, 33))
+local terms, record, owner, since = unpack(ARGV, 2)
+local start, channel = match(record, '^(%d+) H %S+ %d+ %d+ %d+ (%S+)')
+local token, ttlMs = tonumber(start), tonumber(sub(terms, 52))
+local id = match(sub(terms, 14, 21), '%S+')
 local waiter = id and channel .. '/' .. id
 since = since or start
-local refusal, known = admission(sub(terms, 15, 30), ttlMs, channel)
+local refusal, known = admission(sub(terms, 36, 51), ttlMs)
 refusal = refusal or foreignLock()
 if refusal then return refusal end
 local stored, kind, rest, text = readBallot(known)
@@ -255,7 +258,7 @@ if token > max(nowUs + YEAR, known.top) then return { 'A', whole(nowUs) } end
 call('SET', lock, owner, 'PX', ttlMs)
 writeBallot(token, recordKind() .. sub(record, #start + 3))
 raiseTop(known, token)
-return 'G'
+return 1
 end
 if verb == 'wait' then
 local waiter, since = unpack(ARGV, 2)
@@ -297,7 +300,7 @@ end
 local stored, kind, rest, text = readBallot()
 local revoked = revocation(kind, rest, owner)
 if revoked then return revoked end
-local refusal, known = admission(id, ttlMs, channel)
+local refusal, known = admission(id, ttlMs)
 if refusal then return refusal end
 if text and stored > token then return { 'N' } end
 call('SET', lock, owner, 'PX', ttlMs)
@@ -313,15 +316,16 @@ if holder ~= owner and (holder or foreignLock()) then return { 'H' } end
 local _, kind, rest = readBallot()
 local revoked = revocation(kind, rest, owner)
 if revoked then return revoked end
-local refusal = admission(id, ttlMs, channel)
+local refusal = admission(id, ttlMs)
 if refusal then return refusal end
 local voted, first = match(rest, '^(%S+) (%d+) %d+ %d+ %S+ .')
 if not holder or voted ~= owner or first ~= token then return { 'N' } end
 return prolong(owner, tonumber(token), ttlMs, channel)
 end
 if verb == 'release' then
-local owner, start, _, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
-local token = tonumber(match(start, '^%d+'))
+local start, _, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
+local token, owner = match(start, '^(%d+) H (%S+) $')
+token = tonumber(token)
 keepMs = tonumber(keepMs or 0)
 local isHeld = holder == owner
 if isHeld then call('DEL', lock) end
@@ -430,4 +434,18 @@ known.long = max(known.long, ttlMs)
 known.till = max(known.till, nowMs + forMs)
 writeMarker(known)
 return 1
-end`;
+end
+end
+if ARGV[1] ~= 'renew' then return run(KEYS, ARGV) end
+local answers = {}
+for at = 1, (#KEYS - 1) / 2 do
+local owner, token, span, ttlMs = unpack(ARGV, 4 * at, 4 * at + 3)
+local isDone, answer = pcall(run, { KEYS[1], KEYS[2 * at], KEYS[2 * at + 1] },
+{ 'renew', ARGV[2], owner, token, span, ttlMs, ARGV[3] })
+if not isDone then
+local said = type(answer) == 'table' and answer.err or answer
+answer = { 'E', tostring(said) .. ' (user_script)' }
+end
+answers[at] = answer
+end
+return answers`;

@@ -74,12 +74,13 @@ export class WakeUps {
    * that process. Data may come back from a snapshot, and a request may be sent again to another
    * process, but such a process has no subscriber of this channel. While the channel with the run
    * id of the marker has a subscriber, a node is sure, without INFO, that it is the process that
-   * the marker names. Without a subscriber the node asks for INFO at every vote.
+   * the marker names: whichever client subscribed, this very process told it that run id. Without a
+   * subscriber the node asks for INFO at every vote.
    */
   async #proveSameProcess(connection: OwnConnection): Promise<void> {
     const text = await connection.send(["INFO", "server"]);
     const [, run] = /^run_id:(\w+)/m.exec(String(text)) ?? [];
-    if (run) await connection.subscribe(`${this.channel}/${run}`, () => {});
+    if (run) await connection.subscribe(`holdfast@/${run}`, () => {});
   }
 
   #wakeAll(): void {

@@ -17,11 +17,14 @@
 -- vote. Waiters decide nothing: if their key holds foreign data, such as a sorted set with members
 -- of another program, the name has no queue, and answers end with that X.
 --
--- in:       call sub match node lock ballot marker holder raw
--- out:      max nowUs nowMs whole runId readMarker writeMarker admission foreignBallot foreignLock
---           readBallot writeBallot raiseTop longest isNamed waiters hasQueue foreignQueue isPlain
---           enqueue notify wakeNext DAY YEAR
+-- in:       call sub match
+-- out:      verb lock ballot holder raw max nowUs nowMs whole runId readMarker writeMarker
+--           admission foreignBallot foreignLock readBallot writeBallot raiseTop longest isNamed
+--           waiters hasQueue foreignQueue isPlain enqueue notify wakeNext DAY YEAR
 -- commands: INFO MGET PEXPIRE PUBLISH PUBSUB SET SETRANGE TIME TYPE ZADD ZRANGE ZRANK ZREM
+local verb, node, lock, ballot = ARGV[1], KEYS[1], KEYS[2], KEYS[3]
+local kept = call('MGET', lock, ballot, node)
+local holder, raw, marker = kept[1], kept[2], kept[3]
 local max = math.max
 local DAY, YEAR = 86400000000, 31536000000000
 -- `top` is kept so far ahead of the highest ballot, so that not every vote has to write it.
@@ -71,7 +74,6 @@ end
 -- The marker as a table, or nil; without a floor, it is yet to be learned. The second value is the
 -- refusal if the marker is foreign.
 local function readMarker()
-  if marker == nil then marker = call('MGET', node)[1] end
   local text = marker
   if not text then return nil, foreignType(node) end
   local floor = sub(text, MARKER.floor)
@@ -108,12 +110,12 @@ local function longest(known)
 end
 
 -- Why this node does not vote for a lease of this length, or nil and the marker. A listener of the
--- channel proves that the marker was written for this process (lean.lua); without a listener the
--- run id of the server decides.
-local function admission(id, ttlMs, channel)
+-- channel of its run proves that the marker was written for this process (lean.lua); without a
+-- listener the run id of the server decides.
+local function admission(id, ttlMs)
   local known, foreign = readMarker()
   if not known then return foreign or { 'U' } end
-  local isHeard = call('PUBSUB', 'NUMSUB', channel .. '/' .. known.run)[2] > 0
+  local isHeard = call('PUBSUB', 'NUMSUB', 'holdfast@/' .. known.run)[2] > 0
   if not isHeard and known.run ~= runId() then return { 'U' } end
   if known.id ~= id then return { 'S', known.set } end
   local waitMs = known.from - nowMs

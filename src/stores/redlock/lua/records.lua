@@ -19,9 +19,10 @@ MARKER = {
 -- The terms of a vote, beside its record.
 TERMS = {
   keptUntil = 13, -- when the ballot expires
+  waiter = 8, -- the waiter to enter if the node refuses; spaces if none waits
+  longest = 13, -- the longest lease in daily use, or this one if it is longer
   state = 1, -- as the marker has to have it
   id = 16, -- as the marker has to have it
-  ownerLength = 2,
   ttl = REST,
 }
 
@@ -31,17 +32,5 @@ RECORD = {
   afterBallot = 1, -- a space
   kind = 1, -- `H`
   afterKind = 1, -- a space
-  words = REST, -- owner, AFTER_OWNER
-}
-
--- The record behind the owner, with spaces between the fields.
-AFTER_OWNER = {
-  space = 1,
-  token = 16,
-  afterToken = 1,
-  span = 2,
-  afterSpan = 1,
-  since = 13,
-  afterSince = 1,
-  words = REST, -- channel, meta
+  words = REST, -- owner, token, span, since, channel, meta
 }

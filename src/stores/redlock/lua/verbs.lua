@@ -59,15 +59,16 @@ end
 local foreign = isNamed and foreignBallot()
 if foreign then return foreign end
 
--- terms record id since: TERMS and RECORD. Only a waiter sends id and since, and since only if it
--- differs from the ballot.
+-- terms record owner since: TERMS and RECORD. Only a waiter sends since, and only if it differs
+-- from the ballot.
 if verb == 'vote' then
-  local terms, record, id, since = unpack(ARGV, 2)
-  local start, owner, channel = match(record, '^(%d+) H (%S+) %d+ %d+ %d+ (%S+)')
+  local terms, record, owner, since = unpack(ARGV, 2)
+  local start, channel = match(record, '^(%d+) H %S+ %d+ %d+ %d+ (%S+)')
   local token, ttlMs = tonumber(start), tonumber(sub(terms, TERMS.ttl))
+  local id = match(sub(terms, TERMS.waiter), '%S+')
   local waiter = id and channel .. '/' .. id
   since = since or start
-  local refusal, known = admission(sub(terms, TERMS.id), ttlMs, channel)
+  local refusal, known = admission(sub(terms, TERMS.id), ttlMs)
   refusal = refusal or foreignLock()
   if refusal then return refusal end
   local stored, kind, rest, text = readBallot(known)
@@ -88,7 +89,7 @@ if verb == 'vote' then
   call('SET', lock, owner, 'PX', ttlMs)
   writeBallot(token, recordKind() .. sub(record, #start + 3))
   raiseTop(known, token)
-  return 'G'
+  return 1
 end
 
 -- waiter since: looks at the name, and adds the waiter to the queue
@@ -138,7 +139,7 @@ if verb == 'renew' then
   local stored, kind, rest, text = readBallot()
   local revoked = revocation(kind, rest, owner)
   if revoked then return revoked end
-  local refusal, known = admission(id, ttlMs, channel)
+  local refusal, known = admission(id, ttlMs)
   if refusal then return refusal end
   -- Only a ballot counts, not a floor: a floor says which ballots may have been here, and the
   -- holder proves that they were not.
@@ -159,18 +160,20 @@ if verb == 'resume' then
   local _, kind, rest = readBallot()
   local revoked = revocation(kind, rest, owner)
   if revoked then return revoked end
-  local refusal = admission(id, ttlMs, channel)
+  local refusal = admission(id, ttlMs)
   if refusal then return refusal end
   local voted, first = match(rest, '^(%S+) (%d+) %d+ %d+ %S+ .')
   if not holder or voted ~= owner or first ~= token then return { 'N' } end
   return prolong(owner, tonumber(token), ttlMs, channel)
 end
 
--- owner ballot..' H ' closed reserveMs keepMs meta waiter since: closed is ballot + 1. keepMs
--- leaves a mark, waiter goes on waiting. Arguments from keepMs on may be left out.
+-- start closed reserveMs keepMs meta waiter since: start is the RECORD up to the space behind the
+-- owner, closed is ballot + 1. keepMs leaves a mark, waiter goes on waiting. Arguments from keepMs
+-- on may be left out.
 if verb == 'release' then
-  local owner, start, _, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
-  local token = tonumber(match(start, '^%d+'))
+  local start, _, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
+  local token, owner = match(start, '^(%d+) H (%S+) $')
+  token = tonumber(token)
   keepMs = tonumber(keepMs or 0)
   local isHeld = holder == owner
   if isHeld then call('DEL', lock) end
