@@ -52,7 +52,7 @@ export const arbiter: readonly Mutant[] = [
   {
     title: "a confirm waits for its batch",
     rule: "confirm-is-sent-at-once",
-    change: { text: "sendNow", becomes: "send", why: "The rule is the choice of this method." },
+    change: { text: "postNow", becomes: "post", why: "The rule is the choice of this method." },
   },
   {
     title: "a push that is not believed is dropped",

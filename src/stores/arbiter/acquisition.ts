@@ -21,7 +21,7 @@ import { type AttemptResult, lateGrantError, MOST_LATE_GRANTS, silenceError } fr
 import type { ArbiterClient } from "./arbiter-client.js";
 import { ArbiterGrant } from "./arbiter-grant.js";
 import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./channel.js";
-import { type Believable, Confirmation } from "./confirmation.js";
+import { type Believable, Confirmation, type ConfirmListener } from "./confirmation.js";
 import { OwnerRequests } from "./owner-requests.js";
 import { holderView, markView } from "./views.js";
 
@@ -147,10 +147,10 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
       const usefulMs = this.#client.port.clock.nowMs() + (this.#claim.leastMs ?? 0);
       // rule: offer-outlasts-the-grace
       const isBelieved = deadlineMs !== null && deadlineMs > usefulMs;
-      if (!isBelieved) return this.#await(confirmation, lapseMs);
+      if (!isBelieved) return confirmation.tell(this.#listener(confirmation), lapseMs);
       // rule: offer-is-believed-until-it-lapses
       const grant = this.#accept(offer, deadlineMs);
-      if (grant) confirmation.extend(grant).catch(ignored);
+      if (grant) confirmation.extend(grant);
     } catch (cause) {
       this.onRefusal(replyError("a handed-off grant", cause));
     }
@@ -216,14 +216,15 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#askIn(this.#stale === 1 ? 0 : jittered(FIRST_RETRY_MS, this.#client.port.random));
   }
 
-  /** The answer to the confirm decides: a grant, or the next request. */
-  #await(confirmation: Confirmation, lapseMs: number): void {
-    const onResult = (granted: Believable | null): void => {
-      // rule: unproven-handoff-waits-for-its-confirm
-      if (!this.#isSettled && this.#confirmation === confirmation) this.#onConfirmed(granted);
+  /** The answer to this confirm decides: a grant, or the next request. */
+  #listener(confirmation: Confirmation): ConfirmListener {
+    return {
+      onConfirmed: (granted) => {
+        // rule: unproven-handoff-waits-for-its-confirm
+        if (!this.#isSettled && this.#confirmation === confirmation) this.#onConfirmed(granted);
+      },
+      onRefusal: (error) => this.onRefusal(error),
     };
-    const onError = (cause: unknown): void => this.onRefusal(replyError("a confirm", cause));
-    confirmation.result(lapseMs).then(onResult).catch(onError);
   }
 
   #onConfirmed(granted: Believable | null): void {

@@ -94,9 +94,11 @@ describe("a single command", () => {
     expect(hasLeft).toBe(true);
   });
 
-  it("by sendNow has left when the call returns, before all that wait", async () => {
+  it("by postNow has left when the call returns, before all that wait", async () => {
     const waiting = channel.send(inspect("l:a"));
-    const now = channel.sendNow(inspect("l:b"));
+    const now = new Promise((onAnswer, onFailure) => {
+      channel.postNow(inspect("l:b"), { onAnswer, onFailure });
+    });
     expect(arbiter.sent.map(({ key }) => key)).toEqual(["l:b"]);
     await Promise.all([waiting, now]);
     expect(arbiter.sent.map(({ key }) => key)).toEqual(["l:b", "l:a"]);

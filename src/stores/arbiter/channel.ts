@@ -143,12 +143,10 @@ export class Channel {
   }
 
   /** Sends before this returns, past everything that is waiting to be sent. */
-  async sendNow<C extends Command>(command: C): Promise<Answer<C>> {
-    if (this.#arbiter.isLocal) return orThrow(this.#answerAtOnce(command));
-    return new Promise((resolve, reject) => {
-      const recipient = { onAnswer: resolve, onFailure: reject } as Recipient<Command>;
-      this.#call(this.#arbiter.shardOf(command.key), [{ command, recipient }]);
-    });
+  postNow<C extends Command>(command: C, recipient: Recipient<C>): void {
+    if (this.#arbiter.isLocal) return this.post(command, recipient);
+    const entry = { command, recipient: recipient as Recipient<Command> };
+    this.#call(this.#arbiter.shardOf(command.key), [entry]);
   }
 
   #answerAtOnce<C extends Command>(command: C): Answer<C> | HoldfastError {
@@ -274,7 +272,7 @@ function orThrow<C extends Command>(answer: Answer<C> | HoldfastError): Answer<C
   throw answer;
 }
 
-/** The first confirm of an offer is urgent: it is sent by `sendNow`. */
+/** The first confirm of an offer is urgent: it is sent by `postNow`. */
 function isPatient(command: Command | undefined): boolean {
   return command?.type === "renew" || command?.type === "confirm";
 }

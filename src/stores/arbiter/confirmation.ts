@@ -2,10 +2,9 @@ import type { Confirm, PushedGrant } from "../../rules/ledger-command.js";
 import { deadlineOf } from "../../rules/margin.js";
 import type { Claim } from "../../store.js";
 import { Backoff } from "../../time/backoff.js";
-import { pause } from "../../time/pause.js";
 import type { ArbiterClient } from "./arbiter-client.js";
 import type { ArbiterGrant } from "./arbiter-grant.js";
-import type { Answer } from "./channel.js";
+import type { Answer, Recipient } from "./channel.js";
 
 const FIRST_RETRY_MS = 20;
 
@@ -16,36 +15,50 @@ export interface Believable {
   readonly deadlineMs: number;
 }
 
+/** The acquisition that waits for the answer to the confirm. */
+export interface ConfirmListener {
+  /** The grant that the store confirms; null where it does not, or nothing is known in time. */
+  onConfirmed(granted: Believable | null): void;
+  /** The listener could not use the answer. */
+  onRefusal(error: unknown): void;
+}
+
 /**
  * The confirm of an offer, repeated until it is answered or the offer window is over. Its first
  * request is sent before any caller hears of the grant. A grant that is believed already is
  * believed for the offer window only, until the answer extends or ends it; a grant that is not
- * believed waits for the answer.
+ * believed waits for the answer. A handoff waits for this code, so it makes no promise, and a timer
+ * only after a failure.
  */
-export class Confirmation {
-  readonly #pushed: PushedGrant;
+export class Confirmation implements Recipient<Confirm> {
+  readonly #offer: PushedGrant;
   readonly #claim: Claim;
   readonly #client: ArbiterClient;
   readonly #command: Confirm;
-  #answer: Promise<Answer<Confirm> | null> = Promise.resolve(null);
+  #answer: Answer<Confirm> | null = null;
+  #hasFailed = false;
+  /** The use of the answer, once the offer is judged: for a believed grant, or for a listener. */
   #believed: ArbiterGrant | null = null;
+  #listener: ConfirmListener | null = null;
+  #untilMs = 0;
+  #backoff: Backoff | null = null;
   #isCancelled = false;
 
-  constructor(key: string, claim: Claim, pushed: PushedGrant, client: ArbiterClient) {
-    this.#pushed = pushed;
+  constructor(key: string, claim: Claim, offer: PushedGrant, client: ArbiterClient) {
+    this.#offer = offer;
     this.#claim = claim;
     this.#client = client;
     this.#command = { type: "confirm", key, owner: claim.owner };
   }
 
   get token(): number {
-    return this.#pushed.token;
+    return this.#offer.token;
   }
 
   send(): void {
+    this.#hasFailed = false;
     // rule: confirm-is-sent-at-once
-    const answer = this.#client.channel.sendNow(this.#command);
-    this.#answer = Promise.resolve(answer).catch(() => null);
+    this.#client.channel.postNow(this.#command, this);
   }
 
   /** Its acquisition has ended: the confirm is repeated only for a grant that is believed. */
@@ -54,44 +67,66 @@ export class Confirmation {
   }
 
   /** Extends a grant that is believed already, or ends it. No answer: its belief runs out. */
-  async extend(grant: ArbiterGrant): Promise<void> {
+  extend(grant: ArbiterGrant): void {
     this.#believed = grant;
-    const answer = await this.#answerUntil(grant.deadlineMs);
-    if (!answer) return;
-    const { reply } = answer;
+    this.#untilMs = grant.deadlineMs;
+    this.#goOn();
+  }
+
+  /** Tells the listener the result, at `untilMs` at the latest. */
+  tell(listener: ConfirmListener, untilMs: number): void {
+    this.#listener = listener;
+    this.#untilMs = untilMs;
+    this.#goOn();
+  }
+
+  onAnswer(answer: Answer<Confirm>): void {
+    this.#answer = answer;
+    this.#goOn();
+  }
+
+  onFailure(error: unknown): void {
+    if (this.#answer) return this.#listener?.onRefusal(error);
+    this.#hasFailed = true;
+    this.#goOn();
+  }
+
+  /** The first request may be answered, or have failed, before the offer is judged. */
+  #goOn(): void {
+    const isJudged = this.#believed !== null || this.#listener !== null;
+    if (!isJudged) return;
+    if (this.#answer) this.#onResult(this.#answer);
+    else if (this.#hasFailed) this.#repeat();
+  }
+
+  #onResult(answer: Answer<Confirm>): void {
+    if (this.#believed) return this.#judge(this.#believed, answer);
+    const { reply, sentMs } = answer;
+    if (reply.type !== "renewed") return this.#listener?.onConfirmed(null);
+    const { token, span, remainingUs } = reply;
+    const deadlineMs = deadlineOf(sentMs, remainingUs / 1000, this.#claim.ttlMs);
+    this.#listener?.onConfirmed({ token, span, deadlineMs });
+  }
+
+  #judge(grant: ArbiterGrant, { reply, sentMs }: Answer<Confirm>): void {
     const { grants } = this.#client;
     if (reply.type !== "renewed") grants.lose(grant, reply.reason, reply.detail);
     else if (reply.token !== this.token) grants.lose(grant, "replaced", "");
-    else grant.extend(this.#deadlineOf(answer, reply.remainingUs));
+    else grant.extend(deadlineOf(sentMs, reply.remainingUs / 1000, this.#claim.ttlMs));
   }
 
-  /** The grant that the store confirms; null where it does not, or nothing is known in time. */
-  async result(untilMs: number): Promise<Believable | null> {
-    const answer = await this.#answerUntil(untilMs);
-    if (answer?.reply.type !== "renewed") return null;
-    const { token, span, remainingUs } = answer.reply;
-    return { token, span, deadlineMs: this.#deadlineOf(answer, remainingUs) };
-  }
-
-  async #answerUntil(untilMs: number): Promise<Answer<Confirm> | null> {
+  #repeat(): void {
     const { clock, timers, random } = this.#client.port;
-    const backoff = new Backoff(random, { firstMs: FIRST_RETRY_MS, longestMs: untilMs });
-    for (;;) {
-      const answer = await this.#answer;
-      if (answer) return answer;
-      const pauseMs = backoff.nextMs();
-      if (clock.exactMs() + pauseMs >= untilMs) return null;
-      await pause(timers, pauseMs);
-      if (!this.#isWanted) return null;
-      this.send();
-    }
+    const pauses = { firstMs: FIRST_RETRY_MS, longestMs: this.#untilMs };
+    this.#backoff ??= new Backoff(random, pauses);
+    const pauseMs = this.#backoff.nextMs();
+    if (clock.exactMs() + pauseMs >= this.#untilMs) return this.#listener?.onConfirmed(null);
+    timers.after(pauseMs, () => {
+      if (this.#isWanted) this.send();
+    });
   }
 
   get #isWanted(): boolean {
     return this.#believed ? this.#client.grants.isLive(this.#believed) : !this.#isCancelled;
-  }
-
-  #deadlineOf({ sentMs }: Answer<Confirm>, remainingUs: number): number {
-    return deadlineOf(sentMs, remainingUs / 1000, this.#claim.ttlMs);
   }
 }
