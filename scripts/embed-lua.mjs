@@ -16,8 +16,8 @@ const stores = {
   redis: {
     parts: [
       "lone",
-      "register",
       "contended",
+      "register",
       "failure",
       "batch",
       "entry",
@@ -30,7 +30,7 @@ const stores = {
       "ending",
       "rare",
     ],
-    script: ["lone", "register", "batch"],
+    script: ["lone", "contended", "register", "batch"],
     records: ["REQUEST", "FRESH", "RAISED", "FULL", "WAITER"],
   },
   redlock: {

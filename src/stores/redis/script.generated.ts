@@ -45,7 +45,8 @@ export const WAITER = {
 } as const;
 export const SCRIPT: string = `local call, try, sub = redis.call, redis.pcall, string.sub
 local find, format = string.find, string.format
-local register, count, clock, known, loneReply = KEYS[1], #ARGV, call('TIME'), nil, nil
+local register, count, clock = KEYS[1], #ARGV, call('TIME')
+local known, loneText, loneReply
 local seconds, micros = clock[1], clock[2]
 local nowText = seconds .. micros
 if #seconds ~= 10 or #micros ~= 6 then
@@ -59,6 +60,7 @@ local name, command = ARGV[1], ARGV[2]
 local operation = sub(command, 1, 1)
 if operation == 'X' or operation == 'x' then
 known = call('HMGET', register, '', name)
+loneText = known[2]
 local last, span = known[1], sub(command, 50, 53)
 local isFree = not known[2] and (not last or #last == 16 and last < nowText)
 local isInTime = nowText <= sub(command, 2, 17)
@@ -77,6 +79,7 @@ if type(try('HSET', register, name, text, '', lastToken)) == 'number' then loneR
 end
 elseif operation == 'r' then
 local text = call('HGET', register, name)
+loneText = text
 local form = text and sub(text, 1, 1)
 local start = form == 'f' and 39 or form == '+' and 55
 or form == 'h' and 71
@@ -101,8 +104,154 @@ end
 end
 local NO_LIMIT = 9007199254740991
 local YEAR, LAST_TOKEN = 31536000000000, NO_LIMIT - 1024
-local now, size = tonumber(nowText), math.floor(#ARGV / 2)
-local texts, changed, isRaised, motion, contendedPart = {}, {}, nil, nil, nil
+local now = tonumber(nowText)
+local function decide(name, operation, command, pointer, last)
+local NONE, key, place = '0000000000000000', register .. ':' .. name, sub(pointer, 2)
+local found, owner, id, offer, touch
+if operation == 'c' then
+found = try('HMGET', key, 'k', 'x')
+elseif operation == 'r' then
+found = try('HMGET', key, 'k', 'x', 'w' .. place)
+elseif operation == 'X' then
+local span = sub(command, 50, 53)
+if find(command, '%D', 2) ~= 54 then return nil end
+if nowText > sub(command, 2, 17) or sub(command, 34, 49) > LONGEST then
+return nil
+end
+if span == '0000' or span > MOST_TURNS then return nil end
+owner, id, offer, touch = string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 55)
+if LONGEST - offer < 0 or LONGEST - 4 * touch < 0 then return nil end
+found = try('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
+else
+return nil
+end
+local sums, holder = found[1], found[2]
+if not sums or not holder or sub(sums, 1, 1) ~= '-' then return nil end
+if #sums ~= 113 or find(sums, '%D', 2) then return nil end
+if nowText >= sub(sums, 2, 17) then return nil end
+local form = sub(holder, 1, 1)
+local letter = (form == 'h' or form == 'u') and 70
+or form == 'f' and 38 or form == '+' and 54
+if not letter or find(holder, '%D', 2) ~= letter then return nil end
+if not find(holder, '^[xes]%S+ ', letter) then return nil end
+if letter == 70 then
+if nowText >= sub(holder, 34, 49) then return nil end
+else
+local ttl = form == 'f' and sub(holder, 18, 33) or sub(holder, 34, 49)
+if sub(holder, 2, 17) + ttl <= now then return nil end
+end
+local asker = owner and owner .. ' ' or sub(command, 2)
+local isHolder = sub(holder, letter + 1, letter + #asker) == asker
+if operation == 'c' then
+local expiry = sub(holder, 34, 49)
+if not isHolder or letter ~= 70 then return nil end
+if form == 'u' then
+expiry = format('%016.0f', math.max(expiry, now + sub(holder, 50, 65)))
+if #expiry > 16 or expiry > sub(sums, 18, 33) then return nil end
+local grant = sub(holder, 2, 33) .. expiry .. sub(holder, 50)
+local done = try('HSET', key, 'x', 'h' .. grant)
+if type(done) == 'table' and done.err then
+call('HDEL', register, '?')
+call('HSET', key, 'x', 'h' .. grant)
+end
+end
+local waiting = sub(sums, 34, 49) == NONE and ' 0 ' or ' 1 '
+local terms = sub(holder, 18, 33) .. ' ' .. sub(holder, 66, 69)
+return 'N' .. format('%.0f', expiry - now) .. waiting .. terms
+end
+local waiting, taken = sub(sums, 34, 49), sub(sums, 82, 97)
+if operation == 'r' then
+local waiter = found[3]
+if not waiter or not isHolder or sub(sums, 66, 81) ~= place then return nil end
+if find(waiter, '%D') ~= 37 or sub(waiter, 37, 37) ~= 'x' then
+return nil
+end
+owner, id, offer = string.match(waiter, '^(%S+) (%S+) (%d+)', 38)
+if not owner or #offer > 16 then return nil end
+local expiry = format('%016.0f', now + offer)
+if #expiry > 16 or expiry > sub(sums, 18, 33) then return nil end
+local client = call('HGET', key, 'c' .. id)
+if not client or find(client, '%D') ~= 81 then return nil end
+if sub(client, 81) ~= 'a' or place <= sub(client, 33, 48) then
+return nil
+end
+local token, span = math.max(now, last + 1), sub(waiter, 33, 36)
+if token > LAST_TOKEN then return nil end
+local tokenText = token == now and nowText or format('%016.0f', token)
+local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
+if call('PUBLISH', id, 'g' .. owner .. times .. name) == 0 and flags % 2 == 0 then
+return nil
+end
+local left, after = sub(client, 65, 80) - 1, format('%016d', place + 1)
+local fewer = format('%016d', waiting - 1)
+taken = taken == waiting and fewer or format('%016d', taken - 1)
+sums = sub(sums, 1, 33) .. fewer .. sub(sums, 50, 65) .. after .. taken
+.. sub(sums, 98, 113)
+holder = 'u' .. nowText .. tokenText .. expiry .. sub(waiter, 17)
+if left == 0 then
+call('HDEL', key, 'w' .. place, 'o' .. owner, 'c' .. id)
+call('HSET', key, 'k', sums, 'x', holder)
+else
+client = sub(client, 1, 64) .. format('%016d', left) .. 'a'
+call('HDEL', key, 'w' .. place, 'o' .. owner)
+call('HSET', key, 'k', sums, 'x', holder, 'c' .. id, client)
+end
+return 'R' .. offer, '=' .. after, token + span - 1
+end
+if found[3] or isHolder then return nil end
+local tombstone = register .. 't' .. owner .. ':' .. name
+if nowText < sub(sums, 98, 113) and call('EXISTS', tombstone) == 1 then return nil end
+local client, bound, lastPlace = found[4], sub(sums, 2, 17), sub(sums, 50, 65)
+local isNew = not client
+if isNew then
+if bound == '9007199254740991' then return nil end
+client = NONE .. format('%016.0f', touch) .. lastPlace .. NONE .. NONE .. 'a'
+end
+if find(client, '%D') ~= 81 then return nil end
+if sub(client, 81) ~= 'a' then return nil end
+if sub(client, 49, 64) ~= NONE then return nil end
+if tonumber(touch) > tonumber(sub(client, 17, 32)) then return nil end
+local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
+if gone > sub(sums, 18, 33) or gone < sub(client, 1, 16) then return nil end
+local seen = tonumber(sub(command, 18, 33))
+if seen > last and seen > math.min(now + YEAR, LAST_TOKEN) then return nil end
+if math.max(now, last + 1, seen + 1) > LAST_TOKEN then return nil end
+if gone < bound then bound = gone end
+local spot, more = format('%016d', lastPlace + 1), format('%016d', waiting + 1)
+local next = taken == NONE and spot or sub(sums, 66, 81)
+taken = taken == waiting and more or format('%016d', taken + 1)
+sums = '-' .. bound .. sub(sums, 18, 33) .. more .. spot .. next .. taken
+.. sub(sums, 98, 113)
+local mine = format('%016d', sub(client, 65, 80) + 1)
+client = gone .. sub(client, 17, 64) .. mine .. 'a'
+local entry = nowText .. sub(command, 34)
+if isNew then
+local added = try('ZADD', register .. 'g:' .. name, gone, id)
+if type(added) == 'table' and added.err then return nil end
+end
+local done =
+try('HSET', key, 'k', sums, 'w' .. spot, entry, 'o' .. owner, spot, 'c' .. id, client)
+if type(done) == 'table' and done.err then return '!' .. done.err end
+return 'Q' .. format('%d ', waiting) .. holder, nil, seen > last and seen or nil
+end
+if #ARGV == 2 then
+local name, command, last = ARGV[1], ARGV[2], known and known[1]
+if loneText == nil then loneText = call('HGET', register, name) end
+if loneText and sub(loneText, 1, 1) == '=' then
+local operation = sub(command, 1, 1)
+if operation == 'r' then last = call('HGET', register, '') end
+last = last and find(last, '^%d+$') and tonumber(last) or 0
+local reply, pointer, raised = decide(name, operation, command, loneText, last)
+if pointer then
+call('HSET', register, '', format('%016.0f', raised), name, pointer)
+elseif raised then
+call('HSET', register, '', format('%016.0f', raised))
+end
+if reply then return { nowText, reply } end
+end
+end
+local size = math.floor(#ARGV / 2)
+local texts, changed, isRaised, motion = {}, {}, nil, nil
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
 for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
@@ -166,132 +315,10 @@ and find(text, '^[xes]%S+ ', letter) == letter
 end
 local function contended(name, operation, command, pointer)
 if moving() then return nil end
-if not contendedPart then
-contendedPart = (function()
-local NONE = '0000000000000000'
-local function isCalm(sums, holder)
-if not sums or not holder or sub(sums, 1, 1) ~= '-' then return false end
-if #sums ~= 113 or find(sums, '%D', 2) then return false end
-if not isOurs(holder) or nowText >= sub(sums, 2, 17) then return false end
-local form = sub(holder, 1, 1)
-if form == 'h' or form == 'u' then return nowText < sub(holder, 34, 49) end
-if form == '=' then return false end
-local ttl = form == 'f' and sub(holder, 18, 33) or sub(holder, 34, 49)
-return sub(holder, 2, 17) + ttl > now
-end
-local function isOwner(holder, owner)
-local form = sub(holder, 1, 1)
-local start = form == 'f' and 39 or form == '+' and 55
-or 71
-return sub(holder, start, start + #owner - 1) == owner
-end
-local function confirm(key, command)
-local found = try('HMGET', key, 'k', 'x')
-local sums, holder = found[1], found[2]
-if not isCalm(sums, holder) then return nil end
-if not isOwner(holder, sub(command, 2)) then return nil end
-local form, expiry = sub(holder, 1, 1), sub(holder, 34, 49)
-if form ~= 'u' and form ~= 'h' then return nil end
-if form == 'u' then
-expiry = format('%016.0f', math.max(expiry, now + sub(holder, 50, 65)))
-if #expiry > 16 or expiry > sub(sums, 18, 33) then return nil end
-local grant = sub(holder, 2, 33) .. expiry .. sub(holder, 50)
-write('HSET', key, 'x', 'h' .. grant)
-end
-local waiting = sub(sums, 34, 49) == NONE and ' 0 ' or ' 1 '
-local terms = sub(holder, 18, 33) .. ' ' .. sub(holder, 66, 69)
-return 'N' .. format('%.0f', expiry - now) .. waiting .. terms
-end
-local function handOff(key, name, command, place)
-local found = try('HMGET', key, 'k', 'x', 'w' .. place)
-local sums, holder, waiter = found[1], found[2], found[3]
-if not waiter or not isCalm(sums, holder) then return nil end
-if not isOwner(holder, sub(command, 2)) then return nil end
-if find(waiter, '%D') ~= 37 then return nil end
-if sub(waiter, 37, 37) ~= 'x' then return nil end
-local owner, id, offer = string.match(waiter, '^(%S+) (%S+) (%d+)', 38)
-if not owner or #offer > 16 then return nil end
-local span = sub(waiter, 33, 36)
-local expiry = format('%016.0f', now + offer)
-if #expiry > 16 or expiry > sub(sums, 18, 33) then return nil end
-if sub(sums, 66, 81) ~= place then return nil end
-local client = call('HGET', key, 'c' .. id)
-if not client or find(client, '%D') ~= 81 then return nil end
-if sub(client, 81) ~= 'a' or place <= sub(client, 33, 48) then return nil end
-local token = nextToken()
-if not token then return nil end
-local tokenText = token == now and nowText or format('%016.0f', token)
-local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
-if call('PUBLISH', id, 'g' .. owner .. times .. name) == 0 and flags % 2 == 0 then return nil end
-raise(token + span - 1)
-local left, after = sub(client, 65, 80) - 1, format('%016d', place + 1)
-local waiting, taken = sub(sums, 34, 49), sub(sums, 82, 97)
-local fewer = format('%016d', waiting - 1)
-taken = taken == waiting and fewer or format('%016d', taken - 1)
-sums = sub(sums, 1, 33) .. fewer .. sub(sums, 50, 65) .. after .. taken
-.. sub(sums, 98, 113)
-holder = 'u' .. nowText .. tokenText .. expiry .. sub(waiter, 17)
-if left == 0 then
-call('HDEL', key, 'w' .. place, 'o' .. owner, 'c' .. id)
-call('HSET', key, 'k', sums, 'x', holder)
-else
-client = sub(client, 1, 64) .. format('%016d', left) .. 'a'
-call('HDEL', key, 'w' .. place, 'o' .. owner)
-call('HSET', key, 'k', sums, 'x', holder, 'c' .. id, client)
-end
-put(name, '=' .. after)
-return 'R' .. offer
-end
-local function wait(key, name, command)
-if nowText > sub(command, 2, 17) or not spanOf(command) then return nil end
-local owner, id, offer, touch =
-string.match(command, '^(%S+) (%S+) (%d+) (%d+)', 55)
-if LONGEST - offer < 0 or LONGEST - 4 * touch < 0 then return nil end
-local found = try('HMGET', key, 'k', 'x', 'o' .. owner, 'c' .. id)
-local sums, holder, client = found[1], found[2], found[4]
-if found[3] or not isCalm(sums, holder) or isOwner(holder, owner .. ' ') then return nil end
-local tombstone = register .. 't' .. owner .. ':' .. name
-if nowText < sub(sums, 98, 113) and call('EXISTS', tombstone) == 1 then return nil end
-local bound, last, isNew = sub(sums, 2, 17), sub(sums, 50, 65), not client
-if isNew then
-if bound == '9007199254740991' then return nil end
-client = NONE .. format('%016.0f', touch) .. last .. NONE .. NONE .. 'a'
-end
-if find(client, '%D') ~= 81 then return nil end
-if sub(client, 81) ~= 'a' then return nil end
-if sub(client, 49, 64) ~= NONE then return nil end
-if tonumber(touch) > tonumber(sub(client, 17, 32)) then return nil end
-local gone = format('%016.0f', now + 3 * sub(client, 17, 32))
-if gone > sub(sums, 18, 33) or gone < sub(client, 1, 16) then return nil end
-if not learn(tonumber(sub(command, 18, 33))) or not nextToken() then return nil end
-if gone < bound then bound = gone end
-local waiting, taken = sub(sums, 34, 49), sub(sums, 82, 97)
-local place, more = format('%016d', last + 1), format('%016d', waiting + 1)
-local next = taken == NONE and place or sub(sums, 66, 81)
-taken = taken == waiting and more or format('%016d', taken + 1)
-sums = '-' .. bound .. sub(sums, 18, 33) .. more .. place .. next .. taken
-.. sub(sums, 98, 113)
-local mine = format('%016d', sub(client, 65, 80) + 1)
-client = gone .. sub(client, 17, 64) .. mine .. 'a'
-local entry = nowText .. sub(command, 34)
-if isNew then
-local added = try('ZADD', register .. 'g:' .. name, gone, id)
-if type(added) == 'table' and added.err then return nil end
-end
-local done =
-try('HSET', key, 'k', sums, 'w' .. place, entry, 'o' .. owner, place, 'c' .. id, client)
-if type(done) == 'table' and done.err then return '!' .. done.err end
-return 'Q' .. format('%d ', waiting) .. holder
-end
-return function(name, operation, command, pointer)
-local key = register .. ':' .. name
-if operation == 'c' then return confirm(key, command) end
-if operation == 'r' then return handOff(key, name, command, sub(pointer, 2)) end
-if operation == 'X' or operation == 'E' then return wait(key, name, command) end
-end
-end)()
-end
-return contendedPart(name, operation, command, pointer)
+local reply, moved, raised = decide(name, operation, command, pointer, last)
+if moved then put(name, moved) end
+if raised then raise(raised) end
+return reply
 end
 local function sweep()
 if micros % 32 ~= 0 or moving() then return end
@@ -345,7 +372,7 @@ sweep()
 if run then return { nowText, loneReply, run } end
 return nowText
 end
-if size == 1 then
+if size == 1 and flags > 0 then
 local name, command = ARGV[1], ARGV[2]
 local text, reply = texts[name], nil
 if text and sub(text, 1, 1) == '=' then

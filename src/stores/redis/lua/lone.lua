@@ -5,13 +5,14 @@
 --
 -- in:       KEYS[1] the register; ARGV the names, then a command for each name (codec.ts), then
 --           flags, if there are any
--- out:      call try sub find format register micros known nowText LONGEST MOST_TURNS flags run
---           loneReply
+-- out:      call try sub find format register micros known loneText nowText LONGEST MOST_TURNS
+--           flags run loneReply
 -- commands: HDEL HGET HMGET HSET INFO TIME
 -- returns:  the time alone, if the lock was granted, or was released by its owner
 local call, try, sub = redis.call, redis.pcall, string.sub
 local find, format = string.find, string.format
-local register, count, clock, known, loneReply = KEYS[1], #ARGV, call('TIME'), nil, nil
+local register, count, clock = KEYS[1], #ARGV, call('TIME')
+local known, loneText, loneReply
 local seconds, micros = clock[1], clock[2]
 local nowText = seconds .. micros
 if #seconds ~= 10 or #micros ~= 6 then
@@ -29,6 +30,7 @@ if count == 2 or count == 3 then
   local operation = sub(command, COMMAND.operation)
   if operation == 'X' or operation == 'x' then
     known = call('HMGET', register, '', name)
+    loneText = known[2]
     local last, span = known[1], sub(command, ACQUIRE.span)
     local isFree = not known[2] and (not last or #last == FRESH.granted.size and last < nowText)
     local isInTime = nowText <= sub(command, ACQUIRE.notAfter)
@@ -47,6 +49,7 @@ if count == 2 or count == 3 then
     end
   elseif operation == 'r' then
     local text = call('HGET', register, name)
+    loneText = text
     local form = text and sub(text, FULL.form)
     local start = form == 'f' and FRESH.words.start or form == '+' and RAISED.words.start
       or form == 'h' and FULL.words.start

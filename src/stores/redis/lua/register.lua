@@ -7,17 +7,14 @@
 -- stays as it is. The script checks what it reads before the first write that follows from it.
 --
 -- in:       call try sub find format register micros known nowText LONGEST MOST_TURNS flags run
---           loneReply
--- out:      NO_LIMIT now size texts raise learn nextToken isTimed spanOf
---           put write moving expiryOf isOurs contended finish
+--           loneReply YEAR LAST_TOKEN now decide
+-- out:      size texts raise learn nextToken isTimed spanOf put write moving expiryOf isOurs
+--           contended finish
 -- commands: EXISTS HDEL HMGET HRANDFIELD HSET
--- returns:  the time, the reply, and the run id if the flags ask for it: for one command alone on a
---           mutex with waiters
-local NO_LIMIT = 9007199254740991
--- As in rules/bounds.ts and rules/token.ts.
-local YEAR, LAST_TOKEN = 31536000000000, NO_LIMIT - 1024
-local now, size = tonumber(nowText), math.floor(#ARGV / 2)
-local texts, changed, isRaised, motion, contendedPart = {}, {}, nil, nil, nil
+-- returns:  the time, the reply, and the run id if the flags ask for it: for one command alone with
+--           flags on a mutex with waiters
+local size = math.floor(#ARGV / 2)
+local texts, changed, isRaised, motion = {}, {}, nil, nil
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 -- A last token that is no number is ignored: the clock and the clients' tokens give the next one.
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
@@ -109,12 +106,10 @@ end
 -- The short path for a mutex with waiters; nil if it does not decide the command.
 local function contended(name, operation, command, pointer)
   if moving() then return nil end
-  if not contendedPart then
-    contendedPart = (function()
-      include('contended')
-    end)()
-  end
-  return contendedPart(name, operation, command, pointer)
+  local reply, moved, raised = decide(name, operation, command, pointer, last)
+  if moved then put(name, moved) end
+  if raised then raise(raised) end
+  return reply
 end
 
 -- One call in 32 looks for expired names in samples of the register, and takes larger samples as
@@ -176,7 +171,7 @@ if loneReply then
   return nowText
 end
 
-if size == 1 then
+if size == 1 and flags > 0 then
   local name, command = ARGV[1], ARGV[2]
   local text, reply = texts[name], nil
   if text and sub(text, POINTER.form) == '=' then
