@@ -1,6 +1,6 @@
 import { isFinal } from "../../errors.js";
 import type { Touch, Touched } from "../../rules/ledger-command.js";
-import type { Timer } from "../../time/timers.js";
+import type { Limited } from "../../time/limits.js";
 import type { Acquisition } from "./acquisition.js";
 import type { ArbiterClient } from "./arbiter-client.js";
 import type { Answer } from "./channel.js";
@@ -17,16 +17,17 @@ const RETRY_PART = 4;
  * tells the store that the client lives, and brings grants whose push was lost. A touch is also
  * sent when the holder in front is due, so that no wait depends on a message alone.
  */
-export class WaiterHeartbeat {
+export class WaiterHeartbeat implements Limited {
   readonly #key: string;
   readonly #client: ArbiterClient;
   readonly #waiting = new Set<Acquisition>();
   #periodMs = Number.POSITIVE_INFINITY;
   #staggerMs = 0;
-  #timer: Timer | undefined;
-  #timerMs = Number.POSITIVE_INFINITY;
   /** Counts changes of the set: the answer to an older touch is about an older set. */
   #changes = 0;
+  /** When to touch next, while it is among the limits of the client. */
+  dueMs = 0;
+  heapIndex = -1;
 
   constructor(key: string, client: ArbiterClient) {
     this.#key = key;
@@ -54,8 +55,11 @@ export class WaiterHeartbeat {
   }
 
   end(): void {
-    this.#timer?.cancel();
-    this.#timerMs = Number.POSITIVE_INFINITY;
+    this.#client.limits.remove(this);
+  }
+
+  onDue(): void {
+    void this.touch();
   }
 
   async touch(): Promise<void> {
@@ -102,12 +106,12 @@ export class WaiterHeartbeat {
   /** Touches at the earliest of all times asked for, and within a period at the latest. */
   #wakeIn(dueMs: number): void {
     if (this.isIdle) return;
-    const { clock, timers } = this.#client.port;
+    const { port, limits } = this.#client;
     const delayMs = Math.min(Math.max(1, dueMs) + 1 + this.#staggerMs, this.#periodMs);
-    const wakeMs = clock.nowMs() + delayMs;
-    if (wakeMs >= this.#timerMs) return;
-    this.#timer?.cancel();
-    this.#timerMs = wakeMs;
-    this.#timer = timers.after(delayMs, () => void this.touch(), true);
+    const wakeMs = port.clock.nowMs() + delayMs;
+    if (this.heapIndex >= 0 && wakeMs >= this.dueMs) return;
+    limits.remove(this);
+    this.dueMs = wakeMs;
+    limits.add(this);
   }
 }
