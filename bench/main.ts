@@ -43,6 +43,9 @@ for (const [index, question] of choice.questions.entries()) {
     process.stdout.write(`failed: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
   });
+  // A question that failed may have left processes, for which this one would wait.
+  endForked();
+  endForeign();
   timeLeft.next();
 }
 const names = choice.leftOut.map(({ store, name }) => `${store} ${name}`);

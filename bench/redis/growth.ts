@@ -77,7 +77,7 @@ function growth({
           round: () => serverTime(redis, locker, isQuick ? 200 : 1_000),
           close: async () => {
             await locker.close();
-            await keepers.end();
+            keepers.end();
           },
         });
       }

@@ -23,8 +23,13 @@ export class LeaseKeepers {
       return forked(PROGRAM, { ...terms, prefix: `keeper-${index}`, leases, clients });
     });
     const keepers = new LeaseKeepers(children);
-    await keepers.#heard();
-    return keepers;
+    try {
+      await keepers.#heard();
+      return keepers;
+    } catch (error) {
+      keepers.end();
+      throw error;
+    }
   }
 
   /** Their figures begin now. */
@@ -38,7 +43,7 @@ export class LeaseKeepers {
     return (await reports) as Report[];
   }
 
-  async end(): Promise<void> {
+  end(): void {
     for (const child of this.#children) child.kill("SIGKILL");
   }
 

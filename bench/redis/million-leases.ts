@@ -77,7 +77,7 @@ async function hold({ leases, ttlMs, holdMs }: typeof FULL): Promise<Sample> {
       },
     };
   } finally {
-    await keepers.end();
+    keepers.end();
   }
 }
 
