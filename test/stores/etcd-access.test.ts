@@ -158,6 +158,15 @@ describe("a server with users", () => {
     assert.ok(performance.now() - deniedMs < 4_000, "what is denied is not asked for again");
   });
 
+  it("logs in again after etcd has forgotten its tokens", async () => {
+    const locks = await connect(plain("app:pass%20word", "app"));
+    await (await locks.mutex("m").acquire()).release();
+    await server.restart({ keepData: true });
+    await (await locks.mutex("m").acquire()).release();
+    assert.equal((await locks.inspect("m")).holders.length, 0);
+    await locks.close();
+  });
+
   it("accepts a user together with a certificate", async () => {
     const parameters = new URLSearchParams({ namespace: "app", ca: authority.ca, ...client });
     const url = `etcds://app:pass%20word@127.0.0.1:${server.tlsPort}?${parameters}`;

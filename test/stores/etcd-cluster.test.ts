@@ -15,6 +15,6 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 
 // Three members and their clients share the machine with the tests of other stores.
 runConformance(
-  etcdHarness(() => cluster.members, 3_000),
+  etcdHarness(() => cluster.members, { ttlMs: 3_000 }),
   { concurrency: 4 },
 );

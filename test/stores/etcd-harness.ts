@@ -1,7 +1,8 @@
+import { Etcd3 } from "etcd3";
 import type { Harness } from "../../src/conformance/index.js";
+import type { EtcdClient } from "../../src/stores/etcd/etcd-client.js";
 import { makeEtcdStore } from "../../src/stores/etcd/etcd-store.js";
 import { openEtcdClient } from "../../src/stores/etcd/etcd-url.js";
-import { openEtcdStore } from "../../src/stores/etcd/index.js";
 import { startProxy } from "../faults/proxy.js";
 import type { EtcdServer } from "../servers/etcd.js";
 import { faultyEtcdClient } from "./faulty-etcd-client.js";
@@ -15,8 +16,31 @@ export function etcdUrl(ports: readonly number[], namespace = ""): URL {
   return url;
 }
 
+type OpenedClient = EtcdClient & { close(): void };
+
+/** The client of a URL, as `connect` makes it. */
+const ofUrl = (ports: readonly number[]): Promise<OpenedClient> => openEtcdClient(etcdUrl(ports));
+
+/** Passes all calls through. */
+const noop = { execute: async <T>(call: () => T): Promise<Awaited<T>> => await call() };
+
+/** A client that a program passes in, with the policies that the page of the store advises. */
+export async function ofPackage(ports: readonly number[]): Promise<OpenedClient> {
+  const hosts = ports.map((port) => `http://127.0.0.1:${port}`);
+  const faultHandling = { host: () => noop, global: noop };
+  return new Etcd3({ hosts, faultHandling } as never) as unknown as OpenedClient;
+}
+
+interface EtcdHarnessOptions {
+  readonly ttlMs?: number;
+  readonly openClient?: (ports: readonly number[]) => Promise<OpenedClient>;
+}
+
 /** `members` is called late: the servers start after the cases are registered. */
-export function etcdHarness(members: () => readonly EtcdServer[], ttlMs = 2_000): Harness {
+export function etcdHarness(
+  members: () => readonly EtcdServer[],
+  { ttlMs = 2_000, openClient = ofUrl }: EtcdHarnessOptions = {},
+): Harness {
   const ports = (): number[] => members().map(({ port }) => port);
   const keysOf = (namespace: string): { key: string; range_end: string } => ({
     key: base64(`holdfast:in/${namespace}/`),
@@ -34,7 +58,10 @@ export function etcdHarness(members: () => readonly EtcdServer[], ttlMs = 2_000)
       minTtlMs: 2_000,
     },
     ttlMs,
-    open: (namespace) => openEtcdStore(etcdUrl(ports(), namespace)),
+    async open(namespace) {
+      const client = await openClient(ports());
+      return makeEtcdStore(client, namespace, () => client.close());
+    },
     child: {
       module: new URL("etcd-child.mjs", import.meta.url),
       argument: (namespace) => etcdUrl(ports(), namespace).href,
@@ -43,7 +70,7 @@ export function etcdHarness(members: () => readonly EtcdServer[], ttlMs = 2_000)
       kinds: ["loseReply", "keepBack", "dropPush", "cut", "heal"],
       async open(namespace) {
         const proxies = await Promise.all(ports().map((targetPort) => startProxy({ targetPort })));
-        const real = await openEtcdClient(etcdUrl(proxies.map(({ port }) => port)));
+        const real = await openClient(proxies.map(({ port }) => port));
         const { client, ...faults } = faultyEtcdClient(real);
         const store = makeEtcdStore(client, namespace, () => {
           real.close();

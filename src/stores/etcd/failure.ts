@@ -1,12 +1,13 @@
 import { StoreError } from "../../errors.js";
 import { foreignData, Unreadable } from "../../foreign-data.js";
+import { NotConnectedError } from "./grpc-connection.js";
 
 /** etcd refused the request, and will refuse it again. */
 const FINAL = /database space exceeded|permission denied|user name is empty|authentication failed/;
 /** etcd refused the request before it changed anything. */
 const REFUSED = /lease not found|invalid auth token|too many (requests|operations)|duplicate key/;
 
-/** The words of the transport when it has no connection. */
+/** The words of the transport of `etcd3` when it has no connection. */
 const NO_CONNECTION = /No connection established\. Last error: (.*?)\.? Resolution note:/s;
 /** An OpenSSL error: names of its parts, then the text. */
 const OPENSSL = /^[\dA-F]+:error:[\dA-F]+:[^:]*:[^:]*:([^:]*):.*$/s;
@@ -18,11 +19,15 @@ export function etcdError(cause: unknown, hosts: string): StoreError {
   const isFinal = FINAL.test(text);
   const outcome = isFinal || REFUSED.test(text) ? "not_applied" : "unknown";
   const where = hosts === "" ? "etcd" : `etcd at ${hosts}`;
-  return new StoreError(`${where}: ${explain(text)}`, { outcome, retryable: !isFinal, cause });
+  return new StoreError(`${where}: ${explain(cause, text)}`, {
+    outcome,
+    retryable: !isFinal,
+    cause,
+  });
 }
 
-function explain(text: string): string {
-  const [, found] = NO_CONNECTION.exec(text) ?? [];
+function explain(cause: unknown, text: string): string {
+  const found = reasonNotConnected(cause);
   if (found === undefined) return text.replace(/^\d+ [A-Z_]+: /, "");
   const error = found
     .replace(/^Error: /, "")
@@ -55,7 +60,12 @@ export function isOutOfSpace(error: unknown): boolean {
 }
 
 export function isNotConnected(error: unknown): boolean {
-  return NO_CONNECTION.test(causeText(error));
+  return reasonNotConnected(error) !== undefined;
+}
+
+function reasonNotConnected(error: unknown): string | undefined {
+  if (error instanceof NotConnectedError) return error.message;
+  return NO_CONNECTION.exec(causeText(error))?.[1];
 }
 
 /** The client refuses to send, because calls before this one failed. */

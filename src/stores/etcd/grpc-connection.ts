@@ -1,0 +1,121 @@
+/**
+ * One connection to a member of etcd, for all calls to it.
+ *
+ * The connection never keeps the process alive: each call has a time limit, which does. A peer that
+ * is gone without a sign is found by pings. They are sent while a call is open, and after a call
+ * that got no answer.
+ */
+import { type ClientHttp2Session, connect } from "node:http2";
+import type { Port } from "../../time/port.js";
+import type { Timer } from "../../time/timers.js";
+import type { TlsFiles } from "../store-url.js";
+import { type CallListener, GrpcCall } from "./grpc-call.js";
+
+/** There is no connection: nothing was sent. */
+export class NotConnectedError extends Error {
+  constructor(reason: string) {
+    super(reason);
+    this.name = "NotConnectedError";
+  }
+}
+
+const OPEN_MS = 5_000;
+const PING_EVERY_MS = 10_000;
+const PING_ANSWER_MS = 5_000;
+const LEAST_PING_GAP_MS = 6_000;
+
+export class GrpcConnection {
+  /** Resolves when the member has answered in HTTP/2; rejects when it does not. */
+  readonly opened: Promise<void>;
+  readonly #session: ClientHttp2Session;
+  readonly #authority: string;
+  readonly #scheme: string;
+  readonly #port: Port;
+  #isOpen = false;
+  #openCalls = 0;
+  #nextPing: Timer | undefined;
+  #pingedMs = Number.NEGATIVE_INFINITY;
+  /** The end of the wait for the answer to a ping, or for the member to answer at all. */
+  #limit: Timer | undefined;
+
+  constructor(authority: string, tls: TlsFiles | null, port: Port) {
+    this.#authority = authority;
+    this.#scheme = tls ? "https" : "http";
+    this.#port = port;
+    const settings = { enablePush: false };
+    const session = connect(`${this.#scheme}://${authority}`, { ...tls, settings });
+    this.#session = session;
+    session.unref();
+    this.#limit = port.timers.after(OPEN_MS, () => session.destroy());
+    this.opened = new Promise((resolve, reject) => {
+      let reason = "Failed to connect";
+      session.on("error", ({ message }: Error) => {
+        reason = message;
+      });
+      session.once("remoteSettings", () => {
+        this.#isOpen = true;
+        this.#endLimit();
+        resolve();
+      });
+      session.once("close", () => {
+        this.#endLimit();
+        this.#nextPing?.cancel();
+        reject(new NotConnectedError(reason));
+      });
+    });
+    // The calls that waited for the connection may be over.
+    this.opened.catch(() => {});
+  }
+
+  /** Whether calls can be sent. */
+  get isOpen(): boolean {
+    return this.#isOpen && !this.isOver;
+  }
+
+  get isOver(): boolean {
+    return this.#session.closed || this.#session.destroyed;
+  }
+
+  start(path: string, token: string, listener: CallListener): GrpcCall {
+    const headers = {
+      ":method": "POST",
+      ":scheme": this.#scheme,
+      ":authority": this.#authority,
+      ":path": path,
+      te: "trailers",
+      "content-type": "application/grpc",
+      "user-agent": "holdfast",
+    };
+    const stream = this.#session.request(token === "" ? headers : { ...headers, token });
+    this.#openCalls += 1;
+    this.#nextPing ??= this.#port.timers.after(PING_EVERY_MS, () => this.#onPingDue());
+    return new GrpcCall(stream, listener, () => {
+      this.#openCalls -= 1;
+    });
+  }
+
+  /** Ends the connection, unless its peer answers soon. etcd hangs up on too many pings. */
+  ping(): void {
+    const nowMs = this.#port.clock.nowMs();
+    if (!this.isOpen || nowMs < this.#pingedMs + LEAST_PING_GAP_MS) return;
+    this.#pingedMs = nowMs;
+    this.#limit = this.#port.timers.after(PING_ANSWER_MS, () => this.#session.destroy());
+    this.#session.ping(() => this.#endLimit());
+  }
+
+  close(): void {
+    this.#session.destroy();
+  }
+
+  #onPingDue(): void {
+    this.#nextPing = undefined;
+    if (this.#openCalls === 0 || !this.isOpen) return;
+    this.#nextPing = this.#port.timers.after(PING_EVERY_MS, () => this.#onPingDue());
+    this.ping();
+  }
+
+  #endLimit(): void {
+    this.#limit?.cancel();
+    this.#limit = undefined;
+  }
+}
