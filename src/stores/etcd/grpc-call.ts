@@ -1,8 +1,9 @@
 /**
- * One call of gRPC on a stream of HTTP/2. A message has five bytes before it: a flag that is 0 where
- * it is not compressed, and its size. The status comes in the trailers of the stream, or in its
- * headers where there is no message. A stream that closes without a status says nothing about the
- * effect of its call.
+ * One call of gRPC on a stream of HTTP/2.
+ *
+ * A message has five bytes before it: a flag that is 0 where the message is not compressed, and its
+ * size. The status comes in the trailers of the stream, or in its headers where there is no
+ * message. A stream that closes without a status says nothing about the effect of its call.
  */
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
 import { Unreadable } from "../../foreign-data.js";

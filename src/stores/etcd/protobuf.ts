@@ -1,5 +1,5 @@
 /**
- * Messages as bytes, by the rules of Protocol Buffers: as much of them as the messages of etcd need.
+ * Messages as bytes, by the rules of Protocol Buffers, as far as the messages of etcd need them.
  *
  * A message is a table of its fields. Numbers of 64 bits are decimal texts, as `etcd3` has them. A
  * field that is given is written, a field that is missing is read as its default, and a field that
