@@ -5,7 +5,14 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Request } from "../../src/rules/fits.js";
-import type { Acquire, Command, Push, Release, Reply } from "../../src/rules/ledger-command.js";
+import type {
+  Acquire,
+  Command,
+  Push,
+  Release,
+  Renew,
+  Reply,
+} from "../../src/rules/ledger-command.js";
 import { Upkeep } from "../../src/rules/upkeep.js";
 import { MemoryLedger } from "../../src/stores/memory/memory-ledger.js";
 import { decodePush } from "../../src/stores/redis/codec.js";
@@ -26,6 +33,8 @@ const CALL_US = 300;
 const GONE = ["gone, missing", "gone, replaced", "gone, revoked"];
 const REFUSED = ["refused, terms", "refused, seen"];
 const DEAF = "dan";
+/** None, tell the run id, write in any case. The flag of a Cluster changes what a push finds. */
+const FLAGS = [[], [], ["2"], ["4"]] as const;
 
 /** A random generator whose seed determines the whole run. */
 function chance(seed: number): () => number {
@@ -67,6 +76,9 @@ class Drawer {
   readonly #isCalm: boolean;
   readonly #isCrowded: boolean;
   readonly #isWild: boolean;
+  /** Commands of one client often have the same terms, but for the owner. */
+  #lastAcquire: Acquire | undefined;
+  #lastRenew: Renew | undefined;
   /** The latest grants: most commands refer to them. */
   readonly grants: { key: string; owner: string; token: number }[] = [];
   nowUs = 0;
@@ -107,16 +119,17 @@ class Drawer {
     if (roll < 42) return this.#acquire(anyone.key, anyone.owner, client);
     if (roll < 50) return { type: "confirm", key, owner };
     if (roll < 58) {
-      const ttlUs = this.#timeUs();
-      return {
+      if (this.#lastRenew && this.below(2) === 0) return { ...this.#lastRenew, key, owner };
+      this.#lastRenew = {
         type: "renew",
         key,
         owner,
-        ttlUs,
+        ttlUs: this.#timeUs(),
         notAfterUs: this.#limit(),
         seenToken: this.#seen(),
         ...(this.below(4) === 0 && { heir: client }),
       };
+      return this.#lastRenew;
     }
     if (roll < 80) return this.#release(key, owner);
     if (roll < 92) return { type: "touch", key, client };
@@ -126,7 +139,8 @@ class Drawer {
   }
 
   #acquire(key: string, owner: string, client: string): Acquire {
-    return {
+    if (this.#lastAcquire && this.below(2) === 0) return { ...this.#lastAcquire, key, owner };
+    this.#lastAcquire = {
       type: "acquire",
       key,
       owner,
@@ -141,6 +155,7 @@ class Drawer {
       notAfterUs: this.#limit(),
       seenToken: this.#seen(),
     };
+    return this.#lastAcquire;
   }
 
   #request(): Request {
@@ -214,10 +229,11 @@ function scriptWith(slice: number): string {
 async function execute(
   commands: readonly Command[],
   script: string = SCRIPT,
+  ...flags: readonly string[]
 ): Promise<{ nowUs: number; replies: Reply[] }> {
   const ledger = ledgers.get(script) ?? new LedgerScript(client, REGISTER, script);
   ledgers.set(script, ledger);
-  return ledger.execute(commands);
+  return ledger.execute(commands, ...flags);
 }
 
 /** Resolves when all earlier messages have arrived. */
@@ -284,7 +300,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
         const size = draw.below(2) === 0 ? 1 : 1 + draw.below(8);
         const commands = Array.from({ length: size }, () => draw.command());
         const startedMs = performance.now();
-        const { nowUs, replies } = await execute(commands, script);
+        const { nowUs, replies } = await execute(commands, script, ...draw.pick(FLAGS));
         const slowness = Math.min(1000 * (performance.now() - startedMs), 100 * CALL_US) / CALL_US;
         draw.pace = Math.max(1, 0.95 * draw.pace + 0.05 * slowness);
         upkeep.startBatch();

@@ -1,5 +1,6 @@
 /** The register of names: it drops unreleased names, and orders names by their bytes. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { startProxy } from "../faults/proxy.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { Trial } from "./redis-trial.js";
 
@@ -41,6 +42,27 @@ test("unreleased names are dropped, also when commands come one by one", async (
   await (await waiting).release();
   await used.release();
   expect(await server.ask("HKEYS", register)).toEqual([""]);
+  await trial.end(locks, 1_000);
+});
+
+test("commands that are made together say their terms once", async () => {
+  await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
+  const locks = trial.ioredis(proxy.port);
+  const mutexes = Array.from({ length: 100 }, (_, number) => locks.mutex(`together-${number}`));
+  await (await locks.mutex("first").acquire()).release();
+  const letters: string[] = [];
+  proxy.onRequest(({ command, args: [, , , ...rest] }) => {
+    if (command !== "EVALSHA") return undefined;
+    letters.push(...rest.slice(rest.length / 2).map((text) => text.charAt(0)));
+    return undefined;
+  });
+  const leases = await Promise.all(mutexes.map((mutex) => mutex.acquire()));
+  expect(letters).toHaveLength(100);
+  expect(letters[0]).toBe("X");
+  expect(letters.filter((letter) => letter === '"').length).toBeGreaterThan(50);
+  const tokens = leases.map(({ token }) => token);
+  expect(tokens).toEqual([...new Set(tokens)].sort());
+  await Promise.all(leases.map((lease) => lease.release()));
   await trial.end(locks, 1_000);
 });
 

@@ -54,7 +54,7 @@ export class OwnerRequests {
     const { owner, mode, weight, limit, span, ttlMs, storeTimeoutMs, meta } = this.#claim;
     // A later answer is of no use: the lease would be over, or the caller has given up.
     const windowMs = Math.min(ttlMs, storeTimeoutMs);
-    const notAfterUs = channel.time(this.#key).storeUs(port.clock.nowMs() + windowMs);
+    const notAfterUs = channel.time(this.#key).notAfterUs(port.clock.nowMs() + windowMs);
     const offerUs = toUs(this.#client.offerMs(ttlMs));
     const { seenToken } = grants;
     this.#underWay += 1;

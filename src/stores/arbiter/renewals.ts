@@ -103,7 +103,7 @@ export class Renewals {
       key,
       ...who,
       ttlUs: Math.ceil(ttlMs * 1000),
-      notAfterUs: channel.time(key).storeUs(untilMs),
+      notAfterUs: channel.time(key).notAfterUs(untilMs),
       seenToken: grants.seenToken,
     });
   }

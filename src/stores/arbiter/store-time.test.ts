@@ -57,6 +57,20 @@ describe("a pushed grant", () => {
   });
 });
 
+describe("the latest time of a command", () => {
+  it("is a whole millisecond, never after the time that was meant", () => {
+    const time = new StoreTime();
+    learn(time, 1_000, 0);
+    for (const localMs of [1_000, 1_000.4, 1_007.25, 5_000.999]) {
+      const notAfterUs = time.notAfterUs(localMs);
+      expect(notAfterUs % 1000).toBe(0);
+      expect(time.storeUs(localMs) - notAfterUs).toBeGreaterThanOrEqual(0);
+      expect(time.storeUs(localMs) - notAfterUs).toBeLessThan(1000);
+    }
+    expect(time.notAfterUs(1_000.7)).toBe(time.notAfterUs(1_000.2));
+  });
+});
+
 describe("a clock that steps", () => {
   it("forward: all that was known is forgotten with the first answer", () => {
     const time = new StoreTime();

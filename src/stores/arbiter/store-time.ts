@@ -49,6 +49,14 @@ export class StoreTime {
   }
 
   /**
+   * The same in whole milliseconds, for commands that are valid until `localMs`: commands made one
+   * after the other then say the same time, and a batch says it once.
+   */
+  notAfterUs(localMs: number): number {
+    return Math.floor(this.storeUs(localMs) / 1000) * 1000;
+  }
+
+  /**
    * The deadline up to which a pushed grant may be believed at once; null when its push was too
    * slow, or the clock too uncertain, to tell: then the answer to the confirm decides.
    */

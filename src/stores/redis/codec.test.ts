@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { Command } from "../../rules/ledger-command.js";
-import { decode, decodePush } from "./codec.js";
+import { decode, decodePush, encode } from "./codec.js";
 
 const NOW_US = 1_790_000_000_000_000;
 const key = "l:x";
@@ -43,6 +43,7 @@ const REPLIES: readonly (readonly [Command, unknown])[] = [
   [acquire, "E"],
   [{ type: "confirm", key, owner: "o" }, `N30000000 1 ${NOW_US} 7`],
   [renew, `N30000000 0 ${NOW_US} 1`],
+  [renew, `n${NOW_US}0007`],
   [renew, "Ovstuck"],
   [renew, "Om"],
   [{ type: "release", key, owner: "o", tombstoneUs: 0, keep: null }, "R2000000"],
@@ -97,6 +98,40 @@ const readOrRefuse = (read: () => unknown): void => {
   expectChecked(value);
 };
 
+describe("a batch", () => {
+  const alike = (given: object): Command => ({ ...acquire, owner: "p", ...given }) as Command;
+
+  it("says the terms that its commands share once", () => {
+    const [first, second, release, third] = encode(
+      [acquire, alike({}), alike({ type: "release", keep: null, tombstoneUs: 0 }), alike({})],
+      "@",
+    );
+    expect(first).toContain("xo @c 5000000 5000000 {}");
+    expect([second, release, third]).toEqual(['"p ', "rp ", '"p ']);
+  });
+
+  it.each(
+    Object.entries({ ...acquire, owner: "o", key }).filter(
+      ([field]) => !["type", "owner", "key"].includes(field),
+    ),
+  )("says an acquire with another %s in full", (field, value) => {
+    const other = { mode: "shared", enqueue: false }[field] ?? `${value}1`;
+    const changed = alike({ [field]: typeof value === "number" ? value - 1 : other });
+    expect(encode([acquire, changed], "@")[1]).not.toContain('"p');
+  });
+
+  it("says a renewal in full that has another term, or an heir", () => {
+    const other = (given: object): Command => ({ ...renew, owner: "p", ...given }) as Command;
+    expect(encode([renew, other({})], "@")[1]).toBe('"p ');
+    for (const given of [{ ttlUs: 2 }, { notAfterUs: 2 }, { seenToken: 2 }, { heir: "c" }]) {
+      expect(encode([renew, other(given)], "@")[1]).toMatch(/^[nm]/);
+    }
+    // The heir of the first renewal is none of the second one's.
+    expect(encode([other({ heir: "c" }), renew], "@")[1]).toMatch(/^n/);
+    expect(encode([acquire, renew, alike({})], "@")[2]).toMatch(/^X/);
+  });
+});
+
 describe("a reply", () => {
   it("is read as it was sent", () => {
     for (const [command, answered] of REPLIES) expectChecked(decode(command, answered, NOW_US));
@@ -111,7 +146,7 @@ describe("a reply", () => {
     expect(() => decode(acquire, ["", [], []], NOW_US)).toThrow("a reply to acquire");
   });
 
-  it.each(["N", "N ", "N1 0 ", "N1 0 1", "N-1 0 1 1", "N1 0 1e3 1"])(
+  it.each(["N", "N ", "N1 0 ", "N1 0 1", "N-1 0 1 1", "N1 0 1e3 1", "n", "n1", `n${NOW_US}`])(
     "to a renewal that is cut off is refused, never read as a loss: %s",
     (answered) => {
       expect(() => decode(renew, answered, NOW_US)).toThrow("a whole number");

@@ -14,14 +14,59 @@ import type {
   MarkEntry,
   Push,
   PushedGrant,
+  Renew,
   Reply,
   Touched,
   View,
 } from "../../rules/ledger-command.js";
 import { readHolder, readWaiter, words } from "./records.js";
 
-/** A command as the script reads it (lua/records.lua). It names a client by its channel. */
-export function encode(command: Command, channelPrefix: string): string {
+/**
+ * The commands of a batch as the script reads them (lua/records.lua). They name a client by its
+ * channel. An acquire or a renewal that differs from the last one only in its owner says no more
+ * than that owner.
+ */
+export function encode(commands: readonly Command[], channelPrefix: string): string[] {
+  let spelled: Acquire | Renew | undefined;
+  return commands.map((command) => {
+    if (spelled && isAlike(command, spelled)) return `"${command.owner} `;
+    if (command.type === "acquire" || (command.type === "renew" && !command.heir)) {
+      spelled = command;
+    }
+    return encodeOne(command, channelPrefix);
+  });
+}
+
+/** Whether two commands have the same terms. */
+function isAlike(one: Command, other: Acquire | Renew): one is Acquire | Renew {
+  if (one.type === "acquire") {
+    return (
+      other.type === "acquire" &&
+      one.notAfterUs === other.notAfterUs &&
+      one.seenToken === other.seenToken &&
+      one.ttlUs === other.ttlUs &&
+      one.span === other.span &&
+      one.enqueue === other.enqueue &&
+      one.mode === other.mode &&
+      one.weight === other.weight &&
+      one.limit === other.limit &&
+      one.offerUs === other.offerUs &&
+      one.touchUs === other.touchUs &&
+      one.client === other.client &&
+      one.meta === other.meta
+    );
+  }
+  return (
+    one.type === "renew" &&
+    other.type === "renew" &&
+    !one.heir &&
+    one.notAfterUs === other.notAfterUs &&
+    one.seenToken === other.seenToken &&
+    one.ttlUs === other.ttlUs
+  );
+}
+
+function encodeOne(command: Command, channelPrefix: string): string {
   switch (command.type) {
     case "acquire":
       return encodeAcquire(command, channelPrefix);
@@ -88,14 +133,22 @@ function count(value: number): number {
 const LETTERS: Record<Exclude<Command["type"], "inspect">, string> = {
   acquire: "GgQBMLEU",
   confirm: "NO",
-  renew: "NOLU",
+  renew: "NnOLU",
   release: "RrSs",
   touch: "Tt",
   revoke: "V",
 };
 
-/** The reply to a command, at the store's time `nowUs`. Throws if the reply cannot be read. */
-export function decode(command: Command, answered: unknown, nowUs: number): Reply {
+/**
+ * The reply to a command, at the store's time `nowUs`. A grant that does not say its token has
+ * `nextToken`. Throws if the reply cannot be read.
+ */
+export function decode(
+  command: Command,
+  answered: unknown,
+  nowUs: number,
+  nextToken: number = nowUs,
+): Reply {
   if (command.type === "inspect") return view(answered, nowUs);
   if (typeof answered !== "string" || !LETTERS[command.type].includes(answered.charAt(0))) {
     throw new Unreadable(`a reply to ${command.type}`);
@@ -105,7 +158,7 @@ export function decode(command: Command, answered: unknown, nowUs: number): Repl
     case "G": {
       assert(command.type === "acquire", "only an acquire is answered by G");
       const { span, ttlUs } = command;
-      const token = text === "" ? nowUs : whole(text);
+      const token = text === "" ? nextToken : whole(text);
       return { type: "granted", token, span, remainingUs: ttlUs };
     }
     case "g": {
@@ -136,6 +189,11 @@ export function decode(command: Command, answered: unknown, nowUs: number): Repl
         token: whole(token),
         span: whole(span),
       };
+    }
+    case "n": {
+      assert(command.type === "renew", "only a renewal is answered by n");
+      const [token, span] = [whole(text.slice(0, 16)), whole(text.slice(16))];
+      return { type: "renewed", remainingUs: command.ttlUs, waiting: false, token, span };
     }
     case "Q": {
       const [[ahead = ""], rest] = words(text, 1);

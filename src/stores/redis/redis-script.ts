@@ -1,14 +1,15 @@
 import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
-import { foreignData, whole } from "../../foreign-data.js";
+import { foreignData } from "../../foreign-data.js";
 import type { Command, Reply } from "../../rules/ledger-command.js";
 import type { Execution } from "../arbiter/arbiter.js";
 import { checkVersion } from "../redis-client/check-version.js";
 import type { Driver } from "../redis-client/driver.js";
 import { isNoScript, plainError, storeError } from "../redis-client/failure.js";
-import { decode, encode } from "./codec.js";
+import { encode } from "./codec.js";
 import type { Layout } from "./layout.js";
 import { SCRIPT } from "./script.generated.js";
+import { ScriptAnswer } from "./script-answer.js";
 
 const STORE = "redis";
 const SHA = createHash("sha1").update(SCRIPT).digest("hex");
@@ -37,7 +38,7 @@ export class RedisScript {
   argsOf(register: string, commands: readonly Command[], flags: number): string[] {
     const args = [SHA, "1", register];
     for (const { key } of commands) args.push(key);
-    for (const command of commands) args.push(encode(command, this.#layout.channelPrefix));
+    args.push(...encode(commands, this.#layout.channelPrefix));
     if (flags > 0) args.push(`${flags}`);
     return args;
   }
@@ -59,16 +60,11 @@ export class RedisScript {
   /** The answer to a batch that was sent when the client had changed its connection so often. */
   read(commands: readonly Command[], raw: unknown, changesBefore: number, flags = 0): Execution {
     const changes = this.#driver.changes();
-    // The script answers a lone acquire that it granted, or a lone release, by the time alone.
-    const isLone = !Array.isArray(raw) && commands.length === 1;
-    const answers: readonly unknown[] = Array.isArray(raw) ? raw : [];
-    const nowUs = timeOf(isLone ? raw : answers[0]);
-    const replies = commands.map((command, at) =>
-      this.#reply(command, isLone ? loneAnswer(command) : answers[at + 1], nowUs),
-    );
+    const answer = this.#answer(commands, raw, flags >= TELL_RUN);
+    const replies = commands.map((command, at) => this.#reply(command, answer, at));
     // A client with one connection reaches one run of one server until that connection changes.
-    const run = flags >= TELL_RUN ? String(answers[commands.length + 1]) : "";
-    return { nowUs, node: `${run}/${changes}`, resent: changes !== changesBefore, replies };
+    const node = `${answer.run}/${changes}`;
+    return { nowUs: answer.nowUs, node, resent: changes !== changesBefore, replies };
   }
 
   error(cause: unknown, register?: string): StoreError {
@@ -82,28 +78,23 @@ export class RedisScript {
     return `field ${JSON.stringify(key)} of ${register}, or ${register}:${key}`;
   }
 
-  /** If one reply cannot be read, the outcome of its command is unknown, and of no other. */
-  #reply(command: Command, answer: unknown, nowUs: number): Reply | StoreError {
+  #answer(commands: readonly Command[], raw: unknown, tellsRun: boolean): ScriptAnswer {
     try {
-      return isRefusal(answer)
-        ? storeError(answer.slice(1), STORE)
-        : decode(command, answer, nowUs);
+      return new ScriptAnswer(commands, raw, tellsRun);
+    } catch (error) {
+      throw foreignData("the reply to a script", error);
+    }
+  }
+
+  /** If one reply cannot be read, the outcome of its command is unknown, and of no other. */
+  #reply(command: Command, answer: ScriptAnswer, at: number): Reply | StoreError {
+    try {
+      const text = answer.text(at);
+      return isRefusal(text) ? storeError(text.slice(1), STORE) : answer.reply(at);
     } catch (error) {
       return foreignData(this.placeOf(command.key), error);
     }
   }
-}
-
-function timeOf(answer: unknown): number {
-  try {
-    return whole(answer);
-  } catch (error) {
-    throw foreignData("the reply to a script", error);
-  }
-}
-
-function loneAnswer(command: Command): string {
-  return command.type === "release" ? "R" : "G";
 }
 
 function isRefusal(answer: unknown): answer is string {

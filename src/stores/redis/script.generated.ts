@@ -251,10 +251,16 @@ if reply then return { nowText, reply } end
 end
 end
 local size = math.floor(#ARGV / 2)
-local texts, changed, isRaised, motion = {}, {}, nil, nil
+local texts, numbers, isRaised, motion = {}, {}, nil, nil
+local high, base = sub(nowText, 1, 10), now - micros
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
 for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
+local function digits(number)
+local low = number - base
+if low >= 0 and low < 1000000 then return high .. format('%06d', low) end
+return format('%016.0f', number)
+end
 local function raise(token)
 if token > last then
 last, isRaised = token, true
@@ -283,7 +289,7 @@ if not weight or weight < 1 or weight > tonumber(limit) then return nil end
 end
 return tonumber(span)
 end
-local function put(name, text) texts[name], changed[name] = text, true end
+local function put(name, text) texts[name] = text end
 local function write(...)
 local done = try(...)
 if type(done) ~= 'table' or not done.err then return done end
@@ -297,11 +303,19 @@ motion = type(answer) == 'table' and answer.err
 end
 return motion
 end
+local function numberOf(text)
+local number = numbers[text]
+if not number then
+number = tonumber(text) or 0
+numbers[text] = number
+end
+return number
+end
 local function expiryOf(text)
 local form = sub(text, 1, 1)
-if form == 'h' or form == 'u' then return tonumber(sub(text, 34, 49)) or 0 end
+if form == 'h' or form == 'u' then return numberOf(sub(text, 34, 49)) end
 local ttl = form == 'f' and sub(text, 18, 33) or sub(text, 34, 49)
-return (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0)
+return numberOf(sub(text, 2, 17)) + numberOf(ttl)
 end
 local function isOurs(text)
 local form = sub(text, 1, 1)
@@ -310,8 +324,8 @@ return #text > 1 and not find(text, '%D', 2)
 end
 local letter = form == 'f' and 38 or form == '+' and 54
 or (form == 'h' or form == 'u') and 70
-return letter and find(text, '%D', 2) == letter
-and find(text, '^[xes]%S+ ', letter) == letter
+local _, _, digitsEnd = find(text, '^%d+()[xes]%S+ ', 2)
+return letter and digitsEnd == letter
 end
 local function contended(name, operation, command, pointer)
 if moving() then return nil end
@@ -342,29 +356,27 @@ many = math.max(16, size)
 end
 end
 local function finish(replies)
-if isRaised or flags >= 4 or next(changed) then
-local added, removed = {}, {}
-if isRaised then
-added = { '', format('%016.0f', last) }
-elseif flags >= 4 then
-added = { '', known[1] or '0' }
-end
-local add, remove = #added, 0
-for name in pairs(changed) do
+local added, removed, add, remove = {}, {}, 0, 0
+for turn = 1, size do
+local name = ARGV[turn]
 local text = texts[name]
-if text then
+local isChanged = text ~= known[turn + 1]
+if isChanged and text then
 added[add + 1], added[add + 2] = name, text
 add = add + 2
-else
+elseif isChanged then
 remove = remove + 1
 removed[remove] = name
 end
 end
+if isRaised or flags >= 4 then
+added[add + 1], added[add + 2] = '', isRaised and digits(last) or known[1] or '0'
+add = add + 2
+end
 if remove > 0 then call('HDEL', register, unpack(removed)) end
 if add > 0 then write('HSET', register, unpack(added)) end
-end
 sweep()
-if run then replies[size + 2] = run end
+if run then replies[#replies + 1] = run end
 return replies
 end
 if loneReply then
@@ -380,9 +392,11 @@ reply = contended(name, sub(command, 1, 1), command, text)
 end
 if reply then return finish({ nowText, reply }) end
 end
-local ACQUIRES = { X = true, x = true, E = true, e = true }
+local ACQUIRES = { X = 'x', x = 'x', E = 'e', e = 'e', S = 's', s = 's' }
 local replies, states, foreign, isGeneral = { nowText }, {}, {}, {}
 local apply, commit, refused
+local terms, follow = { operation = '"', before = '', after = '' }, now
+local isTerse = size > 1
 local function refusal()
 if refused == nil then
 local answer = try('HSETNX', register, '', '0')
@@ -390,49 +404,60 @@ refused = type(answer) == 'table' and answer.err or false
 end
 return refused
 end
+local function read(operation, command)
+local isAcquire = ACQUIRES[operation]
+local start = isAcquire and 55 or 50
+local stop = find(command, ' ', start, true) or #command
+local before, after = sub(command, 1, start - 1), sub(command, stop + 1)
+terms = { operation = operation, before = before, after = after }
+local isInTime = nowText <= sub(command, 2, 17)
+if isAcquire and isInTime and isAcquire ~= 's' and nowText > sub(command, 18, 33) then
+terms.span, terms.request = spanOf(command), sub(command, 34, 54)
+elseif not isAcquire and isInTime and isTimed(command) and sub(command, 34, 49) <= LONGEST then
+terms.expiry, terms.seen = now + sub(command, 34, 49), tonumber(sub(command, 18, 33))
+terms.expiryText = digits(terms.expiry)
+end
+return sub(command, start, stop)
+end
 local function ownerAt(text, owner)
 local form = sub(text, 1, 1)
 local start = form == 'f' and 39 or form == '+' and 55
 or form == 'h' and 71
-if not start or sub(text, start, start + #owner - 1) ~= owner then return nil end
-return expiryOf(text) > now and start or nil
+if not start or find(text, owner, start, true) ~= start then return nil end
+local expiry = expiryOf(text)
+if expiry > now then return start, expiry end
 end
-local function leanAcquire(name, command, text)
+local function leanAcquire(name, text, owner)
 if text and (expiryOf(text) > now or not isOurs(text)) then return nil end
-if nowText > sub(command, 2, 17) then return nil end
-if nowText <= sub(command, 18, 33) then return nil end
-if refusal() then return '!' .. refused end
-local span, token = spanOf(command), nextToken()
+local span, token = terms.span, nextToken()
 if not span or not token then return nil end
+if refusal() then return '!' .. refused end
 raise(token + span - 1)
+local isNext, tokenText = token == follow, ''
+follow = token + span
 if token == now then
-put(name, 'f' .. nowText .. sub(command, 34))
-return 'G'
+put(name, 'f' .. nowText .. terms.request .. owner .. terms.after)
+else
+tokenText = digits(token)
+put(name, '+' .. nowText .. tokenText .. terms.request .. owner .. terms.after)
 end
-put(name, '+' .. nowText .. format('%016.0f', token) .. sub(command, 34))
-return format('G%.0f', token)
+return isNext and 'G' or 'G' .. tokenText
 end
-local function leanRelease(name, command, text)
+local function leanRelease(name, text, owner)
 if not text then return 'r' end
-if not ownerAt(text, sub(command, 2)) then return nil end
+if not ownerAt(text, owner) then return nil end
 put(name, false)
 return 'R'
 end
-local function leanRenew(name, command, text)
-if not text or nowText > sub(command, 2, 17) then return nil end
-if sub(command, 34, 49) > LONGEST or not isTimed(command) or not isOurs(text) then
-return nil
-end
-local start = ownerAt(text, sub(command, 50))
-if not start then return nil end
-learn(tonumber(sub(command, 18, 33)))
-local expiry = math.max(expiryOf(text), now + sub(command, 34, 49))
-local granted, isFresh = sub(text, 2, 17), start == 39
-local token = isFresh and granted or sub(text, 18, 33)
-local request = sub(text, start - 21)
-if expiry > NO_LIMIT then return nil end
-put(name, 'h' .. granted .. token .. format('%016.0f', expiry) .. request)
-return format('N%.0f 0 ', expiry - now) .. token .. ' ' .. sub(request, 17, 20)
+local function leanRenew(name, text, owner)
+if not terms.expiry or not text or not isOurs(text) then return nil end
+local start, expiry = ownerAt(text, owner)
+if not start or expiry > terms.expiry or terms.expiry > NO_LIMIT then return nil end
+learn(terms.seen)
+local granted, request = sub(text, 2, 17), sub(text, start - 21)
+local token = start == 39 and granted or sub(text, 18, 33)
+put(name, 'h' .. granted .. token .. terms.expiryText .. request)
+return 'n' .. token .. sub(request, 17, 20)
 end
 local function fail(name, failure)
 foreign[name] = (function()
@@ -459,21 +484,28 @@ end
 end)()(name, failure)
 end
 for turn = 1, size do
-local name, command, reply = ARGV[turn], ARGV[size + turn], nil
+local name, command, reply, owner = ARGV[turn], ARGV[size + turn], nil, nil
 local operation, text = sub(command, 1, 1), texts[name]
-local hasHash = text and sub(text, 1, 1) == '='
+if operation == '"' then
+owner, operation, command = sub(command, 2), terms.operation, nil
+elseif ACQUIRES[operation] or operation == 'n' then
+owner = read(operation, command)
+end
 if foreign[name] then
 reply = '!' .. foreign[name]
 elseif states[name] then
 reply = nil
-elseif hasHash then
-reply = size > 1 and contended(name, operation, command, text)
-elseif ACQUIRES[operation] then
-reply = leanAcquire(name, command, text)
+elseif text and sub(text, 1, 1) == '=' then
+if size > 1 then
+command = command or terms.before .. owner .. terms.after
+reply = contended(name, operation, command, text)
+end
 elseif operation == 'r' then
-reply = leanRelease(name, command, text)
+reply = leanRelease(name, text, sub(command, 2))
 elseif operation == 'n' then
-reply = leanRenew(name, command, text)
+reply = leanRenew(name, text, owner)
+elseif owner then
+reply = leanAcquire(name, text, owner)
 end
 if not reply then
 if not apply then
@@ -695,7 +727,6 @@ local FAR = 1000000000
 local queue = {}
 local MOST_PASSED = 256
 local MOST_SILENT = 64
-local function digits(place) return string.format('%016.0f', place) end
 function queue.client(state, id)
 local client = state.clients[id]
 if client == nil then
@@ -874,7 +905,6 @@ if not sharedPart then
 sharedPart = (function()
 local part = {}
 local BELOW_ZERO = 9007199254740992
-local function digits(token) return string.format('%016.0f', token) end
 local function tokenScore(token) return string.format('%.0f', token - BELOW_ZERO) end
 local function offerOf(entry) return entry.client .. ' ' .. digits(entry.token) .. entry.owner end
 function part.sums(state)
@@ -1339,11 +1369,12 @@ end
 return apply, hash.save
 end)()
 end
+command = command or terms.before .. owner .. terms.after
 local done, answer, state = pcall(apply, states[name], name, operation, command)
-reply, states[name], isGeneral[turn] = answer, state, true
+reply, states[name], isGeneral[turn], isTerse = answer, state, true, false
 if not done then fail(name, answer) end
 end
-replies[turn + 1] = reply
+replies[turn + 1], isTerse = reply, isTerse and #reply == 1
 end
 for name, state in pairs(states) do
 local done, answer = true, nil
@@ -1354,4 +1385,5 @@ for turn in pairs(isGeneral) do
 local why = foreign[ARGV[turn]]
 if why then replies[turn + 1] = '!' .. why end
 end
+if isTerse then replies = { nowText, table.concat(replies, '', 2) } end
 return finish(replies)`;

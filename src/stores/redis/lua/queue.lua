@@ -5,7 +5,7 @@
 --
 -- A waiter or a client whose record cannot be read counts as absent; its process asks again.
 --
--- in:       call sub find now nowText write NO_LIMIT entries hash
+-- in:       call sub find now nowText digits write NO_LIMIT entries hash
 -- out:      queue
 -- commands: HGETALL HMGET ZADD ZRANGE ZRANGEBYSCORE ZREM
 -- No queue spans so many places: if the sums say so, they are damaged, and `head` reads all fields.
@@ -17,8 +17,6 @@ local queue = {}
 -- new owner is granted the lock before the queue.
 local MOST_PASSED = 256
 local MOST_SILENT = 64
-
-local function digits(place) return string.format('%016.0f', place) end
 
 function queue.client(state, id)
   local client = state.clients[id]

@@ -8,17 +8,27 @@
 --
 -- in:       call try sub find format register micros known nowText LONGEST MOST_TURNS flags run
 --           loneReply YEAR LAST_TOKEN now decide
--- out:      size texts raise learn nextToken isTimed spanOf put write moving expiryOf isOurs
+-- out:      size texts digits raise learn nextToken isTimed spanOf put write moving expiryOf isOurs
 --           contended finish
 -- commands: EXISTS HDEL HMGET HRANDFIELD HSET
 -- returns:  the time, the reply, and the run id if the flags ask for it: for one command alone with
 --           flags on a mutex with waiters
 local size = math.floor(#ARGV / 2)
-local texts, changed, isRaised, motion = {}, {}, nil, nil
+local texts, numbers, isRaised, motion = {}, {}, nil, nil
+-- The first digits of this time, and the number that they stand for: see `digits`.
+local high, base = sub(nowText, 1, 10), now - micros
 known = known or call('HMGET', register, '', unpack(ARGV, 1, size))
 -- A last token that is no number is ignored: the clock and the clients' tokens give the next one.
 local last = known[1] and find(known[1], '^%d+$') and tonumber(known[1]) or 0
 for turn = 1, size do texts[ARGV[turn]] = known[turn + 1] end
+
+-- The 16 digits of a time or a token. Most of them are of this very second, and Lua prints a small
+-- whole number in less than half the time of a large one.
+local function digits(number)
+  local low = number - base
+  if low >= 0 and low < 1000000 then return high .. format('%06d', low) end
+  return format('%016.0f', number)
+end
 
 -- Raises the last token to this one, unless it is higher already.
 local function raise(token)
@@ -59,7 +69,7 @@ local function spanOf(command)
 end
 
 -- Sets the text of a name; false removes it. `finish` writes it.
-local function put(name, text) texts[name], changed[name] = text, true end
+local function put(name, text) texts[name] = text end
 
 -- A write that must not fail at maxmemory: Redis lets a script write after a delete, even after one
 -- that found nothing.
@@ -82,12 +92,22 @@ local function moving()
   return motion
 end
 
+-- The number that a text says; 0 for a damaged text. The holders of a batch have many in common.
+local function numberOf(text)
+  local number = numbers[text]
+  if not number then
+    number = tonumber(text) or 0
+    numbers[text] = number
+  end
+  return number
+end
+
 -- When a holder expires. A damaged text gives a time that is long past.
 local function expiryOf(text)
   local form = sub(text, FULL.form)
-  if form == 'h' or form == 'u' then return tonumber(sub(text, FULL.expiry)) or 0 end
+  if form == 'h' or form == 'u' then return numberOf(sub(text, FULL.expiry)) end
   local ttl = form == 'f' and sub(text, FRESH.ttl) or sub(text, RAISED.ttl)
-  return (tonumber(sub(text, FULL.granted)) or 0) + (tonumber(ttl) or 0)
+  return numberOf(sub(text, FULL.granted)) + numberOf(ttl)
 end
 
 -- Whether a text of the register, or of a holder, has one of the forms, with all its numbers and an
@@ -99,8 +119,8 @@ local function isOurs(text)
   end
   local letter = form == 'f' and FRESH.letter.start or form == '+' and RAISED.letter.start
     or (form == 'h' or form == 'u') and FULL.letter.start
-  return letter and find(text, '%D', FULL.granted.start) == letter
-    and find(text, '^[xes]%S+ ', letter) == letter
+  local _, _, digitsEnd = find(text, '^%d+()[xes]%S+ ', FULL.granted.start)
+  return letter and digitsEnd == letter
 end
 
 -- The short path for a mutex with waiters; nil if it does not decide the command.
@@ -138,29 +158,27 @@ end
 
 -- Writes the changes, and adds the run id to the replies if the flags ask for it.
 local function finish(replies)
-  if isRaised or flags >= 4 or next(changed) then
-    local added, removed = {}, {}
-    if isRaised then
-      added = { '', format('%016.0f', last) }
-    elseif flags >= 4 then
-      added = { '', known[1] or '0' }
+  local added, removed, add, remove = {}, {}, 0, 0
+  for turn = 1, size do
+    local name = ARGV[turn]
+    local text = texts[name]
+    local isChanged = text ~= known[turn + 1]
+    if isChanged and text then
+      added[add + 1], added[add + 2] = name, text
+      add = add + 2
+    elseif isChanged then
+      remove = remove + 1
+      removed[remove] = name
     end
-    local add, remove = #added, 0
-    for name in pairs(changed) do
-      local text = texts[name]
-      if text then
-        added[add + 1], added[add + 2] = name, text
-        add = add + 2
-      else
-        remove = remove + 1
-        removed[remove] = name
-      end
-    end
-    if remove > 0 then call('HDEL', register, unpack(removed)) end
-    if add > 0 then write('HSET', register, unpack(added)) end
   end
+  if isRaised or flags >= 4 then
+    added[add + 1], added[add + 2] = '', isRaised and digits(last) or known[1] or '0'
+    add = add + 2
+  end
+  if remove > 0 then call('HDEL', register, unpack(removed)) end
+  if add > 0 then write('HSET', register, unpack(added)) end
   sweep()
-  if run then replies[size + 2] = run end
+  if run then replies[#replies + 1] = run end
   return replies
 end
 

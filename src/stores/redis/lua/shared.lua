@@ -2,13 +2,11 @@
 -- holders to find one. `e` has each holder twice: by its expiry (BY_EXPIRY), and by its token
 -- (BY_TOKEN) with a score below 0. `u` has the holders that are not confirmed, by client.
 --
--- in:       call sub find write isOurs entries hash refuse
+-- in:       call sub find digits write isOurs entries hash refuse
 -- commands: ZADD ZRANGE ZREM
 -- returns:  the functions
 local part = {}
 local BELOW_ZERO = 9007199254740992
-
-local function digits(token) return string.format('%016.0f', token) end
 
 local function tokenScore(token) return string.format('%.0f', token - BELOW_ZERO) end
 
