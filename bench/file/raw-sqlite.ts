@@ -1,4 +1,4 @@
-import { begin, commit, openSqlite } from "../../src/stores/file/sqlite.js";
+import { commit, openSqlite } from "../../src/stores/file/sqlite.js";
 import type { Locker } from "../turns.js";
 
 const READ = "SELECT body FROM name WHERE key = ?";
@@ -11,7 +11,7 @@ export function openRawSqlite(path: string): Locker {
   database.exec("PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF");
   database.exec("CREATE TABLE IF NOT EXISTS name (key TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID");
   const step = (name: string, isTaken: boolean, sql: string, values: string[]): void => {
-    begin(database);
+    database.begin();
     const row = database.get(READ, [name]);
     if ((row !== undefined) !== isTaken) throw new Error("the raw pair met contention");
     database.run(sql, values);

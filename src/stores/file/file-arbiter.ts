@@ -6,12 +6,13 @@ import type { Port } from "../../time/port.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import { FileLedger } from "./file-ledger.js";
 import { LockFile } from "./lock-file.js";
+import { LonePath } from "./lone-path.js";
 import { machinePort } from "./machine-port.js";
 import { quarantineReply } from "./quarantine-reply.js";
-import { SoleHolds } from "./sole-holds.js";
 import type { Sqlite } from "./sqlite.js";
 import { StepBack } from "./step-back.js";
 import { Quarantine } from "./takeover.js";
+import { TokenReserve } from "./token-reserve.js";
 
 const TRAITS: Traits = {
   scope: "machine",
@@ -35,13 +36,12 @@ const SWEEPERS = 16;
 /** A holder listens for a revocation after this time; a waiter listens at once. */
 const LISTEN_MS = 100;
 
-type Work<T> = (ledger: FileLedger, database: Sqlite, at: Instant) => T;
+type Work<T> = (ledger: FileLedger) => T;
 
 interface Outcome<T> {
   readonly nowUs: number;
   readonly result: T;
   readonly pushes: readonly Push[];
-  readonly ledger: FileLedger;
 }
 
 /** Runs the ledger's commands on a lock file, a transaction for each batch. */
@@ -58,7 +58,8 @@ export class FileArbiter implements Arbiter {
   #client: string | undefined;
   #onReset: () => void = () => {};
   readonly #stepBack = new StepBack();
-  readonly #soleHolds = new SoleHolds();
+  readonly #tokens = new TokenReserve();
+  readonly #lonePath = new LonePath(this.#tokens);
   #isSocketDue = false;
   #sweepMs = Number.NaN;
   #sweepKey = "";
@@ -132,15 +133,22 @@ export class FileArbiter implements Arbiter {
   }
 
   #execute(commands: readonly Command[]): Execution | Promise<Execution> {
+    const [first] = commands;
+    const only = commands.length === 1 ? first : undefined;
+    const anew = commands.some(({ type }) => type !== "release" && type !== "confirm");
     try {
-      const outcome = this.#transact(
-        (ledger, database, at) =>
-          this.#soleHolds.release(commands, at, database) ?? this.#executeAll(ledger, commands),
-        commands.some(({ type }) => type !== "release" && type !== "confirm"),
+      const outcome = this.#file().transact<Outcome<readonly Reply[]>>(
+        (database, at) =>
+          this.#inLedger(database, at, (ledger) => this.#executeAll(ledger, commands)),
+        anew,
+        (database, at) => {
+          const reply = only ? this.#lonePath.execute(only, at, database) : null;
+          return reply && { nowUs: at.us, result: [reply], pushes: [] };
+        },
       );
-      if (!(outcome instanceof Promise)) return this.#finish(commands, outcome);
+      if (!(outcome instanceof Promise)) return this.#finish(outcome);
       return outcome.then(
-        (late) => this.#finish(commands, late),
+        (late) => this.#finish(late),
         (error) => this.#refuse(error, commands),
       );
     } catch (error) {
@@ -150,6 +158,10 @@ export class FileArbiter implements Arbiter {
 
   #executeAll(ledger: FileLedger, commands: readonly Command[]): readonly Reply[] {
     const replies = commands.map((command) => ledger.execute(command));
+    const key = commands[0]?.key ?? "";
+    // Where more is done at a time, others are waiting.
+    const hold = replies.length === 1 && replies[0]?.type === "granted" && ledger.soleHold(key);
+    if (hold) this.#lonePath.add(key, hold);
     // Before another process can see the waiter: a waiter without a socket would be passed over.
     if (this.#client !== undefined && replies.some(({ type }) => type === "queued")) {
       this.#opened?.post.open(this.#client);
@@ -157,31 +169,28 @@ export class FileArbiter implements Arbiter {
     return replies;
   }
 
-  #transact<T>(work: Work<T>, anew = true): Outcome<T> | Promise<Outcome<T>> {
-    const file = this.#file();
-    return file.transact((database, at) => {
-      const pushes: Push[] = [];
-      const ledger = new FileLedger(database, this.namespace, at, (push) => {
-        if (!file.post.reaches(push.client)) return false;
-        pushes.push(push);
-        return true;
-      });
-      const result = work(ledger, database, at);
-      ledger.save();
-      return { nowUs: at.us, result, pushes, ledger };
-    }, anew);
+  #transact<T>(work: Work<T>): Outcome<T> | Promise<Outcome<T>> {
+    return this.#file().transact((database, at) => this.#inLedger(database, at, work), true);
+  }
+
+  #inLedger<T>(database: Sqlite, at: Instant, work: Work<T>): Outcome<T> {
+    const pushes: Push[] = [];
+    const emit = (push: Push): boolean => {
+      if (!this.#opened?.post.reaches(push.client)) return false;
+      pushes.push(push);
+      return true;
+    };
+    const ledger = new FileLedger(database, this.namespace, at, emit, this.#tokens);
+    const result = work(ledger);
+    ledger.save();
+    return { nowUs: at.us, result, pushes };
   }
 
   /** Only what is committed is told. */
-  #finish(commands: readonly Command[], outcome: Outcome<readonly Reply[]>): Execution {
-    const { nowUs, result, pushes, ledger } = outcome;
+  #finish({ nowUs, result, pushes }: Outcome<readonly Reply[]>): Execution {
     this.#tell(pushes);
     if (this.#isSocketDue) this.#openSocket();
     if (!(nowUs / 1000 < this.#sweepMs)) this.#sweepLater(nowUs / 1000);
-    const key = commands[0]?.key ?? "";
-    // Where more is done at a time, others are waiting.
-    const hold = result.length === 1 && result[0]?.type === "granted" && ledger.soleHold(key);
-    if (hold) this.#soleHolds.add(key, hold);
     return { nowUs, node: "", replies: result };
   }
 

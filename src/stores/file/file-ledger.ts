@@ -9,10 +9,12 @@ import type {
 } from "../../rules/ledger-command.js";
 import { Upkeep } from "../../rules/upkeep.js";
 import { FileState, type SpaceTime } from "./file-state.js";
+import type { SoleHold } from "./lone-path.js";
 import { machineIdentity } from "./machine-identity.js";
-import type { SoleHold } from "./sole-holds.js";
+import { fromText, toText } from "./name-record.js";
 import type { Sqlite } from "./sqlite.js";
 import { takeOver } from "./takeover.js";
+import { TokenReserve } from "./token-reserve.js";
 
 /**
  * A last token that is no number is forgotten: the clock and the clients tell the next. One that is
@@ -35,10 +37,9 @@ export class FileLedger {
   readonly #namespace: string;
   readonly #at: Instant;
   readonly #emit: Emit;
+  readonly #tokens: TokenReserve;
   readonly #upkeep: Upkeep;
   readonly #states = new Map<string, FileState>();
-  #spaceId = 0;
-  #tokenBefore = 0;
   #time: SpaceTime | undefined;
 
   constructor(
@@ -46,12 +47,14 @@ export class FileLedger {
     namespace: string,
     at: Instant,
     emit: Emit,
+    tokens: TokenReserve = new TokenReserve(),
     upkeep: Upkeep = new Upkeep(),
   ) {
     this.#database = database;
     this.#namespace = toText(namespace);
     this.#at = at;
     this.#emit = emit;
+    this.#tokens = tokens;
     this.#upkeep = upkeep;
   }
 
@@ -83,11 +86,11 @@ export class FileLedger {
 
   save(): void {
     for (const state of this.#states.values()) state.save();
-    if (!this.#time || this.#time.lastToken === this.#tokenBefore) return;
-    this.#database.run(SET_TOKEN, [this.#time.lastToken, this.#spaceId]);
+    if (!this.#time || !this.#tokens.advance(this.#time.lastToken, this.#at.wallUs)) return;
+    this.#database.run(SET_TOKEN, [this.#tokens.kept, this.#tokens.spaceId]);
   }
 
-  /** The row of a name that has one holder and nothing else, as `save` wrote it. */
+  /** The row of a name that has one holder and nothing else, as `save` writes it. */
   soleHold(key: string): SoleHold | null {
     return this.#states.get(key)?.soleHold() ?? null;
   }
@@ -113,20 +116,10 @@ export class FileLedger {
       return this.#load(key);
     }
     if (!this.#time) {
-      this.#spaceId = space;
-      this.#tokenBefore = token;
-      this.#time = { lastToken: token, wallOffsetUs: this.#at.wallUs - this.#at.us };
+      this.#tokens.onRead(this.#database, space, token);
+      const wallOffsetUs = this.#at.wallUs - this.#at.us;
+      this.#time = { lastToken: this.#tokens.last, wallOffsetUs };
     }
     return new FileState(this.#database, key, [space, toText(key)], body, this.#time);
   }
-}
-
-/** SQLite's texts end at a NUL: it is written in two other characters, in the same order. */
-function toText(key: string): string {
-  if (!key.includes("\0") && !key.includes("\u0001")) return key;
-  return key.replaceAll("\u0001", "\u0001\u0002").replaceAll("\0", "\u0001\u0001");
-}
-
-function fromText(text: string): string {
-  return text.replaceAll("\u0001\u0001", "\0").replaceAll("\u0001\u0002", "\u0001");
 }

@@ -9,9 +9,9 @@ import type {
 } from "../../rules/ledger-state.js";
 import { HolderList, type Holders } from "./holder-list.js";
 import { HolderRows } from "./holder-rows.js";
+import type { SoleHold } from "./lone-path.js";
 import { type Here, isAtRest, type NameRecord, soleHolder } from "./name-record.js";
 import { nameOf } from "./read-rows.js";
-import type { SoleHold } from "./sole-holds.js";
 import type { Sqlite } from "./sqlite.js";
 import { TombstoneRows } from "./tombstone-rows.js";
 import { WaiterList, type Waiters } from "./waiter-list.js";
@@ -37,7 +37,6 @@ export class FileState implements LedgerState {
   readonly #space: SpaceTime;
   readonly #record: NameRecord;
   readonly #before: string | null;
-  #saved: string | null = null;
   readonly #tombstones: TombstoneRows;
   #holders: Holders;
   #waiters: Waiters;
@@ -58,18 +57,17 @@ export class FileState implements LedgerState {
 
   save(): void {
     const body = isAtRest(this.#record) ? null : JSON.stringify(this.#record);
-    this.#saved = body;
     if (body === this.#before) return;
     if (body === null) this.#database.run(DELETE, [...this.#here]);
     else this.#database.run(WRITE, [...this.#here, body]);
   }
 
-  /** The one hold that was saved, where there is nothing else. */
+  /** The one hold, with the row that `save` writes for it, where there is nothing else. */
   soleHold(): SoleHold | null {
-    const holder = this.#saved === null ? null : soleHolder(this.#record);
+    const holder = soleHolder(this.#record);
     if (!holder) return null;
     const { owner, expiryUs } = holder;
-    return { here: this.#here, body: this.#saved as string, owner, expiryUs };
+    return { here: this.#here, body: JSON.stringify(this.#record), owner, expiryUs };
   }
 
   lastToken(): number {

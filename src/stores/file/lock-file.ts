@@ -15,7 +15,7 @@ import { dropFile, type FileId, holdFile, isHeldFile, isSameFile } from "./held-
 import { prepareFile, realPath } from "./lock-folder.js";
 import { machinePort } from "./machine-port.js";
 import { prepareSchema } from "./schema.js";
-import { begin, commit, inTransaction, openSqlite, rollBack, type Sqlite } from "./sqlite.js";
+import { commit, inTransaction, openSqlite, rollBack, type Sqlite } from "./sqlite.js";
 import { systemCode } from "./system-code.js";
 import { dropImpossible, Quarantine } from "./takeover.js";
 import { WakePost } from "./wake-post.js";
@@ -32,6 +32,10 @@ const TURN_MS = 10;
 const BUSY = Symbol("busy");
 
 type Work<T> = (database: Sqlite, at: Instant) => T;
+/** Runs one statement, which is a transaction of its own; null when that did nothing. */
+type Alone<T> = Work<T | null>;
+
+const notAlone = (): null => null;
 
 interface Opened {
   readonly database: Sqlite;
@@ -96,20 +100,21 @@ export class LockFile {
   /**
    * Runs `work` in one transaction: at once where possible, so that most answers need no waiting.
    * With `anew`, on the file that stands at the path now; else the last one seen there will do.
+   * `alone` is tried first, without a transaction around it.
    */
-  transact<T>(work: Work<T>, anew: boolean): T | Promise<T> {
+  transact<T>(work: Work<T>, anew: boolean, alone: Alone<T> = notAlone): T | Promise<T> {
     if (anew) {
       this.#isChecked = false;
-      if (this.#isTurnOver()) return nextTurn().then(() => this.transact(work, anew));
+      if (this.#isTurnOver()) return nextTurn().then(() => this.transact(work, anew, alone));
     }
     if (this.#waiting === 0) {
       for (let tries = 0; tries < TRIES_AT_ONCE; tries += 1) {
-        const outcome = this.#try(work);
+        const outcome = this.#try(work, alone);
         if (outcome !== BUSY) return outcome;
       }
     }
     const startMs = machinePort.clock.nowMs();
-    const turn = this.#queue.then(() => this.#tryOften(work, startMs));
+    const turn = this.#queue.then(() => this.#tryOften(work, alone, startMs));
     this.#waiting += 1;
     this.#queue = turn.then(
       () => this.#leaveQueue(),
@@ -134,9 +139,9 @@ export class LockFile {
     this.#waiting -= 1;
   }
 
-  async #tryOften<T>(work: Work<T>, startMs: number): Promise<T> {
+  async #tryOften<T>(work: Work<T>, alone: Alone<T>, startMs: number): Promise<T> {
     for (let tries = 0; ; tries += 1) {
-      const outcome = this.#try(work);
+      const outcome = this.#try(work, alone);
       if (outcome !== BUSY) return outcome;
       const waitedMs = machinePort.clock.nowMs() - startMs;
       if (waitedMs >= BUSY_MS) throw busyError(this.path, waitedMs);
@@ -144,12 +149,14 @@ export class LockFile {
     }
   }
 
-  #try<T>(work: Work<T>): T | typeof BUSY {
+  #try<T>(work: Work<T>, alone: Alone<T>): T | typeof BUSY {
     if (this.#users === 0) throw new ClosedError({ store: "file" });
     let database: Sqlite;
     try {
       database = this.#database();
-      begin(database);
+      const result = alone(database, instant());
+      if (result !== null) return result;
+      database.begin();
     } catch (error) {
       if (isBusy(error)) return BUSY;
       this.#close();

@@ -65,3 +65,13 @@ export function isAtRest(record: NameRecord): boolean {
     record.tombstones
   );
 }
+
+/** SQLite's texts end at a NUL: it is written in two other characters, in the same order. */
+export function toText(key: string): string {
+  if (!key.includes("\0") && !key.includes("\u0001")) return key;
+  return key.replaceAll("\u0001", "\u0001\u0002").replaceAll("\0", "\u0001\u0001");
+}
+
+export function fromText(text: string): string {
+  return text.replaceAll("\u0001\u0001", "\0").replaceAll("\u0001\u0002", "\u0001");
+}

@@ -12,12 +12,22 @@ export type Row = readonly Value[];
 
 /** One connection. Statements are prepared once and kept by their text. */
 export interface Sqlite {
+  /**
+   * Begins a transaction in which no other connection writes; fails while another one is in such a
+   * transaction.
+   */
+  begin(): void;
   exec(sql: string): void;
   get(sql: string, values: Value[]): Row | undefined;
   all(sql: string, values: Value[]): Row[];
   run(sql: string, values: Value[]): void;
   /** How many rows that changed. */
   change(sql: string, values: Value[]): number;
+  /**
+   * The same outside of a transaction, as a transaction of its own; undefined when it failed, and
+   * nothing was done. The statement must change nothing where all values are null.
+   */
+  changeAlone(sql: string, values: Value[]): number | undefined;
   close(): void;
 }
 
@@ -58,14 +68,7 @@ export function openSqlite(path: string): Sqlite {
   return shared[SHARED](path);
 }
 
-/**
- * Begins a transaction in which no other connection writes; fails while another one is in such a
- * transaction. Not prepared: a prepared statement that failed so stays in progress, and then
- * nothing can be committed.
- */
-export function begin(database: Sqlite): void {
-  database.exec("BEGIN IMMEDIATE");
-}
+const BEGIN = "BEGIN IMMEDIATE";
 
 export function commit(database: Sqlite): void {
   database.exec("COMMIT");
@@ -73,7 +76,7 @@ export function commit(database: Sqlite): void {
 
 /** Runs `work` in a transaction of its own. */
 export function inTransaction(database: Sqlite, work: () => void): void {
-  begin(database);
+  database.begin();
   try {
     work();
     commit(database);
@@ -109,7 +112,10 @@ function builtIn(): Open | undefined {
   return (path) => {
     const database = new module.DatabaseSync(path);
     const statement = cached((sql) => database.prepare(sql));
+    const change = (sql: string, values: Value[]): number =>
+      Number(statement(sql).run(...values).changes);
     return {
+      begin: () => database.exec(BEGIN),
       exec: (sql) => database.exec(sql),
       get: (sql, values) => {
         const row = statement(sql).get(...values);
@@ -120,7 +126,14 @@ function builtIn(): Open | undefined {
           .all(...values)
           .map(Object.values<Value>),
       run: (sql, values) => void statement(sql).run(...values),
-      change: (sql, values) => Number(statement(sql).run(...values).changes),
+      change,
+      changeAlone: (sql, values) => {
+        try {
+          return change(sql, values);
+        } catch {
+          return undefined;
+        }
+      },
       close: () => database.close(),
     };
   };
@@ -140,14 +153,34 @@ function libsql(): Open {
   return (path) => {
     const database = new Database(path);
     const writer = cached((sql) => database.prepare(sql));
+    // Apart from the above: a `get` after a `run` of the same statement keeps the earlier values.
+    const changer = cached((sql) => database.prepare(sql));
     const reader = cached((sql) => database.prepare(sql).raw(true));
+    // libsql leaves a prepared statement that failed in progress, and SQLite commits nothing
+    // meanwhile. The statement ends when it runs again, which succeeds within a transaction.
+    let endFailed: (() => void) | undefined;
     return {
+      // Not prepared, because it may fail.
+      begin: () => {
+        database.exec(BEGIN);
+        endFailed?.();
+        endFailed = undefined;
+      },
       exec: (sql) => database.exec(sql),
       get: (sql, values) => reader(sql).get(values),
       all: (sql, values) => reader(sql).all(values),
       // Its own `run` takes longer: it also counts what changed.
       run: (sql, values) => void writer(sql).get(values),
-      change: (sql, values) => writer(sql).run(values).changes,
+      change: (sql, values) => changer(sql).run(values).changes,
+      changeAlone: (sql, values) => {
+        if (endFailed) return undefined;
+        try {
+          return changer(sql).run(values).changes;
+        } catch {
+          endFailed = () => changer(sql).run(values.map(() => null));
+          return undefined;
+        }
+      },
       close: () => database.close(),
     };
   };
