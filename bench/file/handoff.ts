@@ -11,16 +11,23 @@ const bench = new BenchFolder();
 const CONTENDER = new URL("./contender.js", import.meta.url);
 const ECHO = new URL("./echo.js", import.meta.url);
 const RAW = "raw unix socket, there and back";
-/** Both processes are surely waiting by then, and as cold as each other. */
-const HOLD_MS = 3;
+/** One waiter at a time. A poller that looks every 10 ms meets the release anywhere in a pause. */
+const TURNS = {
+  workers: 1,
+  holdMs: Array.from({ length: 101 }, () => 20 + Math.floor(Math.random() * 11)),
+  restMs: 15,
+};
+/** Both processes of the round trip are as cold as those of a handoff. */
+const PAUSE_MS = 25;
 
 export const handoff: Question = {
   store: "file",
   name: "handoff",
   title: "between two processes, from release to the next holder",
   about:
-    "Two processes take turns: from the call of release to the first statement of the " +
-    "next holder.",
+    "Two processes take turns, one holds and one waits: from the call of release to the first " +
+    "statement of the next holder. Each holds for 20 to 30 ms at random and rests before it asks " +
+    "again, so that the lock always changes hands.",
   unit: "ms p50",
   better: "lower",
   reason:
@@ -30,7 +37,7 @@ export const handoff: Question = {
   rounds: 7,
   startsFresh: true,
   async contestants(isQuick) {
-    const forMs = isQuick ? 400 : 2_000;
+    const forMs = isQuick ? 600 : 4_000;
     const folder = bench.make();
     const locking = candidates
       .filter(({ role }) => role !== "floor")
@@ -39,8 +46,7 @@ export const handoff: Question = {
           name,
           role,
           round: async () => {
-            const shape = { lock: "two", workers: 1, forMs, holdMs: [HOLD_MS] };
-            const order: Order = { candidate: name, folder, ...shape };
+            const order: Order = { candidate: name, folder, lock: "two", ...TURNS, forMs };
             return handedOver(await contend(order, 2, startForked(CONTENDER, order)));
           },
         }),
@@ -57,7 +63,7 @@ function roundTrip(folder: string, forMs: number): Contestant {
     name: RAW,
     role: "floor",
     round: async () => {
-      const order = { path: `${folder}/echo`, forMs, pauseMs: HOLD_MS };
+      const order = { path: `${folder}/echo`, forMs, pauseMs: PAUSE_MS };
       const child = forked(ECHO, order);
       try {
         const [times] = await once(child, "message");
