@@ -47,7 +47,7 @@ it("gives two clients tokens that rise, within one tick of the clock, too", asyn
   const arbiters = [new FileArbiter(path, "two"), new FileArbiter(path, "two")];
   let lastToken = 0;
   for (let turn = 0; turn < 3_000; turn += 1) {
-    // Each takes a few turns in a row: the first reserves the tokens of the tick, the next use them.
+    // Each takes turns in a row: the first reserves the tokens of the tick, the next use them.
     const arbiter = arbiters[Math.floor(turn / 3) % 2] as FileArbiter;
     const owner = `owner-${turn}`;
     const reply = await replyTo(arbiter, acquireBy(owner));
