@@ -17,7 +17,7 @@ export const uncontended: Question = {
   reason:
     "A pair is two statements, each a transaction of its own that writes one page ahead. They " +
     "take two thirds of the time, most of it in the system: six locks and two writes each; to " +
-    "compare the inode takes a tenth. Pages below 4,096 bytes take longer, because a row runs over.",
+    "compare the inode takes a tenth. Smaller pages take longer, because a row runs over.",
   rounds: 21,
   async contestants(isQuick) {
     const pairs = isQuick ? 300 : 1_000;
