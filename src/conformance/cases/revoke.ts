@@ -55,7 +55,7 @@ export const revoke: readonly Behaviour[] = [
       const held = await b.mutex("m").acquire();
       // The first waiter has a grant of its own; the others share the next grant, which has a span.
       const turns = Array.from({ length: 4 }, () => a.mutex("m").acquire());
-      await context.untilWaiting(b, "m", 1);
+      await context.untilWaiting(b, "m", 2);
       await held.release();
       const [first, second, third, fourth] = turns;
       assert.ok(first && second && third && fourth);

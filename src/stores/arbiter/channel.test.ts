@@ -67,6 +67,13 @@ describe("commands of one turn", () => {
     ]);
   });
 
+  it("are sent once each where renewals follow others", async () => {
+    const keys = Array.from({ length: 300 }, (_, index) => `l:${index}`);
+    await Promise.all(keys.map((key, at) => channel.send(at < 128 ? inspect(key) : renew(key))));
+    expect(arbiter.calls.map((call) => call.length)).toEqual([128, 172]);
+    expect(arbiter.sent.map(({ key }) => key)).toEqual(keys);
+  });
+
   it.each([
     { what: "calls that keep both sides busy", make: inspect, most: 128 },
     { what: "as few calls as can be, where they are renewals", make: renew, most: 1_000 },

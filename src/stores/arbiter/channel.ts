@@ -6,7 +6,8 @@ import type { Limited, Limits } from "../../time/limits.js";
 import { TimeLimitError, within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "./arbiter.js";
 import { refusalError } from "./refusal.js";
-import { StoreTime } from "./store-time.js";
+import { Shard } from "./shard.js";
+import type { StoreTime } from "./store-time.js";
 
 /** A reply with what it takes to judge it. */
 export interface Answer<C extends Command> {
@@ -27,11 +28,6 @@ export interface Recipient<C extends Command> {
   onFailure(error: unknown): void;
 }
 
-interface Entry {
-  readonly command: Command;
-  readonly recipient: Recipient<Command>;
-}
-
 /** A larger batch would keep the store and this process busy for too long at a stretch. */
 const MAX_BATCH = 1_000;
 /**
@@ -45,21 +41,21 @@ export const CALL_TIMEOUT_MS = 5_000;
 
 /** Commands on their way. */
 class Call implements Limited {
-  readonly shard: string;
-  readonly entries: readonly Entry[];
+  readonly shard: Shard;
+  readonly recipients: readonly Recipient<Command>[];
   readonly sentMs: number;
   readonly #onFailure: (call: Call, error: unknown) => void;
   isOver = false;
   heapIndex = -1;
 
   constructor(
-    shard: string,
-    entries: readonly Entry[],
+    shard: Shard,
+    recipients: readonly Recipient<Command>[],
     sentMs: number,
     onFailure: (call: Call, error: unknown) => void,
   ) {
     this.shard = shard;
-    this.entries = entries;
+    this.recipients = recipients;
     this.sentMs = sentMs;
     this.#onFailure = onFailure;
   }
@@ -85,11 +81,13 @@ class Call implements Limited {
 export class Channel {
   readonly #arbiter: Arbiter;
   readonly #limits: Limits;
-  readonly #times = new Map<string, StoreTime>();
-  readonly #greetings = new Map<string, Promise<void>>();
+  readonly #shards = new Map<string, Shard>();
+  /** The shard of the latest command: most stores have one. */
+  #shard: Shard | undefined;
   readonly #flush = (): void => this.#sendPending();
   readonly #onFailure = (call: Call, error: unknown): void => this.#fail(call, error);
-  #pending: Entry[] = [];
+  /** The shards with commands that wait for the end of this turn. */
+  #pending: Shard[] = [];
   /** When the first call was sent after which the store answered nothing. */
   #silentSinceMs: number | null = null;
 
@@ -105,7 +103,7 @@ export class Channel {
   }
 
   time(key: string): StoreTime {
-    return this.#timeOf(this.#arbiter.shardOf(key));
+    return this.#shardOf(key).time;
   }
 
   /**
@@ -113,14 +111,12 @@ export class Channel {
    * Returns nothing where there is nothing to wait for.
    */
   greet(key: string): Promise<void> | undefined {
-    const shard = this.#arbiter.shardOf(key);
-    if (this.#timeOf(shard).isKnown) return undefined;
-    let greeting = this.#greetings.get(shard);
-    if (!greeting) {
-      greeting = this.#greet(shard).finally(() => this.#greetings.delete(shard));
-      this.#greetings.set(shard, greeting);
-    }
-    return greeting;
+    const shard = this.#shardOf(key);
+    if (shard.time.isKnown) return undefined;
+    shard.greeting ??= this.#greet(shard).finally(() => {
+      shard.greeting = undefined;
+    });
+    return shard.greeting;
   }
 
   /** Sends with whatever else is issued in this turn; a local arbiter answers at once. */
@@ -130,8 +126,9 @@ export class Channel {
       if ("reply" in answer) return tell(recipient, answer);
       return recipient.onFailure(answer);
     }
-    this.#pending.push({ command, recipient: recipient as Recipient<Command> });
-    if (this.#pending.length === 1) this.#arbiter.port.timers.soon(this.#flush);
+    const shard = this.#shardOf(command.key);
+    if (!shard.add(command, recipient as Recipient<Command>)) return;
+    if (this.#pending.push(shard) === 1) this.#arbiter.port.timers.soon(this.#flush);
   }
 
   /** The same with a promise. */
@@ -145,8 +142,7 @@ export class Channel {
   /** Sends before this returns, past everything that is waiting to be sent. */
   postNow<C extends Command>(command: C, recipient: Recipient<C>): void {
     if (this.#arbiter.isLocal) return this.post(command, recipient);
-    const entry = { command, recipient: recipient as Recipient<Command> };
-    this.#call(this.#arbiter.shardOf(command.key), [entry]);
+    this.#call(this.#shardOf(command.key), [command], [recipient as Recipient<Command>]);
   }
 
   #answerAtOnce<C extends Command>(command: C): Answer<C> | HoldfastError {
@@ -162,51 +158,50 @@ export class Channel {
     const execution = this.#arbiter.execute("", [command]);
     assert("nowUs" in execution, "a local arbiter answers within the call");
     const { nowUs, node, replies } = execution;
-    this.#timeOf("").learn(node, sentMs, nowUs, sentMs);
+    this.#shardOf(command.key).time.learn(node, sentMs, nowUs, sentMs);
     const [reply] = replies;
     if (reply === undefined || !("type" in reply)) return reply ?? noReply();
     if (reply.type === "refused") return refusalError(reply);
     return { reply: reply as Answer<C>["reply"], sentMs, nowUs, resent: false };
   }
 
-  async #greet(shard: string): Promise<void> {
+  async #greet(shard: Shard): Promise<void> {
     const { clock } = this.#arbiter.port;
     const sentMs = clock.nowMs();
     try {
-      const greeting = Promise.resolve(this.#arbiter.execute(shard, []));
+      const greeting = Promise.resolve(this.#arbiter.execute(shard.name, []));
       const { nowUs, node } = await within(this.#arbiter.port.timers, CALL_TIMEOUT_MS, greeting);
-      this.#timeOf(shard).learn(node, sentMs, nowUs, clock.nowMs());
+      shard.time.learn(node, sentMs, nowUs, clock.nowMs());
     } catch (error) {
       throw unknown(error);
     }
   }
 
   #sendPending(): void {
-    const shards = new Map<string, Entry[]>();
-    for (const entry of this.#pending) {
-      const shard = this.#arbiter.shardOf(entry.command.key);
-      const entries = shards.get(shard);
-      if (entries) entries.push(entry);
-      else shards.set(shard, [entry]);
-    }
+    const shards = this.#pending;
     this.#pending = [];
-    for (const [shard, entries] of shards) this.#sendInBatches(shard, entries);
+    for (const shard of shards) this.#sendInBatches(shard);
   }
 
-  #sendInBatches(shard: string, entries: readonly Entry[]): void {
-    for (let start = 0; start < entries.length; ) {
-      const end = start + (isPatient(entries[start]?.command) ? MAX_BATCH : BRISK_BATCH);
-      this.#call(shard, entries.slice(start, end));
+  #sendInBatches(shard: Shard): void {
+    const { commands, recipients } = shard.take();
+    if (commands.length <= BRISK_BATCH) return this.#call(shard, commands, recipients);
+    for (let start = 0; start < commands.length; ) {
+      const end = start + (isPatient(commands[start]) ? MAX_BATCH : BRISK_BATCH);
+      this.#call(shard, commands.slice(start, end), recipients.slice(start, end));
       start = end;
     }
   }
 
-  #call(shard: string, entries: readonly Entry[]): void {
-    const commands = entries.map((entry) => entry.command);
-    const call = new Call(shard, entries, this.#arbiter.port.clock.nowMs(), this.#onFailure);
+  #call(
+    shard: Shard,
+    commands: readonly Command[],
+    recipients: readonly Recipient<Command>[],
+  ): void {
+    const call = new Call(shard, recipients, this.#arbiter.port.clock.nowMs(), this.#onFailure);
     this.#silentSinceMs ??= call.sentMs;
     try {
-      const execution = this.#arbiter.execute(shard, commands);
+      const execution = this.#arbiter.execute(shard.name, commands);
       if (!(execution instanceof Promise)) return this.#deliver(call, execution);
       this.#limits.add(call);
       execution.then(
@@ -221,10 +216,10 @@ export class Channel {
   #deliver(call: Call, { nowUs, node, replies, resent = false }: Execution): void {
     this.#silentSinceMs = null;
     if (!this.#end(call)) return;
-    const { shard, entries, sentMs } = call;
-    this.#timeOf(shard).learn(node, sentMs, nowUs, this.#arbiter.port.clock.nowMs());
-    for (let index = 0; index < entries.length; index += 1) {
-      const { recipient } = present(entries[index], "a call has an entry for each of its replies");
+    const { shard, recipients, sentMs } = call;
+    shard.time.learn(node, sentMs, nowUs, this.#arbiter.port.clock.nowMs());
+    for (let index = 0; index < recipients.length; index += 1) {
+      const recipient = present(recipients[index], "each command of a call has a recipient");
       const reply = replies[index];
       if (reply === undefined || reply instanceof Error) recipient.onFailure(reply ?? noReply());
       else if (reply.type === "refused") recipient.onFailure(refusalError(reply));
@@ -238,7 +233,7 @@ export class Channel {
     const error = unknown(cause);
     // A server that refuses is there.
     if (error.outcome === "not_applied") this.#silentSinceMs = null;
-    for (const { recipient } of call.entries) recipient.onFailure(error);
+    for (const recipient of call.recipients) recipient.onFailure(error);
   }
 
   #end(call: Call): boolean {
@@ -248,13 +243,13 @@ export class Channel {
     return true;
   }
 
-  #timeOf(shard: string): StoreTime {
-    let time = this.#times.get(shard);
-    if (!time) {
-      time = new StoreTime();
-      this.#times.set(shard, time);
-    }
-    return time;
+  #shardOf(key: string): Shard {
+    const name = this.#arbiter.shardOf(key);
+    if (this.#shard?.name === name) return this.#shard;
+    const shard = this.#shards.get(name) ?? new Shard(name);
+    this.#shards.set(name, shard);
+    this.#shard = shard;
+    return shard;
   }
 }
 
