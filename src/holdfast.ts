@@ -270,7 +270,10 @@ export class Holdfast implements AsyncDisposable {
     const mode = kind === "read" || kind === "semaphore" ? "shared" : "exclusive";
     const { traits, name: store } = this.#client.store;
     this.#demandTrait(traits.modes.includes(mode), mode === "shared" ? SHARED : `${mode} locks`);
-    const options = aboutLock(name, store, () => resolveOptions(defaults, traits, this.#defaults));
+    const options =
+      defaults === undefined
+        ? this.#defaults
+        : aboutLock(name, store, () => resolveOptions(defaults, traits, this.#defaults));
     return new StoreLock(this.#client, { kind, space, name, mode, weight: 1, limit }, options);
   }
 

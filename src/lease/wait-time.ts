@@ -17,7 +17,6 @@ export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
  */
 export class WaitTime implements Wait, AbortListener, Limited {
   readonly untilMs: number;
-  readonly dueMs: number;
   heapIndex = -1;
   readonly #port: Port;
   #limits: Limits | undefined;
@@ -44,7 +43,10 @@ export class WaitTime implements Wait, AbortListener, Limited {
     this.#signal = signal;
     this.#onReport = options.onReport;
     this.untilMs = waitMs === Number.POSITIVE_INFINITY ? waitMs : port.clock.nowMs() + waitMs;
-    this.dueMs = this.untilMs;
+  }
+
+  get dueMs(): number {
+    return this.untilMs;
   }
 
   get ended(): boolean {

@@ -162,6 +162,7 @@ export class StoreLock implements Lock {
   }
 
   #resolve(given: AcquireOptions | undefined): Options {
+    if (given === undefined) return this.#options;
     const { name, traits } = this.#client.store;
     return aboutLock(this.name, name, () => resolveOptions(given, traits, this.#options));
   }

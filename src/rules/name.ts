@@ -11,7 +11,10 @@ export function nameProblem(name: unknown): string | null {
   if (typeof name !== "string") return "must be a string";
   if (name === "") return "must not be empty";
   if (!isWellFormed(name)) return "must be well-formed unicode";
-  if (Buffer.byteLength(name) > MAX_NAME_BYTES) return `must have at most ${MAX_NAME_BYTES} bytes`;
+  // A code unit has at most three bytes.
+  const isShort = 3 * name.length <= MAX_NAME_BYTES;
+  if (!isShort && Buffer.byteLength(name) > MAX_NAME_BYTES)
+    return `must have at most ${MAX_NAME_BYTES} bytes`;
   return null;
 }
 
