@@ -4,7 +4,7 @@ import { chart } from "./chart.js";
 import { choose } from "./choice.js";
 import { contend, contested, startForked } from "./contention.js";
 import { bestOf, type Contestant, contest, type Question } from "./contest.js";
-import { cpuUsOf, measured, sumOf } from "./costs.js";
+import { cpuUsOf, cpuUsOfChildren, measured, sumOf } from "./costs.js";
 import { atLeast, atMost } from "./goals.js";
 import { page } from "./page.js";
 import type { Result } from "./results.js";
@@ -197,6 +197,7 @@ describe("the cost of an operation", () => {
     if (isLinux) expect(Math.abs(told - user - system)).toBeLessThan(100_000);
     else expect(told).toBeNaN();
     expect(cpuUsOf(undefined)).toBeNaN();
+    expect(cpuUsOfChildren()).toSatisfy(isLinux ? Number.isFinite : Number.isNaN);
   });
 });
 

@@ -29,7 +29,9 @@ round starts processes of its own. What counts is the ratio within a question, n
 machines differ, and this one is shared.
 
 - \`npm run bench\` runs everything, \`npm run bench -- redis handoff\` a part; \`--quick\` is a
-  first look, of less than a minute.
+  first look, of less than a minute. \`--languages\` adds locks in Go, Java and Python.
+- Questions that take many minutes run only when they are named:
+  \`npm run bench -- redis million-leases\`.
 - In the pictures a thin line shows the middle half of the rounds. Bars begin at zero; where figures
   lie far apart, the axis is logarithmic and has dots.
 - Figures are medians of all rounds; spread: half of the middle half of the rounds, as a part of it.
@@ -58,7 +60,7 @@ ${languages(all)}
 
 ## The machine and the versions
 
-${all[0] ? machine(all[0]) : ""}
+${machine(all)}
 `;
 }
 
@@ -124,12 +126,14 @@ ${lines.join("\n")}
 `;
 }
 
-function machine({ machine: facts, versions }: Result): string {
+function machine(all: readonly Result[]): string {
   const list = (items: Readonly<Record<string, string | number>>): string =>
     Object.entries(items)
       .map(([name, value]) => `${name} ${value}`)
       .join(", ");
-  return `${list(facts)}.\n\nPackages: ${list(versions)}.`;
+  // A package that only some of the questions used is in their results alone.
+  const versions = Object.assign({}, ...all.map((result) => result.versions));
+  return `${list(all[0]?.machine ?? {})}.\n\nPackages: ${list(versions)}.`;
 }
 
 export function pictureOf({ question }: Result): string {

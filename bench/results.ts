@@ -40,7 +40,10 @@ export function writeResult(
     ...run,
     takenAt: new Date().toISOString(),
     machine: machine(),
-    versions: versions(join(folder, "..")),
+    versions: {
+      ...versions(join(folder, "..")),
+      ...(standings.some(({ role }) => role === "foreign") ? foreignVersions(folder) : {}),
+    },
   };
   mkdirSync(folder, { recursive: true });
   writeFileSync(fileOf(folder, question, run.isQuick), `${JSON.stringify(result, null, 2)}\n`);
@@ -80,4 +83,20 @@ function versions(bench: string): Record<string, string> {
     found[name] = packages[`node_modules/${name}`]?.version ?? "";
   }
   return found;
+}
+
+/** Where the packages of other languages are named with their versions. */
+const FOREIGN: readonly (readonly [file: string, line: RegExp])[] = [
+  ["go/go.mod", /^\t(\S+) v(\S+)$/gm],
+  ["java/pom.xml", /<artifactId>(redisson)<\/artifactId>\s*<version>([\d.]+)/g],
+  ["python/requirements.txt", /^(\S+)==(\S+)$/gm],
+];
+
+function foreignVersions(folder: string): Record<string, string> {
+  const found = FOREIGN.flatMap(([file, line]) => {
+    const text = readFileSync(join(folder, "..", "languages", file), "utf8");
+    const language = file.replace(/\/.*/, "");
+    return [...text.matchAll(line)].map(([, name, version]) => [`${name} (${language})`, version]);
+  });
+  return Object.fromEntries(found);
 }

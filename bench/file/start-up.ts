@@ -1,8 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Contestant, Question } from "../contest.js";
+import type { Question } from "../contest.js";
+import { atMost } from "../goals.js";
+import { started } from "../started.js";
 import { BenchFolder } from "./bench-folder.js";
 
 const bench = new BenchFolder();
@@ -23,34 +23,15 @@ export const startUp: Question = {
     "program in less than half the time, and all else takes as long as before.",
   rounds: 41,
   async contestants() {
-    const store = join(bench.make(), "locks.db");
-    const started = (
-      name: string,
-      role: Contestant["role"],
-      args: readonly string[],
-    ): Contestant => ({
-      name,
-      role,
-      round: async () => {
-        const startMs = performance.now();
-        const child = spawn(process.execPath, args, {
-          stdio: "ignore",
-          env: { ...process.env, HOLDFAST_STORE: `file:${store}` },
-        });
-        const [code] = await once(child, "exit");
-        if (code !== 0) throw new Error(`it ended with ${code}`);
-        return { value: performance.now() - startMs };
-      },
-    });
+    const env = { HOLDFAST_STORE: `file:${join(bench.make(), "locks.db")}` };
     return [
-      started(RUN, "holdfast", [MAIN, "run", "x", "--", "true"]),
-      started(EMPTY, "floor", ["-e", "0"]),
+      started(RUN, "holdfast", [MAIN, "run", "x", "--", "true"], env),
+      started(EMPTY, "floor", ["-e", "0"], env),
     ];
   },
   goals(of) {
-    const value = of(RUN).median / of(EMPTY).median;
     const most = process.getBuiltinModule("node:sqlite") ? 1.6 : 1.9;
-    return [{ text: `at most ${most} × the time of ${EMPTY}`, value, isMet: value <= most }];
+    return [atMost(most, `the time of ${EMPTY}`, of(RUN), of(EMPTY))];
   },
   close: () => bench.remove(),
 };

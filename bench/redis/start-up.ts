@@ -1,7 +1,6 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Contestant, Question } from "../contest.js";
+import { started } from "../started.js";
 import { BenchRedis } from "./server.js";
 
 const redis = new BenchRedis();
@@ -18,21 +17,12 @@ export const startUp: Question = {
   rounds: 21,
   async contestants(isQuick) {
     const port = await redis.start();
-    const started = (name: string, role: Contestant["role"]): Contestant => ({
-      name,
-      role,
-      round: async () => {
-        const startMs = performance.now();
-        const child = spawn(process.execPath, [PROGRAM, name, `${port}`], { stdio: "ignore" });
-        const [code] = await once(child, "exit");
-        if (code !== 0) throw new Error(`it ended with ${code}`);
-        return { value: performance.now() - startMs };
-      },
-    });
+    const of = (name: string, role: Contestant["role"]): Contestant =>
+      started(name, role, [PROGRAM, name, `${port}`]);
     return [
-      started("holdfast", "holdfast"),
-      started("raw SET NX PX + DEL", "floor"),
-      ...PEERS.slice(isQuick ? -2 : 0).map((name) => started(name, "peer")),
+      of("holdfast", "holdfast"),
+      of("raw SET NX PX + DEL", "floor"),
+      ...PEERS.slice(isQuick ? -2 : 0).map((name) => of(name, "peer")),
     ];
   },
   goals: () => [],
