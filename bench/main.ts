@@ -54,7 +54,7 @@ process.stdout.write(`\n${choice.questions.length} questions in ${secondsSince(s
 
 async function answer(question: Question, choice: Choice): Promise<void> {
   const { store, name, title } = question;
-  process.stdout.write(`\n${store} ${name}: ${title}\n`);
+  process.stdout.write(`\n${store} ${name}: ${title} (${place()})\n`);
   const questionMs = performance.now();
   const ticks = readTicks();
   const standings = await contest(question, choice, progress);
@@ -78,8 +78,13 @@ async function answer(question: Question, choice: Choice): Promise<void> {
 
 function progress(text: string): void {
   if (!process.stderr.isTTY) return;
-  const line = [where, timeLeft.text(), text].filter((part) => part !== "").join(", ");
-  process.stderr.write(`\r\x1b[K${text === "" ? "" : line}`);
+  process.stderr.write(`\r\x1b[K${text === "" ? "" : `${place()}: ${text}`}`);
+}
+
+/** Which question of how many it is, and the time that all of them still take. */
+function place(): string {
+  const left = timeLeft.text();
+  return left === "" ? where : `${where}, ${left}`;
 }
 
 function secondsSince(sinceMs: number): string {
