@@ -13,8 +13,8 @@ export const uncontended: Question = {
   unit: "pairs/s",
   better: "higher",
   reason:
-    "A pair of async-mutex is a queue and a promise. A pair here makes a claim, a grant, a hold and " +
-    "a lease: they give it a token, a deadline and an end when its process stops.",
+    "A pair of async-mutex is a queue and a promise. A pair here makes a claim, a grant, a hold " +
+    "and a lease: they give it a token, a deadline and an end when its process stops.",
   rounds: 15,
   async contestants(isQuick) {
     const pairs = isQuick ? 20_000 : 100_000;
