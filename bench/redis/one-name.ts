@@ -26,7 +26,9 @@ export const oneName: Question = {
     "same process, so that nothing changes hands, and the others wait for hundreds of " +
     "milliseconds. Here it changes process after 32 turns at the latest, and in strict order " +
     "with nearly every grant. A bare message from one process to another already takes longer " +
-    "than such a grant of a peer.",
+    "than such a grant of a peer. A strict grant is a wait, a push, a confirm and a release, one " +
+    "after the other: both processes are idle for more than half of the time, and the server " +
+    "for two thirds.",
   rounds: 5,
   startsFresh: true,
   async contestants(isQuick) {

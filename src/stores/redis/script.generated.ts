@@ -148,11 +148,11 @@ if not isHolder or letter ~= 70 then return nil end
 if form == 'u' then
 expiry = format('%016.0f', math.max(expiry, now + sub(holder, 50, 65)))
 if #expiry > 16 or expiry > sub(sums, 18, 33) then return nil end
-local grant = sub(holder, 2, 33) .. expiry .. sub(holder, 50)
-local done = try('HSET', key, 'x', 'h' .. grant)
+local grant = 'h' .. sub(holder, 2, 33) .. expiry .. sub(holder, 50)
+local done = try('HSET', key, 'x', grant)
 if type(done) == 'table' and done.err then
 call('HDEL', register, '?')
-call('HSET', key, 'x', 'h' .. grant)
+call('HSET', key, 'x', grant)
 end
 end
 local waiting = sub(sums, 34, 49) == NONE and ' 0 ' or ' 1 '
@@ -236,9 +236,9 @@ return 'Q' .. format('%d ', waiting) .. holder, nil, seen > last and seen or nil
 end
 if #ARGV == 2 then
 local name, command, last = ARGV[1], ARGV[2], known and known[1]
-if loneText == nil then loneText = call('HGET', register, name) end
-if loneText and sub(loneText, 1, 1) == '=' then
 local operation = sub(command, 1, 1)
+if operation == 'c' then loneText = call('HGET', register, name) end
+if loneText and sub(loneText, 1, 1) == '=' then
 if operation == 'r' then last = call('HGET', register, '') end
 last = last and find(last, '^%d+$') and tonumber(last) or 0
 local reply, pointer, raised = decide(name, operation, command, loneText, last)

@@ -66,12 +66,12 @@ local function decide(name, operation, command, pointer, last)
     if form == 'u' then
       expiry = format('%016.0f', math.max(expiry, now + sub(holder, FULL.ttl)))
       if #expiry > FULL.expiry.size or expiry > sub(sums, SUMS.keptUntil) then return nil end
-      local grant = sub(holder, FULL.granted.to.token) .. expiry .. sub(holder, FULL.request)
-      local done = try('HSET', key, 'x', 'h' .. grant)
+      local grant = 'h' .. sub(holder, FULL.granted.to.token) .. expiry .. sub(holder, FULL.request)
+      local done = try('HSET', key, 'x', grant)
       -- It must not fail at maxmemory: see `write` in register.lua.
       if type(done) == 'table' and done.err then
         call('HDEL', register, '?')
-        call('HSET', key, 'x', 'h' .. grant)
+        call('HSET', key, 'x', grant)
       end
     end
     local waiting = sub(sums, SUMS.waiting) == NONE and ' 0 ' or ' 1 '
@@ -165,9 +165,9 @@ end
 -- Calls with flags come here by register.lua.
 if #ARGV == 2 then
   local name, command, last = ARGV[1], ARGV[2], known and known[1]
-  if loneText == nil then loneText = call('HGET', register, name) end
+  local operation = sub(command, COMMAND.operation)
+  if operation == 'c' then loneText = call('HGET', register, name) end
   if loneText and sub(loneText, POINTER.form) == '=' then
-    local operation = sub(command, COMMAND.operation)
     if operation == 'r' then last = call('HGET', register, '') end
     last = last and find(last, '^%d+$') and tonumber(last) or 0
     local reply, pointer, raised = decide(name, operation, command, loneText, last)
