@@ -4,13 +4,11 @@ import { chart } from "./chart.js";
 import { choose } from "./choice.js";
 import { contend, contested, startForked } from "./contention.js";
 import { bestOf, type Contestant, contest, type Question } from "./contest.js";
-import { cpuUsOf, cpuUsOfChildren, measured, sumOf } from "./costs.js";
 import { atLeast, atMost } from "./goals.js";
 import { page } from "./page.js";
 import type { Result } from "./results.js";
 import { summary } from "./summary.js";
 import { goalLines, table } from "./table.js";
-import { TimeLeft } from "./time-left.js";
 
 const CONTENDER = new URL("../test/fixtures/bench-contender.mjs", import.meta.url);
 const TURNS = { lock: "m", workers: 1, forMs: 10, holdMs: [] };
@@ -180,27 +178,6 @@ describe("a choice", () => {
   });
 });
 
-describe("the cost of an operation", () => {
-  it("is what the servers and this process spent, shared out among the operations", async () => {
-    let work = 100;
-    const servers = { counters: async () => sumOf([{ bytes: work }, { bytes: 7 }]) };
-    const { more } = await measured(servers, 10, async () => {
-      work += 50;
-    });
-    expect(more).toMatchObject({ "bytes/pair": 5, "client CPU µs/pair": expect.any(Number) });
-  });
-
-  it("is known of another process where Linux tells it", () => {
-    const isLinux = process.platform === "linux";
-    const { user, system } = process.cpuUsage();
-    const told = cpuUsOf(process.pid);
-    if (isLinux) expect(Math.abs(told - user - system)).toBeLessThan(100_000);
-    else expect(told).toBeNaN();
-    expect(cpuUsOf(undefined)).toBeNaN();
-    expect(cpuUsOfChildren()).toSatisfy(isLinux ? Number.isFinite : Number.isNaN);
-  });
-});
-
 describe("a goal", () => {
   const of = async (value: number, cpu: number) => {
     const round = async () => ({ value, more: { cpu } });
@@ -222,19 +199,6 @@ describe("a goal", () => {
     const ofCpu = { text: "at least 3 × its CPU", value: 3, isMet: true };
     expect(atLeast(3, "its CPU", ours, other, "cpu")).toEqual(ofCpu);
     expect(atMost(3, "no figure", ours, other, "memory")).toMatchObject({ isMet: false });
-  });
-});
-
-describe("the time left", () => {
-  it("is the time of the last runs, and an average where a question never ran", () => {
-    const left = new TimeLeft([60_000, Number.NaN, 180_000]);
-    const startMs = performance.now();
-    expect(left.text(startMs)).toBe("6 min left");
-    expect(left.text(startMs + 61_000)).toBe("5 min left");
-    left.next();
-    left.next();
-    expect(left.text()).toBe("3 min left");
-    expect(new TimeLeft([Number.NaN]).text()).toBe("");
   });
 });
 
