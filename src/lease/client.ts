@@ -195,7 +195,7 @@ export class Client {
     call: LoneCall | null,
   ): LeaseResult {
     if (answer.type === "busy" || answer instanceof HeldLease) return answer;
-    this.#cohorts.onGrantBeside(target, answer.token);
+    if (!call?.isAlone) this.#cohorts.onGrantBeside(target, answer.token);
     const lease = this.#keep(
       answer,
       options,

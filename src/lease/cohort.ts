@@ -68,11 +68,10 @@ export class Cohort implements Tenant, LeaseGiver {
       cohort.#lease = lease;
       cohort.#hold = lease.hold;
       cohort.#nextToken = lease.token + 1n;
-      lease.hold.tenant = cohort;
-      call.yieldTo(cohort);
     } else {
       cohort.#turnsAhead = 1;
     }
+    call.yieldTo(cohort);
     return cohort;
   }
 
@@ -267,7 +266,7 @@ export class Cohort implements Tenant, LeaseGiver {
     // A listener of the loss may have asked for the lock again already.
     if (this.#hold || this.#asking) return;
     if (this.#members.size > 0) this.#ask();
-    else this.#cohorts.remove(this.#key, this);
+    else this.#cohorts.remove(this.#key);
   }
 
   #busy(): Busy {

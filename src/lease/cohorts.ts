@@ -49,8 +49,8 @@ export class Cohorts {
     if (there instanceof Cohort) there.outdate(token);
   }
 
-  remove(key: string, done: Cohort | LoneCall): void {
-    if (this.#byKey.get(key) === done) this.#byKey.delete(key);
+  remove(key: string): void {
+    this.#byKey.delete(key);
   }
 
   /** The runs around calls that wait for a turn, by the name they wait for. */

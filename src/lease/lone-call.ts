@@ -18,6 +18,8 @@ export class LoneCall implements Tenant, LeaseGiver {
   readonly options: Options;
   readonly #cohorts: Cohorts;
   #cohort: Cohort | null = null;
+  /** No other call has come, and this one has not ended: `Cohorts` knows it. */
+  isAlone = true;
   lease: HeldLease | null = null;
 
   constructor(key: string, target: Target, options: Options, cohorts: Cohorts) {
@@ -27,9 +29,12 @@ export class LoneCall implements Tenant, LeaseGiver {
     this.#cohorts = cohorts;
   }
 
-  /** From now on the cohort has the hold: it hears of a loss, and goes on when the turn is over. */
+  /** A cohort stands behind this call. If the call holds, the cohort has its hold from now on. */
   yieldTo(cohort: Cohort): void {
+    this.isAlone = false;
+    if (!this.lease) return;
     this.#cohort = cohort;
+    this.lease.hold.tenant = cohort;
   }
 
   onWarning(): void {
@@ -49,6 +54,7 @@ export class LoneCall implements Tenant, LeaseGiver {
 
   /** The call has ended without a lease, or with its lease. */
   leave(): void {
-    this.#cohorts.remove(this.key, this);
+    if (this.isAlone) this.#cohorts.remove(this.key);
+    this.isAlone = false;
   }
 }

@@ -1,3 +1,4 @@
+import type { Place } from "../rules/fifo.js";
 import type { HolderView, Wait } from "../store.js";
 import { type Limited, Limits } from "../time/limits.js";
 import type { Port } from "../time/port.js";
@@ -18,6 +19,8 @@ export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
 export class WaitTime implements Wait, AbortListener, Limited {
   readonly untilMs: number;
   heapIndex = -1;
+  /** Its place among the waits of its client, while it is there. */
+  place: Place<WaitTime> | null = null;
   readonly #port: Port;
   #limits: Limits | undefined;
   readonly #signal: AbortSignal | undefined;

@@ -1,3 +1,4 @@
+import { Fifo } from "../rules/fifo.js";
 import { Limits } from "../time/limits.js";
 import type { Port } from "../time/port.js";
 import type { CallOptions } from "./call-options.js";
@@ -8,7 +9,7 @@ import { WaitTime } from "./wait-time.js";
 export class Waits {
   readonly #port: Port;
   readonly #limits: Limits;
-  readonly #underWay = new Set<WaitTime>();
+  readonly #underWay = new Fifo<WaitTime>();
 
   constructor(port: Port) {
     this.#port = port;
@@ -18,13 +19,14 @@ export class Waits {
   start({ waitMs, signal, event }: Pick<CallOptions, "waitMs" | "signal" | "event">): WaitTime {
     const onReport = event && noteQueued.bind(null, event);
     const wait = new WaitTime(this.#port, waitMs, signal, { onReport, limits: this.#limits });
-    this.#underWay.add(wait);
+    wait.place = this.#underWay.push(wait);
     return wait;
   }
 
   settle(wait: WaitTime): void {
     wait.settle();
-    this.#underWay.delete(wait);
+    if (wait.place) this.#underWay.remove(wait.place);
+    wait.place = null;
   }
 
   close(): void {
