@@ -29,6 +29,13 @@ const BESIDE_COMMAND = [
 ];
 
 /**
+ * All that a program loads with its first lock, whichever its store is, stands in one file. The
+ * ledger runs in the stores of one machine only.
+ */
+const NOT_CORE = /[/\\](stores[/\\][\w-]+|cli|conformance)[/\\]|[/\\](ledger|upkeep)\.js$/;
+const CORE = { name: "core", test: (/** @type {string} */ id) => !NOT_CORE.test(id) };
+
+/**
  * Replaces the files of a build.
  *
  * @param {string} folder the build
@@ -44,7 +51,12 @@ export async function bundle(folder) {
       external: clients,
       cwd: folder,
     },
-    { dir: folder, entryFileNames: "[name]", chunkFileNames: "shared/[name].js" },
+    {
+      dir: folder,
+      entryFileNames: "[name]",
+      chunkFileNames: "shared/[name].js",
+      codeSplitting: { groups: [{ ...CORE, minShareCount: 2 }] },
+    },
   );
   const command = await generate(
     { input: join(folder, COMMAND), external: [...BESIDE_COMMAND, ...clients], cwd: folder },

@@ -4,8 +4,6 @@
  * a file: the rest may be a password.
  */
 
-import { readFile } from "node:fs/promises";
-import { createSecureContext } from "node:tls";
 import { InvalidOptionError, invalidValue } from "../errors.js";
 import { unknownWord } from "../known-options.js";
 
@@ -128,7 +126,8 @@ export class StoreUrl {
     );
     try {
       // Clients throw errors of their own for files that they cannot use, some of them uncaught.
-      createSecureContext(files);
+      // Loaded here: most programs use no TLS.
+      process.getBuiltinModule("node:tls").createSecureContext(files);
     } catch (error) {
       const rule = `must name PEM files that fit (${(error as Error).message})`;
       throw new InvalidOptionError("url", given, rule);
@@ -139,7 +138,7 @@ export class StoreUrl {
   async #file(name: (typeof FILES)[number]): Promise<Buffer> {
     const path = this.text(name) ?? "";
     try {
-      return await readFile(path);
+      return await process.getBuiltinModule("node:fs/promises").readFile(path);
     } catch (error) {
       const { code = "unknown" } = error as NodeJS.ErrnoException;
       throw new InvalidOptionError(name, path, `must be the path of a file to read (${code})`);

@@ -75,6 +75,32 @@ it("adds little to a program that locks in Redis", async () => {
   expect(gzipSync(code).length).toBeLessThanOrEqual(51_000);
 });
 
+it.each([
+  ["index", []],
+  ["stores/memory/index", []],
+  ["stores/file/index", []],
+  ["stores/redis/index", ["crypto"]],
+  ["stores/redlock/index", ["crypto"]],
+])("loads no slow part of Node before it is needed: %s", (entry, known) => {
+  const slow = [
+    "child_process",
+    "crypto",
+    "fs/promises",
+    "internal/crypto/webcrypto",
+    "net",
+    "tls",
+  ];
+  const program = `
+    const before = new Set(process.moduleLoadList);
+    await import(${JSON.stringify(new URL(`../../dist/${entry}.js`, import.meta.url))});
+    const loaded = process.moduleLoadList.filter((name) => !before.has(name));
+    console.log(JSON.stringify(loaded.map((name) => name.replace("NativeModule ", ""))));
+  `;
+  const args = ["--input-type=module", "--eval", program];
+  const loaded = JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" }));
+  expect(slow.filter((name) => loaded.includes(name))).toEqual(known);
+});
+
 it("contains every file that its documents link to", () => {
   const paths = new Set(dryPack().files.map(({ path }) => path));
   const documents = [...paths].filter((path) => path.endsWith(".md"));

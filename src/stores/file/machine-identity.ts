@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
@@ -18,6 +17,7 @@ function bootId(): string {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   }
   if (process.platform === "darwin") {
+    const { execFileSync } = process.getBuiltinModule("node:child_process");
     return execFileSync("/usr/sbin/sysctl", ["-n", "kern.bootsessionuuid"], {
       encoding: "utf8",
     }).trim();

@@ -1,4 +1,3 @@
-import { connect } from "node:tls";
 import type { Address, TlsFiles } from "../store-url.js";
 
 /** A server refuses the certificate of its client only after the client is connected. */
@@ -11,6 +10,7 @@ const QUIET_MS = 1_000;
  */
 export function tlsTrouble(server: Address, tls: TlsFiles): Promise<Error | null> {
   return new Promise((resolve) => {
+    const { connect } = process.getBuiltinModule("node:tls");
     const socket = connect({ ...server, ...tls, timeout: QUIET_MS });
     socket.once("error", resolve);
     socket.once("close", () => resolve(null));

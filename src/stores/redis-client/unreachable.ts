@@ -1,4 +1,3 @@
-import { connect } from "node:net";
 import type { Address } from "../store-url.js";
 import type { Driver } from "./driver.js";
 
@@ -18,6 +17,7 @@ export async function unreachable(servers: readonly Address[]): Promise<Error | 
 
 function troubleOf({ host, port }: Address): Promise<Error | null> {
   return new Promise((resolve) => {
+    const { connect } = process.getBuiltinModule("node:net");
     const socket = connect({ host, port, timeout: LIMIT_MS });
     const end = (trouble: Error | null): void => {
       resolve(trouble);

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
 import { foreignData } from "../../foreign-data.js";
 import type { Command, Reply } from "../../rules/ledger-command.js";
@@ -6,13 +5,14 @@ import type { Execution } from "../arbiter/arbiter.js";
 import { checkVersion } from "../redis-client/check-version.js";
 import type { Driver } from "../redis-client/driver.js";
 import { isNoScript, plainError, storeError } from "../redis-client/failure.js";
+import { sha1 } from "../redis-client/sha1.js";
 import { encode } from "./codec.js";
 import type { Layout } from "./layout.js";
 import { SCRIPT } from "./script.generated.js";
 import { ScriptAnswer } from "./script-answer.js";
 
 const STORE = "redis";
-const SHA = createHash("sha1").update(SCRIPT).digest("hex");
+const SHA = sha1(SCRIPT);
 
 /** Flags of a batch. In a Cluster PUBLISH does not count the listeners of other nodes. */
 export const CLUSTER = 1;

@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
+import { sha1 } from "../redis-client/sha1.js";
 import { decodeAside, decodeForeign, type Failure } from "./codec.js";
 import { type RedlockNode, scriptCall } from "./redlock-node.js";
 
@@ -57,7 +57,7 @@ export class Quorum {
 }
 
 export function setIdOf(set: string): string {
-  return createHash("sha1").update(set).digest("hex").slice(0, 16);
+  return sha1(set).slice(0, 16);
 }
 
 export interface Question<Answer, Judgement> {

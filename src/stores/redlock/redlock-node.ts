@@ -1,13 +1,13 @@
-import { createHash } from "node:crypto";
 import type { StoreError } from "../../errors.js";
 import { foreignData, reportForeign } from "../../foreign-data.js";
 import { checkVersion } from "../redis-client/check-version.js";
 import type { Driver } from "../redis-client/driver.js";
 import { isNoScript } from "../redis-client/failure.js";
+import { sha1 } from "../redis-client/sha1.js";
 import { nodeError } from "./failure.js";
 import { SCRIPT } from "./script.generated.js";
 
-const SHA = createHash("sha1").update(SCRIPT).digest("hex");
+const SHA = sha1(SCRIPT);
 
 /** The arguments of a call of the script, by its hash. */
 export function scriptCall(keys: readonly string[], args: readonly string[]): readonly string[] {
