@@ -174,22 +174,18 @@ class Answer implements CallListener {
 
   onMessage(message: Buffer): void {
     this.#received = message;
-    this.#settle();
+    if (this.#isOk) this.#resolve(message);
   }
 
   onStatus(error: Error | null): void {
     if (error) return this.#reject(error);
     this.#isOk = true;
-    this.#settle();
+    if (this.#received) this.#resolve(this.#received);
   }
 
-  /** Nothing where the call was answered. */
   onClose(reason: string): void {
-    this.#reject(new Error(reason));
-  }
-
-  #settle(): void {
-    if (this.#isOk && this.#received) this.#resolve(this.#received);
+    // An error is costly to make, and most calls have their answer.
+    if (!this.#isOk || !this.#received) this.#reject(new Error(reason));
   }
 }
 
