@@ -3,9 +3,9 @@
  * monotonic clock, which all processes of a machine share.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { Etcd3 } from "etcd3";
 import { endWithParent } from "../forked.js";
 import { nowMs } from "../turns.js";
+import { ownClient } from "./candidates.js";
 
 export interface Order {
   readonly task: "delete" | "watch";
@@ -16,44 +16,52 @@ export interface Order {
 }
 
 const KEYS = "raw/";
+const BEHIND_KEYS = "raw0";
+const END = `${KEYS}end`;
 
 endWithParent();
 const started = new Promise<void>((resume) => process.once("message", () => resume()));
 
 /** Each key is called by its number; reports when the delete of each was asked for. */
 async function deleteKeys({ url, forMs, pauseMs }: Order): Promise<number[]> {
-  const client = new Etcd3({ hosts: [url] });
-  await client.put(`${KEYS}0`).value("");
+  const client = await ownClient(url);
+  const put = (key: Buffer) => client.kv.txn({ success: [{ request_put: { key } }] });
+  await put(Buffer.from(`${KEYS}0`));
   process.send?.("ready");
   await started;
   const untilMs = nowMs() + forMs;
   const asked: number[] = [];
   for (let index = 0; nowMs() < untilMs; index += 1) {
     const key = Buffer.from(`${KEYS}${index}`);
-    await client.kv.put({ key, value: Buffer.alloc(0) });
+    await put(key);
     await sleep(pauseMs);
     asked.push(nowMs());
     await client.kv.deleteRange({ key });
   }
   // Ends the watch of the other process.
-  await client.put(`${KEYS}end`).value("");
-  await client.delete().key(`${KEYS}end`);
+  await put(Buffer.from(END));
+  await client.kv.deleteRange({ key: Buffer.from(END) });
   client.close();
   return asked;
 }
 
 async function watchKeys({ url }: Order): Promise<number[]> {
-  const client = new Etcd3({ hosts: [url] });
-  const watcher = await client.watch().prefix(KEYS).create();
-  process.send?.("ready");
+  const client = await ownClient(url);
+  const stream = await client.watchClient.watch();
   const seen: number[] = [];
-  await new Promise<void>((resume) => {
-    watcher.on("delete", ({ key }) => {
-      if (key.toString() === `${KEYS}end`) resume();
-      else seen.push(nowMs());
+  const ended = new Promise<void>((resume) => {
+    stream.on("data", ({ created, events }) => {
+      if (created) process.send?.("ready");
+      for (const { kv } of events) {
+        if (kv.key.toString() === END) resume();
+        else seen.push(nowMs());
+      }
     });
   });
-  await watcher.cancel();
+  const [key, range_end] = [Buffer.from(KEYS), Buffer.from(BEHIND_KEYS)];
+  const rest = { start_revision: "0", prev_kv: false, filters: ["Noput" as const] };
+  stream.write({ create_request: { watch_id: 1, key, range_end, ...rest } });
+  await ended;
   client.close();
   return seen;
 }

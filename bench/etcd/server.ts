@@ -52,10 +52,11 @@ export class BenchEtcd implements Counted {
 
 /** A contestant of this process that stays connected over all rounds. */
 export async function connected(
-  { name, role, open }: Candidate,
+  { name, role, floor, open }: Candidate,
   url: string,
   round: (locker: Locker) => Promise<Sample>,
 ): Promise<Contestant> {
   const locker = await open(url);
-  return { name, role, round: () => round(locker), close: () => locker.close() };
+  const own = floor === undefined ? {} : { floor };
+  return { name, role, ...own, round: () => round(locker), close: () => locker.close() };
 }
