@@ -16,6 +16,7 @@ import type {
 import { Upkeep } from "../../src/rules/upkeep.js";
 import { MemoryLedger } from "../../src/stores/memory/memory-ledger.js";
 import { decodePush } from "../../src/stores/redis/codec.js";
+import { PROVE, TELL_RUN } from "../../src/stores/redis/redis-script.js";
 import { SCRIPT } from "../../src/stores/redis/script.generated.js";
 import { withExtremeNumber } from "../fixtures/extreme-numbers.js";
 import { LedgerScript } from "../fixtures/ledger-script.js";
@@ -34,7 +35,7 @@ const GONE = ["gone, missing", "gone, replaced", "gone, revoked"];
 const REFUSED = ["refused, terms", "refused, seen"];
 const DEAF = "dan";
 /** None, tell the run id, write in any case. The flag of a Cluster changes what a push finds. */
-const FLAGS = [[], [], ["2"], ["4"]] as const;
+const FLAGS = [0, 0, TELL_RUN, PROVE];
 
 /** A random generator whose seed determines the whole run. */
 function chance(seed: number): () => number {
@@ -229,11 +230,11 @@ function scriptWith(slice: number): string {
 async function execute(
   commands: readonly Command[],
   script: string = SCRIPT,
-  ...flags: readonly string[]
+  flags = 0,
 ): Promise<{ nowUs: number; replies: Reply[] }> {
   const ledger = ledgers.get(script) ?? new LedgerScript(client, REGISTER, script);
   ledgers.set(script, ledger);
-  return ledger.execute(commands, ...flags);
+  return ledger.execute(commands, flags);
 }
 
 /** Resolves when all earlier messages have arrived. */
@@ -300,7 +301,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
         const size = draw.below(2) === 0 ? 1 : 1 + draw.below(8);
         const commands = Array.from({ length: size }, () => draw.command());
         const startedMs = performance.now();
-        const { nowUs, replies } = await execute(commands, script, ...draw.pick(FLAGS));
+        const { nowUs, replies } = await execute(commands, script, draw.pick(FLAGS));
         const slowness = Math.min(1000 * (performance.now() - startedMs), 100 * CALL_US) / CALL_US;
         draw.pace = Math.max(1, 0.95 * draw.pace + 0.05 * slowness);
         upkeep.startBatch();
