@@ -128,7 +128,9 @@ class Drawer {
   #limits(): { notAfterUs: number; seenToken: number } {
     const { pick, whole } = this.#chance;
     const notAfterUs = this.nowUs + pick([-1, 0, 1, whole(1, 200), 5_000, 5_000_000]);
-    return { notAfterUs, seenToken: pick([0, 0, this.lastToken, this.nowUs + whole(-2, 40)]) };
+    const ahead = whole(-2, 40);
+    const seenToken = pick([0, 0, this.lastToken, this.lastToken + ahead, this.nowUs + ahead]);
+    return { notAfterUs, seenToken: Math.max(0, seenToken) };
   }
 }
 

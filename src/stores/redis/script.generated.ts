@@ -68,11 +68,12 @@ local isAhead = nowText > sub(command, 18, 33)
 local isFair = span > '0000' and span <= MOST_TURNS and sub(command, 34, 49) <= LONGEST
 local _, letter = find(command, '^%d+x', 2)
 if isFree and isInTime and isAhead and isFair and letter == 54 then
-local lastMicros, lastToken = micros + span - 1, nil
-if #seconds == 10 and lastMicros < 1000000 then
-lastToken = seconds .. format('%06d', lastMicros)
-else
-lastToken = format('%016.0f', nowText + span - 1)
+local lastToken = nowText
+if span > '0001' then
+local lastMicros = micros + span - 1
+local isSameSecond = #seconds == 10 and lastMicros < 1000000
+lastToken = isSameSecond and seconds .. format('%06d', lastMicros)
+or format('%016.0f', nowText + span - 1)
 end
 local text = 'f' .. nowText .. sub(command, 34)
 if type(try('HSET', register, name, text, '', lastToken)) == 'number' then loneReply = 'G' end

@@ -38,11 +38,13 @@ if count == 2 or count == 3 then
     local isFair = span > '0000' and span <= MOST_TURNS and sub(command, ACQUIRE.ttl) <= LONGEST
     local _, letter = find(command, '^%d+x', ACQUIRE.notAfter.start)
     if isFree and isInTime and isAhead and isFair and letter == ACQUIRE.letter.start then
-      local lastMicros, lastToken = micros + span - 1, nil
-      if #seconds == 10 and lastMicros < 1000000 then
-        lastToken = seconds .. format('%06d', lastMicros)
-      else
-        lastToken = format('%016.0f', nowText + span - 1)
+      local lastToken = nowText
+      if span > '0001' then
+        -- Lua prints a small whole number in less than half the time of a large one.
+        local lastMicros = micros + span - 1
+        local isSameSecond = #seconds == 10 and lastMicros < 1000000
+        lastToken = isSameSecond and seconds .. format('%06d', lastMicros)
+          or format('%016.0f', nowText + span - 1)
       end
       local text = 'f' .. nowText .. sub(command, ACQUIRE.request)
       if type(try('HSET', register, name, text, '', lastToken)) == 'number' then loneReply = 'G' end
