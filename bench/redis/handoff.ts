@@ -36,7 +36,8 @@ export const handoff: Question = {
     "whose listener writes one command, the confirm, before it goes on takes 1.2 times a raw " +
     "message. The rest is a script that finds the next waiter and writes the new state (about " +
     "0.1 ms), and what both processes do around it; bench/redis/time-line.ts shows each step. " +
-    "A push that leaves before the answer to the release made no difference.",
+    "A push that leaves before the answer to the release arrives about 0.04 ms sooner, but the " +
+    "further command that this takes costs more.",
   rounds: 7,
   startsFresh: true,
   async contestants(isQuick) {
