@@ -1,10 +1,17 @@
 /** The client of a URL, with members that answer as a test says. */
 import { once } from "node:events";
 import { createServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
-import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
+import {
+  type AddressInfo,
+  connect as connectTcp,
+  createServer as createTcpServer,
+  type Server,
+  type Socket,
+} from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { Unreadable } from "../../foreign-data.js";
 import { networkPort } from "../../time/port.js";
+import type { Timers } from "../../time/timers.js";
 import { EtcdCalls } from "./etcd-calls.js";
 import { NotConnectedError } from "./grpc-connection.js";
 import { Http2Client } from "./http2-client.js";
@@ -53,9 +60,13 @@ function silent(): Promise<string> {
   return listening(server);
 }
 
+/** Pings are sent and missed sooner than in a program. The first member is asked first. */
 function client(members: readonly string[], name = ""): Http2Client {
-  // The first member is asked first.
-  const port = { ...networkPort(), random: { ...networkPort().random, fraction: () => 0 } };
+  const real = networkPort();
+  const after: Timers["after"] = (delayMs, task, keepAlive) =>
+    real.timers.after(Math.min(delayMs, 1_000), task, keepAlive);
+  const random = { ...real.random, fraction: () => 0 };
+  const port = { ...real, random, timers: { ...real.timers, after } };
   const user = name === "" ? null : { name, password: "secret" };
   const made = new Http2Client({ members, tls: null, user }, port);
   endings.push(() => made.close());
@@ -133,16 +144,43 @@ describe("a call", () => {
   });
 
   it("whose time is over is cancelled at its member, and counted once", async () => {
+    let asked = 0;
     let cancelled: Promise<unknown> = Promise.resolve();
     const address = await member((stream) => {
-      cancelled = once(stream, "close");
+      asked += 1;
+      if (asked === 1) reply(stream, [DELETED]);
+      else cancelled = once(stream, "close");
     });
     const calls = new EtcdCalls(client([address]), networkPort(), "");
+    await calls.delete(KEY.key, 10_000);
     const sendings = { count: 0 };
     await expect(calls.delete(KEY.key, 50, sendings)).rejects.toThrow("No answer within 50 ms.");
     await cancelled;
     expect(sendings.count).toBe(1);
   });
+});
+
+it("a peer that is gone without a sign is found by a ping, and reached anew", async () => {
+  const address = await member((stream) => reply(stream, [DELETED]));
+  const sockets: Socket[] = [];
+  const proxy = createTcpServer((near) => {
+    const far = connectTcp(Number(address.split(":")[1]), "127.0.0.1");
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) {
+      sockets.push(socket);
+      socket.on("error", () => {});
+      endings.push(() => socket.destroy());
+    }
+  });
+  const calls = new EtcdCalls(client([await listening(proxy)]), networkPort(), "");
+  await calls.delete(KEY.key, 10_000);
+  const closed = once(sockets[0] as Socket, "close");
+  for (const socket of sockets) socket.unpipe();
+  await expect(calls.delete(KEY.key, 50)).rejects.toThrow("No answer within 50 ms.");
+  // The proxy reads on, to hear of the end.
+  for (const socket of sockets) socket.resume();
+  await closed;
+  expect((await calls.delete(KEY.key, 10_000)).deleted).toBe("7");
 });
 
 describe("the next member is asked", () => {
@@ -201,8 +239,8 @@ describe("a user", () => {
     });
     const calls = new EtcdCalls(client([address], "app"), networkPort(), "");
     const sendings = { count: 0 };
-    await Promise.all([calls.delete(KEY.key, 1_000), calls.delete(KEY.key, 1_000)]);
-    await calls.delete(KEY.key, 1_000, sendings);
+    await Promise.all([calls.delete(KEY.key, 10_000), calls.delete(KEY.key, 10_000)]);
+    await calls.delete(KEY.key, 10_000, sendings);
     expect(seen).toEqual(["first", "first", "first", "second"]);
     expect(sendings.count).toBe(2);
   });
