@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
 import { driverOf } from "../../src/stores/redis-client/driver.js";
-import { voteArgs } from "../../src/stores/redlock/codec.js";
+import { releaseArgs, voteArgs } from "../../src/stores/redlock/codec.js";
 import { Layout } from "../../src/stores/redlock/layout.js";
 import { setIdOf } from "../../src/stores/redlock/quorum.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
@@ -92,6 +92,43 @@ it("a vote that is sent again to a process with an old snapshot is refused", asy
     client.disconnect();
     listener.close();
     await server.close();
+  }
+});
+
+it("ballots of the same 1,000 seconds share an expiry that is late enough for the last", async () => {
+  await using server = await startRedis();
+  const client = new Redis(server.port, "127.0.0.1");
+  const listener = client.duplicate();
+  try {
+    const node = new RedlockNode("a", driverOf(client));
+    const layout = new Layout("");
+    const { run_id: run = "" } = await server.info("server");
+    await listener.subscribe(`holdfast@/${run}`);
+    await node.ask(layout.keysOfNode(), ["mark", run, SET, "now", "30000", "0", "0"]);
+    const pair = async (name: string, ballot: number): Promise<void> => {
+      const asked = { claim: { owner: name, span: 1, ttlMs: 20_000 }, ballot, channel };
+      const terms = { metaText: "{}", waiter: null, setId: setIdOf(SET), maxTtlMs: 30_000 };
+      const keys = layout.keysOf("lock", name);
+      expect(await node.ask(keys, voteArgs({ ...asked, ...terms }))).toBe(1);
+      expect(await node.ask(keys, releaseArgs(name, ballot, 200))).toBe(1);
+    };
+    // The first second of a period that is to come, and nearly the last.
+    const first = (Math.ceil(Date.now() / 1_000_000) * 1_000 + 1) * 1_000_000;
+    const last = first + 990_000_000;
+    await pair("m", first);
+    // Raises the highest ballot of the node, so that the next vote takes the short path.
+    await pair("other", last);
+    await server.ask("CONFIG", "RESETSTAT");
+    await pair("m", last + 1);
+    const { time, set } = await calls(server);
+    expect([time, set], "the short path").toEqual([undefined, 3]);
+    const untilMs = Date.now() + Number(await server.ask("PTTL", "holdfast::b:l:m"));
+    // Later its absence says as much.
+    expect(untilMs).toBeGreaterThan(last / 1_000 + 86_400_000);
+    expect(untilMs, "the expiry of the first").toBeLessThan(first / 1_000 + 87_465_000);
+  } finally {
+    client.disconnect();
+    listener.disconnect();
   }
 });
 

@@ -8,7 +8,8 @@ import type { Claim } from "../../store.js";
 import { spanOf } from "./ballot.js";
 import { type NameRecord, parseRecord } from "./name-record.js";
 
-const KEPT_MS = 86_460_000;
+/** A day and a little, and 1,000 seconds more: ballots of the same 1,000 seconds share an expiry. */
+const KEPT_MS = 87_460_000;
 const WAITER_SIZE = 8;
 const NO_WAITER = "".padEnd(WAITER_SIZE);
 
@@ -37,7 +38,7 @@ export function voteArgs(round: VoteRound): string[] {
   const span = spanText(claim);
   const record = `${startOf(owner, ballot)}${ballot} ${span} ${sinceMs} ${channel} ${metaText}`;
   const args = ["vote", terms, record, owner];
-  if (waiter && Number(waiter.since) !== ballot) args.push(waiter.since);
+  if (waiter && waiter.since !== `${ballot}`) args.push(waiter.since);
   return args;
 }
 

@@ -11,6 +11,8 @@ const DAY_US = 86_400_000_000;
 const YEAR_US = 365 * DAY_US;
 /** A ballot is kept a little longer than a day: after that its absence says as much. */
 const SLACK_US = 60_000_000;
+/** Ballots of the same 1,000 seconds share an expiry: it may be so much earlier than said here. */
+const PERIOD_US = 1_000_000_000;
 /** `top` is this far ahead of the highest ballot, so that it is seldom written. */
 const STRIDE_US = 10_000_000;
 
@@ -228,7 +230,7 @@ function take(
 }
 
 function keptBallot(stored: number, nowUs: number): { stored: number; untilUs: number } {
-  return { stored, untilUs: Math.max(nowUs, stored) + DAY_US + SLACK_US };
+  return { stored, untilUs: Math.max(nowUs, stored) + DAY_US + SLACK_US + PERIOD_US };
 }
 
 function leftMs({ untilMs }: { untilMs: number }, nowUs: number): number {

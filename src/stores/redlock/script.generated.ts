@@ -27,6 +27,10 @@ isAbove = floor and token - bound > 0 and token - floor > 0 and bound - floor < 
 end
 if isAbove and call('PUBSUB', 'NUMSUB', 'holdfast@/' .. sub(marker, 47, 86))[2] > 0
 and call('SET', lock, ARGV[4], 'PX', sub(terms, 52), 'NX') then
+if raw and raw >= sub(record, 1, 7) then
+call('SET', ballot, record, 'KEEPTTL')
+return 1
+end
 local keptUntil = sub(terms, 1, 13)
 if call('SET', ballot, record, 'PXAT', keptUntil, raw and 'XX' or 'NX') then
 return 1
@@ -54,6 +58,7 @@ local SILENCE = 1000
 local MOST_DROPPED = 64
 local UNKNOWN = '----------------'
 local SLACK = 60000000
+local PERIOD = 1000000000
 local time = call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
@@ -148,7 +153,7 @@ end
 return followed(known or readMarker()), '', '', nil
 end
 local function writeBallot(stored, text)
-local untilMs = math.floor((max(nowUs, stored) + DAY + SLACK) / 1000)
+local untilMs = math.floor((max(nowUs, stored) + DAY + SLACK + PERIOD) / 1000)
 call('SET', ballot, whole(stored) .. text, 'PXAT', whole(untilMs))
 end
 local function raiseTop(known, token)

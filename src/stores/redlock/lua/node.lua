@@ -38,6 +38,9 @@ local MOST_DROPPED = 64
 local UNKNOWN = '----------------'
 -- A ballot is kept for a day, and a little longer: from then on its absence says as much.
 local SLACK = 60000000
+-- And for as long again as ballots share an expiry (lean.lua). So a ballot that takes over the
+-- expiry of an earlier ballot of the same period is kept for a day and SLACK after its own time.
+local PERIOD = 1000000000
 local time = call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
@@ -166,7 +169,7 @@ local function readBallot(known)
 end
 
 local function writeBallot(stored, text)
-  local untilMs = math.floor((max(nowUs, stored) + DAY + SLACK) / 1000)
+  local untilMs = math.floor((max(nowUs, stored) + DAY + SLACK + PERIOD) / 1000)
   call('SET', ballot, whole(stored) .. text, 'PXAT', whole(untilMs))
 end
 

@@ -26,9 +26,14 @@ TERMS = {
   ttl = REST,
 }
 
+BALLOT = {
+  period = 7, -- all ballots of the same 1,000 seconds have these digits
+  moment = 9,
+}
+
 -- The ballot with the record of its proposer.
 RECORD = {
-  ballot = 16,
+  ballot = BALLOT,
   afterBallot = 1, -- a space
   kind = 1, -- `H`
   afterKind = 1, -- a space
