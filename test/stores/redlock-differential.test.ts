@@ -455,7 +455,7 @@ function expectNear(actual: unknown, expected: unknown, step: Step): void {
 
 /** Changes a digit of a ballot, or of the highest ballot in a marker. */
 function slipped(text: string | null): string {
-  return text ? `${text.slice(0, 9)}x${text.slice(10)}` : "x";
+  return text ? `${text.slice(0, 9)}!${text.slice(10)}` : "!";
 }
 
 /** Removes the names of keys, which the rules do not know. */
@@ -490,14 +490,40 @@ const transfer: Step[] = [
   { type: "revoke", name: "x", ballot: 7 },
 ];
 
+const released: Step = { type: "release", name: "x", owner: "o1", ballot: 7, keepMs: 0 };
+const votedAgain: Step = { ...voted, owner: "o2", ballot: 9 };
+const plant = (at: Place, holds: Held): Step => ({ type: "plant", name: "x", at, holds });
+
+/** Each ends with a command that the short path must leave to the rules, or decide as they do. */
+const lone: Step[][] = [
+  [voted, released, votedAgain],
+  [voted, released, { ...votedAgain, ballot: 7 }],
+  [voted, released, { ...votedAgain, ttlMs: 40_000 }],
+  [voted, released, { ...votedAgain, maxTtlMs: 50_000 }],
+  [voted, released, { type: "restart" }, votedAgain],
+  [voted, released, plant("ballot", "slip"), votedAgain],
+  [voted, released, plant("marker", "slip"), votedAgain],
+  [voted, released, plant("lock", "hash"), votedAgain],
+  [voted, released, plant("ballot", "hash"), votedAgain],
+  [voted, released, { type: "clear", name: "x", at: "ballot" }, votedAgain],
+  [voted, released, { type: "clear", name: "x", at: "marker" }, votedAgain],
+  [voted, { type: "expire", name: "x" }, votedAgain],
+  [voted, { type: "expire", name: "x" }, released],
+  [voted, plant("lock", "text"), released],
+  [voted, plant("ballot", "slip"), released],
+  [voted, { ...released, owner: "o2" }],
+  [voted, { ...released, ballot: 9 }],
+  [voted, released, released],
+];
+
 test("a node follows its rules", { timeout: 120_000 }, async () => {
-  const numRuns = process.env.HOLDFAST_FULL ? 400 : 40;
+  const numRuns = (process.env.HOLDFAST_FULL ? 400 : 40) + lone.length;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
       const pair = await Pair.start();
       await pair.run({ type: "mark", how: "now", maxTtlMs: 30_000, restMs: 0, floor: 0, set: SET });
       for (const one of steps) await pair.run(one);
     }),
-    { numRuns, examples: [[transfer]] },
+    { numRuns, examples: [transfer, ...lone].map((steps) => [steps]) },
   );
 });
