@@ -63,8 +63,9 @@ export class Acquisition {
   readonly #parts: AcquisitionParts;
   readonly #waiter: Waiter | null;
   readonly #name: string;
-  readonly #splitPauses: Backoff;
-  readonly #failurePauses: Backoff;
+  #splitPauses: Backoff | null = null;
+  /** Null until a failure, and again when a majority has answered. */
+  #failurePauses: Backoff | null = null;
   #round: Round | null = null;
   #isEnded = false;
   #late = 0;
@@ -75,14 +76,11 @@ export class Acquisition {
 
   constructor(claim: Claim, keys: readonly string[], wait: Wait | null, parts: AcquisitionParts) {
     const { quorum, wakeUps } = parts;
-    const { random } = quorum.port;
     this.#claim = claim;
     this.#keys = keys;
     this.#wait = wait;
     this.#parts = parts;
     this.#name = keyOf(claim.space, claim.name);
-    this.#splitPauses = new Backoff(random, SPLIT_PAUSES);
-    this.#failurePauses = new Backoff(random, FAILURE_PAUSES);
     this.#waiter = wait ? new Waiter(keys, quorum, wakeUps, quorum.limitMs(claim.ttlMs, 0)) : null;
   }
 
@@ -156,16 +154,18 @@ export class Acquisition {
     const { ttlMs } = claim;
     const waiter = this.#waiter;
     waiter?.begin(ballot);
-    // The rest of the patience with silent nodes, but enough for one answer.
-    const restMs = this.#patientUntilMs - quorum.port.clock.nowMs();
-    const limitMs = Math.max(quorum.limitMs(ttlMs, 0), restMs);
     return quorum.ask<Vote, Judgement>({
       keys: this.#keys,
       args: voteArgs({
-        ...{ claim, ballot, waiter, metaText: metaText.of(claim.meta) },
-        ...{ channel: wakeUps.channel, setId: quorum.setId, maxTtlMs: membership.maxTtlMs },
+        claim,
+        ballot,
+        waiter,
+        channel: wakeUps.channel,
+        metaText: metaText.of(claim.meta),
+        setId: quorum.setId,
+        maxTtlMs: membership.maxTtlMs,
       }),
-      limitMs: Math.min(quorum.limitMs(ttlMs, this.#failures), limitMs),
+      limitMs: this.#limitMs(ttlMs),
       decode: (raw) => decodeVote(raw, ttlMs),
       judge,
       onAnswer: (vote, at) => {
@@ -173,6 +173,15 @@ export class Acquisition {
         membership.onAnswer(vote);
       },
     });
+  }
+
+  /** After a silent round, the rest of the patience with silent nodes, but enough for one answer. */
+  #limitMs(ttlMs: number): number {
+    const { quorum } = this.#parts;
+    const leastMs = quorum.limitMs(ttlMs, 0);
+    if (this.#failures === 0) return leastMs;
+    const restMs = this.#patientUntilMs - quorum.port.clock.nowMs();
+    return Math.min(quorum.limitMs(ttlMs, this.#failures), Math.max(leastMs, restMs));
   }
 
   #accept(claim: Claim, ballot: number, { answers, sentMs }: Round): RedlockGrant | null {
@@ -211,6 +220,7 @@ export class Acquisition {
     const isSplit = !answers.some((vote) => vote?.type === "held" && isHeldBy(answers, vote));
     this.#splits += 1;
     if (!isSplit || this.#splits === MOST_SPLIT_TRIES) return busy;
+    this.#splitPauses ??= new Backoff(this.#parts.quorum.port.random, SPLIT_PAUSES);
     await this.#pause(this.#splitPauses.nextMs());
     return null;
   }
@@ -235,7 +245,7 @@ export class Acquisition {
     if (restMs <= 0 || waitMs > restMs || (waitMs > 0 && !this.#wait)) throw this.#error(answers);
     this.#failures += 1;
     if (waitMs > 0 || this.#failures > 1) {
-      await this.#pause(Math.max(waitMs, this.#failurePauses.nextMs()));
+      await this.#pause(Math.max(waitMs, this.#failurePauseMs()));
     }
     return null;
   }
@@ -244,7 +254,7 @@ export class Acquisition {
     const restMs = this.#patientUntilMs - this.#parts.quorum.port.clock.nowMs();
     if (restMs <= 0 || isHopeless(answers)) throw this.#error(answers);
     this.#failures += 1;
-    await this.#pause(Math.min(restMs, this.#failurePauses.nextMs()));
+    await this.#pause(Math.min(restMs, this.#failurePauseMs()));
     return null;
   }
 
@@ -266,8 +276,13 @@ export class Acquisition {
   /** A majority answered: the patience with silent nodes begins anew. */
   #onHeard(): void {
     this.#failures = 0;
-    this.#failurePauses.reset();
+    this.#failurePauses = null;
     this.#patientUntilMs = this.#parts.quorum.port.clock.nowMs() + this.#claim.storeTimeoutMs;
+  }
+
+  #failurePauseMs(): number {
+    this.#failurePauses ??= new Backoff(this.#parts.quorum.port.random, FAILURE_PAUSES);
+    return this.#failurePauses.nextMs();
   }
 
   /** Null as soon as the wait is over: a question on behalf of all acquisitions goes on. */

@@ -2,7 +2,7 @@ import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import { sha1 } from "../redis-client/sha1.js";
 import { decodeAside, decodeForeign, type Failure } from "./codec.js";
-import { type RedlockNode, scriptCall } from "./redlock-node.js";
+import { type Receiver, type RedlockNode, scriptCall } from "./redlock-node.js";
 
 /** A node may take at most this part of the ttl, so that a round leaves most of the lease. */
 const LIMIT_PART = 5;
@@ -67,7 +67,7 @@ export interface Question<Answer, Judgement> {
   readonly args: readonly string[];
   /** How long a node may take before it counts as silent. */
   readonly limitMs: number;
-  decode(raw: unknown, node: RedlockNode): Answer;
+  decode(raw: unknown, node: RedlockNode, at: number): Answer;
   /**
    * The result of the answers; null while it is open. Not null when all nodes have answered.
    * `sentMs` is the local time just before the first request of this question was sent.
@@ -85,7 +85,7 @@ export const MOST_EXTENSIONS = 2;
  * One question to several nodes at the same time. It is judged as soon as the result is certain: a
  * node that hangs costs nothing where the other nodes suffice, and one time-out where they do not.
  */
-export class Poll<Answer, Judgement> {
+export class Poll<Answer, Judgement> implements Receiver {
   readonly answers: (Answer | Failure | undefined)[];
   /** Null when it was cut short. */
   readonly judged: Promise<Judgement | null>;
@@ -116,19 +116,30 @@ export class Poll<Answer, Judgement> {
     const { keys, args, limitMs } = this.#question;
     const call = scriptCall(keys, args);
     this.#sentMs = this.#port.clock.nowMs();
-    for (const [at, node] of this.#nodes.entries()) {
-      node.send(
-        call,
-        (raw) => this.#take(at, node, raw),
-        (error) => this.#put(at, { type: "error", error }),
-      );
-    }
+    for (const [at, node] of this.#nodes.entries()) node.send(call, at, this);
     if (!this.#isOver) this.#await(this.#sentMs, limitMs);
   }
 
   /** The caller does not want to know any more. */
   cut(): void {
     this.#end(null);
+  }
+
+  onAnswer(at: number, node: RedlockNode, raw: unknown): void {
+    let answer: Answer | Failure;
+    try {
+      const foreign = decodeForeign(raw) ?? decodeAside(raw);
+      if (foreign) node.reportForeign(`"${foreign.key}", a ${foreign.holds}`);
+      answer = this.#question.decode(raw, node, at);
+    } catch (cause) {
+      const where = `the reply to ${this.#question.args[0]}`;
+      answer = { type: "error", error: node.reportForeign(where, cause) };
+    }
+    this.#put(at, answer);
+  }
+
+  onError(at: number, error: Error): void {
+    this.#put(at, { type: "error", error });
   }
 
   /**
@@ -146,19 +157,6 @@ export class Poll<Answer, Judgement> {
       this.#timer = timers.after(0, () => this.#onTimeOut(), true);
     };
     this.#timer = timers.after(limitMs, onDue, true);
-  }
-
-  #take(at: number, node: RedlockNode, raw: unknown): void {
-    let answer: Answer | Failure;
-    try {
-      const foreign = decodeForeign(raw) ?? decodeAside(raw);
-      if (foreign) node.reportForeign(`"${foreign.key}", a ${foreign.holds}`);
-      answer = this.#question.decode(raw, node);
-    } catch (cause) {
-      const where = `the reply to ${this.#question.args[0]}`;
-      answer = { type: "error", error: node.reportForeign(where, cause) };
-    }
-    this.#put(at, answer);
   }
 
   #put(at: number, answer: Answer | Failure): void {

@@ -40,17 +40,18 @@ export class RedlockNode {
 
   /** Runs a verb of the script; sent before it returns. Rejects with a `StoreError`. */
   ask(keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    return new Promise((resolve, reject) => this.send(scriptCall(keys, args), resolve, reject));
+    return new Promise((resolve, reject) => {
+      const onAnswer = (_at: number, _node: RedlockNode, raw: unknown): void => resolve(raw);
+      const onError = (_at: number, error: StoreError): void => reject(error);
+      this.send(scriptCall(keys, args), 0, { onAnswer, onError });
+    });
   }
 
-  /** The same with a call that goes to many nodes. */
-  send(
-    call: readonly string[],
-    onAnswer: (raw: unknown) => void,
-    onError: (error: StoreError) => void,
-  ): void {
+  /** Sends a call that goes to many nodes; `at` tells the receiver which of them this one is. */
+  send(call: readonly string[], at: number, receiver: Receiver): void {
     if (this.#unanswered >= MOST_UNANSWERED) {
-      return onError(nodeError(this.name, `${MOST_UNANSWERED} requests before it are unanswered`));
+      const full = `${MOST_UNANSWERED} requests before it are unanswered`;
+      return receiver.onError(at, nodeError(this.name, full));
     }
     this.#unanswered += 1;
     const { driver } = this;
@@ -58,15 +59,24 @@ export class RedlockNode {
     driver.send(key, "evalsha", call).then(
       (raw) => {
         this.#unanswered -= 1;
-        onAnswer(raw);
+        receiver.onAnswer(at, this, raw);
       },
       (error: unknown) => {
         this.#unanswered -= 1;
-        if (!isNoScript(error)) return onError(nodeError(this.name, error));
+        if (!isNoScript(error)) return receiver.onError(at, nodeError(this.name, error));
         checkVersion(driver, key, "redlock")
           .then(() => driver.send(key, "eval", [SCRIPT, ...call.slice(1)]))
-          .then(onAnswer, (cause: unknown) => onError(nodeError(this.name, cause)));
+          .then(
+            (raw) => receiver.onAnswer(at, this, raw),
+            (cause: unknown) => receiver.onError(at, nodeError(this.name, cause)),
+          );
       },
     );
   }
+}
+
+/** Gets the answers of many nodes to one call. */
+export interface Receiver {
+  onAnswer(at: number, node: RedlockNode, raw: unknown): void;
+  onError(at: number, error: StoreError): void;
 }

@@ -54,15 +54,17 @@ export class Releases {
     const { port, nodes, reserveMs } = this.#quorum;
     const args = releaseArgs(grant.claim.owner, Number(grant.token), reserveMs);
     if (keep) args.push(`${Math.ceil(keep.ttlMs)}`, JSON.stringify(keep.meta));
-    const pauses = new Backoff(port.random, RELEASE_PAUSES);
     // A try without an answer may have released the lease. No other client can release it, so a
     // later `absent` from the same node means that this try did.
-    const doubtful = new Set<number>();
+    let doubtful: Set<number> | null = null;
+    let pauses: Backoff | null = null;
     for (let failures = 0; ; failures += 1) {
       const limitMs = Math.min(untilMs - port.clock.nowMs(), POLL_STEP_MS * (failures + 1));
       const poll = this.#poll(grant, args, Math.max(1, limitMs), doubtful);
       const judgement = await poll.judged;
       if (judgement !== "silent" && judgement !== null) return judgement;
+      doubtful ??= new Set();
+      pauses ??= new Backoff(port.random, RELEASE_PAUSES);
       for (const [at, answer] of poll.answers.entries()) {
         if (answer?.type === "time_out" || answer?.type === "error") doubtful.add(at);
       }
@@ -96,7 +98,7 @@ export class Releases {
     { claim, keys }: RedlockGrant,
     args: readonly string[],
     limitMs: number,
-    doubtful: ReadonlySet<number>,
+    doubtful: ReadonlySet<number> | null,
   ): Poll<NodeRelease, boolean | "silent"> {
     const { nodes } = this.#quorum;
     const before = nodes.map(({ driver }) => driver.changes());
@@ -104,15 +106,13 @@ export class Releases {
       keys,
       args,
       limitMs,
-      decode: decodeRelease,
-      judge: (answers) =>
-        judgeRelease(
-          answers.map((answer, at) => {
-            const isResent = nodes[at]?.driver.changes() !== before[at];
-            const isDoubtful = answer?.type === "absent" && (doubtful.has(at) || isResent);
-            return isDoubtful ? { type: "released" } : answer;
-          }),
-        ),
+      decode: (raw, { driver }, at) => {
+        const answer = decodeRelease(raw);
+        if (answer.type !== "absent") return answer;
+        const isResent = driver.changes() !== before[at];
+        return doubtful?.has(at) || isResent ? { type: "released" } : answer;
+      },
+      judge: judgeRelease,
       onAnswer: (answer, at, isLate) => {
         const node = nodes[at];
         if (isLate && answer.type === "error" && node) {

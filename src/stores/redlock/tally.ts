@@ -11,9 +11,15 @@ export function preventsMajority(refusals: number, nodes: number): boolean {
 
 /** The highest value that a majority of the nodes reaches. `values` may leave out nodes. */
 export function reachedByMajority(values: readonly number[], nodes: number): number {
-  const [highestFirst, majority] = [values.toSorted((a, b) => b - a), majorityOf(nodes)];
-  // rule: deadline-of-a-majority
-  return highestFirst[majority - 1] ?? Number.NEGATIVE_INFINITY;
+  const majority = majorityOf(nodes);
+  let highest = Number.NEGATIVE_INFINITY;
+  for (const value of values) {
+    let reached = 0;
+    for (const other of values) if (other >= value) reached += 1;
+    // rule: deadline-of-a-majority
+    if (reached >= majority) highest = Math.max(highest, value);
+  }
+  return highest;
 }
 
 /** The earliest moment at which a majority is ready, from the moment at which each node is. */
@@ -51,7 +57,8 @@ export class Tally<Answer extends { readonly type: string }> {
 
   /** These answers are a majority, or become one if every open node gives one of them. */
   mayBeMajority(...types: readonly Answer["type"][]): boolean {
-    const open = this.#answers.filter((answer) => answer === undefined).length;
+    let open = 0;
+    for (const answer of this.#answers) if (answer === undefined) open += 1;
     return this.count(...types) + open >= majorityOf(this.#answers.length);
   }
 
