@@ -514,6 +514,8 @@ const lone: Step[][] = [
   [voted, { ...released, owner: "o2" }],
   [voted, { ...released, ballot: 9 }],
   [voted, released, released],
+  // A renewal takes the node again at a ballot that no node votes for.
+  [{ ...voted, type: "renew", ballot: 2 * YEAR_US }, { ...released, ballot: 2 * YEAR_US }, voted],
 ];
 
 test("a node follows its rules", { timeout: 120_000 }, async () => {

@@ -168,8 +168,10 @@ export function release(
     const mark = { owner: `done:${owner}`, token: ballot, span: 1, untilMs, isRetaken: false };
     state.lock = keepMs > 0 ? { ...mark, channel: null } : null;
   }
-  const closed = ballot > nowUs + YEAR_US ? 0 : ballot + 1;
-  const stored = Math.max(storedBallot(node, state, nowUs), closed);
+  const known = storedBallot(node, state, nowUs);
+  // A ballot so far ahead would close the name until then, if it is not the ballot of the name.
+  const closed = ballot > Math.max(nowUs + YEAR_US, known) ? 0 : ballot + 1;
+  const stored = Math.max(known, closed);
   const { revoked } = state.ballot ?? {};
   state.ballot = { ...keptBallot(stored, nowUs), ...(revoked && !isHeld ? { revoked } : {}) };
   return isHeld ? { type: "released" } : absence(node, nowUs);

@@ -350,7 +350,7 @@ end
 elseif isHeld then
 text = wakeNext(kind, rest, tonumber(reserveMs))
 end
-if token > nowUs + YEAR then token = 0 end
+if token > max(nowUs + YEAR, stored) then token = 0 end
 writeBallot(max(stored, token + 1), text)
 return isHeld and 1 or absence()
 end

@@ -194,8 +194,8 @@ if verb == 'release' then
   elseif isHeld then
     text = wakeNext(kind, rest, tonumber(reserveMs))
   end
-  -- A ballot so far ahead would close the name until then.
-  if token > nowUs + YEAR then token = 0 end
+  -- A ballot so far ahead would close the name until then, if it is not the ballot of the name.
+  if token > max(nowUs + YEAR, stored) then token = 0 end
   writeBallot(max(stored, token + 1), text)
   return isHeld and 1 or absence()
 end
