@@ -95,7 +95,7 @@ it("a vote that is sent again to a process with an old snapshot is refused", asy
   }
 });
 
-it("ballots of the same 1,000 seconds share an expiry that is late enough for the last", async () => {
+it("ballots of the same 1,000 s share an expiry that is late enough for the last", async () => {
   await using server = await startRedis();
   const client = new Redis(server.port, "127.0.0.1");
   const listener = client.duplicate();

@@ -175,7 +175,7 @@ export class Acquisition {
     });
   }
 
-  /** After a silent round, the rest of the patience with silent nodes, but enough for one answer. */
+  /** After a silent round: the rest of the patience, but enough for one answer. */
   #limitMs(ttlMs: number): number {
     const { quorum } = this.#parts;
     const leastMs = quorum.limitMs(ttlMs, 0);

@@ -8,7 +8,7 @@ import type { Claim } from "../../store.js";
 import { spanOf } from "./ballot.js";
 import { type NameRecord, parseRecord } from "./name-record.js";
 
-/** A day and a little, and 1,000 seconds more: ballots of the same 1,000 seconds share an expiry. */
+/** A day and a little, and 1,000 s more: ballots of the same 1,000 s share an expiry. */
 const KEPT_MS = 87_460_000;
 const WAITER_SIZE = 8;
 const NO_WAITER = "".padEnd(WAITER_SIZE);
