@@ -71,7 +71,7 @@ async function compare(task: Task, roundCount: number): Promise<string> {
 }
 
 async function costOf(run: () => Promise<void>, pairs: number): Promise<Cost> {
-  globalThis.gc?.();
+  // No forced collection: it discards compiled code, and the round would time the compiler.
   const cpu = process.cpuUsage();
   const startMs = performance.now();
   await run();
