@@ -19,7 +19,7 @@ export const uncontended: Question = {
   better: "lower",
   reason:
     "The transaction of a lock compares the key of its session and reads the queue in front of " +
-    "it, which takes about a twentieth of the raw pair. The rest is processor time of the process.",
+    "it: a twentieth to a tenth of the raw pair. The rest is processor time of the process.",
   rounds: 21,
   async contestants(isQuick) {
     const pairs = countOf(isQuick);
