@@ -106,6 +106,13 @@ end
 local NO_LIMIT = 9007199254740991
 local YEAR, LAST_TOKEN = 31536000000000, NO_LIMIT - 1024
 local now = tonumber(nowText)
+local function push(client, message)
+call('HDEL', register, '?')
+redis.set_repl(redis.REPL_NONE)
+local listeners = call('PUBLISH', client, message)
+redis.set_repl(redis.REPL_ALL)
+return listeners > 0 or flags % 2 == 1
+end
 local function decide(name, operation, command, pointer, last)
 local NONE, key, place = '0000000000000000', register .. ':' .. name, sub(pointer, 2)
 local found, owner, id, offer, touch
@@ -180,9 +187,7 @@ local token, span = math.max(now, last + 1), sub(waiter, 33, 36)
 if token > LAST_TOKEN then return nil end
 local tokenText = token == now and nowText or format('%016.0f', token)
 local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
-if call('PUBLISH', id, 'g' .. owner .. times .. name) == 0 and flags % 2 == 0 then
-return nil
-end
+if not push(id, 'g' .. owner .. times .. name) then return nil end
 local left, after = sub(client, 65, 80) - 1, format('%016d', place + 1)
 local fewer = format('%016d', waiting - 1)
 taken = taken == waiting and fewer or format('%016d', taken - 1)
@@ -1102,9 +1107,6 @@ end)()
 end
 return endingPart
 end
-local function emit(client, message)
-return call('PUBLISH', client, message) > 0 or flags % 2 == 1
-end
 local function blockage(state)
 local next = holders.next(state)
 return next and ' ' .. entries.text(next) or ''
@@ -1127,12 +1129,12 @@ if entry and queue.isValid(state, entry) then waiters[#waiters + 1] = entry end
 end
 return waiters
 end
-local function emitNews(state, client, kind, owner, token, detail)
-emit(client, kind .. cjson.encode({ state.name, owner, text(token), detail }))
+local function pushNews(state, client, kind, owner, token, detail)
+push(client, kind .. cjson.encode({ state.name, owner, text(token), detail }))
 end
 function part.endWait(state, entry)
 queue.drop(state, entry)
-emitNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
+pushNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
 end
 local function offers(state, client)
 local exclusive = state.exclusive
@@ -1170,7 +1172,7 @@ local entry = holderWith(state, token)
 if not entry or entry.expiry <= now then return 'V0' end
 holders.drop(state, entry)
 ending().putTombstone(state, entry.owner, entry.expiry, reason)
-emitNews(state, entry.client, 'v', entry.owner, entry.token, reason)
+pushNews(state, entry.client, 'v', entry.owner, entry.token, reason)
 serve(state)
 return 'V1'
 end
@@ -1224,7 +1226,7 @@ end
 local function handOff(state, entry, token, toucher)
 local expiry = now + entry.offer
 local times = string.format(' %.0f %.0f %.0f %.0f ', token, entry.span, now, expiry)
-local isHeard = emit(entry.client, 'g' .. entry.owner .. times .. state.name)
+local isHeard = push(entry.client, 'g' .. entry.owner .. times .. state.name)
 if not isHeard and entry.client ~= toucher then
 return queue.setSuspect(state, entry.client)
 end

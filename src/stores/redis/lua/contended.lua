@@ -4,16 +4,30 @@
 -- that it does not decide goes on to the general rules; nothing has been written then.
 --
 -- A command alone is decided before the register is set up, because a handoff waits for it: this
--- part makes one function, and register.lua more than ten.
+-- part makes two functions, and register.lua more than ten.
 --
 -- in:       call try sub find format register known loneText nowText LONGEST MOST_TURNS flags
--- out:      NO_LIMIT YEAR LAST_TOKEN now decide
+-- out:      NO_LIMIT YEAR LAST_TOKEN now push decide
 -- commands: EXISTS HDEL HGET HMGET HSET PUBLISH ZADD
 -- returns:  the time and the reply, for one command alone on a mutex with waiters
 local NO_LIMIT = 9007199254740991
 -- As in rules/bounds.ts and rules/token.ts.
 local YEAR, LAST_TOKEN = 31536000000000, NO_LIMIT - 1024
 local now = tonumber(nowText)
+
+-- Sends a message that its client believes. False if no client listens to the channel. In a Cluster
+-- PUBLISH counts only the listeners of its own node, so there the answer is always true.
+local function push(client, message)
+  -- A server that refuses writes still publishes. The delete, of nothing, fails there: no client
+  -- hears of a grant that is not written.
+  call('HDEL', register, '?')
+  -- A listener at a replica is not counted, and its grant goes to the next waiter with the same
+  -- token: so it must not hear of it.
+  redis.set_repl(redis.REPL_NONE)
+  local listeners = call('PUBLISH', client, message)
+  redis.set_repl(redis.REPL_ALL)
+  return listeners > 0 or flags % 2 == 1
+end
 
 -- Gives the reply, or nil. A new pointer and a new last token are for the caller to write.
 local function decide(name, operation, command, pointer, last)
@@ -100,9 +114,7 @@ local function decide(name, operation, command, pointer, last)
     if token > LAST_TOKEN then return nil end
     local tokenText = token == now and nowText or format('%016.0f', token)
     local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
-    if call('PUBLISH', id, 'g' .. owner .. times .. name) == 0 and flags % 2 == 0 then
-      return nil
-    end
+    if not push(id, 'g' .. owner .. times .. name) then return nil end
     local left, after = sub(client, CLIENT.waiting) - 1, format('%016d', place + 1)
     local fewer = format('%016d', waiting - 1)
     taken = taken == waiting and fewer or format('%016d', taken - 1)

@@ -1,6 +1,6 @@
 -- The rules of rare commands: touch, inspect, revoke, and the end of a wait by a mark.
 --
--- in:       now entries queue shared holders SLICE ending emit blockage hasMore serve
+-- in:       now entries queue shared holders push SLICE ending blockage hasMore serve
 -- returns:  the functions
 local part = {}
 
@@ -22,14 +22,14 @@ local function eachWaiter(state)
   return waiters
 end
 
-local function emitNews(state, client, kind, owner, token, detail)
-  emit(client, kind .. cjson.encode({ state.name, owner, text(token), detail }))
+local function pushNews(state, client, kind, owner, token, detail)
+  push(client, kind .. cjson.encode({ state.name, owner, text(token), detail }))
 end
 
 -- Ends a wait, because the work is done.
 function part.endWait(state, entry)
   queue.drop(state, entry)
-  emitNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
+  pushNews(state, entry.client, 'm', entry.owner, state.mark.token, state.mark.meta)
 end
 
 -- The first offers to a client: one more than fits into a reply.
@@ -72,7 +72,7 @@ function part.revoke(state, token, reason)
   if not entry or entry.expiry <= now then return 'V0' end
   holders.drop(state, entry)
   ending().putTombstone(state, entry.owner, entry.expiry, reason)
-  emitNews(state, entry.client, 'v', entry.owner, entry.token, reason)
+  pushNews(state, entry.client, 'v', entry.owner, entry.token, reason)
   serve(state)
   return 'V1'
 end

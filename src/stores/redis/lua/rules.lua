@@ -1,10 +1,9 @@
 -- The general rules: those of rules/ledger.ts, which is their specification. A differential test
 -- compares every reply and every push.
 --
--- in:       call sub now flags raise learn nextToken isTimed spanOf LONGEST refusal moving entries
+-- in:       sub now push raise learn nextToken isTimed spanOf LONGEST refusal moving entries
 --           hash queue shared holders
--- out:      SLICE rare ending emit blockage hasMore serve
--- commands: PUBLISH
+-- out:      SLICE rare ending blockage hasMore serve
 -- returns:  the function that applies a command to a name and gives the reply and the state; the
 --           function that saves the state
 local SILENT_PERIODS = 3
@@ -34,12 +33,6 @@ local function ending()
     end)()
   end
   return endingPart
-end
-
--- False if no client listens to the channel. In a Cluster PUBLISH counts only the listeners of its
--- own node, so there the answer is always true.
-local function emit(client, message)
-  return call('PUBLISH', client, message) > 0 or flags % 2 == 1
 end
 
 -- The holder that expires first, as the end of a reply.
@@ -104,7 +97,7 @@ end
 local function handOff(state, entry, token, toucher)
   local expiry = now + entry.offer
   local times = string.format(' %.0f %.0f %.0f %.0f ', token, entry.span, now, expiry)
-  local isHeard = emit(entry.client, 'g' .. entry.owner .. times .. state.name)
+  local isHeard = push(entry.client, 'g' .. entry.owner .. times .. state.name)
   if not isHeard and entry.client ~= toucher then
     return queue.setSuspect(state, entry.client)
   end
