@@ -148,6 +148,7 @@ export class Client {
       result = this.#taken(result, target, options, call);
       // A call that was ended while its grant was under way gets no lease.
       if (wait?.ended) result = giveBack(result);
+      if (result.type === "busy") call?.leave();
       // An outage must not look like a held lock: when the time is over and the store has not
       // answered of late, one last try lets the store itself say that the lock is held.
       if (wait && isUntold(result, wait)) result = await this.#lastTry(target, options);
@@ -159,6 +160,7 @@ export class Client {
       options.signal?.throwIfAborted();
       return { ...result, holder: result.holder ?? wait?.holder ?? null };
     } catch (failure) {
+      if (!options.signal?.aborted) call?.leave(failure);
       const error = await this.explained(failure);
       const isOurs = error instanceof StoreError || error instanceof InternalError;
       throw isOurs ? error.about(name, this.store.name) : error;
@@ -211,7 +213,7 @@ export class Client {
     const { kind, context } = origin;
     const turn = { token: grant.token, startMs: hold.startMs, kind, context };
     const lease = new HeldLease(hold, turn, this.#keeper, call ?? this.#releases);
-    if (call) call.lease = lease;
+    if (call) call.hold(lease);
     else hold.tenant = lease;
     return lease;
   }

@@ -193,9 +193,43 @@ describe("a lone call", () => {
     expect([store.asked.length, store.released.length]).toEqual([2, 2]);
   });
 
-  it("that asks lets the next call stand behind it, with the turns that are left", async () => {
+  it("that is granted the lock at once is shared by the calls that came meanwhile", async () => {
+    const first = join();
+    const members = [join(), join()];
+    await settled();
+    expect(store.asked).toHaveLength(1);
+    await trial.grant(10n);
+    await first.lease.release();
+    expect([store.asked.length, store.released.length]).toEqual([2, 1]);
+    await trial.grant(20n);
+    for (const [turn, member] of members.entries()) {
+      await settled();
+      expect(member.lease.token).toBe(20n + BigInt(turn));
+      await member.lease.release();
+    }
+    expect(store.released).toHaveLength(2);
+  });
+
+  it("that ends while its grant is under way leaves its hold to the calls behind it", async () => {
+    const controller = new AbortController();
+    join({ signal: controller.signal });
+    const second = join();
+    await settled();
+    store.latest.grant(10n);
+    controller.abort();
+    await settled();
+    expect([store.asked.length, store.released.length]).toEqual([2, 1]);
+    await trial.grant(20n);
+    expect(second.lease.token).toBe(20n);
+  });
+
+  it("that has to wait lets the next call stand behind it, with the turns left", async () => {
     const first = join({ cohortLimit: 5 });
-    const members = Array.from({ length: 5 }, () => join({ cohortLimit: 5 }));
+    const members = Array.from({ length: 4 }, () => join({ cohortLimit: 5 }));
+    await settled();
+    expect(store.asked).toHaveLength(1);
+    store.latest.wait?.report(null, null);
+    members.push(join({ cohortLimit: 5 }));
     await settled();
     expect(store.asked.map(({ claim }) => claim.span)).toEqual([1, 4]);
     store.asked[0]?.grant(10n);
@@ -215,6 +249,7 @@ describe("a lone call", () => {
     const first = join({ signal: controller.signal });
     const second = join();
     await settled();
+    store.latest.wait?.report(null, null);
     controller.abort();
     await settled();
     expect(first.state).toBe("rejected");
@@ -291,8 +326,7 @@ describe("a store that fails", () => {
   it("fails everybody who waits here, and the next one asks anew", async () => {
     const members = [join(), join(), join()];
     await settled();
-    expect(store.asked).toHaveLength(2);
-    for (const asked of store.asked) asked.fail(new Error("down"));
+    store.latest.fail(new Error("down"));
     await settled();
     expect(members.map(({ error }) => (error as Error).message)).toEqual(["down", "down", "down"]);
     const next = await trial.holdWith(10n);

@@ -49,6 +49,8 @@ export class Cohort implements Tenant, LeaseGiver {
   #turnsAhead = 0;
   /** The representative's wait, while one is asking. */
   #asking: WaitTime | null = null;
+  /** The first call at the lock, until the store has answered it. */
+  #ahead: LoneCall | null = null;
   /** Keeps the process alive for those who wait for a turn: nothing in the store does. */
   #stay: Timer | undefined;
 
@@ -62,17 +64,36 @@ export class Cohort implements Tenant, LeaseGiver {
   /** The cohort of the calls that come while `call` asks for the lock, or holds it. */
   static behind(call: LoneCall, cohorts: Cohorts): Cohort {
     const cohort = new Cohort(call.key, call.target, call.options, cohorts);
-    const { lease } = call;
-    if (lease) {
-      // The grant of a lone call has no further turn: `#turnsLeft` is 0.
-      cohort.#lease = lease;
-      cohort.#hold = lease.hold;
-      cohort.#nextToken = lease.token + 1n;
-    } else {
-      cohort.#turnsAhead = 1;
-    }
-    call.yieldTo(cohort);
+    const isQueued = !call.lease && call.wait?.isInformed;
+    if (isQueued) cohort.#turnsAhead = 1;
+    else cohort.#ahead = call;
+    call.yieldTo(isQueued ? null : cohort);
     return cohort;
+  }
+
+  /** The call ahead holds the lock. Its grant has no further turn: `#turnsLeft` is 0. */
+  adopt(lease: HeldLease): void {
+    this.#ahead = null;
+    this.#lease = lease;
+    this.#hold = lease.hold;
+    this.#hold.tenant = this;
+    this.#nextToken = lease.token + 1n;
+    this.#tellMembers(this.#ownView(), 0);
+    this.#stayAlive();
+  }
+
+  /** The call ahead stands in the store's queue: the store may grant both in a row. */
+  onQueuedAhead(): void {
+    this.#ahead = null;
+    this.#turnsAhead = 1;
+    this.#goOn();
+  }
+
+  /** The call ahead has ended without the lock. */
+  onEndAhead(failure: unknown): void {
+    this.#ahead = null;
+    if (failure) this.#onFailure(failure);
+    else this.#goOn();
   }
 
   /**
@@ -80,8 +101,14 @@ export class Cohort implements Tenant, LeaseGiver {
    * held.
    */
   takes(options: Options, wait: WaitTime | null): boolean {
-    const isKnown = wait !== null || this.#hold !== null || (this.#asking?.isInformed ?? true);
+    const isAnswered = !this.#ahead && (this.#asking?.isInformed ?? true);
+    const isKnown = wait !== null || this.#hold !== null || isAnswered;
     return isKnown && areEqual(options, this.#options);
+  }
+
+  /** No call of this process holds the lock or asks for it. */
+  get #isIdle(): boolean {
+    return !this.#hold && !this.#asking && !this.#ahead;
   }
 
   get name(): string {
@@ -93,7 +120,7 @@ export class Cohort implements Tenant, LeaseGiver {
   }
 
   join(kind: LockKind, options: CallOptions, wait: WaitTime | null): Promise<LeaseResult> {
-    const isIdle = !this.#hold && !this.#asking;
+    const isIdle = this.#isIdle;
     if (!isIdle && !wait) return Promise.resolve(this.#busy());
     if (options.event) this.#tellMember(options.event);
     return new Promise((resolve, reject) => {
@@ -149,8 +176,9 @@ export class Cohort implements Tenant, LeaseGiver {
     const { wait, resolve } = place.value;
     // rule: no-turn-after-giving-up
     this.#members.remove(place);
+    const asking = this.#asking ?? this.#ahead?.wait;
     if (this.#hold) wait?.report(this.#ownView());
-    else if (this.#asking) wait?.learnFrom(this.#asking);
+    else if (asking) wait?.learnFrom(asking);
     resolve(this.#busy());
     this.#stayAlive();
     if (this.#members.size === 0) this.#asking?.end("withdrawn");
@@ -264,7 +292,7 @@ export class Cohort implements Tenant, LeaseGiver {
   #goOn(): void {
     this.#stayAlive();
     // A listener of the loss may have asked for the lock again already.
-    if (this.#hold || this.#asking) return;
+    if (!this.#isIdle) return;
     if (this.#members.size > 0) this.#ask();
     else this.#cohorts.remove(this.#key);
   }

@@ -30,7 +30,7 @@ export class Cohorts {
     const key = keyOf(target.space, target.name);
     const there = this.#byKey.get(key);
     if (!there) {
-      const call = new LoneCall(key, target, options, this);
+      const call = new LoneCall({ key, target }, options, wait, this);
       this.#byKey.set(key, call);
       return call;
     }

@@ -25,6 +25,7 @@ export class WaitTime implements Wait, AbortListener, Limited {
   #limits: Limits | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #onReport: OnReport | undefined;
+  #onNextReport: (() => void) | undefined;
   /** Whether the first answer of the store is all there is to wait for. */
   endsWithReport = false;
   #listener: (() => void) | undefined;
@@ -98,10 +99,18 @@ export class WaitTime implements Wait, AbortListener, Limited {
     this.end("signal");
   }
 
+  /** Hears, once, that the store lets the acquisition wait. */
+  onNextReport(listener: () => void): void {
+    this.#onNextReport = listener;
+  }
+
   report(holder: HolderView | null, ahead: number | null = null): void {
     this.#onReport?.(holder, ahead);
     this.#holder = holder;
     this.#reportedMs = this.#port.clock.nowMs();
+    const onNextReport = this.#onNextReport;
+    this.#onNextReport = undefined;
+    onNextReport?.();
     if (!this.endsWithReport || this.ended) return;
     this.#limits?.remove(this);
     this.#timer?.cancel();
