@@ -65,6 +65,7 @@ describe("an event is published in the async context of its call", () => {
       ["holdfast:release", "x", "request 0"],
       ["holdfast:handoff", "x", "request 1"],
       ["holdfast:release", "x", "request 1"],
+      ["holdfast:handoff", "x", "request 2"],
       ["holdfast:release", "x", "request 2"],
       ["holdfast:handoff", "x", "request 3"],
     ]);

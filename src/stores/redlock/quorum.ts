@@ -2,7 +2,7 @@ import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import { sha1 } from "../redis-client/sha1.js";
 import { decodeAside, decodeForeign, type Failure } from "./codec.js";
-import { type Receiver, type RedlockNode, scriptCall } from "./redlock-node.js";
+import { type Recipient, type RedlockNode, scriptCall } from "./redlock-node.js";
 
 /** A node may take at most this part of the ttl, so that a round leaves most of the lease. */
 const LIMIT_PART = 5;
@@ -85,7 +85,7 @@ export const MOST_EXTENSIONS = 2;
  * One question to several nodes at the same time. It is judged as soon as the result is certain: a
  * node that hangs costs nothing where the other nodes suffice, and one time-out where they do not.
  */
-export class Poll<Answer, Judgement> implements Receiver {
+export class Poll<Answer, Judgement> implements Recipient {
   readonly answers: (Answer | Failure | undefined)[];
   /** Null when it was cut short. */
   readonly judged: Promise<Judgement | null>;

@@ -48,7 +48,7 @@ export class RedlockNode {
   }
 
   /** Sends a call that goes to many nodes; `at` tells the receiver which of them this one is. */
-  send(call: readonly string[], at: number, receiver: Receiver): void {
+  send(call: readonly string[], at: number, receiver: Recipient): void {
     if (this.#unanswered >= MOST_UNANSWERED) {
       const full = `${MOST_UNANSWERED} requests before it are unanswered`;
       return receiver.onError(at, nodeError(this.name, full));
@@ -76,7 +76,7 @@ export class RedlockNode {
 }
 
 /** Gets the answers of many nodes to one call. */
-export interface Receiver {
+export interface Recipient {
   onAnswer(at: number, node: RedlockNode, raw: unknown): void;
   onError(at: number, error: StoreError): void;
 }
