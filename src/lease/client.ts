@@ -160,7 +160,8 @@ export class Client {
       options.signal?.throwIfAborted();
       return { ...result, holder: result.holder ?? wait?.holder ?? null };
     } catch (failure) {
-      if (!options.signal?.aborted) call?.leave(failure);
+      // A call that does not wait fails where a call that waits may go on.
+      if (wait && !options.signal?.aborted) call?.leave(failure);
       const error = await this.explained(failure);
       const isOurs = error instanceof StoreError || error instanceof InternalError;
       throw isOurs ? error.about(name, this.store.name) : error;

@@ -45,11 +45,9 @@ export class Cohort implements Tenant, LeaseGiver {
   #lease: HeldLease | null = null;
   #turnsLeft = 0;
   #nextToken = 0n;
-  /** The turns that this process has asked for right before the first request of this cohort. */
-  #turnsAhead = 0;
   /** The representative's wait, while one is asking. */
   #asking: WaitTime | null = null;
-  /** The first call at the lock, until the store has answered it. */
+  /** The first call at the lock, until it ends or this cohort has its hold. */
   #ahead: LoneCall | null = null;
   /** Keeps the process alive for those who wait for a turn: nothing in the store does. */
   #stay: Timer | undefined;
@@ -64,15 +62,17 @@ export class Cohort implements Tenant, LeaseGiver {
   /** The cohort of the calls that come while `call` asks for the lock, or holds it. */
   static behind(call: LoneCall, cohorts: Cohorts): Cohort {
     const cohort = new Cohort(call.key, call.target, call.options, cohorts);
-    const isQueued = !call.lease && call.wait?.isInformed;
-    if (isQueued) cohort.#turnsAhead = 1;
-    else cohort.#ahead = call;
-    call.yieldTo(isQueued ? null : cohort);
+    cohort.#ahead = call;
+    call.yieldTo(cohort);
     return cohort;
   }
 
-  /** The call ahead holds the lock. Its grant has no further turn: `#turnsLeft` is 0. */
-  adopt(lease: HeldLease): void {
+  /**
+   * The call ahead holds the lock. Its grant has no further turn: `#turnsLeft` is 0. False if this
+   * cohort has a request of its own by now.
+   */
+  adopt(lease: HeldLease): boolean {
+    if (this.#asking || this.#hold) return false;
     this.#ahead = null;
     this.#lease = lease;
     this.#hold = lease.hold;
@@ -80,19 +80,18 @@ export class Cohort implements Tenant, LeaseGiver {
     this.#nextToken = lease.token + 1n;
     this.#tellMembers(this.#ownView(), 0);
     this.#stayAlive();
+    return true;
   }
 
-  /** The call ahead stands in the store's queue: the store may grant both in a row. */
+  /** The call ahead stands in the store's queue. */
   onQueuedAhead(): void {
-    this.#ahead = null;
-    this.#turnsAhead = 1;
     this.#goOn();
   }
 
-  /** The call ahead has ended without the lock. */
+  /** The call ahead has ended, and this cohort does not have its hold. */
   onEndAhead(failure: unknown): void {
     this.#ahead = null;
-    if (failure) this.#onFailure(failure);
+    if (failure && !this.#asking) this.#onFailure(failure);
     else this.#goOn();
   }
 
@@ -101,14 +100,21 @@ export class Cohort implements Tenant, LeaseGiver {
    * held.
    */
   takes(options: Options, wait: WaitTime | null): boolean {
-    const isAnswered = !this.#ahead && (this.#asking?.isInformed ?? true);
-    const isKnown = wait !== null || this.#hold !== null || isAnswered;
+    const asking = this.#asking ?? this.#ahead?.wait;
+    const isKnown =
+      wait !== null || this.#hold !== null || (asking ? asking.isInformed : !this.#ahead);
     return isKnown && areEqual(options, this.#options);
   }
 
-  /** No call of this process holds the lock or asks for it. */
+  /** Whether to ask the store, or to end: it is not known that the lock will come here. */
   get #isIdle(): boolean {
-    return !this.#hold && !this.#asking && !this.#ahead;
+    if (this.#hold || this.#asking) return false;
+    // The store may grant the lock to the call ahead at once, and then this cohort has its hold.
+    return !this.#ahead || this.#isQueuedAhead;
+  }
+
+  get #isQueuedAhead(): boolean {
+    return !this.#ahead?.lease && this.#ahead?.wait?.isReported === true;
   }
 
   get name(): string {
@@ -194,10 +200,11 @@ export class Cohort implements Tenant, LeaseGiver {
     const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined, { onReport });
     this.#asking = wait;
     // A waiter that had a turn may come back for another while the other waiters have theirs.
-    const isShared = this.#members.size > 1 || this.#turnsAhead > 0;
+    const isShared = this.#members.size > 1 || this.#ahead !== null;
+    // The store may grant this request right after that of the call ahead.
+    const turnsAhead = this.#ahead ? 1 : 0;
     // rule: turns-are-bounded
-    const span = isShared ? first.options.cohortLimit - this.#turnsAhead : 1;
-    this.#turnsAhead = 0;
+    const span = isShared ? first.options.cohortLimit - turnsAhead : 1;
     const claim = claimFor(store, this.#target, first.options, span);
     store.acquire(claim, first.wait ? wait : null).then(
       (result) => this.#onResult(first, result),
@@ -294,7 +301,7 @@ export class Cohort implements Tenant, LeaseGiver {
     // A listener of the loss may have asked for the lock again already.
     if (!this.#isIdle) return;
     if (this.#members.size > 0) this.#ask();
-    else this.#cohorts.remove(this.#key);
+    else if (!this.#ahead) this.#cohorts.remove(this.#key);
   }
 
   #busy(): Busy {
@@ -306,8 +313,10 @@ export class Cohort implements Tenant, LeaseGiver {
     const lease = this.#lease;
     if (!lease) return null;
     const { mode, weight, meta } = lease.hold.grant.claim;
-    const heldMs = this.#cohorts.store.port.clock.nowMs() - lease.startMs;
-    const remainingMs = lease.remainingMs();
+    const nowMs = this.#cohorts.store.port.clock.nowMs();
+    const heldMs = nowMs - lease.startMs;
+    // `lease.remainingMs` might end the lease, in the middle of a change.
+    const remainingMs = Math.max(0, lease.hold.deadlineMs - nowMs);
     return { token: lease.token, mode, weight, limit: null, meta, heldMs, remainingMs };
   }
 }

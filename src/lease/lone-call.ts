@@ -20,8 +20,9 @@ export class LoneCall implements Tenant, LeaseGiver {
   readonly options: Options;
   readonly wait: WaitTime | null;
   readonly #cohorts: Cohorts;
-  /** The cohort that has the hold of this call, or will have it if the lock is free. */
+  /** The cohort of the calls that came after this one; null once this call has ended. */
   #cohort: Cohort | null = null;
+  #isAdopted = false;
   /** No other call has come, and this one has not ended: `Cohorts` knows it. */
   isAlone = true;
   lease: HeldLease | null = null;
@@ -39,27 +40,18 @@ export class LoneCall implements Tenant, LeaseGiver {
     this.#cohorts = cohorts;
   }
 
-  /**
-   * Another call has come. Its cohort takes over the hold, or learns what becomes of the request;
-   * a cohort that stands in the store's queue behind this call is not told.
-   */
-  yieldTo(cohort: Cohort | null): void {
+  /** Another call has come: its cohort learns what becomes of this one. */
+  yieldTo(cohort: Cohort): void {
     this.isAlone = false;
     this.#cohort = cohort;
-    if (!cohort) return;
-    if (this.lease) return cohort.adopt(this.lease);
-    this.wait?.onNextReport(() => {
-      // The call may have ended already.
-      if (!this.#cohort) return;
-      this.#cohort = null;
-      cohort.onQueuedAhead();
-    });
+    if (this.lease) this.#isAdopted = cohort.adopt(this.lease);
+    else this.wait?.onNextReport(() => this.#cohort?.onQueuedAhead());
   }
 
   /** The store granted the lock to this call. */
   hold(lease: HeldLease): void {
     this.lease = lease;
-    this.#cohort?.adopt(lease);
+    this.#isAdopted = this.#cohort?.adopt(lease) ?? false;
   }
 
   onWarning(): void {
@@ -72,7 +64,7 @@ export class LoneCall implements Tenant, LeaseGiver {
   }
 
   giveBack(lease: HeldLease): Promise<boolean> {
-    if (this.#cohort) return this.#cohort.giveBack(lease);
+    if (this.#isAdopted && this.#cohort) return this.#cohort.giveBack(lease);
     this.leave();
     return this.#cohorts.releases.giveBack(lease);
   }
@@ -82,7 +74,7 @@ export class LoneCall implements Tenant, LeaseGiver {
     if (this.isAlone) this.#cohorts.remove(this.key);
     this.isAlone = false;
     // A cohort that has the hold goes on with it.
-    if (this.lease) return;
+    if (this.#isAdopted) return;
     const cohort = this.#cohort;
     this.#cohort = null;
     cohort?.onEndAhead(failure);

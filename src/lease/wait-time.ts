@@ -70,10 +70,15 @@ export class WaitTime implements Wait, AbortListener, Limited {
     return { ...holder, heldMs: holder.heldMs + sinceMs, remainingMs };
   }
 
+  /** Whether the store has ever let the acquisition wait. */
+  get isReported(): boolean {
+    return Number.isFinite(this.#reportedMs);
+  }
+
   /** Whether the store answered of late, so that the lock is known to be held. */
   get isInformed(): boolean {
     // It ends with the report, however long this process was stopped in between.
-    if (this.endsWithReport) return Number.isFinite(this.#reportedMs);
+    if (this.endsWithReport) return this.isReported;
     return this.#port.clock.nowMs() - this.#reportedMs <= FRESH_MS;
   }
 

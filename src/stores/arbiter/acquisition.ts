@@ -189,8 +189,8 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
         this.#backoff?.reset();
         this.#stale = 0;
         this.#startSilenceLimit();
-        this.heard(reply.holder && holderView(reply.holder), reply.ahead);
         this.#client.heartbeats.keep(this, reply.ahead, reply.dueUs / 1000);
+        this.heard(reply.holder && holderView(reply.holder), reply.ahead);
         return;
       case "busy": {
         // A holder that has expired is in the way only until the store has dropped it.
