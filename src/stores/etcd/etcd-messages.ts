@@ -1,4 +1,6 @@
 /** The messages of etcd that this store sends and reads, with the fields that it uses. */
+
+import { Unreadable } from "../../foreign-data.js";
 import type {
   DeleteReply,
   KeepAliveReply,
@@ -16,6 +18,13 @@ export interface Method<Request, Reply> {
   readonly path: string;
   readonly request: Message<Request>;
   readonly reply: Message<Reply>;
+}
+
+/** Every reply of etcd has a header: without one, its defaults would pass for an answer. */
+export function readReply<T>(reply: Message<T>, bytes: Buffer): T {
+  const read = reply.decode(bytes);
+  if (!(read as { header?: unknown }).header) throw new Unreadable("a reply with a header");
+  return read;
 }
 
 const HEADER: Message = new Message(() => ({ revision: [3, "int"], raft_term: [4, "int"] }));
@@ -103,7 +112,7 @@ const LEASE_REPLY: Message<KeepAliveReply> = new Message(() => ({
   TTL: [3, "int"],
 }));
 
-const NOTHING: Message = new Message(() => ({}));
+const NOTHING: Message = new Message(() => ({ header: [1, HEADER] }));
 
 const WATCH_CREATE: Message = new Message(() => ({
   key: [1, "bytes"],
@@ -141,6 +150,7 @@ const LOGIN: Message<{ readonly name: string; readonly password: string }> = new
 }));
 
 const LOGIN_REPLY: Message<{ readonly token: string }> = new Message(() => ({
+  header: [1, HEADER],
   token: [2, "text"],
 }));
 

@@ -37,5 +37,7 @@ describe("a failure of etcd", () => {
     expect(denied).toMatchObject({ outcome: "not_applied", retryable: false });
     const gone = etcdError(new Error("5 NOT_FOUND: etcdserver: requested lease not found"), "");
     expect(gone).toMatchObject({ outcome: "not_applied", retryable: true });
+    const old = etcdError(new Error("etcdserver: revision of auth store is old"), "");
+    expect(old).toMatchObject({ outcome: "not_applied", retryable: true });
   });
 });

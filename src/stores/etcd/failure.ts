@@ -5,7 +5,9 @@ import { NotConnectedError } from "./grpc-connection.js";
 /** etcd refused the request, and will refuse it again. */
 const FINAL = /database space exceeded|permission denied|user name is empty|authentication failed/;
 /** etcd refused the request before it changed anything. */
-const REFUSED = /lease not found|invalid auth token|too many (requests|operations)|duplicate key/;
+const REFUSED = /lease not found|too many (requests|operations)|duplicate key/;
+/** etcd refused the request before it changed anything: its token is old. */
+export const OLD_TOKEN: RegExp = /invalid auth token|revision of auth store is old/;
 
 /** The words of the transport of `etcd3` when it has no connection. */
 const NO_CONNECTION = /No connection established\. Last error: (.*?)\.? Resolution note:/s;
@@ -17,7 +19,8 @@ export function etcdError(cause: unknown, hosts: string): StoreError {
   if (cause instanceof Unreadable) return foreignData("the reply to a call", cause);
   const text = cause instanceof Error ? cause.message : String(cause);
   const isFinal = FINAL.test(text);
-  const outcome = isFinal || REFUSED.test(text) ? "not_applied" : "unknown";
+  const isRefused = isFinal || REFUSED.test(text) || OLD_TOKEN.test(text);
+  const outcome = isRefused ? "not_applied" : "unknown";
   const where = hosts === "" ? "etcd" : `etcd at ${hosts}`;
   return new StoreError(`${where}: ${explain(cause, text)}`, {
     outcome,

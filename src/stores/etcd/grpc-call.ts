@@ -31,28 +31,36 @@ export class StatusError extends Error {
 const PREFIX_BYTES = 5;
 /** etcd takes requests of 1.5 MB; a reply that lists many keys is larger. */
 const MOST_BYTES = 256 * 1024 * 1024;
-const NO_BYTES = Buffer.alloc(0);
 
 export class GrpcCall {
   readonly #stream: ClientHttp2Stream;
   readonly #listener: CallListener;
-  /** The beginning of a message whose end has not arrived. */
-  #begun: Buffer = NO_BYTES;
-  #reason = "Connection dropped";
+  /** The parts of a message whose end has not arrived, and their size. */
+  #begun: Buffer[] = [];
+  #begunBytes = 0;
+  /** As many bytes are needed to read on. */
+  #neededBytes = PREFIX_BYTES;
+  #isOk = false;
+  #failure: NodeJS.ErrnoException | null = null;
 
-  /** `onClosed` is called after the listener. */
-  constructor(stream: ClientHttp2Stream, listener: CallListener, onClosed: () => void) {
+  /** `onClosed` is called after the listener, with the code of the failure of the stream. */
+  constructor(
+    stream: ClientHttp2Stream,
+    listener: CallListener,
+    onClosed: (code: string | undefined) => void,
+  ) {
     this.#stream = stream;
     this.#listener = listener;
     stream.on("response", (headers) => this.#onHeaders(headers, headers[":status"]));
     stream.on("trailers", (headers) => this.#onHeaders(headers, undefined));
     stream.on("data", (bytes: Buffer) => this.#onData(bytes));
     stream.on("error", (error: Error) => {
-      this.#reason = error.message;
+      this.#failure = error;
     });
     stream.on("close", () => {
-      listener.onClose(this.#reason);
-      onClosed();
+      if (this.#isOk && this.#begunBytes > 0) listener.onStatus(new Unreadable("a whole message"));
+      listener.onClose(this.#failure?.message ?? "Connection dropped");
+      onClosed(this.#failure?.code);
     });
   }
 
@@ -75,8 +83,10 @@ export class GrpcCall {
 
   #onHeaders(headers: IncomingHttpHeaders, httpStatus: number | undefined): void {
     const code = headers["grpc-status"];
-    if (code === "0") this.#listener.onStatus(null);
-    else if (code !== undefined) {
+    if (code === "0") {
+      this.#isOk = true;
+      this.#tellOk();
+    } else if (code !== undefined) {
       const text = decoded(String(headers["grpc-message"] ?? `status ${code}`));
       this.#listener.onStatus(new StatusError(Number(code), text));
     } else if (httpStatus !== undefined && httpStatus !== 200) {
@@ -85,18 +95,32 @@ export class GrpcCall {
   }
 
   #onData(bytes: Buffer): void {
-    let rest = this.#begun.length === 0 ? bytes : Buffer.concat([this.#begun, bytes]);
+    this.#begun.push(bytes);
+    this.#begunBytes += bytes.length;
+    if (this.#begunBytes < this.#neededBytes) return;
+    let rest = this.#begun.length === 1 ? bytes : Buffer.concat(this.#begun);
+    this.#neededBytes = PREFIX_BYTES;
     while (rest.length >= PREFIX_BYTES) {
       const end = PREFIX_BYTES + rest.readUInt32BE(1);
       if (rest[0] !== 0 || end > MOST_BYTES) {
         this.#listener.onStatus(new Unreadable("a message of gRPC"));
         return this.cancel();
       }
-      if (rest.length < end) break;
+      if (rest.length < end) {
+        this.#neededBytes = end;
+        break;
+      }
       this.#listener.onMessage(rest.subarray(PREFIX_BYTES, end));
       rest = rest.subarray(end);
     }
-    this.#begun = rest;
+    this.#begun = rest.length === 0 ? [] : [rest];
+    this.#begunBytes = rest.length;
+    this.#tellOk();
+  }
+
+  /** A call has not succeeded while the end of a message is missing. */
+  #tellOk(): void {
+    if (this.#isOk && this.#begunBytes === 0) this.#listener.onStatus(null);
   }
 }
 

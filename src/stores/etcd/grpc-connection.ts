@@ -3,7 +3,7 @@
  *
  * The connection never keeps the process alive: each call has a time limit, which does. A peer that
  * is gone without a sign is found by pings. They are sent while a call is open, and after a call
- * that got no answer.
+ * that got no answer. A connection that takes no new calls still serves the open ones.
  */
 import { type ClientHttp2Session, connect } from "node:http2";
 import type { Port } from "../../time/port.js";
@@ -19,10 +19,21 @@ export class NotConnectedError extends Error {
   }
 }
 
+/** The headers of a call that are for etcd; without a token where etcd has no users. */
+export interface Metadata {
+  readonly token?: string;
+  readonly hasleader?: "true";
+}
+
 const OPEN_MS = 5_000;
 const PING_EVERY_MS = 10_000;
 const PING_ANSWER_MS = 5_000;
 const LEAST_PING_GAP_MS = 6_000;
+const SETTINGS = { enablePush: false };
+/** Above this, Node refuses calls. The default of 10 MB is less than 20,000 open calls need. */
+const MOST_MEGABYTES = 1_000;
+/** A connection has numbers for 2^30 calls. */
+const OUT_OF_STREAMS = "ERR_HTTP2_OUT_OF_STREAMS";
 
 export class GrpcConnection {
   /** Resolves when the member has answered in HTTP/2; rejects when it does not. */
@@ -42,8 +53,11 @@ export class GrpcConnection {
     this.#authority = authority;
     this.#scheme = tls ? "https" : "http";
     this.#port = port;
-    const settings = { enablePush: false };
-    const session = connect(`${this.#scheme}://${authority}`, { ...tls, settings });
+    const session = connect(`${this.#scheme}://${authority}`, {
+      ...tls,
+      settings: SETTINGS,
+      maxSessionMemory: MOST_MEGABYTES,
+    });
     this.#session = session;
     session.unref();
     this.#limit = port.timers.after(OPEN_MS, () => session.destroy());
@@ -72,12 +86,17 @@ export class GrpcConnection {
     return this.#isOpen && !this.isOver;
   }
 
+  /** Whether it takes no new calls; calls may still be open. */
   get isOver(): boolean {
     return this.#session.closed || this.#session.destroyed;
   }
 
-  start(path: string, token: string, listener: CallListener): GrpcCall {
-    const headers = {
+  get isDestroyed(): boolean {
+    return this.#session.destroyed;
+  }
+
+  start(path: string, metadata: Metadata, listener: CallListener): GrpcCall {
+    const stream = this.#session.request({
       ":method": "POST",
       ":scheme": this.#scheme,
       ":authority": this.#authority,
@@ -85,22 +104,26 @@ export class GrpcConnection {
       te: "trailers",
       "content-type": "application/grpc",
       "user-agent": "holdfast",
-    };
-    const stream = this.#session.request(token === "" ? headers : { ...headers, token });
+      ...metadata,
+    });
     this.#openCalls += 1;
     this.#nextPing ??= this.#port.timers.after(PING_EVERY_MS, () => this.#onPingDue());
-    return new GrpcCall(stream, listener, () => {
+    return new GrpcCall(stream, listener, (code) => {
       this.#openCalls -= 1;
+      if (code === OUT_OF_STREAMS) this.#session.close();
     });
   }
 
   /** Ends the connection, unless its peer answers soon. etcd hangs up on too many pings. */
   ping(): void {
     const nowMs = this.#port.clock.nowMs();
-    if (!this.isOpen || nowMs < this.#pingedMs + LEAST_PING_GAP_MS) return;
+    if (!this.#isOpen || this.isDestroyed || nowMs < this.#pingedMs + LEAST_PING_GAP_MS) return;
     this.#pingedMs = nowMs;
     this.#limit = this.#port.timers.after(PING_ANSWER_MS, () => this.#session.destroy());
-    this.#session.ping(() => this.#endLimit());
+    const onAnswer = (): void => this.#endLimit();
+    // Node sends no ping on a connection that takes no new calls; settings are answered, too.
+    if (this.isOver) this.#session.settings(SETTINGS, onAnswer);
+    else this.#session.ping(onAnswer);
   }
 
   close(): void {
@@ -109,7 +132,7 @@ export class GrpcConnection {
 
   #onPingDue(): void {
     this.#nextPing = undefined;
-    if (this.#openCalls === 0 || !this.isOpen) return;
+    if (this.#openCalls === 0 || this.isDestroyed) return;
     this.#nextPing = this.#port.timers.after(PING_EVERY_MS, () => this.#onPingDue());
     this.ping();
   }

@@ -15,6 +15,8 @@ export class GrpcMember {
   readonly #port: Port;
   readonly #backoff: Backoff;
   #connection: GrpcConnection | null = null;
+  /** Connections that take no new calls, but have open ones. */
+  #older: GrpcConnection[] = [];
   #failure: unknown = null;
   /** No connection is tried before this. */
   #retryMs = Number.NEGATIVE_INFINITY;
@@ -44,6 +46,8 @@ export class GrpcMember {
     if (this.#isClosed) throw new NotConnectedError("the client is closed");
     if (!this.#connection || this.#connection.isOver) {
       if (clock.nowMs() < this.#retryMs) throw this.#failure;
+      if (this.#connection) this.#older.push(this.#connection);
+      this.#older = this.#older.filter(({ isDestroyed }) => !isDestroyed);
       this.#connection = this.#open();
     }
     const connection = this.#connection;
@@ -55,6 +59,7 @@ export class GrpcMember {
 
   close(): void {
     this.#isClosed = true;
+    for (const connection of this.#older) connection.close();
     this.#connection?.close();
   }
 

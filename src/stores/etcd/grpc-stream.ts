@@ -1,7 +1,7 @@
 import type { EtcdStream } from "./etcd-client.js";
-import type { Method } from "./etcd-messages.js";
+import { type Method, readReply } from "./etcd-messages.js";
 import type { CallListener, GrpcCall } from "./grpc-call.js";
-import type { GrpcConnection } from "./grpc-connection.js";
+import type { GrpcConnection, Metadata } from "./grpc-connection.js";
 
 type Listener = (value: never) => void;
 
@@ -15,12 +15,13 @@ export class GrpcStream<Request, Reply> implements EtcdStream<Request, Reply>, C
 
   constructor(
     method: Method<Request, Reply>,
-    { connection, token }: { readonly connection: GrpcConnection; readonly token: string },
+    connection: GrpcConnection,
+    metadata: Metadata,
     onFailure: (error: Error) => void,
   ) {
     this.#method = method;
     this.#onFailure = onFailure;
-    this.#call = connection.start(method.path, token, this);
+    this.#call = connection.start(method.path, metadata, this);
   }
 
   on(event: "data" | "error" | "end", listener: Listener): this {
@@ -45,7 +46,7 @@ export class GrpcStream<Request, Reply> implements EtcdStream<Request, Reply>, C
     if (this.#isOver) return;
     let reply: Reply;
     try {
-      reply = this.#method.reply.decode(bytes);
+      reply = readReply(this.#method.reply, bytes);
     } catch (error) {
       this.onStatus(error as Error);
       return this.#call.cancel();

@@ -1,6 +1,13 @@
 /** The client of a URL, with members that answer as a test says. */
 import { once } from "node:events";
-import { createServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
+import {
+  type ClientHttp2Session,
+  connect as connectHttp2,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
 import {
   type AddressInfo,
   connect as connectTcp,
@@ -8,7 +15,7 @@ import {
   type Server,
   type Socket,
 } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { Unreadable } from "../../foreign-data.js";
 import { networkPort } from "../../time/port.js";
 import type { Timers } from "../../time/timers.js";
@@ -16,11 +23,14 @@ import { EtcdCalls } from "./etcd-calls.js";
 import { NotConnectedError } from "./grpc-connection.js";
 import { Http2Client } from "./http2-client.js";
 
-type Answer = (stream: ServerHttp2Stream, path: string, token: string | undefined) => void;
+type Answer = (stream: ServerHttp2Stream, path: string, headers: IncomingHttpHeaders) => void;
+
+/** The types of Node lack the method. */
+type NumberedSession = ClientHttp2Session & { setNextStreamID(id: number): void };
 
 const KEY = { key: Buffer.from("key") };
-/** `deleted` is 7. */
-const DELETED = framed(Buffer.from([0x10, 7]));
+/** An empty header; `deleted` is 7. */
+const DELETED = framed(Buffer.from([0x0a, 0, 0x10, 7]));
 const OK = { "grpc-status": "0" };
 
 const endings: (() => void)[] = [];
@@ -42,11 +52,11 @@ async function listening(server: Server | Http2Server): Promise<string> {
 }
 
 function member(answer: Answer): Promise<string> {
-  const server = createServer();
+  const server = createServer({ maxSessionMemory: 1_000 });
   server.on("session", (session) => endings.push(() => session.destroy()));
   server.on("stream", (stream, headers) => {
     stream.on("error", () => {});
-    answer(stream, String(headers[":path"]), headers.token as string | undefined);
+    answer(stream, String(headers[":path"]), headers);
   });
   return listening(server);
 }
@@ -73,11 +83,30 @@ function client(members: readonly string[], name = ""): Http2Client {
   return made;
 }
 
+/** The connection that a call uses. */
+async function sessionOf(call: () => Promise<unknown>): Promise<NumberedSession> {
+  const other = connectHttp2(`http://${await silent()}`);
+  other.on("error", () => {});
+  endings.push(() => other.destroy());
+  const request = vi.spyOn(Object.getPrototypeOf(other) as ClientHttp2Session, "request");
+  try {
+    await call();
+    return request.mock.contexts[0] as NumberedSession;
+  } finally {
+    request.mockRestore();
+  }
+}
+
 function reply(stream: ServerHttp2Stream, parts: readonly Buffer[], trailers: object = OK): void {
   stream.respond({ ":status": 200 }, { waitForTrailers: true });
   stream.on("wantTrailers", () => stream.sendTrailers({ ...trailers }));
   for (const part of parts) stream.write(part);
   stream.end();
+}
+
+function logIn(stream: ServerHttp2Stream, token = ""): void {
+  const text = Buffer.from(token);
+  reply(stream, [framed(Buffer.concat([Buffer.from([0x0a, 0, 0x12, text.length]), text]))]);
 }
 
 function refuse(stream: ServerHttp2Stream, code: number, message: string): void {
@@ -120,6 +149,18 @@ describe("a call", () => {
       (stream) => reply(stream, [framed(Buffer.from([0x10, 7]), 1)]),
       Unreadable,
     ],
+    ["a second message", (stream) => reply(stream, [DELETED, DELETED]), Unreadable],
+    [
+      "bytes after the message",
+      (stream) => reply(stream, [DELETED, Buffer.from([0, 0])]),
+      Unreadable,
+    ],
+    ["an empty message", (stream) => reply(stream, [framed(Buffer.alloc(0))]), Unreadable],
+    [
+      "a message without a header",
+      (stream) => reply(stream, [framed(Buffer.from([0x10, 7]))]),
+      Unreadable,
+    ],
     [
       "a size that no message has",
       (stream) => reply(stream, [Buffer.from([0, 255, 255, 255, 255])]),
@@ -130,6 +171,52 @@ describe("a call", () => {
     const error = await kv.deleteRange(KEY).then(String, (reason) => reason);
     if (expected === Unreadable) expect(error).toBeInstanceOf(Unreadable);
     else expect(error).toMatchObject(expected);
+  });
+
+  it("copies the parts of a large message once", async () => {
+    // A field that the reply does not have, of 1 MB.
+    const unknown = Buffer.concat([Buffer.from([0x7a, 0x80, 0x80, 0x40]), Buffer.alloc(2 ** 20)]);
+    const large = framed(Buffer.concat([DELETED.subarray(5), unknown]));
+    const { kv } = client([await member((stream) => reply(stream, [large]))]);
+    const concat = vi.spyOn(Buffer, "concat");
+    try {
+      expect((await kv.deleteRange(KEY)).deleted).toBe("7");
+      expect(concat.mock.calls.length).toBeLessThan(4);
+    } finally {
+      concat.mockRestore();
+    }
+  });
+
+  it("that cannot be written is not begun", async () => {
+    let asked = 0;
+    const address = await member((stream) => {
+      asked += 1;
+      reply(stream, [DELETED]);
+    });
+    const { kv, leaseClient } = client([address]);
+    await kv.deleteRange(KEY);
+    await expect(leaseClient.leaseRevoke({ ID: "no number" })).rejects.toThrow(SyntaxError);
+    await kv.deleteRange(KEY);
+    expect(asked).toBe(2);
+  });
+
+  it("has room beside 20,000 others", async () => {
+    const members = [await member((stream) => reply(stream, [DELETED]))];
+    const made = new Http2Client({ members, tls: null, user: null }, networkPort());
+    endings.push(() => made.close());
+    const { kv } = made;
+    const calls = Array.from({ length: 20_000 }, () => kv.deleteRange(KEY));
+    await Promise.all(calls);
+  });
+
+  it("opens another connection after the last number of a stream was used", async () => {
+    const address = await member((stream) => reply(stream, [DELETED]));
+    const { kv } = client([address]);
+    const session = await sessionOf(() => kv.deleteRange(KEY));
+    session.setNextStreamID(2 ** 31 - 1);
+    await kv.deleteRange(KEY);
+    await expect(kv.deleteRange(KEY)).rejects.toThrow("No stream ID is available");
+    expect((await kv.deleteRange(KEY)).deleted).toBe("7");
   });
 
   it("says why there is no connection", async () => {
@@ -160,8 +247,8 @@ describe("a call", () => {
   });
 });
 
-it("a peer that is gone without a sign is found by a ping, and reached anew", async () => {
-  const address = await member((stream) => reply(stream, [DELETED]));
+/** A way to a member, and its sockets. */
+async function proxyTo(address: string): Promise<{ address: string; sockets: Socket[] }> {
   const sockets: Socket[] = [];
   const proxy = createTcpServer((near) => {
     const far = connectTcp(Number(address.split(":")[1]), "127.0.0.1");
@@ -172,7 +259,12 @@ it("a peer that is gone without a sign is found by a ping, and reached anew", as
       endings.push(() => socket.destroy());
     }
   });
-  const calls = new EtcdCalls(client([await listening(proxy)]), networkPort(), "");
+  return { address: await listening(proxy), sockets };
+}
+
+it("a peer that is gone without a sign is found by a ping, and reached anew", async () => {
+  const { address, sockets } = await proxyTo(await member((stream) => reply(stream, [DELETED])));
+  const calls = new EtcdCalls(client([address]), networkPort(), "");
   await calls.delete(KEY.key, 10_000);
   const closed = once(sockets[0] as Socket, "close");
   for (const socket of sockets) socket.unpipe();
@@ -181,6 +273,38 @@ it("a peer that is gone without a sign is found by a ping, and reached anew", as
   for (const socket of sockets) socket.resume();
   await closed;
   expect((await calls.delete(KEY.key, 10_000)).deleted).toBe("7");
+});
+
+describe("a member that takes no new calls", () => {
+  /** A watch, on a connection whose member has said that it goes away. */
+  async function draining() {
+    const { address, sockets } = await proxyTo(
+      await member((stream, path) => {
+        if (!path.endsWith("/Watch")) return reply(stream, [DELETED]);
+        stream.respond({ ":status": 200 });
+        stream.session?.goaway();
+      }),
+    );
+    const made = client([address]);
+    const stream = await made.watchClient.watch();
+    const ended = new Promise((resolve) => stream.on("error", resolve));
+    // The second connection shows that the first one is over.
+    do await made.kv.deleteRange(KEY).catch(() => {});
+    while (sockets.length < 4);
+    return { made, sockets, ended };
+  }
+
+  it("is found by a ping when it is gone without a sign", async () => {
+    const { sockets, ended } = await draining();
+    for (const socket of sockets.slice(0, 2)) socket.unpipe();
+    await ended;
+  });
+
+  it("is left when the client is closed", async () => {
+    const { made, ended } = await draining();
+    made.close();
+    await ended;
+  });
 });
 
 describe("the next member is asked", () => {
@@ -196,9 +320,9 @@ describe("the next member is asked", () => {
     ["drops the connection", (stream) => stream.session?.destroy()],
   ])("by the next call after the first %s", async (_, answer) => {
     let asked = 0;
-    const bad = await member((stream, path, token) => {
+    const bad = await member((stream, path, headers) => {
       asked += 1;
-      answer(stream, path, token);
+      answer(stream, path, headers);
     });
     const { kv } = client([bad, await good()]);
     const both = [kv.deleteRange(KEY), kv.deleteRange(KEY)];
@@ -224,16 +348,17 @@ describe("the next member is asked", () => {
 describe("a user", () => {
   const tokens = ["first", "second"];
 
-  it("logs in once, and again when etcd has forgotten the token", async () => {
+  it.each([
+    [16, "etcdserver: invalid auth token"],
+    [3, "etcdserver: revision of auth store is old"],
+  ])("logs in once, and again when etcd refuses the token: %i %s", async (code, words) => {
     const seen: string[] = [];
     let logins = 0;
-    const address = await member((stream, path, token) => {
-      if (path.endsWith("/Authenticate")) {
-        const text = Buffer.from(tokens[logins++] ?? "");
-        reply(stream, [framed(Buffer.concat([Buffer.from([0x12, text.length]), text]))]);
-      } else {
-        seen.push(token ?? "none");
-        if (logins === 1 && seen.length > 2) refuse(stream, 16, "etcdserver: invalid auth token");
+    const address = await member((stream, path, { token }) => {
+      if (path.endsWith("/Authenticate")) logIn(stream, tokens[logins++]);
+      else {
+        seen.push(String(token));
+        if (logins === 1 && seen.length > 2) refuse(stream, code, words);
         else reply(stream, [DELETED]);
       }
     });
@@ -247,11 +372,61 @@ describe("a user", () => {
 
   it("whose token is always refused is told so", async () => {
     const address = await member((stream, path) => {
-      if (path.endsWith("/Authenticate")) reply(stream, [framed(Buffer.from([0x12, 1, 0x61]))]);
+      if (path.endsWith("/Authenticate")) logIn(stream, "a");
       else refuse(stream, 16, "etcdserver: invalid auth token");
     });
     const { kv } = client([address], "app");
     await expect(kv.deleteRange(KEY)).rejects.toThrow("invalid auth token");
+  });
+
+  it("logs in once more for all calls with an old token", async () => {
+    let logins = 0;
+    let first: ServerHttp2Stream | undefined;
+    const old = "etcdserver: invalid auth token";
+    const address = await member((stream, path, { token }) => {
+      if (path.endsWith("/Authenticate")) logIn(stream, tokens[logins++]);
+      else if (token === "first") {
+        // The first call is refused after the login that the refusal of the second one causes.
+        if (first) refuse(stream, 16, old);
+        else first = stream;
+      } else {
+        reply(stream, [DELETED]);
+        if (first && !first.headersSent) refuse(first, 16, old);
+      }
+    });
+    const { kv } = client([address], "app");
+    await Promise.all([kv.deleteRange(KEY), kv.deleteRange(KEY)]);
+    expect(logins).toBe(2);
+  });
+
+  it("logs in again after etcd ended a watch because its token is old", async () => {
+    const seen: unknown[] = [];
+    const address = await member((stream, path, { token }) => {
+      if (path.endsWith("/Authenticate")) return logIn(stream, tokens[seen.length]);
+      seen.push(token);
+      refuse(stream, 16, "etcdserver: invalid auth token");
+    });
+    const { watchClient } = client([address], "app");
+    for (let count = 0; count < 2; count += 1) {
+      const stream = await watchClient.watch();
+      await new Promise((resolve) => stream.on("error", resolve));
+    }
+    expect(seen).toEqual(tokens);
+  });
+
+  it("whose login a member does not answer logs in at the next member", async () => {
+    let cancelled: Promise<unknown> | undefined;
+    const stuck = await member((stream) => {
+      cancelled = once(stream, "close");
+    });
+    const good = await member((stream, path) => {
+      if (path.endsWith("/Authenticate")) logIn(stream, "a");
+      else reply(stream, [DELETED]);
+    });
+    const { kv } = client([stuck, good], "app");
+    await expect(kv.deleteRange(KEY)).rejects.toThrow("No answer within 5000 ms.");
+    await cancelled;
+    expect((await kv.deleteRange(KEY)).deleted).toBe("7");
   });
 });
 
@@ -259,7 +434,7 @@ describe("a stream", () => {
   it("tells every message, and its end once", async () => {
     const address = await member((stream) => {
       // Two messages in one part, and the third one in two parts.
-      const keptAlive = framed(Buffer.from([0x18, 5]));
+      const keptAlive = framed(Buffer.from([0x0a, 0, 0x18, 5]));
       reply(stream, [
         Buffer.concat([keptAlive, keptAlive, keptAlive.subarray(0, 6)]),
         keptAlive.subarray(6),
@@ -288,6 +463,17 @@ describe("a stream", () => {
       });
     });
     expect(errors).toMatchObject([expected]);
+  });
+
+  it("of watches ends where the member has no leader", async () => {
+    const seen: unknown[] = [];
+    const address = await member((stream, _, { hasleader }) => {
+      seen.push(hasleader);
+      refuse(stream, 14, "etcdserver: no leader");
+    });
+    const stream = await client([address]).watchClient.watch();
+    await new Promise((resolve) => stream.on("error", resolve));
+    expect(seen).toEqual(["true"]);
   });
 
   it("tells nothing after it was cancelled", async () => {

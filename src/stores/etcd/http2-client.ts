@@ -17,14 +17,17 @@ import {
   type Method,
   RANGE,
   REVOKE,
+  readReply,
   TIME_TO_LIVE,
   TXN,
   WATCH,
 } from "./etcd-messages.js";
+import { OLD_TOKEN } from "./failure.js";
 import { type CallListener, StatusError } from "./grpc-call.js";
-import type { GrpcConnection } from "./grpc-connection.js";
+import type { GrpcConnection, Metadata } from "./grpc-connection.js";
 import { GrpcMember } from "./grpc-member.js";
 import { GrpcStream } from "./grpc-stream.js";
+import { TimedCall } from "./timed-call.js";
 
 export interface Http2Options {
   /** Host and port of each member. */
@@ -34,6 +37,8 @@ export interface Http2Options {
 }
 
 const UNAVAILABLE = 14;
+/** etcd takes long to check a password, and longer where many processes log in at a time. */
+const LOGIN_MS = 5_000;
 
 export class Http2Client implements EtcdClient {
   readonly kv: EtcdClient["kv"] = {
@@ -47,16 +52,20 @@ export class Http2Client implements EtcdClient {
     leaseTimeToLive: (request, options) => this.#call(TIME_TO_LIVE, request, options),
     leaseKeepAlive: () => this.#stream(KEEP_ALIVE),
   };
-  readonly watchClient: EtcdClient["watchClient"] = { watch: () => this.#stream(WATCH) };
+  readonly watchClient: EtcdClient["watchClient"] = {
+    // A watch at a member that has lost its leader ends: it would be silent.
+    watch: () => this.#stream(WATCH, { hasleader: "true" }),
+  };
   readonly #members: readonly GrpcMember[];
   readonly #user: Http2Options["user"];
+  readonly #port: Port;
   #current: number;
-  /** Empty where etcd has no users. */
-  #token: Promise<string> | null = null;
+  #login: Promise<Metadata> | null = null;
 
   constructor({ members, tls, user }: Http2Options, port: Port) {
     this.#members = members.map((authority) => new GrpcMember(authority, tls, port));
     this.#user = user;
+    this.#port = port;
     this.#current = Math.floor(port.random.fraction() * members.length);
   }
 
@@ -70,43 +79,47 @@ export class Http2Client implements EtcdClient {
     options?: CallOptions,
   ): Promise<Reply> {
     for (let isRepeated = false; ; isRepeated = true) {
-      const token = this.#user ? await this.#login(this.#user) : "";
+      const login = this.#loggedIn();
+      const metadata = login ? await login : {};
       try {
-        return await this.#send(method, value, token, options);
+        return await this.#send(method, value, metadata, options);
       } catch (error) {
-        if (isRepeated || !this.#user || !isTokenOld(error)) throw error;
-        this.#token = null;
+        if (!this.#forgetOld(login, error) || isRepeated) throw error;
       }
     }
   }
 
   async #stream<Request, Reply>(
     method: Method<Request, Reply>,
+    metadata: Metadata = {},
   ): Promise<GrpcStream<Request, Reply>> {
-    const token = this.#user ? await this.#login(this.#user) : "";
+    const login = this.#loggedIn();
+    const all = { ...metadata, ...(await login) };
     const connection = this.#ready ?? (await this.#connect());
-    return new GrpcStream(method, { connection, token }, (error) => {
+    return new GrpcStream(method, connection, all, (error) => {
+      this.#forgetOld(login, error);
       this.#onFailure(connection, error);
     });
   }
 
   async #send<Request, Reply>(
-    { path, request, reply }: Method<Request, Reply>,
+    method: Method<Request, Reply>,
     value: Request,
-    token: string,
+    metadata: Metadata,
     { interceptors: [intercept] = [] }: CallOptions = {},
   ): Promise<Reply> {
+    const message = method.request.encode(value);
     const connection = this.#ready ?? (await this.#connect());
     const answer = new Answer();
     const start = (): { cancelWithStatus(): void } => {
-      const call = connection.start(path, token, answer);
-      call.send(request.encode(value), true);
+      const call = connection.start(method.path, metadata, answer);
+      call.send(message, true);
       return { cancelWithStatus: () => call.cancel() };
     };
     if (intercept) intercept({}, start);
     else start();
     try {
-      return reply.decode(await answer.message);
+      return readReply(method.reply, await answer.message);
     } catch (error) {
       this.#onFailure(connection, error);
       throw error;
@@ -144,16 +157,37 @@ export class Http2Client implements EtcdClient {
     if (this.#current === at) this.#current = (at + 1) % this.#members.length;
   }
 
-  /** The token of the user; one call at a time asks for it. */
-  #login(user: NonNullable<Http2Options["user"]>): Promise<string> {
-    this.#token ??= this.#send(AUTHENTICATE, user, "").then(
-      ({ token }) => token,
-      (error) => {
-        this.#token = null;
-        throw error;
-      },
-    );
-    return this.#token;
+  /** The token of the user; one call at a time asks for it. Null where etcd has no users. */
+  #loggedIn(): Promise<Metadata> | null {
+    if (!this.#user) return null;
+    if (this.#login) return this.#login;
+    const login = this.#authenticate(this.#user);
+    this.#login = login;
+    login.catch(() => this.#forget(login));
+    return login;
+  }
+
+  #authenticate(user: NonNullable<Http2Options["user"]>): Promise<Metadata> {
+    const { clock, timers } = this.#port;
+    return new Promise((resolve, reject) => {
+      const call = new TimedCall(LOGIN_MS, clock.nowMs(), { count: 0 }, reject);
+      const timer = timers.after(LOGIN_MS, () => call.onDue());
+      this.#send(AUTHENTICATE, user, {}, call.options)
+        .finally(() => timer.cancel())
+        .then(({ token }) => resolve({ token }), reject);
+    });
+  }
+
+  /** Whether the failure of a call is that its token is old; the next call then logs in again. */
+  #forgetOld(login: Promise<Metadata> | null, error: unknown): boolean {
+    if (!login || !(error instanceof StatusError) || !OLD_TOKEN.test(error.message)) return false;
+    this.#forget(login);
+    return true;
+  }
+
+  /** A login that began later stays: a call with the former token may fail after it. */
+  #forget(login: Promise<Metadata>): void {
+    if (this.#login === login) this.#login = null;
   }
 }
 
@@ -173,6 +207,7 @@ class Answer implements CallListener {
   }
 
   onMessage(message: Buffer): void {
+    if (this.#received) return this.#reject(new Unreadable("one message"));
     this.#received = message;
     if (this.#isOk) this.#resolve(message);
   }
@@ -187,8 +222,4 @@ class Answer implements CallListener {
     // An error is costly to make, and most calls have their answer.
     if (!this.#isOk || !this.#received) this.#reject(new Error(reason));
   }
-}
-
-function isTokenOld(error: unknown): boolean {
-  return error instanceof StatusError && error.message.includes("invalid auth token");
 }
