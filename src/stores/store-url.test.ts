@@ -54,6 +54,7 @@ describe("a URL of a store", () => {
     ["a % in the password", "redis://user:hunter2%zz@host", /password .* %25/],
     ["a % in the user name", "redis://hunter2%zz:x@host", /user name .* %25/],
     ["a port that is no number", "redis://u:hunter2@host:1,b:hunter2", /hosts as host:port/],
+    ["a path behind a further host", "etcd://a?host=b/hunter2", /hosts as host:port/],
     ["credentials for each host", "redlock://u:hunter2@a,x:hunter2@b", /once, .* for all hosts/],
     ["credentials for the second host", "redlock://a:1,x:hunter2@b:2", /once, .* for all hosts/],
     ["a parameter that it does not know", "redis://host?hunter=hunter2", /The parameters are: /],

@@ -147,7 +147,7 @@ export class StoreUrl {
 }
 
 function addressOf(text: string, usualPort: number): Address {
-  const match = /^(?:\[([\da-f:.]+)\]|([^:[\]]*))(?::(\d+))?$/i.exec(text);
+  const match = /^(?:\[([\da-f:.]+)\]|([^:[\]/?#@\s]*))(?::(\d+))?$/i.exec(text);
   const [, address, name, port = usualPort] = match ?? [];
   if (!match || Number(port) > MOST_PORT) throw hidden(ADDRESSES);
   return { host: address || name || "127.0.0.1", port: Number(port) };

@@ -21,6 +21,11 @@ describe("a failure of etcd", () => {
       "Error: 802C:error:0A00010B:SSL routines:get_record:wrong version number:../ssl.c:350:\n",
       `no connection (wrong version number). ${ADVICE}no TLS? Then the URL begins with etcd:.`,
     ],
+    [
+      "Client network socket disconnected before secure TLS connection was established",
+      "no connection (Client network socket disconnected before secure TLS connection was " +
+        `established). ${ADVICE}no TLS? Then the URL begins with etcd:.`,
+    ],
     ["null", "no connection."],
   ])("to connect says where and why: %j", (cause, text) => {
     expect(etcdError(unavailable(cause), HOSTS).message).toBe(`etcd at ${HOSTS}: ${text}`);

@@ -47,7 +47,7 @@ function advice(error: string): string {
   if (error === "Failed to connect" || error === "Protocol error") {
     return " Does the server expect TLS? Then the URL begins with etcds:.";
   }
-  if (error === "wrong version number") {
+  if (error === "wrong version number" || error.includes("before secure TLS connection")) {
     return " Does the server expect no TLS? Then the URL begins with etcd:.";
   }
   return "";
