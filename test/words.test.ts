@@ -9,10 +9,10 @@ const ORDINARY = [
   "address answer argument call case change check child choice clock collaborator connection",
   "context count counter display emitter end error event execution exit failure fifo file header",
   "heap holdfast id inspection instruction interruption ioredis item key kind layout line link",
-  "list listener message method move number op option origin page part path process proof question",
-  "random reader reason recipient record redis report request revision round row rule run screen",
-  "script set setting shutdown signal snapshot spec sqlite state step stream subscription sum",
-  "target text time timer tool trial url value verb view worker",
+  "list listener message metadata method move number op option origin page part path process proof",
+  "question random reader reason recipient record redis report request revision round row rule run",
+  "screen script set setting shutdown signal snapshot spec sqlite state step stream subscription",
+  "sum target text time timer tool trial url value verb view worker",
 ].flatMap((line) => line.split(" "));
 
 const glossary = readFileSync(join(root, "docs/README.md"), "utf8").split("\n## Words\n")[1] ?? "";

@@ -47,11 +47,11 @@ export class RedlockNode {
     });
   }
 
-  /** Sends a call that goes to many nodes; `at` tells the receiver which of them this one is. */
-  send(call: readonly string[], at: number, receiver: Recipient): void {
+  /** Sends a call that goes to many nodes; `at` tells the recipient which of them this one is. */
+  send(call: readonly string[], at: number, recipient: Recipient): void {
     if (this.#unanswered >= MOST_UNANSWERED) {
       const full = `${MOST_UNANSWERED} requests before it are unanswered`;
-      return receiver.onError(at, nodeError(this.name, full));
+      return recipient.onError(at, nodeError(this.name, full));
     }
     this.#unanswered += 1;
     const { driver } = this;
@@ -59,16 +59,16 @@ export class RedlockNode {
     driver.send(key, "evalsha", call).then(
       (raw) => {
         this.#unanswered -= 1;
-        receiver.onAnswer(at, this, raw);
+        recipient.onAnswer(at, this, raw);
       },
       (error: unknown) => {
         this.#unanswered -= 1;
-        if (!isNoScript(error)) return receiver.onError(at, nodeError(this.name, error));
+        if (!isNoScript(error)) return recipient.onError(at, nodeError(this.name, error));
         checkVersion(driver, key, "redlock")
           .then(() => driver.send(key, "eval", [SCRIPT, ...call.slice(1)]))
           .then(
-            (raw) => receiver.onAnswer(at, this, raw),
-            (cause: unknown) => receiver.onError(at, nodeError(this.name, cause)),
+            (raw) => recipient.onAnswer(at, this, raw),
+            (cause: unknown) => recipient.onError(at, nodeError(this.name, cause)),
           );
       },
     );
