@@ -1,0 +1,165 @@
+import type { Command } from "../../rules/ledger-command.js";
+import type { Port } from "../../time/port.js";
+import type { Execution } from "../arbiter/arbiter.js";
+import { CALL_TIMEOUT_MS } from "../arbiter/channel.js";
+import type { Statement } from "./driver.js";
+import { isCollision, isNotSetUp, postgresError } from "./failure.js";
+import type { Link } from "./link.js";
+import type { Job, Session } from "./session.js";
+
+/** A larger batch would keep the rows of its names locked for too long. */
+const MOST_COMMANDS = 1_000;
+/** Collisions end soon: transactions lock rows in one order, and hold them for a short time. */
+const MOST_COLLISIONS = 5;
+
+export interface BatchRules {
+  /** The statement that runs the commands. */
+  statement(commands: readonly Command[], isPinned: boolean): Statement;
+  read(commands: readonly Command[], text: string | null): Execution;
+  /** Makes what is missing in the database, or throws. */
+  setUp(session: Session): Promise<void>;
+}
+
+/** The commands of one call. */
+interface Part {
+  readonly commands: readonly Command[];
+  /** The call has failed by then: its commands are not sent any more. */
+  readonly dueMs: number;
+  resolve(execution: Execution): void;
+  reject(error: unknown): void;
+}
+
+/** The parts of one statement: all calls that came while the connection was busy. */
+class Batch implements Job {
+  readonly #batches: Batches;
+  #parts: Part[] = [];
+  #commands: Command[] = [];
+  #session: Session | null = null;
+  #isSent = false;
+  /** When it was sent last: a batch that was sent before was rolled back. */
+  #sentMs = 0;
+  #collisions = 0;
+  #isSetUp = false;
+
+  constructor(batches: Batches) {
+    this.#batches = batches;
+  }
+
+  /** False where it is full. */
+  add(part: Part): boolean {
+    const { length } = this.#commands;
+    if (length > 0 && length + part.commands.length > MOST_COMMANDS) return false;
+    this.#parts.push(part);
+    this.#commands.push(...part.commands);
+    return true;
+  }
+
+  start(): void {
+    const { link } = this.#batches;
+    this.#isSent = false;
+    if (link.session) return this.#runOn(link.session);
+    link.ready().then(
+      (session) => this.#runOn(session),
+      (error) => this.#fail(error),
+    );
+  }
+
+  statement(): Statement | null {
+    const { rules, port } = this.#batches;
+    this.#batches.leave(this);
+    const nowMs = port.clock.nowMs();
+    if (this.#parts.some(({ dueMs }) => dueMs <= nowMs)) this.#drop(nowMs);
+    if (this.#parts.length === 0) return null;
+    this.#isSent = true;
+    this.#sentMs = nowMs;
+    return rules.statement(this.#commands, this.#session?.isPinned ?? false);
+  }
+
+  onAnswer(text: string | null): void {
+    try {
+      const { replies, ...execution } = this.#batches.rules.read(this.#commands, text);
+      let from = 0;
+      for (const { commands, resolve } of this.#parts) {
+        const to = from + commands.length;
+        resolve({ ...execution, sentMs: this.#sentMs, replies: replies.slice(from, to) });
+        from = to;
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  onFailure(error: unknown): void {
+    const session = this.#session;
+    // The connection ended before the commands were sent: the next one takes them.
+    if (!this.#isSent) return this.start();
+    if (isCollision(error) && this.#collisions < MOST_COLLISIONS) {
+      this.#collisions += 1;
+      return this.start();
+    }
+    if (isNotSetUp(error) && session && !this.#isSetUp) {
+      this.#isSetUp = true;
+      this.#batches.rules.setUp(session).then(
+        () => this.start(),
+        (cause) => this.#fail(cause),
+      );
+      return;
+    }
+    this.#fail(error);
+  }
+
+  #runOn(session: Session): void {
+    this.#session = session;
+    session.run(this);
+  }
+
+  /** The calls of these parts have failed by their time-out. */
+  #drop(nowMs: number): void {
+    const [over, parts] = [[] as Part[], [] as Part[]];
+    for (const part of this.#parts) (part.dueMs <= nowMs ? over : parts).push(part);
+    this.#parts = parts;
+    this.#commands = parts.flatMap(({ commands }) => commands);
+    for (const { reject } of over) reject(new Error("The command was not sent in time."));
+  }
+
+  #fail(cause: unknown): void {
+    this.#batches.leave(this);
+    const error = postgresError(cause, "running");
+    for (const { reject } of this.#parts) reject(error);
+  }
+}
+
+/**
+ * Sends commands as soon as the connection is free. A commit costs the server more than a command,
+ * so commands that come meanwhile travel together.
+ */
+export class Batches {
+  readonly link: Link;
+  readonly port: Port;
+  readonly rules: BatchRules;
+  /** The batch that is not sent yet. */
+  #waiting: Batch | null = null;
+
+  constructor(link: Link, port: Port, rules: BatchRules) {
+    this.link = link;
+    this.port = port;
+    this.rules = rules;
+  }
+
+  run(commands: readonly Command[]): Promise<Execution> {
+    return new Promise((resolve, reject) => {
+      const dueMs = this.port.clock.nowMs() + CALL_TIMEOUT_MS;
+      const part = { commands, dueMs, resolve, reject };
+      if (this.#waiting?.add(part)) return;
+      const batch = new Batch(this);
+      batch.add(part);
+      this.#waiting = batch;
+      batch.start();
+    });
+  }
+
+  /** No more commands may join the batch. */
+  leave(batch: Batch): void {
+    if (this.#waiting === batch) this.#waiting = null;
+  }
+}

@@ -1,0 +1,158 @@
+import { describe, expect, it } from "vitest";
+import { requestOf } from "../../../test/fixtures/ledger-script.js";
+import { isForeign, Unreadable } from "../../foreign-data.js";
+import type { Acquire, Command, Release, Renew } from "../../rules/ledger-command.js";
+import { decode, decodePage, decodePush, encode } from "./codec.js";
+
+const MOST = `${Number.MAX_SAFE_INTEGER}`;
+
+/** The words of a literal without escapes. */
+function wordsOf(commands: readonly Command[], isSynchronous?: boolean): string[] {
+  return encode(commands, isSynchronous).slice(2, -2).split('","');
+}
+
+function mutex(key: string, owner: string, given: Partial<Acquire> = {}): Acquire {
+  return requestOf(key, owner, { mode: "exclusive", client: "c", meta: "{}", ...given });
+}
+
+function release(key: string, owner: string, tombstoneUs = 0): Release {
+  return { type: "release", key, owner, tombstoneUs, keep: null };
+}
+
+function renew(key: string, owner: string, heir?: string): Renew {
+  const terms = { ttlUs: 5, notAfterUs: 6, seenToken: 7, ...(heir && { heir }) };
+  return { type: "renew", key, owner, ...terms };
+}
+
+describe("encode", () => {
+  it("puts commands with the same terms into one run", () => {
+    const words = wordsOf([release("a", "1"), release("b", "2"), renew("c", "3"), renew("d", "4")]);
+    expect(words.slice(0, 6)).toEqual(["+", "4", "a", "b", "c", "d"]);
+    expect(words.slice(6)).toEqual([
+      ...["r", "2", "0", "", "", "1", "2"],
+      ...["n", "2", "5", "6", "7", "3", "4"],
+    ]);
+  });
+
+  it("starts a run with other terms, another heir, or a key that the run has", () => {
+    const sizesOf = (...commands: Command[]): string[] => {
+      const words = wordsOf(commands).slice(2 + commands.length);
+      return words.filter((_, at) => /^[arnm]$/.test(words[at - 1] ?? ""));
+    };
+    expect(sizesOf(release("a", "8"), release("a", "9"))).toEqual(["1", "1"]);
+    expect(sizesOf(release("a", "8"), release("b", "9", 10))).toEqual(["1", "1"]);
+    expect(sizesOf(renew("a", "8"), renew("b", "9", "h"))).toEqual(["1", "1"]);
+    expect(sizesOf(renew("a", "8", "h"), renew("b", "9"))).toEqual(["1", "1"]);
+    expect(sizesOf(mutex("a", "8"), mutex("b", "9"))).toEqual(["2"]);
+  });
+
+  it("asks for rows only where a command may need one", () => {
+    const flagsOf = (...commands: Command[]) => wordsOf(commands)[0];
+    expect(flagsOf(release("a", "1"), { type: "inspect", key: "b" })).toBe("");
+    expect(flagsOf({ type: "inspect", key: "b" }, release("a", "1", 9))).toBe("+");
+    expect(flagsOf(mutex("a", "1"))).toBe("+");
+    expect(wordsOf([mutex("a", "1")], true)[0]).toBe("+s");
+  });
+
+  it("sends numbers that no client should send as numbers that are refused", () => {
+    const numbers = { ttlUs: 0.5, weight: Number.NaN, limit: 2 ** 53, span: -1, seenToken: -1 };
+    const words = wordsOf([mutex("a", "1", { ...numbers, notAfterUs: Number.POSITIVE_INFINITY })]);
+    expect(words.slice(5)).toEqual([
+      ...["c", "x", "0", "0", MOST, "600000000", "600000000", "0", "1", MOST, "0", "{}", "1"],
+    ]);
+  });
+});
+
+describe("decode", () => {
+  const inspect: Command = { type: "inspect", key: "l:a" };
+
+  it("reads the time, the run and the replies", () => {
+    const answer = '5 run\nG77\nR\nO["v","why\\u0001\\u0001"]';
+    expect(decode([mutex("a", "1"), release("b", "2"), renew("c", "3")], answer)).toEqual({
+      nowUs: 5,
+      node: "run",
+      replies: [
+        { type: "granted", token: 77, span: 1, remainingUs: 600_000_000 },
+        { type: "released", held: true, offerUs: 0, more: false },
+        { type: "gone", reason: "revoked", detail: "why\0" },
+      ],
+    });
+  });
+
+  it("makes an unreadable reply the error of its own command", () => {
+    for (const line of [
+      "",
+      "?",
+      "R",
+      "I",
+      "I[",
+      "I{}",
+      "I[[],[]]",
+      'I[[],[],"mark"]',
+      'I[[[1,2,3,"x",1,1,-1,7]],[],null]',
+      'I[[[1,9007199254740992,3,"x",1,1,-1,"{}"]],[],null]',
+      '!"bigint out of range"',
+    ]) {
+      const { replies } = decode([inspect, release("b", "2")], `5 run\n${line}\nR`);
+      expect([line, isForeign(replies[0])]).toEqual([line, true]);
+      expect(replies[1]).toMatchObject({ type: "released" });
+    }
+  });
+
+  it("refuses an answer that is none", () => {
+    for (const answer of [null, 5, "", "5 run", "x run\nR", "-5 run\nR", "5 run\nR\nR"]) {
+      expect(() => decode([release("a", "1")], answer)).toThrow(Unreadable);
+    }
+  });
+});
+
+describe("decodePush", () => {
+  it("reads grants, marks and revocations", () => {
+    const about = { client: "c", key: "l:\0" };
+    const key = '"l:\\u0001\\u0001"';
+    expect(decodePush("c", `["g",${key},"o",1,2,3,4]`)).toEqual({
+      ...about,
+      type: "granted",
+      grant: { owner: "o", token: 1, span: 2, grantedUs: 3, expiryUs: 4 },
+    });
+    const ended = { ...about, owner: "o", token: 9 };
+    expect(decodePush("c", `["m",${key},"o",9,"{}"]`)).toEqual({
+      ...ended,
+      type: "marked",
+      meta: "{}",
+    });
+    expect(decodePush("c", `["v",${key},"o",9,"why"]`)).toEqual({
+      ...ended,
+      type: "revoked",
+      reason: "why",
+    });
+  });
+
+  it("reads that a message was too long, and refuses all else", () => {
+    expect(decodePush("c", "?")).toBeNull();
+    for (const payload of ["", "{}", "[]", '["x","k","o",1,""]', '["g","k","o",-1,1,1,1]']) {
+      expect(() => decodePush("c", payload)).toThrow();
+    }
+  });
+});
+
+it("decodes a page of names, and passes over those that cannot be read", () => {
+  const foreign: string[] = [];
+  const answer = '5\n"l:b\\u0001\\u0002"\n["l:a",[[],[],[7,8,"{}"]]]\n["l:b",[[],[1],null]]';
+  expect(decodePage(answer, (key) => foreign.push(key))).toEqual({
+    names: [
+      {
+        key: "l:a",
+        view: {
+          type: "view",
+          holders: [],
+          waiters: [],
+          mark: { token: 7, remainingUs: 8, meta: "{}" },
+        },
+      },
+    ],
+    after: "l:b\u0001\u0002",
+  });
+  expect(foreign).toEqual(["l:b"]);
+  expect(decodePage("5\nnull", () => {})).toEqual({ names: [], after: null });
+});

@@ -1,0 +1,120 @@
+import type { PollingEvent } from "../../events.js";
+import { events } from "../../publish.js";
+import { pause } from "../../time/pause.js";
+import type { Port } from "../../time/port.js";
+import { channelOf } from "./codec.js";
+import type { OwnConnection } from "./driver.js";
+import { STORE } from "./failure.js";
+import type { Session } from "./session.js";
+
+/** How long a message to oneself may take. */
+const OWN_LIMIT_MS = 2_000;
+/** How long a message of another connection may take, while commands wait. */
+const LIMIT_MS = 300;
+/** How often waiters ask where no messages arrive. */
+const POLL_MS = 200;
+
+export interface NotificationRules {
+  readonly namespace: string;
+  /** The channel of this client: its name is secret, because every role may send to it. */
+  readonly channel: string;
+  onMessage(payload: string): void;
+  /** Messages from before may have been missed. */
+  onReset(): void;
+  /** Another connection to the same server. */
+  openAnother(): Promise<OwnConnection>;
+}
+
+/**
+ * Receives the messages to this client, where LISTEN works. A pooler that lends its connections for
+ * one transaction accepts LISTEN, but passes on no messages, so every connection is tested. Where
+ * the test fails, waiters ask often instead.
+ */
+export class Notifications {
+  readonly #port: Port;
+  readonly #rules: NotificationRules;
+  #isPolling = false;
+  #isTold = false;
+
+  constructor(port: Port, rules: NotificationRules) {
+    this.#port = port;
+    this.#rules = rules;
+  }
+
+  /** The longest time between two questions of a waiter. */
+  get pollMs(): number {
+    return this.#isPolling ? POLL_MS : Number.POSITIVE_INFINITY;
+  }
+
+  /** Never rejects. A connection that ends under way is followed by another one. */
+  async start(session: Session): Promise<void> {
+    try {
+      if (!session.isPinned && (await this.#isLasting(session))) await session.pin();
+      const isHeard = session.isPinned && (await this.#listen(session));
+      this.#setPolling(!isHeard);
+    } catch {
+      if (session.isClosed) return;
+      this.#setPolling(true);
+    }
+    this.#rules.onReset();
+  }
+
+  /** Receives messages from now on; false where a message to oneself does not arrive. */
+  async #listen(session: Session): Promise<boolean> {
+    const { channel, onMessage } = this.#rules;
+    const heard = heardOn(session, channel, onMessage);
+    await session.send({ text: `listen "${channel}"` });
+    await session.send({ text: `notify "${channel}"` });
+    return await this.#within(OWN_LIMIT_MS, heard);
+  }
+
+  /**
+   * Whether the connection has a server process of its own, also between transactions: then a
+   * message reaches it although it is silent. A pooler passes messages on to the program that uses
+   * the server process at that moment. So the message comes from another connection, and this one
+   * runs no statement until the message is there.
+   */
+  async #isLasting(session: Session): Promise<boolean> {
+    const other = await this.#rules.openAnother();
+    try {
+      const channel = channelOf(this.#port.random.id());
+      await session.send({ text: `listen "${channel}"` });
+      const isHeard = await session.whileSilent(async () => {
+        const heard = heardOn(session, channel, () => {});
+        other.send({ text: `notify "${channel}"` }).catch(() => {});
+        return await this.#within(LIMIT_MS, heard);
+      });
+      await session.send({ text: `unlisten "${channel}"` });
+      return isHeard;
+    } finally {
+      other.close();
+    }
+  }
+
+  #within(limitMs: number, heard: Promise<true>): Promise<boolean> {
+    return Promise.race([heard, pause(this.#port.timers, limitMs).then(() => false)]);
+  }
+
+  #setPolling(isPolling: boolean): void {
+    this.#isPolling = isPolling;
+    if (!isPolling || this.#isTold) return;
+    this.#isTold = true;
+    const { namespace } = this.#rules;
+    events.polling.publish({ store: STORE, namespace, everyMs: POLL_MS } satisfies PollingEvent);
+  }
+}
+
+/** Resolves with the first message without a text; all other messages are passed on. */
+function heardOn(
+  session: Session,
+  channel: string,
+  onMessage: (payload: string) => void,
+): Promise<true> {
+  return new Promise((resolve) => {
+    session.onNotification = (to, payload) => {
+      if (to !== channel) return;
+      if (payload === "") resolve(true);
+      else onMessage(payload);
+    };
+  });
+}

@@ -1,0 +1,195 @@
+import { isFinal, StoreError } from "../../errors.js";
+import type { Examination, ExamineRequest } from "../../examination.js";
+import { foreignData, guarded, reportForeign } from "../../foreign-data.js";
+import type { Command, Push, View } from "../../rules/ledger-command.js";
+import type { Traits } from "../../store.js";
+import { networkPort, type Port } from "../../time/port.js";
+import { within } from "../../time/timers.js";
+import type { Arbiter, Execution } from "../arbiter/arbiter.js";
+import { CALL_TIMEOUT_MS } from "../arbiter/channel.js";
+import { Batches } from "./batches.js";
+import { channelOf, decode, decodePage, decodePush, encode } from "./codec.js";
+import type { Driver, OwnConnection, Statement } from "./driver.js";
+import { postgresError, STORE } from "./failure.js";
+import { Link } from "./link.js";
+import { setUp } from "./migration.js";
+import { Notifications } from "./notifications.js";
+import { toStored } from "./stored-text.js";
+import { Sweeper } from "./sweeper.js";
+
+const TRAITS: Traits = {
+  scope: "network",
+  modes: ["exclusive", "shared"],
+  fifo: true,
+  tokenSpan: true,
+  transferable: true,
+  marks: true,
+  minTtlMs: 50,
+};
+
+const EXECUTE = {
+  name: "holdfast_execute_1",
+  text: "select holdfast.execute_1($1::text, $2::text[])",
+};
+const LIST = { text: "select holdfast.list_1($1::text, $2::text, $3::text, $4::integer)" };
+/** How many rows one statement of a listing looks at. */
+const PAGE = 500;
+
+export interface PostgresArbiterOptions {
+  readonly namespace: string;
+  /** No commit that the server has acknowledged is lost in a failover. */
+  readonly hasSynchronousStandby: boolean;
+}
+
+export class PostgresArbiter implements Arbiter {
+  readonly name: string = STORE;
+  readonly namespace: string;
+  readonly traits: Traits = TRAITS;
+  readonly isLocal = false;
+  readonly believesPushes = true;
+  readonly port: Port = networkPort();
+  readonly #hasSynchronousStandby: boolean;
+  readonly #driver: Driver;
+  readonly #link: Link;
+  readonly #batches: Batches;
+  readonly #sweeper: Sweeper;
+  #notifications: Notifications | null = null;
+
+  constructor(driver: Driver, { namespace, hasSynchronousStandby }: PostgresArbiterOptions) {
+    const { port } = this;
+    const space = toStored(namespace);
+    this.namespace = namespace;
+    this.#hasSynchronousStandby = hasSynchronousStandby;
+    this.#driver = driver;
+    this.#link = new Link(driver, port, async (session) => this.#notifications?.start(session));
+    this.#sweeper = new Sweeper(port, () => this.#link.session);
+    this.#batches = new Batches(this.#link, port, {
+      statement: (commands, isPinned) => {
+        const values = [space, encode(commands, hasSynchronousStandby)];
+        // A server behind a pooler may not know the names that another one was told.
+        return isPinned ? { ...EXECUTE, values } : { text: EXECUTE.text, values };
+      },
+      read: (commands, text) => read(() => decode(commands, text)),
+      setUp,
+    });
+  }
+
+  get pollMs(): number {
+    return this.#notifications?.pollMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Resolves when the database can be used; rejects where it cannot within some time. */
+  async connected(): Promise<void> {
+    const { clock, timers } = this.port;
+    for (const endMs = clock.nowMs() + CALL_TIMEOUT_MS; ; ) {
+      try {
+        await within(timers, endMs - clock.nowMs(), this.#batches.run([]));
+        return;
+      } catch (cause) {
+        const error = postgresError(cause, "connecting");
+        if (isFinal(error) || clock.nowMs() >= endMs) throw await this.explain(error);
+      }
+    }
+  }
+
+  shardOf(): string {
+    return "";
+  }
+
+  execute(_shard: string, commands: readonly Command[]): Promise<Execution> {
+    this.#sweeper.onWork();
+    return this.#batches.run(commands);
+  }
+
+  async *list(prefix: string): AsyncIterable<{ key: string; view: View }> {
+    const [space, start] = [toStored(this.namespace), toStored(prefix)];
+    for (let after: string | null = ""; after !== null; ) {
+      const values = [space, start, after, `${PAGE}`];
+      const text = await this.#ask({ ...LIST, values });
+      const page = read(() => decodePage(text, (key, error) => this.#skip(key, error)));
+      yield* page.names;
+      after = page.after;
+    }
+  }
+
+  /**
+   * Commands do not wait until the channel is open. After `onReset` the family asks for everything
+   * that it may have missed.
+   */
+  listen(client: string, onPush: (push: Push) => void, onReset: () => void): void {
+    const notifications = new Notifications(this.port, {
+      namespace: this.namespace,
+      channel: channelOf(client),
+      onMessage: guarded(this.name, "a message to this client", (payload: string) => {
+        const push = decodePush(client, payload);
+        // The message was too long for the server.
+        if (push) onPush(push);
+        else onReset();
+      }),
+      onReset,
+      openAnother: () => this.#openAnother(),
+    });
+    this.#notifications = notifications;
+    if (this.#link.session) void notifications.start(this.#link.session);
+    else this.#link.ready().catch(() => {});
+  }
+
+  async explain(error: StoreError): Promise<StoreError> {
+    const { trouble } = this.#link;
+    if (!trouble || trouble === error) return error;
+    const { outcome, retryable, lockName, store } = error;
+    const text = `${error.message} No Postgres answers at ${this.#driver.servers.join(", ")}`;
+    const context = { outcome, retryable, lockName, store, cause: trouble };
+    return new StoreError(`${text} (${trouble.message.replace(/\.$/, "")}).`, context);
+  }
+
+  async examine(request: ExamineRequest): Promise<Examination> {
+    const { port } = this;
+    await within(port.timers, CALL_TIMEOUT_MS, this.#link.ready()).catch((cause: unknown) => {
+      throw postgresError(cause, "connecting");
+    });
+    // Only a doctor needs this.
+    const { examinePostgres } = await import("./examination.js");
+    const ask = (statement: Statement): Promise<string | null> => this.#ask(statement);
+    const openAnother = (): Promise<OwnConnection> => this.#openAnother();
+    const hasSynchronousStandby = this.#hasSynchronousStandby;
+    return examinePostgres({ port, hasSynchronousStandby, ask, openAnother }, request);
+  }
+
+  async close(): Promise<void> {
+    await this.#sweeper.close();
+    this.#link.close();
+  }
+
+  async #ask(statement: Statement): Promise<string | null> {
+    const session = await this.#link.ready();
+    try {
+      // The channel, which limits all other calls, does not send this.
+      return await within(this.port.timers, CALL_TIMEOUT_MS, session.send(statement));
+    } catch (cause) {
+      throw postgresError(cause, "running");
+    }
+  }
+
+  async #openAnother(): Promise<OwnConnection> {
+    const { opened, abandon } = this.#driver.open(this.#link.server);
+    try {
+      return await within(this.port.timers, CALL_TIMEOUT_MS, opened);
+    } catch (error) {
+      abandon();
+      throw error;
+    }
+  }
+
+  #skip(key: string, error: unknown): void {
+    reportForeign(this.name, `the row of ${JSON.stringify(key)} in holdfast.name`, error);
+  }
+}
+
+function read<T>(decoded: () => T): T {
+  try {
+    return decoded();
+  } catch (error) {
+    throw foreignData("the answer to a statement", error);
+  }
+}

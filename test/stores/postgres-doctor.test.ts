@@ -1,0 +1,139 @@
+/** Servers that are configured wrongly on purpose, and good ones. */
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../src/connect.js";
+import { Holdfast } from "../../src/holdfast.js";
+import { type PostgresStoreOptions, postgresStore } from "../../src/stores/postgres/index.js";
+import { startPgbouncer } from "../servers/pgbouncer.js";
+import { type PostgresServer, startPostgres } from "../servers/postgres.js";
+import { startStandby } from "../servers/postgres-standby.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { type Examined, examined, expectFound, expectGood } from "./examined.js";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres({
+    settings: { max_connections: "40", max_prepared_transactions: "2" },
+  });
+  await (await connect(server.url)).close();
+});
+afterAll(() => server.close());
+
+async function examine(
+  connectionString: string,
+  options: Partial<PostgresStoreOptions> = {},
+  ttlMs?: number,
+): Promise<Examined> {
+  const client = new pg.Client({ connectionString });
+  return await examined(new Holdfast(postgresStore({ client, ...options })), ttlMs);
+}
+
+/** Settings of all new connections. */
+async function withSettings<T>(settings: string[], work: () => Promise<T>): Promise<T> {
+  for (const setting of settings) await server.ask(`alter role postgres set ${setting}`);
+  try {
+    return await work();
+  } finally {
+    await server.ask("alter role postgres reset all");
+  }
+}
+
+test("a server with its defaults is good", async () => {
+  const found = await examined(await connect(server.url));
+  expectGood(found);
+  expect(found.ids("skipped", "note")).toEqual([]);
+  expect(found.survives("The server restarts or crashes")).toBe(true);
+});
+
+test("relaxed commits, and a standby that was promised, are found", async () => {
+  const found = await withSettings(["synchronous_commit = off"], () => {
+    return examine(server.url, { hasSynchronousStandby: true });
+  });
+  expectFound(found, "postgres/durability", "warning");
+  expectFound(found, "postgres/standbys", "danger");
+});
+
+test("a pooler that lends connections for a transaction is found", async () => {
+  await using pooler = await startPgbouncer({ targetPort: server.port, mode: "transaction" });
+  // A pooler lends the same server process again, unless another client has it.
+  const found = await withSettings(["default_transaction_isolation = serializable"], () => {
+    return examine(pooler.url);
+  });
+  expectFound(found, "postgres/pooler", "warning");
+  expectFound(found, "postgres/messages", "warning");
+  expectFound(found, "postgres/isolation", "danger");
+  await using session = await startPgbouncer({ targetPort: server.port, mode: "session" });
+  expectGood(await examine(session.url));
+});
+
+test("old snapshots are found, of sessions and of prepared transactions", async () => {
+  const client = await server.client();
+  await client.query("begin isolation level repeatable read");
+  await client.query("select 1");
+  const isOld = async (): Promise<boolean> => {
+    const age = "select max(now() - xact_start) > interval '1 s' as is_old from pg_stat_activity";
+    const [row] = await server.ask(`${age} where backend_xmin is not null`);
+    return row?.is_old === true;
+  };
+  await waitUntil(isOld, { what: "a snapshot that is a second old" });
+  expectFound(await examine(server.url, {}, 50), "postgres/snapshots", "warning");
+  expectFound(await examine(server.url, {}, 1_000), "postgres/snapshots", "note");
+  await client.query("commit");
+  await client.query("begin");
+  await client.query("create table prepared (a int)");
+  await client.query("prepare transaction 'forgotten'");
+  await client.end();
+  const found = await examine(server.url, {}, 1);
+  expect(found.of("postgres/snapshots").what).toContain("the prepared transaction forgotten");
+  await server.ask("rollback prepared 'forgotten'");
+});
+
+test("scarce connections are found", async () => {
+  const idle = await Promise.all(Array.from({ length: 33 }, () => server.client()));
+  try {
+    expectFound(await examine(server.url), "postgres/connections", "warning");
+  } finally {
+    await Promise.all(idle.map((client) => client.end()));
+  }
+});
+
+test("rights and functions that are missing are found", async () => {
+  await server.ask("create role app login");
+  await server.ask("create database empty");
+  await server.ask("revoke create on database empty from public");
+  const url = (database: string): string => `postgres://app@127.0.0.1:${server.port}/${database}`;
+  expectFound(await examine(url("postgres")), "postgres/rights", "danger");
+  expectFound(await examine(url("empty")), "postgres/schema", "danger");
+  const owner = await examine(`postgres://postgres@127.0.0.1:${server.port}/empty`);
+  expectFound(owner, "postgres/schema", "note");
+  const client = await server.client({
+    connectionString: server.url.replace(/postgres$/, "empty"),
+  });
+  expect((await client.query("select to_regnamespace('holdfast') as s")).rows).toEqual([
+    { s: null },
+  ]);
+  await client.end();
+});
+
+test("a standby is found, also one that is missed", async () => {
+  await using primary = await startPostgres();
+  await using standby = await startStandby(primary);
+  await (await connect(primary.url)).close();
+  expectFound(await examine(primary.url), "postgres/standbys", "note");
+  await primary.ask("create role app login");
+  await primary.ask("grant usage on schema holdfast to app");
+  const url = `postgres://app@127.0.0.1:${primary.port}/postgres`;
+  expect((await examine(url)).of("postgres/standbys")).toMatchObject({
+    severity: "skipped",
+    what: expect.stringContaining("pg_monitor"),
+  });
+  await primary.ask("alter system set synchronous_standby_names = 'away'");
+  await primary.ask("select pg_reload_conf()");
+  const isSet = async (): Promise<boolean> => {
+    const [row] = await primary.ask("show synchronous_standby_names");
+    return row?.synchronous_standby_names === "away";
+  };
+  await waitUntil(isSet, { what: "the setting is loaded" });
+  expectFound(await examine(primary.url), "postgres/standbys", "danger");
+  await expect(examine(standby.url)).rejects.toMatchObject({ code: "HF_STORE" });
+});
