@@ -15,7 +15,7 @@ interface Foreign {
 }
 
 /** The raw commands of each language first: its locks are compared with them. */
-const BY_STORE: Readonly<Record<"redis" | "etcd", readonly Foreign[]>> = {
+const BY_STORE: Readonly<Record<"redis" | "etcd" | "zookeeper", readonly Foreign[]>> = {
   redis: [
     { language: "Go", candidate: "raw", name: "raw (Go)", plain: ["set"] },
     { language: "Go", candidate: "redsync", name: "redsync (Go)", plain: ["set"] },
@@ -31,13 +31,19 @@ const BY_STORE: Readonly<Record<"redis" | "etcd", readonly Foreign[]>> = {
     { language: "Go", candidate: "etcd raw", name: "raw (Go)" },
     { language: "Go", candidate: "etcd", name: "concurrency.Mutex (Go)" },
   ],
+  zookeeper: [
+    { language: "Java", candidate: "zookeeper raw", name: "raw (Java)" },
+    { language: "Java", candidate: "InterProcessMutex", name: "Curator (Java)" },
+    { language: "Python", candidate: "zookeeper raw", name: "raw (Python)" },
+    { language: "Python", candidate: "kazoo", name: "kazoo (Python)" },
+  ],
 };
 
 /** The servers of the question, which count the time of these commands as well. */
 type Servers = (plain?: readonly string[]) => Counted;
 
 interface PairsTerms {
-  readonly store: "redis" | "etcd";
+  readonly store: keyof typeof BY_STORE;
   readonly address: string;
   readonly tasks: number;
   /** Of each task. */

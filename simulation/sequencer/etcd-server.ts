@@ -7,6 +7,7 @@ import type {
   Compare,
   DeleteReply,
   KeepAliveReply,
+  KeyValue,
   RangeReply,
   RangeRequest,
   RequestOp,
@@ -18,6 +19,7 @@ import type { Chance } from "../chance.js";
 import type { History } from "../history.js";
 import type { StoreSide } from "../store-server.js";
 import type { World } from "../world.js";
+import { etcdEntryReader } from "./etcd-entry-reader.js";
 import { eventsOf, KeyHistory } from "./key-history.js";
 import { QueueAccount } from "./queue-account.js";
 import { WatchHub } from "./watch-hub.js";
@@ -43,7 +45,7 @@ export class EtcdServer implements StoreSide {
   readonly #chance: Chance;
   /** How fast its clock runs. */
   readonly #rate: number;
-  readonly #account: QueueAccount;
+  readonly #account: QueueAccount<KeyValue>;
   readonly #keys = new KeyHistory();
   readonly #leases = new Map<string, ServerLease>();
   readonly #onRestart = new Set<() => void>();
@@ -55,7 +57,7 @@ export class EtcdServer implements StoreSide {
     this.#world = world;
     this.#rate = rate;
     this.#chance = chance;
-    this.#account = new QueueAccount(history);
+    this.#account = new QueueAccount(history, etcdEntryReader);
     const catchUp = (task: () => void): void => {
       world.schedule(world.nowMs + chance.between(0, CATCH_UP_MS), null, task);
     };
@@ -168,7 +170,7 @@ export class EtcdServer implements StoreSide {
   #extend(id: string, fromMs: number): void {
     const lease = this.#leases.get(id) as ServerLease;
     lease.untilMs = fromMs + lease.ttlMs / this.#rate;
-    this.#account.extended(this.#world.nowMs, new Set([BigInt(id).toString(16)]));
+    this.#account.extended(this.#world.nowMs, BigInt(id).toString(16));
     this.#expireLater(id, lease);
   }
 

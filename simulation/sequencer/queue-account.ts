@@ -1,78 +1,76 @@
 /**
- * The account of the queues in the simulated etcd, for the checkers: which entry was queued,
+ * The account of the queues in a simulated store, for the checkers: which entry was queued,
  * granted, withdrawn or revoked, and when. The account reads the keys by itself and does not use
- * the rules that it helps to check.
+ * the rules that it helps to check: entries stand in the order of their tokens.
  */
-import type { KeyValue } from "../../src/stores/etcd/etcd-client.js";
 import type { History } from "../history.js";
 
-const ENTRY = /^(?:holdfast:(once)\/)?([^/]*)\/([0-9a-f]+)\.([xs])\.(\d+)\.(\d+|-)\.[\w-]+$/;
-
-interface QueuedEntry {
+/** An entry, as its key and its value show it. */
+export interface ReadEntry {
+  readonly name: string;
   readonly token: bigint;
-  readonly owner: string;
   readonly session: string;
   readonly isExclusive: boolean;
   readonly weight: number;
   readonly limit: number;
+}
+
+/** How a store writes its entries. */
+export interface EntryReader<Value> {
+  /** Null for a key that is no entry. */
+  read(key: string, value: Value): ReadEntry | null;
+  /** The text of the entry. */
+  textOf(value: Value): Buffer;
+}
+
+interface QueuedEntry extends ReadEntry {
+  readonly owner: string;
   state: "new" | "queued" | "granted";
   isRevoked: boolean;
 }
 
-export class QueueAccount {
+export class QueueAccount<Value> {
   readonly #history: History;
-  readonly #queues = new Map<string, Map<string, QueuedEntry>>();
+  readonly #reader: EntryReader<Value>;
+  /** The entries of all queues, by their keys. */
+  readonly #entries = new Map<string, QueuedEntry>();
 
-  constructor(history: History) {
+  constructor(history: History, reader: EntryReader<Value>) {
     this.#history = history;
+    this.#reader = reader;
   }
 
   /** One key was written; null: deleted. */
-  changed(nowMs: number, key: string, kv: KeyValue | null): void {
-    const found = ENTRY.exec(key);
-    if (!found) return;
-    const [, once, name = "", session = "", letter, weight, limit] = found;
-    const label = once ? `once ${name}` : name;
-    const queue = this.#queues.get(label) ?? new Map<string, QueuedEntry>();
-    this.#queues.set(label, queue);
-    const before = queue.get(key);
-    if (kv && !before) {
-      const token = BigInt(kv.create_revision);
-      queue.set(key, {
-        token,
-        owner: `${key}@${token}`,
-        session,
-        isExclusive: letter === "x",
-        weight: Number(weight),
-        limit: limit === "-" ? Number.POSITIVE_INFINITY : Number(limit),
-        state: "new",
-        isRevoked: false,
-      });
-    } else if (kv && before) {
-      if (kv.value.includes('"revoked"')) this.revoked(nowMs, key);
+  changed(nowMs: number, key: string, value: Value | null): void {
+    const before = this.#entries.get(key);
+    if (value && before) {
+      if (this.#reader.textOf(value).includes('"revoked"')) this.revoked(nowMs, key);
+    } else if (value) {
+      const read = this.#reader.read(key, value);
+      const state = { owner: `${key}@${read?.token}`, state: "new", isRevoked: false } as const;
+      if (read) this.#entries.set(key, { ...read, ...state });
     } else if (before) {
-      queue.delete(key);
+      this.#entries.delete(key);
       if (before.state === "granted") return;
-      const { owner } = before;
-      this.#history.record(nowMs, { type: "withdrawn", name: label, owner, isBuried: false });
+      const { name, owner } = before;
+      this.#history.record(nowMs, { type: "withdrawn", name, owner, isBuried: false });
     }
   }
 
   /** A revoke writes its reason into an entry, or deletes it. */
   revoked(nowMs: number, key: string): void {
-    for (const [name, queue] of this.#queues) {
-      const entry = queue.get(key);
-      if (!entry || entry.isRevoked) continue;
-      entry.isRevoked = true;
-      this.#history.record(nowMs, { type: "revoked", name, token: entry.token });
-    }
+    const entry = this.#entries.get(key);
+    if (!entry || entry.isRevoked) return;
+    entry.isRevoked = true;
+    const { name, token } = entry;
+    this.#history.record(nowMs, { type: "revoked", name, token });
   }
 
   /** All keys of one revision were written: records which entries hold now. */
   settle(nowMs: number): void {
-    for (const [name, queue] of this.#queues) {
-      const held = holdersOf([...queue.values()]);
-      for (const entry of queue.values()) {
+    for (const [name, queue] of this.#queues()) {
+      const held = holdersOf(queue);
+      for (const entry of queue) {
         const { owner, session: client, token } = entry;
         if (held.has(entry) && entry.state !== "granted") {
           const isHandoff = entry.state === "queued";
@@ -87,20 +85,29 @@ export class QueueAccount {
     }
   }
 
-  /** The store keeps the sessions for their ttl from now on. */
-  extended(nowMs: number, sessions: ReadonlySet<string>): void {
-    for (const [name, queue] of this.#queues) {
-      for (const { session, state, token } of queue.values()) {
-        if (state !== "granted" || !sessions.has(session)) continue;
-        this.#history.record(nowMs, { type: "extended", name, token });
-      }
+  /** The store keeps the session for its ttl from now on. */
+  extended(nowMs: number, session: string): void {
+    for (const entry of this.#entries.values()) {
+      const { name, token } = entry;
+      if (entry.state !== "granted" || entry.session !== session) continue;
+      this.#history.record(nowMs, { type: "extended", name, token });
     }
   }
 
   census(): { holders: number; waiters: number } {
-    const entries = [...this.#queues.values()].flatMap((queue) => [...queue.values()]);
+    const entries = [...this.#entries.values()];
     const holders = entries.filter(({ state }) => state === "granted").length;
     return { holders, waiters: entries.length - holders };
+  }
+
+  #queues(): Map<string, QueuedEntry[]> {
+    const queues = new Map<string, QueuedEntry[]>();
+    for (const entry of this.#entries.values()) {
+      const queue = queues.get(entry.name) ?? [];
+      queues.set(entry.name, queue);
+      queue.push(entry);
+    }
+    return queues;
   }
 }
 

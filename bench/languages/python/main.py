@@ -8,6 +8,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import redis
+from kazoo.client import KazooClient
 
 TTL_S = 30
 # Peers poll. This is far more often than their defaults, in their favour.
@@ -47,7 +48,41 @@ def open_redis_py(address):
     return acquire
 
 
-CANDIDATES = {"raw": open_raw, "redis-py": open_redis_py}
+def connect_zookeeper(address):
+    client = KazooClient(hosts=address, timeout=TTL_S)
+    client.start()
+    return client
+
+
+def open_zookeeper_raw(address):
+    client = connect_zookeeper(address)
+    client.ensure_path("/raw-python")
+
+    def acquire(name):
+        path = client.create(f"/raw-python/{name}-", ephemeral=True, sequence=True)
+        return lambda: client.delete(path)
+
+    return acquire
+
+
+def open_kazoo(address):
+    client = connect_zookeeper(address)
+    locks = {}
+
+    def acquire(name):
+        lock = locks.setdefault(name, client.Lock(f"/kazoo/{name}"))
+        lock.acquire()
+        return lock.release
+
+    return acquire
+
+
+CANDIDATES = {
+    "raw": open_raw,
+    "redis-py": open_redis_py,
+    "zookeeper raw": open_zookeeper_raw,
+    "kazoo": open_kazoo,
+}
 
 
 def now_ms():

@@ -64,6 +64,10 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     this.#with = collaborators;
   }
 
+  get patienceMs(): number {
+    return this.#claim.storeTimeoutMs;
+  }
+
   get entry(): OwnEntry {
     return this.#own.entry;
   }

@@ -13,6 +13,7 @@ import type { Queues } from "./queues.js";
 import type { OwnChange, OwnEntry, Sequencer } from "./sequencer.js";
 import type { SequencerGrant } from "./sequencer-grant.js";
 import type { EntryOwner, Session } from "./session.js";
+import { isSame } from "./standing.js";
 
 /** A watch begins after this time, and before twice this time. */
 export const SETTLE_MS = 50;
@@ -109,9 +110,12 @@ export class GrantWatches implements EntryOwner {
     try {
       const { moment, entries } = await this.#sequencer.list(entry.lock, "plain", CALL_MS);
       if (!this.#isLive(grant)) return;
-      const isThere = entries.some(({ id, token }) => id === entry.id && token === entry.token);
-      if (!isThere && !moment.isBefore(grant.seenAt)) return this.#lose(grant, "missing", "");
-      grant.seenAt = moment;
+      // A listing from before the entry was seen shows nothing about the entry.
+      if (!moment.isBefore(grant.seenAt)) {
+        const isThere = entries.some((one) => isSame(one, entry));
+        if (!isThere) return this.#lose(grant, "missing", "");
+        grant.seenAt = moment;
+      }
       this.#watch(grant);
     } catch {
       // The next renewal checks the entry as well.

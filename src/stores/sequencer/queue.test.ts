@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import { CountedMoment } from "../../../test/fixtures/moment.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";
-import { localPort } from "../../time/port.js";
 import { HeldEntries } from "./held-entries.js";
 import { Queue, type Waiter } from "./queue.js";
 import type { Entry, Listing, LockId, Obstacle, QueueChange, Sequencer } from "./sequencer.js";
@@ -10,6 +10,7 @@ import type { Entry, Listing, LockId, Obstacle, QueueChange, Sequencer } from ".
 /** A queue whose store says just what a test wants it to, and when. */
 class Scene {
   readonly log: string[] = [];
+  readonly port = new ManualPort();
   readonly held = new HeldEntries();
   readonly queue: Queue;
   readonly #listeners = new Map<string, (change: QueueChange) => void>();
@@ -21,7 +22,7 @@ class Scene {
       return new Promise<Listing>((resolve) => (this.#answer = resolve));
     };
     const sequencer = {
-      port: localPort,
+      port: this.port,
       list: look("list"),
       watchQueue: (
         _lock: LockId,
@@ -39,13 +40,14 @@ class Scene {
     this.queue = new Queue({ space, name: "n" }, sequencer, this.held);
   }
 
-  wait(id: string, seen: Listing): Waiter {
+  wait(id: string, seen: Listing, patienceMs = 10_000): Waiter {
     const over = (word: string) => () => {
       this.log.push(`${id} ${word}`);
       this.queue.remove(waiter);
     };
     const waiter: Waiter = {
       entry: { id, token: tokenOf(id) } as Waiter["entry"],
+      patienceMs,
       onTurn: over("holds"),
       onMissing: over("missing"),
       onMark: over("done"),
@@ -86,12 +88,43 @@ function tokenOf(id: string): bigint {
 }
 
 function left(at: number, ...ids: string[]): QueueChange {
-  return { type: "left", listing: listing(at, ...ids) };
+  return { type: "left", listing: listing(at, ...ids), moment: new CountedMoment(at) };
 }
 
 function changed(at: number | null): QueueChange {
   return { type: "changed", moment: at === null ? null : new CountedMoment(at) };
 }
+
+describe("a queue in which nothing changes", () => {
+  const seen = listing(5, "a3", "b5", "c6");
+
+  it("is listed every few seconds", async () => {
+    const scene = new Scene();
+    scene.wait("b5", seen);
+    scene.taken();
+    await scene.port.advance(2_999);
+    expect(scene.taken()).toEqual([]);
+    await scene.port.advance(1);
+    expect(scene.taken()).toEqual(["list"]);
+  });
+
+  it("is listed within the patience of its waiters, so that a silence is noticed", async () => {
+    const scene = new Scene();
+    scene.wait("b5", seen);
+    scene.wait("c6", seen, 2_000);
+    scene.taken();
+    await scene.port.advance(1_600);
+    expect(scene.taken()).toEqual(["list"]);
+  });
+
+  it("is not listed all the time for a waiter without any patience", async () => {
+    const scene = new Scene();
+    scene.wait("b5", seen, 1);
+    scene.taken();
+    await scene.port.advance(1_199);
+    expect(scene.taken()).toEqual([]);
+  });
+});
 
 describe("the waiter directly behind the holders", () => {
   it("holds when the entries that are left begin with its own", () => {

@@ -30,11 +30,13 @@ import type {
   QueueWatch,
   Sequencer,
 } from "./sequencer.js";
-import { holderCount, obstacleOf } from "./standing.js";
+import { holderCount, isSame, obstacleOf } from "./standing.js";
 
 /** A part of this process that waits in a queue. */
 export interface Waiter {
   readonly entry: OwnEntry;
+  /** The silence of the store that the waiter endures. */
+  readonly patienceMs: number;
   /** The listing shows that the waiter holds; `index` is its place there. */
   onTurn(listing: Listing, index: number): void;
   /** The entry of the waiter has left. */
@@ -47,7 +49,10 @@ export interface Waiter {
   onAnswered(): void;
 }
 
-/** A waiter lists the queue by itself after this time at the latest. */
+/**
+ * A waiter lists the queue by itself after this time at the latest, and after its patience: a
+ * silence is noticed within the time for which it is endured.
+ */
 export const LONGEST_BACKSTOP_MS = 3_750;
 const CALL_MS = 1_500;
 const RETRY_MS = { firstMs: 100, longestMs: 1_000 };
@@ -62,6 +67,7 @@ export class Queue {
   #watch: { readonly obstacle: string; readonly handle: QueueWatch } | null = null;
   /** Fires when the queue is to be listed without a change. */
   #timer: Timer | undefined;
+  #longestMs = LONGEST_BACKSTOP_MS;
   /** The latest listing. */
   #seen: Listing | null = null;
   /** The watch that told a change which no listing has shown yet. */
@@ -84,7 +90,10 @@ export class Queue {
   /** The entry of the waiter is in the listing. */
   add(waiter: Waiter, listing: Listing): void {
     this.#waiters.set(waiter.entry.id, { waiter, since: listing.moment });
-    if (this.#waiters.size === 1) this.#arm();
+    const longestMs = Math.max(waiter.patienceMs, CALL_MS);
+    const isImpatient = longestMs < this.#longestMs;
+    if (isImpatient) this.#longestMs = longestMs;
+    if (isImpatient || this.#waiters.size === 1) this.#arm();
     this.see(listing);
   }
 
@@ -176,10 +185,9 @@ export class Queue {
     return this.#seen !== null && listing.moment.isBefore(this.#seen.moment);
   }
 
-  /** An entry of another process may have the same id as one that left. */
-  #waiterOf({ id, token }: Entry): Waiter | undefined {
-    const waiter = this.#waiters.get(id)?.waiter;
-    return waiter?.entry.token === token ? waiter : undefined;
+  #waiterOf(entry: Entry): Waiter | undefined {
+    const waiter = this.#waiters.get(entry.id)?.waiter;
+    return waiter && isSame(entry, waiter.entry) ? waiter : undefined;
   }
 
   #watchFor(listing: Listing, index: number): void {
@@ -202,7 +210,7 @@ export class Queue {
       this.#watch = null;
       return this.look();
     }
-    const moment = change.type === "left" ? change.listing.moment : change.moment;
+    const { moment } = change;
     if (moment && this.#seen && !this.#seen.moment.isBefore(moment)) return;
     this.#teller = teller;
     this.#told.push(moment);
@@ -236,6 +244,6 @@ export class Queue {
 
   /** Spread out, so that waiters which came together do not list together for ever. */
   #backstopMs(): number {
-    return LONGEST_BACKSTOP_MS * (0.6 + 0.4 * this.#sequencer.port.random.fraction());
+    return this.#longestMs * (0.6 + 0.4 * this.#sequencer.port.random.fraction());
   }
 }

@@ -11,6 +11,7 @@
  */
 import { assert } from "../../assert.js";
 import { ClosedError } from "../../errors.js";
+import type { Examination, ExamineRequest } from "../../examination.js";
 import type { Space } from "../../rules/name.js";
 import type {
   Busy,
@@ -68,7 +69,7 @@ export class SequencerStore implements Store {
     const queues = new Queues(sequencer, held);
     const grants = new GrantWatches(sequencer, queues, held);
     const sessions = new Sessions(sequencer);
-    const withdrawals = new Withdrawals(this.port, queues);
+    const withdrawals = new Withdrawals(sequencer, queues);
     const limits = new Limits(this.port);
     this.#parts = { sequencer, limits, sessions, queues, withdrawals, grants };
     this.#renewals = new Renewals(this.port, new GrantMoves(sessions, grants));
@@ -169,6 +170,11 @@ export class SequencerStore implements Store {
 
   revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
     return this.#sequencer.revoke({ space, name }, token, reason, LOOK_MS);
+  }
+
+  async examine(request: ExamineRequest): Promise<Examination> {
+    const examination = this.#sequencer.examine?.(request);
+    return (await examination) ?? { store: this.name, findings: [], survivals: [] };
   }
 
   async close(): Promise<void> {

@@ -9,6 +9,7 @@
  * Every call settles within its `limitMs`. A throw means that the effect of the call is unknown,
  * except for a `StoreError` whose `outcome` is "not_applied". No call is answered by a guess.
  */
+import type { Examination, ExamineRequest } from "../../examination.js";
 import type { Request } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";
 import type { Claim, Traits } from "../../store.js";
@@ -32,7 +33,10 @@ export interface Moment {
 export interface Entry extends Request {
   /** Names the entry within its queue. After the entry left, another may get the same id. */
   readonly id: string;
-  /** The fencing token: greater than that of every entry which was ever ahead of this one. */
+  /**
+   * The fencing token: greater than that of every entry which was ever ahead of this one. 0 in a
+   * listing without texts of a store that never uses an id twice, and would have to ask for it.
+   */
   readonly token: bigint;
   /** The session that the entry ends with. */
   readonly session: string;
@@ -66,7 +70,7 @@ export interface OwnEntry {
   readonly lock: LockId;
   /** The acquisition that the entry is for. */
   readonly claim: Claim;
-  /** The id that listings show. */
+  /** The id that listings show, from the answer of `enter` on. */
   readonly id: string;
   /** The text that the entry is made with. */
   readonly text: string;
@@ -182,9 +186,9 @@ export type QueueChange =
   /**
    * Entries left, and the store tells of all of them in their order. `listing`: the one that the
    * watch began with, without the entries that have left. It lacks entries that came since, which
-   * stand behind all of it, and a mark.
+   * stand behind all of it, and a mark. `moment`: as above.
    */
-  | { readonly type: "left"; readonly listing: Listing }
+  | { readonly type: "left"; readonly listing: Listing; readonly moment: Moment | null }
   /** Changes may have been missed, and the watch is over: list the queue and watch again. */
   | { readonly type: "broken" };
 
@@ -252,6 +256,8 @@ export interface Sequencer {
    * the process alive. The listener is called as that of `watchQueue` is.
    */
   watchOwn(entry: OwnEntry, since: Moment, listener: (change: OwnChange) => void): Watch;
+  /** As `Store.examine`. */
+  examine?(request: ExamineRequest): Promise<Examination>;
   /** Frees what the store opened itself; all calls and watches under way are over. */
   close(): Promise<void>;
 }

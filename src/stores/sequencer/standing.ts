@@ -1,5 +1,10 @@
 import { fits, joined, NO_LIMIT, VACANT } from "../../rules/fits.js";
-import type { Entry, Obstacle } from "./sequencer.js";
+import type { Entry, Obstacle, OwnEntry } from "./sequencer.js";
+
+/** Whether a listed entry is that one: another may have the same id as one that left. */
+export function isSame(listed: Entry, own: Pick<OwnEntry, "id" | "token">): boolean {
+  return listed.id === own.id && (listed.token === own.token || listed.token === 0n);
+}
 
 /**
  * How many entries from the head of the queue hold: the longest beginning that may hold together.

@@ -13,7 +13,7 @@ import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import { WorkUnderWay } from "../../time/work-under-way.js";
 import type { Queues } from "./queues.js";
-import type { LeaveOptions, Leaving, OwnEntry } from "./sequencer.js";
+import type { LeaveOptions, Leaving, OwnEntry, Sequencer } from "./sequencer.js";
 import type { Session } from "./session.js";
 
 const CALL_MS = 1_500;
@@ -22,12 +22,14 @@ const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
 export const SOON_MS = 1_000;
 
 export class Withdrawals {
+  readonly #sequencer: Sequencer;
   readonly #port: Port;
   readonly #queues: Queues;
   readonly #underWay = new WorkUnderWay();
 
-  constructor(port: Port, queues: Queues) {
-    this.#port = port;
+  constructor(sequencer: Sequencer, queues: Queues) {
+    this.#sequencer = sequencer;
+    this.#port = sequencer.port;
     this.#queues = queues;
   }
 
@@ -53,14 +55,18 @@ export class Withdrawals {
     mark: LeaveOptions["mark"],
   ): Promise<boolean> {
     const { clock, timers, random } = this.#port;
-    const endMs = clock.nowMs() + withinMs;
+    const startMs = clock.nowMs();
+    const endMs = startMs + withinMs;
     const backoff = new Backoff(random, RETRY_MS);
     for (let isRepeated = false; ; isRepeated = true) {
       try {
         const limitMs = Math.min(CALL_MS, Math.max(1, endMs - clock.nowMs()));
         const { wasThere } = await this.#leave(entry, session, { mark }, limitMs);
-        // Absent after a try of unknown outcome: that try removed the entry.
-        return wasThere || isRepeated;
+        if (wasThere || !isRepeated) return wasThere;
+        // Absent after a try of unknown outcome: that try removed the entry, and left the mark. Or
+        // the store, or another program, removed the entry before: then there is no mark.
+        const mustShow = mark && clock.nowMs() - startMs < mark.ttlMs;
+        return mustShow ? await this.#hasLeftMark(entry, limitMs) : true;
       } catch (error) {
         const pauseMs = backoff.nextMs();
         if (isFinal(error) || clock.nowMs() + pauseMs >= endMs) {
@@ -73,6 +79,11 @@ export class Withdrawals {
         await pause(timers, pauseMs);
       }
     }
+  }
+
+  async #hasLeftMark({ lock, token }: OwnEntry, limitMs: number): Promise<boolean> {
+    const { mark } = await this.#sequencer.list(lock, "plain", limitMs);
+    return mark?.token === token;
   }
 
   /**

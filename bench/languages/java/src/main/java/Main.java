@@ -34,9 +34,7 @@ public final class Main {
   }
 
   public static void main(String[] args) throws Exception {
-    Config config = new Config();
-    config.useSingleServer().setAddress("redis://" + args[1]);
-    Locker locker = open(args[0], Redisson.create(config));
+    Locker locker = open(args[0], args[1]);
     System.out.println("\"ready\"");
     BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
     for (String line = input.readLine(); line != null; line = input.readLine()) {
@@ -53,13 +51,21 @@ public final class Main {
     System.exit(0);
   }
 
-  private static Locker open(String candidate, RedissonClient client) {
+  private static Locker open(String candidate, String address) throws Exception {
     return switch (candidate) {
-      case "raw" -> raw(client);
-      case "RLock" -> locks(client::getLock);
-      case "RFairLock" -> locks(client::getFairLock);
+      case "raw" -> raw(redisson(address));
+      case "RLock" -> locks(redisson(address)::getLock);
+      case "RFairLock" -> locks(redisson(address)::getFairLock);
+      case "zookeeper raw" -> ZookeeperLockers.raw(address);
+      case "InterProcessMutex" -> ZookeeperLockers.mutex(address);
       default -> throw new IllegalArgumentException("no candidate " + candidate);
     };
+  }
+
+  private static RedissonClient redisson(String address) {
+    Config config = new Config();
+    config.useSingleServer().setAddress("redis://" + address);
+    return Redisson.create(config);
   }
 
   private static Locker locks(Function<String, RLock> byName) {
@@ -120,7 +126,7 @@ public final class Main {
         });
   }
 
-  /** A lock of Redisson belongs to a thread, so each task has one. */
+  /** A lock of Redisson or Curator belongs to a thread, so each task has one. */
   private static <T> List<T> together(int count, Task<T> task) throws Exception {
     ExecutorService pool = Executors.newFixedThreadPool(count);
     try {

@@ -1,0 +1,34 @@
+import type { Mutant } from "./mutant.js";
+
+/** In the ZooKeeper store: mistakes about a proof, a server that is behind, or a counter. */
+export const zookeeper: readonly Mutant[] = [
+  {
+    title: "zookeeper: a write through a follower counts as a proof",
+    rule: "proof-resumes-the-session",
+    change: { only: 1, of: "&&" },
+  },
+  {
+    title: "zookeeper: a resume alone counts as a proof",
+    rule: "proof-is-committed-behind-its-resume",
+    change: {
+      text: "work(connection)",
+      becomes: "new Set()",
+      why: "The proof tells which entries are missing: none.",
+    },
+  },
+  {
+    title: "zookeeper: sequence numbers do not wrap",
+    rule: "sequence-numbers-wrap",
+    change: { value: "a - b" },
+  },
+  {
+    title: "zookeeper: a znode is gone where its server is behind",
+    rule: "absence-counts-on-servers-up-to-date",
+    change: "never",
+  },
+  {
+    title: "zookeeper: a lost entry is looked for on a server that is behind",
+    rule: "lost-entry-is-looked-for-after-a-sync",
+    change: { text: "connection.send(sync(queue))", becomes: "null", why: "One call of two goes." },
+  },
+];

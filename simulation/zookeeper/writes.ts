@@ -1,0 +1,112 @@
+/** The writes of one request, tried on the znodes of the leader: all of them are done, or none. */
+import { Operation } from "../../src/stores/zookeeper/wire/requests.js";
+import {
+  type Change,
+  parentOf,
+  statOf,
+  type Transaction,
+  type Znode,
+  type ZnodeTree,
+} from "./znode-tree.js";
+import type { Write, Written } from "./zookeeper-protocol.js";
+
+export const NO_NODE = -101;
+const NODE_EXISTS = -110;
+const NOT_EMPTY = -111;
+const NO_CHILDREN_FOR_EPHEMERALS = -108;
+
+export interface Refusal {
+  readonly at: number;
+  readonly error: number;
+}
+
+export class Writes {
+  readonly #tree: ZnodeTree;
+  readonly #zxid: bigint;
+  readonly #nowMs: number;
+  readonly #firstSequence: number;
+  readonly #changes = new Map<string, Znode | null>();
+
+  constructor(tree: ZnodeTree, zxid: bigint, nowMs: number, firstSequence = 0) {
+    this.#tree = tree;
+    this.#zxid = zxid;
+    this.#nowMs = nowMs;
+    this.#firstSequence = firstSequence;
+  }
+
+  do(writes: readonly Write[], session: bigint): Written[] | Refusal {
+    const replies: Written[] = [];
+    for (const [at, write] of writes.entries()) {
+      const result = this.#do(write, session);
+      if (typeof result === "number") return { at, error: result };
+      replies.push(result);
+    }
+    return replies;
+  }
+
+  delete(path: string): void {
+    this.#changes.set(path, null);
+  }
+
+  transaction(endedSession: bigint | null = null): Transaction {
+    const changes: Change[] = [...this.#changes].map(([path, znode]) => ({ path, znode }));
+    return { zxid: this.#zxid, changes, endedSession };
+  }
+
+  /** The error of the server, where the write is not possible. */
+  #do(write: Write, session: bigint): Written | number {
+    if (write.type === "create") return this.#create(write, session);
+    const znode = this.#get(write.path);
+    if (!znode) return NO_NODE;
+    switch (write.type) {
+      case "check":
+        return { operation: Operation.check, path: null, stat: null };
+      case "set": {
+        const { version } = znode;
+        const after = { ...znode, data: write.data, mzxid: this.#zxid, version: version + 1 };
+        this.#changes.set(write.path, after);
+        return { operation: Operation.setData, path: null, stat: statOf(after, 0) };
+      }
+      case "delete":
+        if (this.#tree.children(write.path).some((child) => this.#get(child))) return NOT_EMPTY;
+        this.delete(write.path);
+        return { operation: Operation.delete, path: null, stat: null };
+    }
+  }
+
+  #create(write: Extract<Write, { type: "create" }>, session: bigint): Written | number {
+    const parentPath = parentOf(write.path);
+    const parent = this.#get(parentPath);
+    if (!parent) return NO_NODE;
+    if (parent.session !== 0n) return NO_CHILDREN_FOR_EPHEMERALS;
+    const { nextSequence } = parent;
+    const path = write.isSequential ? write.path + sequenceText(nextSequence) : write.path;
+    if (this.#get(path)) return NODE_EXISTS;
+    const znode: Znode = {
+      data: write.data,
+      session: write.isEphemeral ? session : 0n,
+      isContainer: write.isContainer,
+      czxid: this.#zxid,
+      mzxid: this.#zxid,
+      pzxid: this.#zxid,
+      createdMs: this.#nowMs,
+      version: 0,
+      nextSequence: this.#firstSequence,
+    };
+    const after = { ...parent, pzxid: this.#zxid, nextSequence: (nextSequence + 1) | 0 };
+    this.#changes.set(parentPath, after);
+    this.#changes.set(path, znode);
+    return { operation: Operation.create2, path, stat: statOf(znode, 0) };
+  }
+
+  #get(path: string): Znode | null {
+    const changed = this.#changes.get(path);
+    return changed === undefined ? this.#tree.get(path) : changed;
+  }
+}
+
+/** As Java's `%010d`: the sign is one of the ten places. */
+function sequenceText(sequence: number): string {
+  const digits = String(Math.abs(sequence));
+  return sequence < 0 ? `-${digits.padStart(9, "0")}` : digits.padStart(10, "0");
+}

@@ -1,0 +1,63 @@
+import { beforeEach, expect, it } from "vitest";
+import { claimOf } from "../../../test/fixtures/ledger-server.js";
+import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { CountedMoment } from "../../../test/fixtures/moment.js";
+import { StoreError } from "../../errors.js";
+import { HeldEntries } from "./held-entries.js";
+import { Queues } from "./queues.js";
+import type { ListedMark, OwnEntry, Sequencer } from "./sequencer.js";
+import type { Session } from "./session.js";
+import { Withdrawals } from "./withdrawals.js";
+
+const TOKEN = 7n;
+const MARK = { ttlMs: 60_000, text: "done" };
+
+let port: ManualPort;
+/** Whether the first try takes effect; it is not answered. */
+let isDone: boolean;
+let mark: ListedMark | null;
+
+beforeEach(() => {
+  port = new ManualPort();
+  isDone = false;
+  mark = null;
+});
+
+const entry: OwnEntry = {
+  lock: { space: "once", name: "a" },
+  claim: claimOf("a"),
+  id: "1",
+  text: "",
+  token: TOKEN,
+  isWithdrawn: false,
+};
+
+/** Releases an entry; no try after the first finds the entry in the store. */
+async function release(leaves: typeof MARK | undefined): Promise<boolean> {
+  let tries = 0;
+  const leave = async (_: OwnEntry, options: { readonly mark?: typeof MARK | undefined }) => {
+    tries += 1;
+    if (tries > 1) return { wasThere: false, listing: null };
+    if (isDone && options.mark) mark = { token: TOKEN, session: "", text: "done" };
+    throw new StoreError("The connection broke.", { outcome: "unknown" });
+  };
+  const list = async () => ({ moment: new CountedMoment(1), entries: [], mark });
+  const sequencer = { port, list } as unknown as Sequencer;
+  const session = { link: { leave }, remove: () => {}, isOver: false } as unknown as Session;
+  const withdrawals = new Withdrawals(sequencer, new Queues(sequencer, new HeldEntries()));
+  const released = withdrawals.release(entry, session, 5_000, leaves);
+  await port.advance(1_000);
+  return await released;
+}
+
+it("counts a release whose first try was not answered", async () => {
+  isDone = true;
+  expect(await release(undefined)).toBe(true);
+  expect(await release(MARK)).toBe(true);
+});
+
+it("tells that no mark was left where the entry was removed before the first try", async () => {
+  expect(await release(MARK)).toBe(false);
+  mark = { token: TOKEN - 1n, session: "", text: "of an earlier run" };
+  expect(await release(MARK)).toBe(false);
+});

@@ -1,0 +1,74 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ZookeeperDouble } from "../../../test/fixtures/zookeeper-double.js";
+import { Layout } from "./layout.js";
+import { MarkSweep } from "./mark-sweep.js";
+import { QueueReader } from "./queue-reader.js";
+import { ServerClock } from "./server-clock.js";
+import { WatchingSession } from "./watching-session.js";
+
+const EVERY_MS = 10 * 60_000;
+/** The double made all znodes at the time 0. */
+const NOW_MS = 5_000;
+
+describe("a sweep of marks", () => {
+  let port: ManualPort;
+  let server: ZookeeperDouble;
+  let sweep: MarkSweep;
+
+  beforeEach(() => {
+    port = new ManualPort();
+    server = new ZookeeperDouble();
+    const clock = new ServerClock(port.clock);
+    clock.learn(NOW_MS);
+    const layout = new Layout("", "", "mutex");
+    const reader = new QueueReader(layout, clock);
+    const session = new WatchingSession(server.ensemble(port), "the test");
+    sweep = new MarkSweep({ session, layout, reader, timers: port.timers }, port);
+  });
+
+  const leave = (name: string, data: string) =>
+    server.znodes.set(`/holdfast:once/${name}/done-7`, data);
+
+  const left = () => [...server.znodes.keys()].map((path) => path.split("/")[2]);
+
+  it("removes the marks of all names whose time is over, and no others", async () => {
+    leave("over", "1000\n");
+    leave("counts", "60000\n");
+    leave("over-too", "4999\n");
+    leave("garbage", "soon");
+    sweep.onMark();
+    await settled();
+    await settled();
+    expect(left()).toEqual(["counts", "garbage"]);
+  });
+
+  it("follows the first mark of a client, and then one every ten minutes", async () => {
+    sweep.onMark();
+    await settled();
+    leave("over", "1000\n");
+    await port.advance(EVERY_MS - 1);
+    sweep.onMark();
+    await settled();
+    expect(left()).toEqual(["over"]);
+    await port.advance(1);
+    sweep.onMark();
+    await settled();
+    await settled();
+    expect(left()).toEqual([]);
+  });
+
+  it("that fails is followed by the next one", async () => {
+    leave("over", "1000\n");
+    server.onRequest = (_, connection) => {
+      connection.end();
+      return null;
+    };
+    sweep.onMark();
+    await port.advance(EVERY_MS);
+    server.onRequest = (request) => server.answer(request);
+    sweep.onMark();
+    await port.advance(1_000);
+    expect(left()).toEqual([]);
+  });
+});

@@ -1,0 +1,120 @@
+/** Reads queues from ZooKeeper, on any connection. */
+import type { Entry, Listing, LockId } from "../sequencer/sequencer.js";
+import type { Layout } from "./layout.js";
+import { Mark } from "./mark.js";
+import type { ServerClock } from "./server-clock.js";
+import type { Connection } from "./wire/connection.js";
+import {
+  type ChildrenReply,
+  type DataReply,
+  getChildren2,
+  getData,
+  type Request,
+  remove,
+} from "./wire/requests.js";
+import { hasCode } from "./wire/zookeeper-error.js";
+import { compareSequences, readZnodeName } from "./znode-name.js";
+import { Zxid } from "./zxid.js";
+
+export class QueueReader {
+  readonly #layout: Layout;
+  readonly #clock: ServerClock;
+
+  constructor(layout: Layout, clock: ServerClock) {
+    this.#layout = layout;
+    this.#clock = clock;
+  }
+
+  /** The queue as the server of the connection has it; an empty one where it has none. */
+  async read(connection: Connection, lock: LockId, look: "plain" | "texts"): Promise<Listing> {
+    const queue = this.#layout.queue(lock);
+    const { names, zxid } = await connection.send(childrenIn(queue));
+    const moment = new Zxid(zxid);
+    const plain = entriesOf(names);
+    if (look === "plain" && lock.space !== "once") return { moment, entries: plain, mark: null };
+    const [entries, mark] = await Promise.all([
+      look === "plain" ? plain : readTexts(connection, queue, plain),
+      lock.space === "once" ? this.#readMark(connection, queue, names) : null,
+    ]);
+    return { moment, entries, mark };
+  }
+
+  /** The same listing, with the text and the token of its first entry, unless that has left. */
+  async withFirstText(connection: Connection, lock: LockId, listing: Listing): Promise<Listing> {
+    const [first, ...others] = listing.entries;
+    const queue = this.#layout.queue(lock);
+    const [read] = first ? await readTexts(connection, queue, [first]) : [];
+    return read ? { ...listing, entries: [read, ...others] } : listing;
+  }
+
+  /**
+   * The mark that still counts; null where there is none. Marks whose time is over are removed: no
+   * other mark ever has such a path.
+   */
+  async #readMark(
+    connection: Connection,
+    queue: string,
+    names: readonly string[],
+  ): Promise<Mark | null> {
+    const paths = names
+      .filter((name) => this.#layout.isMark(name))
+      .map((name) => `${queue}/${name}`);
+    const replies = await Promise.all(
+      paths.map((path) => connection.send(getData(path)).catch(nullIfAbsent)),
+    );
+    let counting: Mark | null = null;
+    for (const [index, path] of paths.entries()) {
+      const reply = replies[index];
+      const mark = reply && new Mark(path, reply);
+      if (!mark) continue;
+      if (mark.endsMs > this.#clock.nowMs()) counting = mark;
+      else if (this.#clock.isKnown) connection.send(remove(path)).catch(() => {});
+    }
+    return counting;
+  }
+}
+
+/** An entry that has left since is not listed. */
+async function readTexts(
+  connection: Connection,
+  queue: string,
+  entries: readonly Entry[],
+): Promise<Entry[]> {
+  const replies = await Promise.all(
+    entries.map(({ id }) => connection.send(getData(`${queue}/${id}`)).catch(nullIfAbsent)),
+  );
+  return entries.flatMap((entry, index) => {
+    const reply = replies[index];
+    return reply ? [detailed(entry, reply)] : [];
+  });
+}
+
+/** The children of a znode; none where it does not exist. */
+export function childrenIn(path: string): Request<Pick<ChildrenReply, "names" | "zxid">> {
+  return {
+    ...getChildren2(path),
+    readError: (error, zxid) => (hasCode(error, "no_node") ? { names: [], zxid } : undefined),
+  };
+}
+
+/** The token of an entry is in its znode only: a list of children does not have it. */
+function entriesOf(names: readonly string[]): Entry[] {
+  const found = names.flatMap((id) => {
+    const name = readZnodeName(id);
+    return name ? [{ id, name }] : [];
+  });
+  found.sort((a, b) => compareSequences(a.name.sequence, b.name.sequence));
+  return found.map(({ id, name: { mode, weight, limit } }) => {
+    return { id, mode, weight, limit, token: 0n, session: "", text: null };
+  });
+}
+
+function detailed(entry: Entry, { data, stat }: DataReply): Entry {
+  const session = stat.ephemeralOwner.toString(16);
+  return { ...entry, token: stat.czxid, session, text: data.length > 0 ? data.toString() : null };
+}
+
+export function nullIfAbsent(error: unknown): null {
+  if (hasCode(error, "no_node")) return null;
+  throw error;
+}

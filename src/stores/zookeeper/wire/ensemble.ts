@@ -1,0 +1,79 @@
+/** The servers that a client knows. Connections go to one of them until it fails. */
+import { present } from "../../../assert.js";
+import { InvalidOptionError } from "../../../errors.js";
+import { Backoff } from "../../../time/backoff.js";
+import { pause } from "../../../time/pause.js";
+import type { Port } from "../../../time/port.js";
+import type { Address } from "../../store-url.js";
+import { Connection, type ConnectionSettings } from "./connection.js";
+import type { SessionRequest } from "./opened-session.js";
+import { hasCode, ZookeeperError } from "./zookeeper-error.js";
+
+const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
+/** A server that does not answer within this, or its part of the time-out, is passed over. */
+const LEAST_OPEN_MS = 500;
+
+export class Ensemble {
+  readonly settings: ConnectionSettings;
+  readonly port: Port;
+  readonly addresses: readonly Address[];
+  #at: number;
+  #failure: unknown;
+
+  /** Begins at a random server, so that clients spread over all of them. */
+  constructor(addresses: readonly Address[], settings: ConnectionSettings, port: Port) {
+    if (settings.credentials.some(({ scheme }) => scheme === "sasl")) {
+      throw new InvalidOptionError("credentials", "sasl", "must not have SASL: use digest, or TLS");
+    }
+    this.settings = settings;
+    this.port = port;
+    this.addresses = addresses;
+    this.#at = Math.floor(port.random.fraction() * addresses.length);
+  }
+
+  /**
+   * Opens or resumes a session on the first server that does so within `limitMs`. Throws
+   * `session_expired`, `auth_failed` and `sasl_required` at once, since every server would answer
+   * so, and `not_connected` when the time is over. The caller keeps the process alive, if at all.
+   */
+  async connect(request: SessionRequest, limitMs: number): Promise<Connection> {
+    const { clock, timers, random } = this.port;
+    const endMs = clock.nowMs() + limitMs;
+    const backoff = new Backoff(random, RETRY_MS);
+    const count = this.addresses.length;
+    for (let tries = 1; ; tries += 1) {
+      const restMs = endMs - clock.nowMs();
+      const openMs = Math.min(restMs, Math.max(LEAST_OPEN_MS, request.timeoutMs / count));
+      const connection = this.open(request, openMs);
+      try {
+        await connection.opened;
+        return connection;
+      } catch (error) {
+        if (hasCode(error, "session_expired", "auth_failed", "sasl_required")) throw error;
+        this.#failure = error;
+        this.moveFrom(connection.address);
+        const pauseMs = tries % count === 0 ? backoff.nextMs() : 0;
+        if (clock.nowMs() + pauseMs >= endMs) throw this.notConnected();
+        if (pauseMs > 0) await pause(timers, pauseMs);
+      }
+    }
+  }
+
+  /** Begins to connect to the current server, for a caller that sends before the session opens. */
+  open(request: SessionRequest, openMs: number): Connection {
+    const address = present(this.addresses[this.#at], "an ensemble has a server");
+    return new Connection(address, this.settings, request, { openMs, port: this.port });
+  }
+
+  /** The next connection goes to another server, unless one has moved on from here already. */
+  moveFrom(address: Address): void {
+    if (this.addresses[this.#at] === address) this.#at = (this.#at + 1) % this.addresses.length;
+  }
+
+  /** The error of a caller that waited in vain, with the latest failure of a server. */
+  notConnected(): ZookeeperError {
+    const why = this.#failure instanceof Error ? ` (${this.#failure.message})` : "";
+    const message = `no server could be reached in time${why}`;
+    return new ZookeeperError("not_connected", "not_sent", message, this.#failure);
+  }
+}

@@ -1,0 +1,236 @@
+/**
+ * A session of ZooKeeper that holds entries, which are its ephemeral znodes.
+ *
+ * A late copy of a request makes no ghost: when the session is resumed, ZooKeeper closes the
+ * connection that had the request, or refuses what still comes from there. Between two connections
+ * to one server, that is up to the threads of the server. So a session that gave up a request
+ * without having found its znode takes no new entries: a ghost ends with its session at the latest.
+ */
+import { StoreError } from "../../errors.js";
+import type { Claim } from "../../store.js";
+import type {
+  Entering,
+  LeaveOptions,
+  Leaving,
+  Listing,
+  OwnEntry,
+  Proof,
+  SessionLink,
+} from "../sequencer/sequencer.js";
+import { holderCount } from "../sequencer/standing.js";
+import { isUnknown, zookeeperError } from "./failure.js";
+import type { Layout } from "./layout.js";
+import { locatorText } from "./locator.js";
+import { markData } from "./mark.js";
+import type { MarkSweep } from "./mark-sweep.js";
+import { makeParents } from "./parents.js";
+import { childrenIn, nullIfAbsent, type QueueReader } from "./queue-reader.js";
+import type { ServerClock } from "./server-clock.js";
+import {
+  type ServerChoice,
+  type SessionConnections,
+  SessionGoneError,
+} from "./session-connections.js";
+import { proveSession } from "./session-proof.js";
+import type { Acl } from "./wire/acl.js";
+import type { Connection } from "./wire/connection.js";
+import { multi } from "./wire/multi.js";
+import { create2, exists, remove, setData, sync } from "./wire/requests.js";
+import { hasCode } from "./wire/zookeeper-error.js";
+import { ZookeeperEntry, zookeeperEntry } from "./zookeeper-entry.js";
+
+export interface SessionTools extends ServerChoice {
+  readonly layout: Layout;
+  readonly reader: QueueReader;
+  readonly clock: ServerClock;
+  readonly sweep: MarkSweep;
+  readonly acl: readonly Acl[];
+  /** Where ZooKeeper is, for messages. */
+  readonly servers: string;
+}
+
+export class ZookeeperSession implements SessionLink {
+  readonly #connections: SessionConnections;
+  readonly #tools: SessionTools;
+  readonly #onEnd: () => void;
+  #mayHaveGhosts = false;
+
+  /** `onEnd`: the session is not used any more. */
+  constructor(connections: SessionConnections, tools: SessionTools, onEnd: () => void) {
+    this.#connections = connections;
+    this.#tools = tools;
+    this.#onEnd = onEnd;
+  }
+
+  get takesEntries(): boolean {
+    return !this.#mayHaveGhosts;
+  }
+
+  makeEntry(claim: Claim, text: string): ZookeeperEntry {
+    const { layout, ensemble } = this.#tools;
+    const prefix = layout.entryPrefix(claim, ensemble.port.random.id());
+    return new ZookeeperEntry(claim, layout.queue(claim), prefix, text);
+  }
+
+  locatorOf({ id }: OwnEntry): string {
+    const { key, timeoutMs } = this.#connections;
+    return locatorText({ key, timeoutMs, znode: id });
+  }
+
+  enter(given: OwnEntry, _ifAlone: boolean, limitMs: number): Promise<Entering> {
+    const entry = zookeeperEntry(given);
+    return this.#call((connection) => this.#enter(connection, entry), limitMs, { type: "gone" });
+  }
+
+  leave(given: OwnEntry, options: LeaveOptions, limitMs: number): Promise<Leaving> {
+    const entry = zookeeperEntry(given);
+    const ifGone = { wasThere: false, listing: null };
+    return this.#call((connection) => this.#leave(connection, entry, options), limitMs, ifGone);
+  }
+
+  async prove(entries: readonly OwnEntry[], limitMs: number): Promise<Proof> {
+    try {
+      return await proveSession(this.#connections, entries, limitMs);
+    } catch (error) {
+      throw zookeeperError(error, this.#tools.servers);
+    }
+  }
+
+  async write(given: OwnEntry, text: string, limitMs: number): Promise<void> {
+    const { path } = zookeeperEntry(given);
+    await this.#call((connection) => connection.send(setData(path, Buffer.from(text))), limitMs);
+  }
+
+  async end(limitMs: number): Promise<void> {
+    await this.#connections.end(limitMs).finally(() => {
+      this.close();
+      this.#onEnd();
+    });
+  }
+
+  /** Leaves the session to its time-out, or to the process that resumes it. */
+  close(): void {
+    this.#connections.close();
+  }
+
+  /** `ifGone`: the answer when the session is over. */
+  async #call<T>(
+    work: (connection: Connection) => Promise<T>,
+    limitMs: number,
+    ifGone?: T,
+  ): Promise<T> {
+    try {
+      return await this.#connections.use(work, limitMs);
+    } catch (error) {
+      if (!(error instanceof SessionGoneError)) throw zookeeperError(error, this.#tools.servers);
+      if (ifGone === undefined) throw error;
+      return ifGone;
+    }
+  }
+
+  async #enter(connection: Connection, entry: ZookeeperEntry): Promise<Entering> {
+    const { reader } = this.#tools;
+    // The server of this connection may also be behind the one that made the entry.
+    if (entry.unanswered > 0 || entry.isMade) await this.#find(connection, entry);
+    const listing = entry.isMade
+      ? await reader.read(connection, entry.lock, "plain")
+      : await this.#make(connection, entry);
+    if (listing.mark) return { type: "refused", listing, mayAppear: true };
+    const index = listing.entries.findIndex(({ id }) => id === entry.id);
+    if (index < 0) {
+      entry.made("", 0n);
+      throw new StoreError("The entry was removed as soon as it was made.", { outcome: "unknown" });
+    }
+    const isWaiting = index >= holderCount(listing.entries);
+    return {
+      type: "entered",
+      listing: isWaiting ? await reader.withFirstText(connection, entry.lock, listing) : listing,
+    };
+  }
+
+  /** Asks for the znode and the queue at once: the queue is as it was with the znode, or later. */
+  async #make(connection: Connection, entry: ZookeeperEntry): Promise<Listing> {
+    const { reader, clock, acl } = this.#tools;
+    const { lock, queue, prefix, text } = entry;
+    const data = Buffer.from(text);
+    const request = create2(`${queue}/${prefix}`, { data, mode: "ephemeral_sequential", acl });
+    for (;;) {
+      if (entry.isWithdrawn)
+        throw new StoreError("The entry is withdrawn.", { outcome: "unknown" });
+      entry.unanswered += 1;
+      const making = connection.send(request).then(
+        ({ path, stat }) => {
+          entry.unanswered -= 1;
+          entry.made(path.slice(queue.length + 1), stat.czxid);
+          clock.learn(stat.createdMs);
+          return true;
+        },
+        (error: unknown) => {
+          if (!isUnknown(error)) entry.unanswered -= 1;
+          if (hasCode(error, "no_node")) return false;
+          throw error;
+        },
+      );
+      const [isMade, listing] = await Promise.all([making, reader.read(connection, lock, "plain")]);
+      if (isMade) return listing;
+      await makeParents(connection, queue, acl);
+    }
+  }
+
+  /**
+   * Finds the znode of a request that was not answered. The server of this connection may be behind
+   * the one that made the znode, so it is brought up to date first.
+   */
+  async #find(connection: Connection, entry: ZookeeperEntry): Promise<void> {
+    const { queue, prefix } = entry;
+    // rule: lost-entry-is-looked-for-after-a-sync
+    const [, { names }] = await Promise.all([
+      connection.send(sync(queue)),
+      connection.send(childrenIn(queue)),
+    ]);
+    const own = names.filter((name) => name.startsWith(prefix) && name !== entry.id);
+    for (const name of own) {
+      const { stat } = await connection.send(exists(`${queue}/${name}`));
+      entry.unanswered = Math.max(0, entry.unanswered - 1);
+      if (!entry.isMade && stat) entry.made(name, stat.czxid);
+      else if (stat) await connection.send(remove(`${queue}/${name}`)).catch(nullIfAbsent);
+    }
+  }
+
+  async #leave(
+    connection: Connection,
+    entry: ZookeeperEntry,
+    { look, mark }: LeaveOptions,
+  ): Promise<Leaving> {
+    const { reader } = this.#tools;
+    if (entry.unanswered > 0) await this.#find(connection, entry);
+    if (entry.unanswered > 0) this.#mayHaveGhosts = true;
+    let wasThere: Promise<boolean> | boolean = false;
+    if (mark) wasThere = await this.#replace(connection, entry, mark);
+    else if (entry.isMade) wasThere = this.#remove(connection, entry);
+    const listing = look ? reader.read(connection, entry.lock, look) : null;
+    const [isRemoved, after] = await Promise.all([wasThere, listing]);
+    return { wasThere: isRemoved, listing: after };
+  }
+
+  async #remove(connection: Connection, { path }: ZookeeperEntry): Promise<boolean> {
+    return (await connection.send(remove(path)).catch(nullIfAbsent)) !== null;
+  }
+
+  /** Removes the entry and leaves the mark in one step. */
+  async #replace(
+    connection: Connection,
+    { path, lock, token }: ZookeeperEntry,
+    { ttlMs, text }: NonNullable<LeaveOptions["mark"]>,
+  ): Promise<boolean> {
+    const { layout, sweep, acl } = this.#tools;
+    const mark = create2(layout.mark(lock, token), { data: markData(ttlMs, text), acl });
+    const reply = await connection.send(multi([remove(path), mark]));
+    if (reply.type === "done") {
+      sweep.onMark();
+      return true;
+    }
+    if (reply.at === 0 && hasCode(reply.error, "no_node")) return false;
+    throw reply.error;
+  }
+}

@@ -1,0 +1,166 @@
+/** Holders whose belief is compared with the life of their znodes. */
+import assert from "node:assert/strict";
+import { Holdfast } from "../../src/holdfast.js";
+import type { Lease } from "../../src/lease/lease.js";
+import { zookeeperStore } from "../../src/stores/zookeeper/index.js";
+import { WatchingSession } from "../../src/stores/zookeeper/watching-session.js";
+import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
+import { ZnodeWatch } from "../../src/stores/zookeeper/znode-watch.js";
+import { localPort } from "../../src/time/port.js";
+import { type FaultProxy, startProxy } from "../faults/proxy.js";
+import { waitUntil } from "../servers/wait-until.js";
+import type { ZookeeperServer } from "../servers/zookeeper.js";
+import { Znodes } from "./zookeeper-harness.js";
+
+const SAMPLE_MS = 1;
+/** A deadline that moves on by so much was moved by a proof. */
+const PROOF_MS = 50;
+/** The pause before a server that is behind is asked again. */
+const BEHIND_MS = 10;
+
+/** Holds one lock, through a proxy to one server. The way to a second server is shut at first. */
+export class Holder {
+  readonly #proxies: readonly [FaultProxy, FaultProxy];
+  readonly locks: Holdfast;
+  readonly lease: Lease;
+  /** The znode of its entry. */
+  readonly path: string;
+  readonly #sampler: NodeJS.Timeout;
+  #deadlineMs = 0;
+  #toldMs = Number.POSITIVE_INFINITY;
+  #onProof: () => void = () => {};
+
+  private constructor(
+    proxies: readonly [FaultProxy, FaultProxy],
+    locks: Holdfast,
+    lease: Lease,
+    path: string,
+  ) {
+    this.#proxies = proxies;
+    this.locks = locks;
+    this.lease = lease;
+    this.path = path;
+    this.#sample();
+    this.#sampler = setInterval(() => this.#sample(), SAMPLE_MS);
+    lease.signal.addEventListener("abort", () => {
+      this.#toldMs = performance.now();
+    });
+  }
+
+  static async open(
+    [server, second]: readonly [ZookeeperServer, ZookeeperServer],
+    name: string,
+    ttlMs: number,
+    direct: boolean,
+  ): Promise<Holder> {
+    const proxies = [
+      await startProxy({ targetPort: server.port }),
+      await startProxy({ targetPort: second.port }),
+    ] as const;
+    proxies[1].refuse();
+    const servers = proxies.map(({ port }) => `127.0.0.1:${port}`).join(",");
+    const locks = new Holdfast(zookeeperStore({ servers: `${servers}/belief`, direct }));
+    const lease = await locks.mutex(name).acquire({ ttlMs });
+    await using znodes = new Znodes([server.port]);
+    const [path] = await znodes.below(`/belief/${name}`);
+    assert.ok(path, "a lock that is held has a znode");
+    return new Holder(proxies, locks, lease, path);
+  }
+
+  /** When the holder stopped believing: the deadline, or the moment at which it was told. */
+  get endMs(): number {
+    return Math.min(this.#deadlineMs, this.#toldMs);
+  }
+
+  get isHeld(): boolean {
+    return this.lease.state === "held";
+  }
+
+  /** Resolves right after the next proof. */
+  proven(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onProof = resolve;
+    });
+  }
+
+  /** The client can reach the second server only. */
+  async move(): Promise<void> {
+    const [first, second] = this.#proxies;
+    await second.heal();
+    first.cut();
+  }
+
+  /** No byte reaches a server any more: for the server, the process has crashed. */
+  crash(): void {
+    for (const proxy of this.#proxies) proxy.cut();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sampler);
+    this.crash();
+    await this.locks.close();
+    await Promise.all(this.#proxies.map((proxy) => proxy.close()));
+  }
+
+  #sample(): void {
+    if (!this.isHeld) return;
+    const deadlineMs = performance.now() + this.lease.remainingMs();
+    const isProof = deadlineMs > this.#deadlineMs + PROOF_MS;
+    this.#deadlineMs = Math.max(this.#deadlineMs, deadlineMs);
+    if (isProof) this.#onProof();
+  }
+}
+
+/**
+ * Sees on some servers when znodes are gone. A server may be behind, so the absence of a znode
+ * counts only where that server has shown the znode before.
+ */
+export class Witness implements AsyncDisposable {
+  readonly #sessions: readonly WatchingSession[];
+  readonly #goneMs = new Map<string, number>();
+  readonly #seen = new Map<WatchingSession, Set<string>>();
+
+  constructor(servers: readonly ZookeeperServer[], holders: readonly Holder[]) {
+    const settings = { tls: null, chroot: "", credentials: [] };
+    this.#sessions = servers.map(
+      ({ address }) => new WatchingSession(new Ensemble([address], settings, localPort), "a test"),
+    );
+    for (const session of this.#sessions) {
+      this.#seen.set(session, new Set());
+      for (const { path } of holders) this.#watch(session, path);
+    }
+  }
+
+  /** When the znode was gone on the first of the servers; undefined while it is there. */
+  goneMs({ path }: Holder): number | undefined {
+    return this.#goneMs.get(path);
+  }
+
+  async allGone(holders: readonly Holder[], timeoutMs: number): Promise<void> {
+    const what = "all znodes are gone";
+    await waitUntil(() => holders.every((holder) => this.goneMs(holder)), { what, timeoutMs });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#sessions.map((session) => session.close(1_000)));
+  }
+
+  /** Every server has shown the znodes of all holders. */
+  async allSeen(holders: readonly Holder[]): Promise<void> {
+    const isSeen = (seen: ReadonlySet<string>): boolean =>
+      holders.every(({ path }) => seen.has(path));
+    await waitUntil(() => [...this.#seen.values()].every(isSeen), { what: "all znodes are seen" });
+  }
+
+  #watch(session: WatchingSession, path: string): void {
+    const seen = this.#seen.get(session);
+    new ZnodeWatch(path, session, localPort.timers, {
+      onData: () => void seen?.add(path),
+      onGone: () => {
+        if (!seen?.has(path)) localPort.timers.after(BEHIND_MS, () => this.#watch(session, path));
+        else if (!this.#goneMs.has(path)) this.#goneMs.set(path, performance.now());
+      },
+      onBroken: () => this.#watch(session, path),
+    });
+  }
+}

@@ -1,0 +1,86 @@
+/** Ensembles that are configured wrongly on purpose, and good ones. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connect } from "../../src/connect.js";
+import { Connection } from "../../src/stores/zookeeper/wire/connection.js";
+import { create2 } from "../../src/stores/zookeeper/wire/requests.js";
+import { networkPort } from "../../src/time/port.js";
+import { waitUntil } from "../servers/wait-until.js";
+import {
+  startZookeeper,
+  startZookeeperEnsemble,
+  type ZookeeperEnsemble,
+  type ZookeeperServer,
+  zookeeperMissing,
+} from "../servers/zookeeper.js";
+import { type Examined, examined, expectFound, expectGood } from "./examined.js";
+
+const TTL_MS = 10_000;
+/** An ensemble takes long to notice that a server is gone. */
+const isFull = Boolean(process.env.HOLDFAST_FULL);
+
+async function examine(servers: string, path = "/locks", ttlMs = TTL_MS): Promise<Examined> {
+  return examined(await connect(`zookeeper://${servers}${path}`), ttlMs);
+}
+
+describe.skipIf(zookeeperMissing())("ZooKeeper", () => {
+  let ensemble: ZookeeperEnsemble;
+  let lone: ZookeeperServer;
+  beforeAll(async () => {
+    [ensemble, lone] = await Promise.all([
+      startZookeeperEnsemble(3),
+      startZookeeper({ lines: ["4lw.commands.whitelist=conf,srvr"] }),
+    ]);
+  });
+  afterAll(async () => {
+    await Promise.all([ensemble[Symbol.asyncDispose](), lone.close()]);
+  });
+
+  test("an ensemble of three is good, and a ttl outside of its bounds is found", async () => {
+    const found = await examine(ensemble.servers);
+    expectGood(found);
+    expect(found.ids("skipped", "note")).toEqual([]);
+    const long = await examine(ensemble.servers, "/locks", 60_000);
+    expectFound(long, "zookeeper/session-bounds", "danger");
+    const short = await examine(ensemble.servers, "/locks", 500);
+    expectFound(short, "zookeeper/session-bounds", "danger");
+  });
+
+  test("servers that are not named are found", async () => {
+    const [first] = ensemble.members;
+    const found = await examine(`127.0.0.1:${first?.port}`);
+    expectGood(found);
+    expectFound(found, "zookeeper/ensemble", "note");
+  });
+
+  test("a lone server is found, and a path that is closed to the user", async () => {
+    const address = { host: "127.0.0.1", port: lone.port };
+    const servers = `${address.host}:${address.port}`;
+    expectFound(await examine(servers), "zookeeper/ensemble", "warning");
+    const settings = { tls: null, chroot: "", credentials: [] };
+    const request = { key: null, timeoutMs: 10_000 };
+    const connection = new Connection(address, settings, request, {
+      openMs: 5_000,
+      port: networkPort(),
+    });
+    await connection.send(
+      create2("/closed", { acl: [{ permissions: 1, scheme: "world", id: "anyone" }] }),
+    );
+    await connection.endSession();
+    expectFound(await examine(servers, "/closed"), "zookeeper/rights", "danger");
+  });
+
+  test.runIf(isFull)(
+    "servers that are away, and a server without a quorum, are found",
+    async () => {
+      const [first, second, third] = ensemble.members;
+      await first?.kill();
+      await ensemble.leader();
+      expectFound(await examine(ensemble.servers), "zookeeper/servers", "warning");
+      await second?.kill();
+      await waitUntil(async () => (await third?.mode()) === null, { what: "no quorum is left" });
+      expectFound(await examine(ensemble.servers), "zookeeper/quorum", "danger");
+      await third?.kill();
+      await expect(examine(ensemble.servers)).rejects.toMatchObject({ code: "HF_STORE" });
+    },
+  );
+});
