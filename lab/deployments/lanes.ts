@@ -1,0 +1,58 @@
+import type { ProxiedRequest } from "../../test/faults/framing.js";
+import { FaultProxy, startProxy } from "../../test/faults/proxy.js";
+import { closeAll, startAll } from "../../test/servers/server-process.js";
+import { LaneLinks } from "./lane-links.js";
+import type { Wire } from "./wire.js";
+
+type OnRequest = (lane: string, request: ProxiedRequest) => void;
+
+/** The links of all processes to the servers. */
+export class Lanes {
+  readonly #wire: Wire;
+  readonly #onRequest: OnRequest;
+  readonly #links = new Map<string, LaneLinks>();
+
+  constructor(wire: Wire, onRequest: OnRequest = () => undefined) {
+    this.#wire = wire;
+    this.#onRequest = onRequest;
+  }
+
+  async connect(lanes: readonly string[], ports: readonly number[]): Promise<void> {
+    const { framing } = this.#wire;
+    for (const lane of lanes) {
+      const starts = ports.map((targetPort) => startProxy({ targetPort, framing }));
+      this.#set(lane, await startAll(starts));
+    }
+  }
+
+  links(lane: string): LaneLinks {
+    const links = this.#links.get(lane);
+    if (!links) throw new Error(`no lane ${lane}`);
+    return links;
+  }
+
+  /** Clients connect to the same ports again, as to a name that now means another server. */
+  async moveTo(targetPort: number): Promise<void> {
+    const { framing } = this.#wire;
+    for (const [lane, { proxies }] of this.#links) {
+      await closeAll(proxies);
+      const moved = proxies.map(({ port }) => new FaultProxy(port, { targetPort, framing }));
+      await Promise.all(moved.map((proxy) => proxy.listen()));
+      this.#set(lane, moved);
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { proxies } of this.#links.values()) await closeAll(proxies);
+  }
+
+  #set(lane: string, proxies: readonly FaultProxy[]): void {
+    for (const proxy of proxies) {
+      proxy.onRequest((request) => {
+        this.#onRequest(lane, request);
+        return undefined;
+      });
+    }
+    this.#links.set(lane, new LaneLinks(proxies, this.#wire));
+  }
+}

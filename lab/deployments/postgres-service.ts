@@ -1,0 +1,67 @@
+import { rm } from "node:fs/promises";
+import { type FaultProxy, startProxy } from "../../test/faults/proxy.js";
+import { type PostgresServer, startPostgres } from "../../test/servers/postgres.js";
+import { promote, startStandby } from "../../test/servers/postgres-standby.js";
+import { closeAll } from "../../test/servers/server-process.js";
+import type { Service } from "./service.js";
+import { postgresWire, type Wire } from "./wire.js";
+
+interface Standby {
+  readonly server: PostgresServer;
+  /** Its connection to the primary. */
+  readonly link: FaultProxy;
+}
+
+/** One Postgres, with or without a standby that copies it asynchronously. */
+export class PostgresService implements Service {
+  readonly versions: Readonly<Record<string, string>>;
+  readonly wire: Wire = postgresWire;
+  readonly #primary: PostgresServer;
+  readonly #standby: Standby | null;
+
+  constructor(primary: PostgresServer, standby: Standby | null, version: string) {
+    this.#primary = primary;
+    this.#standby = standby;
+    this.versions = { postgres: version };
+  }
+
+  static async start(hasStandby: boolean): Promise<PostgresService> {
+    const primary = await startPostgres();
+    const [row] = await primary.ask("show server_version");
+    const [version = "unknown"] = String(row?.server_version).split(" ");
+    return new PostgresService(primary, hasStandby ? await standbyOf(primary) : null, version);
+  }
+
+  get ports(): readonly number[] {
+    return [this.#primary.port];
+  }
+
+  async restartEmpty(): Promise<void> {
+    await this.#primary.kill();
+    await rm(this.#primary.dataDir, { recursive: true, force: true });
+    await this.#primary.initialise();
+    await this.#primary.start();
+  }
+
+  cutFollowers(): void {
+    this.#standby?.link.cut();
+  }
+
+  async failOver(): Promise<number> {
+    if (!this.#standby) throw new Error("one server has no successor");
+    const { server } = this.#standby;
+    await this.#primary.kill();
+    await promote(server);
+    return server.port;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#standby) await closeAll([this.#standby.server, this.#standby.link]);
+    await this.#primary.close();
+  }
+}
+
+async function standbyOf(primary: PostgresServer): Promise<Standby> {
+  const link = await startProxy({ targetPort: primary.port });
+  return { link, server: await startStandby(primary, { through: link.port }) };
+}

@@ -1,0 +1,18 @@
+import type { Wire } from "./wire.js";
+
+/** Servers that are one store together, and the faults that they can have. */
+export interface Service extends AsyncDisposable {
+  readonly versions: Readonly<Record<string, string>>;
+  readonly wire: Wire;
+  /** Of the servers that clients connect to. */
+  readonly ports: readonly number[];
+  /** All servers lose their data. Resolves when they answer again. */
+  restartEmpty(): Promise<void>;
+  /** Writes do not reach the followers any more. Does nothing where a write needs a majority. */
+  cutFollowers(): void;
+  /**
+   * The leader dies. Resolves when another server has taken its place, with the port of that server
+   * where clients are sent there.
+   */
+  failOver(): Promise<number | null>;
+}

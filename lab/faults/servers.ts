@@ -1,0 +1,133 @@
+/** Faults of the servers that keep the lock. */
+import type { FaultKind } from "../history.js";
+import type { Subject } from "../subjects/subject.js";
+import { type Fault, ONE_TTL, type Scene, WAIT } from "./fault.js";
+
+const JUMP_MS = 60_000;
+/** A replica that connects again takes a second and more to acknowledge a write. */
+const STRETCH = 3;
+/** A holder knows by its own deadline, one ttl after its last renewal; the rest is for the lab. */
+const KNOWS = 1.2;
+
+interface Strike {
+  readonly what: FaultKind;
+  /** The flag of the picture. */
+  readonly text: string;
+  strike(): Promise<void>;
+  /** The fault strikes as soon as this resolves. Default: when A works. */
+  readonly atOnce?: Promise<unknown>;
+}
+
+/**
+ * The fault strikes while A works and B waits. Then B asks until it works. B works on until A has
+ * had the lock, which A may still ask for if the fault struck early, and has found out.
+ */
+async function strikeWhileHeld(
+  { a, b, ttlMs, happens }: Scene,
+  { what, text, strike, atOnce = new Promise(() => {}) }: Strike,
+): Promise<void> {
+  await a.asks();
+  await Promise.race([a.worksWithin(ttlMs / 2), atOnce]);
+  if (a.isBelieving) await b.asks();
+  happens(what, text);
+  await strike();
+  if (!(await b.insists(2 * ttlMs))) return;
+  if (a.isAsking) await a.worksWithin(ttlMs);
+  await a.disbelievesWithin(KNOWS * ttlMs);
+}
+
+export const failover: Fault = {
+  id: "failover",
+  title: "the master dies before it replicates",
+  needsServer: true,
+  needsReplicas: true,
+  stretch: STRETCH,
+  patience: WAIT,
+  run: (scene) => {
+    scene.store.cutReplicas("all");
+    return strikeWhileHeld(scene, {
+      what: "failed over",
+      text: "master dies, replica takes over",
+      strike: () => scene.store.failOver("first"),
+    });
+  },
+};
+
+const withoutWait = ({ place }: Subject): string | null =>
+  place === "redis" ? null : "it has no replicas to wait for";
+
+export const waitElsewhere: Fault = {
+  id: "wait-elsewhere",
+  title: "the master dies before WAIT, and the client repeats WAIT at the new one",
+  needsServer: true,
+  needsReplicas: true,
+  stretch: STRETCH,
+  patience: WAIT,
+  exempts: withoutWait,
+  run: (scene) => {
+    scene.store.cutReplicas("all");
+    return strikeWhileHeld(scene, {
+      what: "failed over",
+      text: "master dies, replica takes over",
+      strike: () => scene.store.failOver("first"),
+      atOnce: scene.store.links(scene.a.lane).cutAtWait(),
+    });
+  },
+};
+
+export const otherReplica: Fault = {
+  id: "other-replica",
+  title: "a replica takes over that had not received the lock",
+  needsServer: true,
+  needsReplicas: true,
+  stretch: STRETCH,
+  patience: WAIT,
+  exempts: withoutWait,
+  run: (scene) => {
+    scene.store.cutReplicas("second");
+    return strikeWhileHeld(scene, {
+      what: "failed over",
+      text: "master dies, the other replica takes over",
+      strike: () => scene.store.failOver("second"),
+    });
+  },
+};
+
+export const restartsEmpty: Fault = {
+  id: "restarts-empty",
+  title: "a server restarts without its data",
+  needsServer: true,
+  stretch: STRETCH,
+  patience: ONE_TTL,
+  run: (scene) => {
+    scene.store.bareMajority(scene.a.lane);
+    return strikeWhileHeld(scene, {
+      what: "restarted empty",
+      text: "server restarts empty",
+      strike: () => scene.store.restartEmpty(),
+    });
+  },
+};
+
+/** Go and Java read the clock in ways that the lab does not shift. */
+const withoutClock = ({ place }: Subject): string | null => {
+  if (place === "etcd" || place === "zookeeper") return "its leases go by a monotonic clock";
+  return place === "postgres" ? "the lab does not shift its clock" : null;
+};
+
+export const clockJump: Fault = {
+  id: "clock-jump",
+  title: "the clock of a server jumps ahead by a minute",
+  needsServer: true,
+  stretch: STRETCH,
+  patience: ONE_TTL,
+  exempts: withoutClock,
+  run: (scene) => {
+    scene.store.bareMajority(scene.a.lane);
+    return strikeWhileHeld(scene, {
+      what: "clock shifted",
+      text: "clock + 60 s",
+      strike: () => scene.store.shiftClock(JUMP_MS),
+    });
+  },
+};

@@ -1,0 +1,52 @@
+import { expectedFailure } from "../expected.js";
+import type { History } from "../history.js";
+import type { Subject } from "../subjects/subject.js";
+import { isGood } from "../timeline/ink.js";
+
+/** A program of the ladder: its path in the project, and its text. */
+export interface Program {
+  readonly path: string;
+  readonly source: string;
+}
+
+/** The program of a trial, and the subject that does not fail where it fails. */
+export interface Exhibit {
+  readonly program?: Program;
+  /** The next rung that holds against the fault. */
+  readonly cure?: Program;
+  /** Where no rung does: the store of Holdfast that holds. */
+  readonly store?: { readonly title: string; readonly command: string };
+}
+
+/** A cell of the matrix, as far as it matters here. */
+interface Cell {
+  readonly subject: Pick<Subject, "id" | "title" | "family" | "program">;
+  readonly fault: { readonly id: string };
+}
+
+/** The families whose failures are known in advance. */
+const OURS: readonly string[] = ["ladder", "holdfast"];
+
+/**
+ * `cells` are all cells of the lab, the rungs from the lowest to the highest and the stores after
+ * them. A rung that the fault cannot happen to is no cure, and has no cell.
+ */
+export function exhibitOf(
+  { subject, fault, verdict }: Pick<History, "subject" | "fault" | "verdict">,
+  cells: readonly Cell[],
+  read: (path: string) => string,
+): Exhibit {
+  const programOf = (path: string): Program => ({ path, source: read(path) });
+  const column = cells.filter((cell) => cell.fault.id === fault).map((cell) => cell.subject);
+  const at = column.findIndex(({ id }) => id === subject);
+  const path = column[at]?.program;
+  if (path === undefined) return {};
+  const program = programOf(path);
+  if (isGood(verdict.kind)) return { program };
+  const safe = column.slice(at + 1).find((one) => {
+    return OURS.includes(one.family) && expectedFailure(one.id, fault) === null;
+  });
+  if (!safe) return { program };
+  if (safe.program !== undefined) return { program, cure: programOf(safe.program) };
+  return { program, store: { title: safe.title, command: `npm run lab -- ${safe.id} ${fault}` } };
+}

@@ -1,0 +1,29 @@
+/** `npm run lab:report [-- --take]`: docs/lab.md, the ladder in both languages, pictures. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { PROJECT } from "../versions.js";
+import { historiesIn, keep } from "./kept-histories.js";
+import { fileOf } from "./matrix-page.js";
+import { report } from "./report.js";
+
+const { values } = parseArgs({ options: { take: { type: "boolean", default: false } } });
+const folder = join(PROJECT, "docs", "lab");
+
+if (values.take) {
+  const left = keep(historiesIn(join(PROJECT, "lab", "build", "histories")), folder);
+  for (const history of left) {
+    process.stderr.write(
+      `left out, not as expected: ${fileOf(history)}, ${history.verdict.text}\n`,
+    );
+  }
+  if (left.length > 0) process.exitCode = 1;
+}
+
+const histories = historiesIn(folder);
+for (const [path, text] of report(PROJECT, histories)) {
+  const file = join(PROJECT, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+process.stdout.write(`docs/lab.md and the ladder: ${histories.length} trials\n`);

@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import { crowded, killedHolder, stoppedHolder } from "../timeline/example-histories.js";
+import { type Matrix, matrixPage, shortVerdict } from "./matrix-page.js";
+
+const matrix: Matrix = {
+  subjects: [
+    { id: "rung-1", title: "SETNX | DEL", family: "ladder" },
+    { id: "rung-2", title: "SET NX PX", family: "ladder" },
+    { id: "holdfast-redis", title: "redis", family: "holdfast" },
+    { id: "untested", title: "a peer", family: "peer" },
+  ],
+  faults: [
+    { id: "killed-holder", title: "the holder is killed" },
+    { id: "stopped-holder", title: "the holder is stopped" },
+    { id: "failover", title: "failover" },
+  ],
+  histories: [stoppedHolder, killedHolder, crowded],
+  exemptionOf: (subject, fault) =>
+    subject === "rung-1" && fault === "failover" ? "it has no replica" : null,
+};
+
+it("has a table for each family with trials, and a cell for each trial with its picture", () => {
+  const page = matrixPage(matrix);
+  expect(page).toContain("| fault | SETNX \\| DEL | SET NX PX |");
+  expect(page).toContain("| the holder is killed | [✗ stuck ∞](lab/rung-1.killed-holder.svg) |  |");
+  expect(page).toContain("[✗ two held 3.1 s](lab/rung-2.stopped-holder.svg)");
+  expect(page).toContain("[✓ told in time](lab/holdfast-redis.failover.svg)");
+  expect(page).toContain("| failover | – |  |");
+  expect(page).toContain("- failover: it has no replica");
+  expect(page).not.toContain("a peer");
+});
+
+it("has the versions, the history and the command of each trial", () => {
+  const page = matrixPage(matrix);
+  expect(page).toContain("node 20.20.2, redis 7.0.15, ioredis 6.0.0; ttl 4.0 s; taken 2026-11-17.");
+  expect(page).toContain("[history](lab/rung-2.stopped-holder.json)");
+  for (const { command } of matrix.histories) expect(page).toContain(`\`${command}\``);
+});
+
+it("has as many cells in each row as its head", () => {
+  const tables = matrixPage(matrix)
+    .split("\n\n")
+    .filter((part) => part.startsWith("|"));
+  for (const rows of tables.map((part) => part.trim().split("\n"))) {
+    const counts = rows.map((row) => row.match(/(?<!\\)\|/g)?.length);
+    expect(new Set(counts).size).toBe(1);
+  }
+  expect(tables.length).toBe(6);
+});
+
+it.each([
+  [{ kind: "held", text: "" }, "✓ held"],
+  [{ kind: "two held", ms: 0, text: "" }, "✗ two held"],
+  [{ kind: "ghost", ms: 950, text: "" }, "✗ ghost 950 ms"],
+  [{ kind: "stuck", ms: null, text: "" }, "✗ stuck ∞"],
+] as const)("says %j in few words", (verdict, words) => {
+  expect(shortVerdict(verdict)).toBe(words);
+});

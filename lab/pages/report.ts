@@ -1,0 +1,54 @@
+/** All pages and pictures that `npm run lab:report` writes, by their path in the project. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { faults } from "../faults/all.js";
+import type { History } from "../history.js";
+import { chinese } from "../languages/chinese.js";
+import { english } from "../languages/language.js";
+import { exemptionOf } from "../matrix.js";
+import { subjects } from "../subjects/all.js";
+import { timeline } from "../timeline/timeline.js";
+import { type Edition, filledIn, functionIn, type Sources } from "./ladder-page.js";
+import { fileOf, matrixPage } from "./matrix-page.js";
+
+export function report(project: string, histories: readonly History[]): Map<string, string> {
+  const read = (...path: readonly string[]): string => {
+    return readFileSync(join(project, ...path), "utf8");
+  };
+  const matrix = matrixPage({
+    subjects,
+    faults,
+    histories,
+    exemptionOf(subjectId, faultId) {
+      const subject = subjects.find(({ id }) => id === subjectId);
+      const fault = faults.find(({ id }) => id === faultId);
+      return subject && fault ? exemptionOf({ subject, fault }) : null;
+    },
+  });
+  const shown = new Set<History>();
+  const sources: Sources = {
+    way: (name) => functionIn(read("lab", "prices", "ways-to-wait.ts"), name),
+    program: (id) => read("lab", "ladder", `${id}.ts`),
+    history(subject, fault) {
+      const found = histories.find((one) => one.subject === subject && one.fault === fault);
+      if (!found) throw new Error(`docs/lab has no history of ${subject} and ${fault}.`);
+      shown.add(found);
+      return found;
+    },
+    prices: JSON.parse(read("lab", "prices", "results.json")),
+  };
+  const filled = (text: string, edition: Edition): string =>
+    filledIn(read("lab", "pages", text), sources, edition);
+  const ladder = filled("ladder.md", { language: english, pictures: "ladder" });
+  const chineseLadder = filled("ladder.zh.md", { language: chinese, pictures: "../ladder" });
+  // The package has the ladder with its pictures, and not the lab, which is large.
+  const pictures = (folder: string, some: Iterable<History>) =>
+    [...some].map((one) => [`docs/${folder}/${fileOf(one)}.svg`, timeline(one)] as const);
+  return new Map([
+    ["docs/lab.md", matrix],
+    ["docs/ladder.md", ladder],
+    ["docs/zh/ladder.md", chineseLadder],
+    ...pictures("lab", histories),
+    ...pictures("ladder", shown),
+  ]);
+}

@@ -1,0 +1,128 @@
+/** One lane of the picture: a bar, and the words above it. */
+import type { Ink } from "./ink.js";
+import { type Font, shortened, widthOf } from "./lettering.js";
+import type { Scale } from "./scale.js";
+import type { Note, ProcessLane } from "./scene.js";
+import {
+  BAR,
+  cross,
+  dashed,
+  diamond,
+  dotted,
+  type Extent,
+  hollow,
+  pale,
+  pole,
+  solid,
+  text,
+} from "./signs.js";
+import { common, type Span } from "./spans.js";
+import { stacked } from "./stacking.js";
+import type { Truth } from "./truths.js";
+
+export const TITLE: Font = { size: 13, isBold: true };
+export const NOTE: Font = { size: 11 };
+const ROW = 15;
+/** From a pole to its word. */
+const BEFORE = 11;
+const LONGEST_NOTE = 300;
+
+/** The words of a lane in rows, and where its bar is. */
+export interface Place {
+  readonly top: number;
+  readonly middle: number;
+  readonly bottom: number;
+  readonly notes: readonly (Note & { readonly x: number; readonly row: number })[];
+}
+
+/** A note as it is written: not too long. */
+export const noteText = ({ text: words }: Note): string => shortened(words, NOTE, LONGEST_NOTE);
+
+export const noteWidth = (note: Note): number => BEFORE + widthOf(noteText(note), NOTE);
+
+export function placeOf(notes: readonly Note[], top: number, scale: Scale): Place {
+  const labels = notes.map((note) => ({ ...note, x: scale.x(note.atMs), width: noteWidth(note) }));
+  const rows = stacked(labels);
+  const bar = top + (Math.max(-1, ...rows) + 1) * ROW + 4;
+  return {
+    top: bar,
+    middle: bar + BAR / 2,
+    bottom: bar + BAR,
+    notes: labels.map((label, index) => ({ ...label, row: rows[index] ?? 0 })),
+  };
+}
+
+export function processLane(
+  lane: ProcessLane,
+  place: Place,
+  scale: Scale,
+  clashes: readonly Span[],
+): string {
+  const y = place.middle;
+  const extent = (span: Span): Extent => extentOf(span, scale);
+  const red = lane.works.flatMap((work) => clashes.flatMap((clash) => common(work, clash) ?? []));
+  return [
+    laneTitle(lane.title, place, scale),
+    ...lane.waits.map((span) => dotted(extent(span), y)),
+    ...lane.beliefs.map((span) => hollow(extent(span), y, "holder")),
+    ...lane.works.map((span) => solid(extent(span), y, "holder")),
+    ...red.map((span) => solid(extent(span), y, "clash")),
+    ...lane.stops.map((span) => {
+      return (
+        dashed(extent(span), y) +
+        inside(span.text === "stopped" ? ["stopped"] : [], extent(span), y, "fault")
+      );
+    }),
+    ...lane.writesAtMs.map((atMs) => diamond(scale.x(atMs), y)),
+    ...lane.killedAtMs.map((atMs) => cross(scale.x(atMs), y)),
+    words(place),
+  ].join("\n");
+}
+
+export function storeLane(truths: readonly Truth[], place: Place, scale: Scale): string {
+  return [
+    laneTitle("store", place, scale),
+    ...truths.map((truth) => {
+      const { holder, token, isGhost, doubts } = truth;
+      const ink = isGhost ? "clash" : "store";
+      const longest = token === undefined ? [] : [`held by ${holder}, token ${token}`];
+      const extent = extentOf(truth, scale);
+      const texts = isGhost ? [holder] : [...longest, `held by ${holder}`, holder];
+      return [
+        ...doubts.map((doubt) => pale(extentOf(doubt, scale), place.middle, ink)),
+        hollow(extent, place.middle, ink),
+        inside(texts, extent, place.middle, ink),
+      ].join("");
+    }),
+    words(place),
+  ].join("\n");
+}
+
+export function extentOf(
+  { fromMs, toMs, isOpen = false }: Span & Pick<Extent, "isOpen">,
+  scale: Scale,
+): Extent {
+  const x = scale.x(fromMs);
+  return { x, width: scale.x(toMs) - x, isOpen };
+}
+
+function laneTitle(title: string, { middle }: Place, { left }: Scale): string {
+  return text(title, left - 14, middle + 5, "text", TITLE, "end");
+}
+
+/** The first of the texts that fits between the edges. */
+function inside(texts: readonly string[], { x, width }: Extent, y: number, ink: Ink): string {
+  const fitting = texts.find((words) => widthOf(words, NOTE) + 8 <= width);
+  return fitting ? text(fitting, x + width / 2, y + 4, ink, NOTE, "middle") : "";
+}
+
+function words({ top, notes }: Place): string {
+  return notes
+    .map((note) => {
+      const { x, row, ink, isFlag } = note;
+      const baseline = top - 6 - row * ROW;
+      const sign = pole(x, baseline - 9, top, ink, isFlag);
+      return sign + text(noteText(note), x + BEFORE, baseline, ink, NOTE);
+    })
+    .join("\n");
+}

@@ -1,0 +1,149 @@
+import type { History } from "../history.js";
+import { colour, DARK, type Ink, isGood } from "./ink.js";
+import {
+  extentOf,
+  NOTE,
+  noteWidth,
+  type Place,
+  placeOf,
+  processLane,
+  storeLane,
+  TITLE,
+} from "./lane-drawing.js";
+import { legend } from "./legend.js";
+import { type Font, shortened, widthOf, wrapped } from "./lettering.js";
+import { element, escaped } from "./markup.js";
+import { duration, type Scale, scaleFor, ticksOf } from "./scale.js";
+import { type Scene, sceneOf } from "./scene.js";
+import { band, text } from "./signs.js";
+import { lengthOf } from "./spans.js";
+import { story } from "./story.js";
+
+const WIDTH = 960;
+const EDGE = 16;
+const INNER = WIDTH - 2 * EDGE;
+const LONGEST_TITLE = 160;
+const FONTS = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
+
+const HEADLINE: Font = { size: 17, isBold: true };
+const VERDICT: Font = { size: 14, isBold: true };
+const SMALL: Font = { size: 12 };
+
+/** The picture of one history as an SVG that needs nothing else: no script, no font, no file. */
+export function timeline(history: History): string {
+  const scene = sceneOf(history);
+  const head = headOf(history);
+  const plot = plotOf(scene, head.bottom + 10);
+  const signs = legend(scene, EDGE, WIDTH - EDGE, plot.bottom + 8);
+  const foot = lines([[history.command, "dim", SMALL]], signs.bottom + 22);
+  const height = foot.bottom + 8;
+  const title = `${history.subjectTitle} · ${history.faultTitle}: ${history.verdict.text}`;
+  return `${element(
+    "svg",
+    {
+      xmlns: "http://www.w3.org/2000/svg",
+      viewBox: `0 0 ${WIDTH} ${height}`,
+      "font-family": FONTS,
+      role: "img",
+      "aria-labelledby": "title story",
+    },
+    "\n",
+    `${element("title", { id: "title" }, escaped(title))}\n`,
+    `${element("desc", { id: "story" }, escaped(story(history)))}\n`,
+    `<style>${DARK}</style>\n`,
+    `${element("rect", { width: WIDTH, height, fill: colour("page") })}\n`,
+    [head, plot, signs, foot].map(({ markup }) => `${markup}\n`).join(""),
+  )}\n`;
+}
+
+interface Part {
+  readonly markup: string;
+  readonly bottom: number;
+}
+
+function headOf({ subjectTitle, faultTitle, versions, ttlMs, verdict }: History): Part {
+  const facts = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const { kind, text: words } = verdict;
+  const sentence = words.startsWith(kind) ? words : `${kind}: ${words}`;
+  return lines(
+    [
+      [`${subjectTitle} · ${faultTitle}`, "text", HEADLINE],
+      [sentence, isGood(kind) ? "store" : "clash", VERDICT],
+      [[`ttl ${duration(ttlMs)}`, ...facts].join(" · "), "dim", SMALL],
+    ],
+    EDGE + HEADLINE.size,
+  );
+}
+
+/** Paragraphs below each other; `top` is the first baseline. */
+function lines(
+  paragraphs: readonly (readonly [words: string, ink: Ink, font: Font])[],
+  top: number,
+): Part {
+  let y = top;
+  let bottom = top;
+  const markup = paragraphs.flatMap(([words, ink, font]) =>
+    wrapped(words, font, INNER).map((line) => {
+      const part = text(line, EDGE, y, ink, font);
+      bottom = y;
+      y += font.size + 7;
+      return part;
+    }),
+  );
+  return { markup: markup.join("\n"), bottom };
+}
+
+function plotOf(scene: Scene, top: number): Part {
+  const titles = scene.lanes.map((lane) => shortened(lane.title, TITLE, LONGEST_TITLE));
+  const lanes = scene.lanes.map((lane, index) => ({ ...lane, title: titles[index] ?? "" }));
+  const left = EDGE + 14 + Math.max(...["store", ...titles].map((title) => widthOf(title, TITLE)));
+  const notes = [...lanes, scene.store].flatMap((lane) => lane.notes);
+  const texts = notes.map((note) => ({ atMs: note.atMs, width: noteWidth(note) }));
+  const scale = scaleFor(scene.endMs, left, WIDTH - EDGE, texts);
+
+  let y = top;
+  const places = lanes.map((lane) => {
+    const place = placeOf(lane.notes, y, scale);
+    y = place.bottom + 16;
+    return place;
+  });
+  const caption = captionOf(scene, scale, y);
+  const lanesBottom = caption === "" ? y - 8 : y + 6;
+  const store = placeOf(scene.store.notes, lanesBottom + 12, scale);
+  return {
+    markup: [
+      grid(scene.endMs, scale, top, store.bottom + 8),
+      ...scene.clashes.map((clash) => band(extentOf(clash, scale), top, lanesBottom)),
+      ...lanes.map((lane, index) => {
+        const place: Place = places[index] ?? store;
+        return processLane(lane, place, scale, scene.clashes);
+      }),
+      caption,
+      storeLane(scene.store.truths, store, scale),
+    ].join("\n"),
+    bottom: store.bottom + 26,
+  };
+}
+
+/** How long two worked at once, below the first of the bands. */
+function captionOf({ clashes }: Scene, scale: Scale, y: number): string {
+  const [first] = clashes;
+  if (!first) return "";
+  const words = `two work at once for ${duration(lengthOf(clashes))}`;
+  const font = { ...NOTE, isBold: true };
+  const half = widthOf(words, font) / 2;
+  const { x, width } = extentOf(first, scale);
+  const middle = Math.min(Math.max(x + width / 2, scale.left + half), WIDTH - EDGE - half);
+  return text(words, middle, y, "clash", font, "middle");
+}
+
+function grid(endMs: number, scale: Scale, top: number, bottom: number): string {
+  return ticksOf(endMs)
+    .map((ms) => {
+      const at = scale.x(ms);
+      const line = { x1: at, y1: top, x2: at, y2: bottom, stroke: colour("grid") };
+      const words = ms === 0 ? "0" : endMs < 1000 ? `${ms} ms` : `${ms / 1000} s`;
+      return element("line", line) + text(words, at, bottom + 14, "dim", NOTE, "middle");
+    })
+    .join("\n");
+}

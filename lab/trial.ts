@@ -1,0 +1,146 @@
+/** Runs one subject through one fault, on servers of its own. */
+import { setTimeout as pause } from "node:timers/promises";
+import { Actor } from "./actor.js";
+import { nowMs } from "./clock.js";
+import { deploy } from "./deployments/deploy.js";
+import type { Deployment } from "./deployments/deployment.js";
+import { type Fault, SHOWN } from "./faults/fault.js";
+import type { Entry, History } from "./history.js";
+import { Lateness } from "./lateness.js";
+import { Record } from "./record.js";
+import type { Subject } from "./subjects/subject.js";
+import { TruthWatch, truthsOf } from "./truth-watch.js";
+import { judge } from "./verdict.js";
+import { versionsOf } from "./versions.js";
+
+const LANES = ["A", "B", "C"] as const;
+/** The links of the reader of the truth, which no fault of a lane hits. */
+const READER = "reader";
+
+/** Timers may be late by this part of the ttl; in later trials the machine was too busy. */
+const LATEST = 0.2;
+/** A trial that was late proves nothing. It is repeated, with leases so many times as long. */
+const STRETCHES = [1, 2, 4, 4, 4];
+
+export async function runTrial(subject: Subject, fault: Fault): Promise<History> {
+  const usualMs = (fault.stretch ?? 1) * subject.ttlMs;
+  let lateMs = 0;
+  for (const stretch of STRETCHES) {
+    const ttlMs = stretch * usualMs;
+    const trial = await runOnce(subject, fault, ttlMs);
+    if (trial.lateMs <= (fault.latest ?? LATEST) * ttlMs) return trial.history;
+    lateMs = trial.lateMs;
+  }
+  throw new Error(`the machine is too busy: timers were late by ${Math.round(lateMs)} ms`);
+}
+
+interface Trial {
+  readonly history: History;
+  /** The longest delay of a timer in the lab and in the processes of the trial. */
+  readonly lateMs: number;
+}
+
+async function runOnce(subject: Subject, fault: Fault, ttlMs: number): Promise<Trial> {
+  await using store = await deploy(subject, fault, [...LANES, READER]);
+  const record = new Record(subject.isFenced ?? false);
+  const actors = LANES.map((lane) => {
+    const { ports } = store.links(lane);
+    const setting = { subject: subject.id, lane, ports, ttlMs, folder: store.folder };
+    return new Actor(setting, record);
+  });
+  try {
+    await Promise.all(actors.map((actor) => actor.ready()));
+    const lateness = new Lateness();
+    const history = await perform(subject, fault, ttlMs, { store, actors, record });
+    lateness.end();
+    const late = [lateness.longestMs, ...actors.map((actor) => actor.lateMs)];
+    return { history, lateMs: Math.max(...late) };
+  } finally {
+    await Promise.all(actors.map((actor) => actor[Symbol.asyncDispose]()));
+  }
+}
+
+interface Parts {
+  readonly store: Deployment;
+  readonly actors: readonly Actor[];
+  readonly record: Record;
+}
+
+async function perform(
+  subject: Subject,
+  fault: Fault,
+  ttlMs: number,
+  { store, actors, record }: Parts,
+): Promise<History> {
+  const [a, b, c] = actors;
+  if (!a || !b || !c) throw new Error("a trial has three processes");
+  const startedAt = new Date().toISOString();
+  const reader = await subject.readTruth?.({
+    ports: store.links(READER).ports,
+    ttlMs,
+    folder: store.folder,
+  });
+  const truth = new TruthWatch(() => reader?.read() ?? store.readTruth());
+  record.start();
+  await fault.run({
+    a,
+    b,
+    c,
+    store,
+    ttlMs,
+    happens: (what, text) => record.record(nowMs(), { type: "fault", lane: "store", what, text }),
+  });
+  await settle(actors, ttlMs);
+  const isEndless = await store.isEndless().catch(() => false);
+  const sightings = await truth.end();
+  await reader?.close();
+  const durationMs = record.nowMs();
+  const entries = record.entries(durationMs);
+  const truths = truthsOf(record.timed(sightings), entries, (value) => store.laneOf(value));
+  return {
+    subject: subject.id,
+    fault: fault.id,
+    subjectTitle: subject.title,
+    faultTitle: fault.title,
+    ttlMs,
+    versions: { ...versionsOf(subject), ...store.versions },
+    command: `npm run lab -- ${subject.id} ${fault.id}`,
+    startedAt,
+    durationMs,
+    verdict: judge(entries, {
+      patienceMs: fault.patience * ttlMs,
+      isEndless,
+      isOrdered: fault.isOrdered ?? false,
+      endMs: durationMs,
+    }),
+    lanes: lanesOf(entries),
+    entries: [...entries, ...truths].sort((one, other) => one.atMs - other.atMs),
+  };
+}
+
+/** All that work finish, and all that wait get their turn, if the lock lets them. */
+async function settle(actors: readonly Actor[], ttlMs: number): Promise<void> {
+  for (;;) {
+    const working = actors.filter((actor) => actor.isBelieving);
+    if (working.length > 0) await pause(SHOWN * ttlMs);
+    await Promise.all(working.map((actor) => actor.finishes()));
+    const waiting = actors.filter((actor) => actor.isAsking);
+    if (waiting.length === 0) {
+      if (actors.every((actor) => !actor.isBelieving)) return;
+      continue;
+    }
+    const turns = waiting.map(async (actor) => {
+      if (!(await actor.worksWithin(1.5 * ttlMs))) throw new Error("no turn");
+    });
+    const isServed = await Promise.any(turns).then(
+      () => true,
+      () => false,
+    );
+    if (!isServed) return;
+  }
+}
+
+function lanesOf(entries: readonly Entry[]): { id: string; title: string }[] {
+  const used = LANES.filter((id) => entries.some((entry) => "lane" in entry && entry.lane === id));
+  return used.map((id) => ({ id, title: `process ${id}` }));
+}

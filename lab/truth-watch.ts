@@ -1,0 +1,75 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { nowMs } from "./clock.js";
+import type { Entry } from "./history.js";
+
+const EVERY_MS = 5;
+
+interface Sighting {
+  readonly atMs: number;
+  /** A value or a token; null where the lock is free. */
+  readonly by: string | null;
+}
+
+/** Reads the store again and again, and keeps every change. */
+export class TruthWatch {
+  readonly #read: () => Promise<string | null>;
+  readonly #sightings: Sighting[] = [];
+  readonly #end = new AbortController();
+  readonly #watching: Promise<void>;
+
+  constructor(read: () => Promise<string | null>) {
+    this.#read = read;
+    this.#watching = this.#watch();
+  }
+
+  async end(): Promise<readonly Sighting[]> {
+    this.#end.abort();
+    await this.#watching;
+    return this.#sightings;
+  }
+
+  async #watch(): Promise<void> {
+    while (!this.#end.signal.aborted) {
+      // A store that does not answer says nothing; the last truth stands.
+      const by = await this.#read().catch(() => undefined);
+      if (by !== undefined && by !== (this.#sightings.at(-1)?.by ?? null)) {
+        this.#sightings.push({ atMs: nowMs(), by });
+      }
+      await pause(EVERY_MS);
+    }
+  }
+}
+
+/**
+ * The truths of a history. A value counts as a ghost when the process that set it never believed
+ * while it was there.
+ */
+export function truthsOf(
+  sightings: readonly Sighting[],
+  entries: readonly Entry[],
+  laneOf: (by: string) => string | null,
+): Entry[] {
+  return sightings.map(({ atMs, by }, at) => {
+    if (by === null) return { atMs, type: "truth", holder: null };
+    const believed = entries.find((entry) => entry.type === "believes" && entry.token === by);
+    if (believed && "lane" in believed) {
+      return { atMs, type: "truth", holder: believed.lane, token: by };
+    }
+    const lane = laneOf(by);
+    const toMs = sightings[at + 1]?.atMs ?? Number.POSITIVE_INFINITY;
+    const isBelieved = lane !== null && believesBetween(entries, lane, atMs, toMs);
+    return { atMs, type: "truth", holder: isBelieved ? lane : "ghost" };
+  });
+}
+
+function believesBetween(
+  entries: readonly Entry[],
+  lane: string,
+  fromMs: number,
+  toMs: number,
+): boolean {
+  const of = entries.filter((entry) => "lane" in entry && entry.lane === lane);
+  const from = of.find(({ type }) => type === "believes")?.atMs ?? Number.POSITIVE_INFINITY;
+  const to = of.find(({ type }) => type === "releases" || type === "disbelieves")?.atMs;
+  return from <= toMs && (to ?? Number.POSITIVE_INFINITY) > fromMs;
+}

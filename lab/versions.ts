@@ -1,0 +1,20 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Subject } from "./subjects/subject.js";
+
+/** The folder of the project: the compiled file is in lab/build/lab. */
+export const PROJECT: string = join(import.meta.dirname, "..", "..", "..");
+
+/** The folder of the packages that the subjects of family "peer" use. */
+export const PEERS: string = join(PROJECT, "bench");
+
+/** The versions of Node and of the packages that the subject uses. */
+export function versionsOf({ family, packages }: Subject): Record<string, string> {
+  const versions = packages.map((name) => {
+    const home = family === "peer" && name !== "ioredis" ? PEERS : PROJECT;
+    const file = name === "holdfast" ? PROJECT : join(home, "node_modules", name);
+    const { version } = JSON.parse(readFileSync(join(file, "package.json"), "utf8"));
+    return [name, String(version)];
+  });
+  return { node: process.versions.node, ...Object.fromEntries(versions) };
+}

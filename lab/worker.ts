@@ -1,0 +1,122 @@
+/** The process in which a subject runs: it obeys orders and reports each step with its time. */
+import { nowMs } from "./clock.js";
+import type { Happening } from "./history.js";
+import { Lateness } from "./lateness.js";
+import { LOCK_NAME, type Notice, type Order, type Report, type Setting } from "./orders.js";
+import { subjectOf } from "./subjects/all.js";
+import type { Holding, Locker } from "./subjects/subject.js";
+
+const STEP_MS = 5;
+
+const setting: Setting = JSON.parse(process.argv[2] ?? "{}");
+const { lane } = setting;
+
+function report(happening: Happening | Notice, atMs: number = nowMs()): void {
+  process.send?.({ ...happening, atMs } satisfies Report);
+}
+
+/** Work under one lock. Each step follows a check, and counts from just before that check. */
+class Work {
+  readonly #holding: Holding;
+  #timer: NodeJS.Timeout | null = null;
+  #lastStepMs = Number.NaN;
+  #isOver = false;
+
+  constructor(holding: Holding) {
+    this.#holding = holding;
+    const token = holding.token === undefined ? {} : { token: `${holding.token}` };
+    report({ type: "believes", lane, ...token });
+    holding.onLost?.((reason) => {
+      if (this.#isOver) return;
+      report({ type: "told", lane, reason });
+      this.#disbelieve("it was told");
+    });
+    if (!this.step()) return;
+    report({ type: "worksFrom", lane }, this.#lastStepMs);
+    this.#timer = setInterval(() => this.step(), STEP_MS);
+  }
+
+  step(): boolean {
+    const atMs = nowMs();
+    if (this.#isOver) return false;
+    if (this.#holding.isBelieved()) {
+      this.#lastStepMs = atMs;
+      return true;
+    }
+    this.#disbelieve("its check says so");
+    return false;
+  }
+
+  /** Works on without a turn of the event loop. */
+  block(forMs: number): void {
+    const untilMs = nowMs() + forMs;
+    report({ type: "fault", lane, what: "blocked", text: "event loop blocked" });
+    while (nowMs() < untilMs && this.step());
+    while (nowMs() < untilMs);
+    report({ type: "fault", lane, what: "unblocked", text: "event loop free" });
+  }
+
+  pause(): void {
+    if (this.#timer) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  async finish(): Promise<void> {
+    if (!this.#isOver && this.step()) {
+      this.#end();
+      report({ type: "releases", lane });
+    }
+    await this.#holding.release().catch(() => undefined);
+    report({ type: "released" });
+  }
+
+  write(): void {
+    const { token } = this.#holding;
+    report({ type: "writing", ...(token === undefined ? {} : { token: `${token}` }) });
+  }
+
+  #disbelieve(why: string): void {
+    // A check may call `onLost` before it returns.
+    if (this.#isOver) return;
+    this.#end();
+    report({ type: "disbelieves", lane, why });
+  }
+
+  #end(): void {
+    this.pause();
+    this.#isOver = true;
+    if (!Number.isNaN(this.#lastStepMs)) report({ type: "worksTo", lane }, this.#lastStepMs);
+  }
+}
+
+let work: Work | null = null;
+
+async function obey(message: Order, locker: Locker): Promise<void> {
+  switch (message.order) {
+    case "acquire":
+      report({ type: "asks", lane });
+      work = new Work(await locker.acquire(LOCK_NAME));
+      return;
+    case "finish":
+      return await work?.finish();
+    case "block":
+      return work?.block(message.forMs);
+    case "check":
+      work?.pause();
+      if (work?.step()) report({ type: "checked" });
+      return;
+    case "write":
+      return work?.write();
+  }
+}
+
+// Without its parent there is no one left to report to.
+process.once("disconnect", () => process.exit());
+const locker = await subjectOf(setting.subject).open(setting);
+process.on("message", (message: Order) => {
+  obey(message, locker).catch((error: unknown) => {
+    report({ type: "refused", lane, why: error instanceof Error ? error.message : `${error}` });
+  });
+});
+new Lateness((byMs) => report({ type: "late", byMs }));
+report({ type: "ready" });
