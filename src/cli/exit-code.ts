@@ -7,6 +7,8 @@ export const ExitCode = {
   notAcquired: 1,
   /** `list --deadlocks` found one. */
   deadlock: 1,
+  /** `doctor` found a danger, or with `--strict` a warning. */
+  unfit: 1,
   usage: 64,
   storeUnreachable: 69,
   internal: 70,

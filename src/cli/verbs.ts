@@ -46,6 +46,18 @@ export const VERBS: Verbs = {
     summary: "take a lock away from its holder",
     load: async () => (await import("./commands/revoke.js")).revoke,
   },
+  dashboard: {
+    summary: "serve a page that shows the locks in use, live",
+    load: async () => (await import("./commands/dashboard.js")).dashboard,
+  },
+  doctor: {
+    summary: "examine the store, and what survives what",
+    load: async () => (await import("./commands/doctor.js")).doctor,
+  },
+  migrate: {
+    summary: "print or apply the SQL that a store in Postgres needs",
+    load: async () => (await import("./commands/migrate.js")).migrate,
+  },
   demo: {
     summary: "see locks survive killed and stopped processes",
     load: async () => (await import("./commands/demo.js")).demo,

@@ -10,6 +10,13 @@ import type { Sequencer } from "./sequencer/sequencer.js";
 import { SequencerStore } from "./sequencer/sequencer-store.js";
 
 export type { LossReason } from "../errors.js";
+export type {
+  Examination,
+  ExamineRequest,
+  Finding,
+  Severity,
+  Survival,
+} from "../examination.js";
 export type { Mode, Occupancy, Request } from "../rules/fits.js";
 export { apply } from "../rules/ledger.js";
 export type {

@@ -1,4 +1,5 @@
 import type { PushedGrant, Touch } from "../../rules/ledger-command.js";
+import { LoneMap } from "../../rules/lone-map.js";
 import { deadlineOf } from "../../rules/margin.js";
 import type { Acquisition } from "./acquisition.js";
 import type { ArbiterClient } from "./arbiter-client.js";
@@ -7,7 +8,7 @@ import type { Answer } from "./channel.js";
 /** The acquisitions of this client that are under way, by owner. */
 export class Acquisitions {
   readonly #client: ArbiterClient;
-  readonly #byOwner = new Map<string, Acquisition>();
+  readonly #byOwner = new LoneMap<string, Acquisition>();
 
   constructor(client: ArbiterClient) {
     this.#client = client;

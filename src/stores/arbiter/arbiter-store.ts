@@ -8,6 +8,7 @@
  * never makes one.
  */
 import { ClosedError, type StoreError } from "../../errors.js";
+import type { Examination, ExamineRequest } from "../../examination.js";
 import { guarded } from "../../foreign-data.js";
 import type { Push, Release } from "../../rules/ledger-command.js";
 import { keyOf, type Space } from "../../rules/name.js";
@@ -124,6 +125,11 @@ export class ArbiterStore implements Store {
 
   async explain(error: StoreError): Promise<StoreError> {
     return (await this.#arbiter.explain?.(error)) ?? error;
+  }
+
+  async examine(request: ExamineRequest): Promise<Examination> {
+    const examination = this.#arbiter.examine?.(request);
+    return (await examination) ?? { store: this.name, findings: [], survivals: [] };
   }
 
   async close(): Promise<void> {

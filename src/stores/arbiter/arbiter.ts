@@ -1,4 +1,5 @@
 import type { StoreError } from "../../errors.js";
+import type { Examination, ExamineRequest } from "../../examination.js";
 import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
 import type { Traits } from "../../store.js";
 import type { Port } from "../../time/port.js";
@@ -11,6 +12,11 @@ export interface Execution {
   readonly node: string;
   /** One per command, in order; an error where only that command failed. */
   readonly replies: readonly (Reply | StoreError)[];
+  /**
+   * Local time just before the batch was sent, where that was later than the call of `execute`:
+   * deadlines count from here.
+   */
+  readonly sentMs?: number;
   /** The connection changed under way: a command may reach the store a second time. */
   readonly resent?: boolean;
 }
@@ -33,6 +39,9 @@ export interface Arbiter {
   /** False where a handed-off grant counts only after its confirm is answered. */
   readonly believesPushes: boolean;
 
+  /** The longest time between two touches of a waiter; finite where pushes do not arrive. */
+  readonly pollMs?: number;
+
   /** Commands of one shard travel together and share one clock. */
   shardOf(key: string): string;
   /** Runs the commands in order at one instant. A throw: unknown for all of them. */
@@ -46,6 +55,8 @@ export interface Arbiter {
   listen(client: string, onPush: (push: Push) => void, onReset: () => void): void;
   /** As `Store.explain`. */
   explain?(error: StoreError): Promise<StoreError>;
+  /** As `Store.examine`. */
+  examine?(request: ExamineRequest): Promise<Examination>;
   /** Frees what the arbiter opened itself; called once, when nothing is under way any more. */
   close(): Promise<void>;
 }

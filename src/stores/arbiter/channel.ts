@@ -213,10 +213,11 @@ export class Channel {
     }
   }
 
-  #deliver(call: Call, { nowUs, node, replies, resent = false }: Execution): void {
+  #deliver(call: Call, execution: Execution): void {
     this.#silentSinceMs = null;
     if (!this.#end(call)) return;
-    const { shard, recipients, sentMs } = call;
+    const { shard, recipients } = call;
+    const { nowUs, node, replies, sentMs = call.sentMs, resent = false } = execution;
     shard.time.learn(node, sentMs, nowUs, this.#arbiter.port.clock.nowMs());
     for (let index = 0; index < recipients.length; index += 1) {
       const recipient = present(recipients[index], "each command of a call has a recipient");

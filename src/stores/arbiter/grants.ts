@@ -1,9 +1,10 @@
+import { LoneMap } from "../../rules/lone-map.js";
 import type { GoneEvent } from "../../store.js";
 import type { ArbiterGrant } from "./arbiter-grant.js";
 
 /** The grants of this client, by owner: an owner has one grant at most. */
 export class Grants {
-  readonly #byOwner = new Map<string, ArbiterGrant>();
+  readonly #byOwner = new LoneMap<string, ArbiterGrant>();
   #seenToken = 0;
   /** Hears of a grant that ended without its holder's doing. */
   onGone: (event: GoneEvent) => void = () => {};

@@ -18,8 +18,10 @@ import type {
   EtcdClient,
   EtcdStream,
   KeepAliveReply,
+  Member,
   RangeReply,
   RangeRequest,
+  StatusReply,
   TxnReply,
   TxnRequest,
 } from "./etcd-client.js";
@@ -71,6 +73,33 @@ export class EtcdCalls {
   async revokeLease(leaseNumber: string, limitMs: number): Promise<void> {
     const { leaseClient } = this.#client;
     await this.#call(limitMs, (options) => leaseClient.leaseRevoke({ ID: leaseNumber }, options));
+  }
+
+  /** The state of the member that answers. */
+  status(limitMs: number): Promise<StatusReply> {
+    return this.#call(limitMs, async (options) => this.#maintenance.status(options));
+  }
+
+  async alarms(limitMs: number): Promise<readonly string[]> {
+    const request = { action: "Get" } as const;
+    const { alarms } = await this.#call(limitMs, async (options) =>
+      this.#maintenance.alarm(request, options),
+    );
+    return alarms.map(({ alarm }) => alarm);
+  }
+
+  async members(limitMs: number): Promise<readonly Member[]> {
+    const { members } = await this.#call(limitMs, async (options) => {
+      if (this.#client.cluster) return this.#client.cluster.memberList({}, options);
+      throw new Error("The client does not list members.");
+    });
+    return members;
+  }
+
+  /** A client that was passed in may lack it. */
+  get #maintenance(): NonNullable<EtcdClient["maintenance"]> {
+    if (this.#client.maintenance) return this.#client.maintenance;
+    throw new Error("The client does not ask members for their state.");
   }
 
   /** -1 when there is no such lease. */

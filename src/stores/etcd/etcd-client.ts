@@ -25,6 +25,18 @@ export interface EtcdClient {
   readonly watchClient: {
     watch(): Promise<EtcdStream<WatchRequest, WatchReply>>;
   };
+  /** The state of a member, and alarms: for an examination only. */
+  readonly maintenance?: {
+    status(options?: CallOptions): Promise<StatusReply>;
+    alarm(request: { readonly action: "Get" }, options?: CallOptions): Promise<AlarmReply>;
+  };
+  /** The list of members: for an examination only. */
+  readonly cluster?: {
+    memberList(
+      request: { readonly linearizable?: boolean },
+      options?: CallOptions,
+    ): Promise<MemberReply>;
+  };
 }
 
 /** The options of a call. */
@@ -110,6 +122,32 @@ export interface ResponseOp {
 export interface KeepAliveReply {
   readonly header: Header;
   readonly TTL: string;
+}
+
+export interface StatusReply {
+  readonly header: Header;
+  readonly version: string;
+  readonly dbSize: string;
+  /** The id of the leader; 0 where there is none. */
+  readonly leader: string;
+}
+
+export interface AlarmReply {
+  readonly alarms: readonly { readonly alarm: string }[];
+}
+
+export interface MemberReply {
+  readonly header: Header;
+  readonly members: readonly Member[];
+}
+
+/** A member of the cluster. */
+export interface Member {
+  /** Empty where the member has not started yet. */
+  readonly name: string;
+  readonly clientURLs: readonly string[];
+  /** Etcd 3.4 and later: the member has no vote. */
+  readonly isLearner?: boolean;
 }
 
 export type WatchRequest =

@@ -2,10 +2,13 @@
 
 import { Unreadable } from "../../foreign-data.js";
 import type {
+  AlarmReply,
   DeleteReply,
   KeepAliveReply,
+  MemberReply,
   RangeReply,
   RangeRequest,
+  StatusReply,
   TxnReply,
   TxnRequest,
   WatchReply,
@@ -18,12 +21,18 @@ export interface Method<Request, Reply> {
   readonly path: string;
   readonly request: Message<Request>;
   readonly reply: Message<Reply>;
+  /** Its replies have no header. */
+  readonly isBare?: boolean;
 }
 
-/** Every reply of etcd has a header: without one, its defaults would pass for an answer. */
-export function readReply<T>(reply: Message<T>, bytes: Buffer): T {
+/** A reply of etcd has a header: without one, its defaults would pass for an answer. */
+export function readReply<T>(
+  { reply, isBare = false }: Pick<Method<never, T>, "reply" | "isBare">,
+  bytes: Buffer,
+): T {
   const read = reply.decode(bytes);
-  if (!(read as { header?: unknown }).header) throw new Unreadable("a reply with a header");
+  if (!isBare && !(read as { header?: unknown }).header)
+    throw new Unreadable("a reply with a header");
   return read;
 }
 
@@ -154,6 +163,40 @@ const LOGIN_REPLY: Message<{ readonly token: string }> = new Message(() => ({
   token: [2, "text"],
 }));
 
+const EMPTY: Message<Record<string, never>> = new Message(() => ({}));
+
+const STATUS_REPLY: Message<StatusReply> = new Message(() => ({
+  header: [1, HEADER],
+  version: [2, "text"],
+  dbSize: [3, "int"],
+  leader: [4, "int"],
+}));
+
+const ALARM_REQUEST: Message<{ readonly action: "Get" }> = new Message(() => ({
+  action: [1, ["Get"]],
+}));
+
+const ALARM: Message = new Message(() => ({ alarm: [2, ["None", "Nospace", "Corrupt"]] }));
+
+const ALARM_REPLY: Message<AlarmReply> = new Message(() => ({
+  alarms: [2, ALARM, "list"],
+}));
+
+const MEMBER: Message = new Message(() => ({
+  name: [2, "text"],
+  clientURLs: [4, "text", "list"],
+  isLearner: [5, "bool"],
+}));
+
+const MEMBER_REQUEST: Message<{ readonly linearizable?: boolean }> = new Message(() => ({
+  linearizable: [1, "bool"],
+}));
+
+const MEMBER_REPLY: Message<MemberReply> = new Message(() => ({
+  header: [1, HEADER],
+  members: [2, MEMBER, "list"],
+}));
+
 function method<Request, Reply>(
   name: string,
   request: Message<Request>,
@@ -202,3 +245,17 @@ export const AUTHENTICATE: Method<
   { readonly name: string; readonly password: string },
   { readonly token: string }
 > = method("Auth/Authenticate", LOGIN, LOGIN_REPLY);
+export const STATUS: Method<Record<string, never>, StatusReply> = method(
+  "Maintenance/Status",
+  EMPTY,
+  STATUS_REPLY,
+);
+export const ALARMS: Method<{ readonly action: "Get" }, AlarmReply> = {
+  ...method("Maintenance/Alarm", ALARM_REQUEST, ALARM_REPLY),
+  isBare: true,
+};
+export const MEMBERS: Method<{ readonly linearizable?: boolean }, MemberReply> = method(
+  "Cluster/MemberList",
+  MEMBER_REQUEST,
+  MEMBER_REPLY,
+);

@@ -1,3 +1,4 @@
+import type { Examination, ExamineRequest } from "../../examination.js";
 import type { Space } from "../../rules/name.js";
 import type { Claim, Traits } from "../../store.js";
 import type { Port } from "../../time/port.js";
@@ -161,6 +162,12 @@ export class EtcdSequencer implements Sequencer {
       onBehind: () => {},
       onBroken: () => listener({ type: "broken" }),
     });
+  }
+
+  async examine(request: ExamineRequest): Promise<Examination> {
+    // Only a doctor needs this.
+    const { examineEtcd } = await import("./examination.js");
+    return examineEtcd(this.#tools, request);
   }
 
   async close(): Promise<void> {

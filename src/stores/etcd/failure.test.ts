@@ -40,6 +40,8 @@ describe("a failure of etcd", () => {
   it("that etcd itself decided is final, or had no effect", () => {
     const denied = etcdError(new Error("7 PERMISSION_DENIED: etcdserver: permission denied"), "");
     expect(denied).toMatchObject({ outcome: "not_applied", retryable: false });
+    const userless = etcdError(new Error("etcdserver: authentication is not enabled"), "");
+    expect(userless).toMatchObject({ outcome: "not_applied", retryable: false });
     const gone = etcdError(new Error("5 NOT_FOUND: etcdserver: requested lease not found"), "");
     expect(gone).toMatchObject({ outcome: "not_applied", retryable: true });
     const old = etcdError(new Error("etcdserver: revision of auth store is old"), "");

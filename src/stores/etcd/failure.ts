@@ -3,7 +3,8 @@ import { foreignData, Unreadable } from "../../foreign-data.js";
 import { NotConnectedError } from "./grpc-connection.js";
 
 /** etcd refused the request, and will refuse it again. */
-const FINAL = /database space exceeded|permission denied|user name is empty|authentication failed/;
+const FINAL =
+  /database space exceeded|permission denied|user name is empty|authentication (failed|is not)/;
 /** etcd refused the request before it changed anything. */
 const REFUSED = /lease not found|too many (requests|operations)|duplicate key/;
 /** etcd refused the request before it changed anything: its token is old. */

@@ -5,7 +5,7 @@
  * is gone without a sign is found by pings. They are sent while a call is open, and after a call
  * that got no answer. A connection that takes no new calls still serves the open ones.
  */
-import { type ClientHttp2Session, connect } from "node:http2";
+import { type ClientHttp2Session, connect, constants } from "node:http2";
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
 import type { TlsFiles } from "../store-url.js";
@@ -29,6 +29,8 @@ const OPEN_MS = 5_000;
 const PING_EVERY_MS = 10_000;
 const PING_ANSWER_MS = 5_000;
 const LEAST_PING_GAP_MS = 6_000;
+/** The last part of a limit: after the event loop was blocked, answers are read in this time. */
+const LAST_PART_MS = 500;
 const SETTINGS = { enablePush: false };
 /** Above this, Node refuses calls. The default of 10 MB is less than 20,000 open calls need. */
 const MOST_MEGABYTES = 1_000;
@@ -60,11 +62,12 @@ export class GrpcConnection {
     });
     this.#session = session;
     session.unref();
-    this.#limit = port.timers.after(OPEN_MS, () => session.destroy());
+    this.#startLimit(OPEN_MS);
     this.opened = new Promise((resolve, reject) => {
       let reason = "Failed to connect";
-      session.on("error", ({ message }: Error) => {
-        reason = message;
+      session.on("error", ({ message, code }: NodeJS.ErrnoException) => {
+        // A host name with several addresses fails with one error for all of them, without a text.
+        reason = message || `connect ${code} ${authority}`;
       });
       session.once("remoteSettings", () => {
         this.#isOpen = true;
@@ -110,6 +113,8 @@ export class GrpcConnection {
     this.#nextPing ??= this.#port.timers.after(PING_EVERY_MS, () => this.#onPingDue());
     return new GrpcCall(stream, listener, (code) => {
       this.#openCalls -= 1;
+      // The peer ended the call by itself: it is there, whenever its answer to a ping comes.
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR) this.#endLimit();
       if (code === OUT_OF_STREAMS) this.#session.close();
     });
   }
@@ -119,7 +124,7 @@ export class GrpcConnection {
     const nowMs = this.#port.clock.nowMs();
     if (!this.#isOpen || this.isDestroyed || nowMs < this.#pingedMs + LEAST_PING_GAP_MS) return;
     this.#pingedMs = nowMs;
-    this.#limit = this.#port.timers.after(PING_ANSWER_MS, () => this.#session.destroy());
+    this.#startLimit(PING_ANSWER_MS);
     const onAnswer = (): void => this.#endLimit();
     // Node sends no ping on a connection that takes no new calls; settings are answered, too.
     if (this.isOver) this.#session.settings(SETTINGS, onAnswer);
@@ -135,6 +140,15 @@ export class GrpcConnection {
     if (this.#openCalls === 0 || this.isDestroyed) return;
     this.#nextPing = this.#port.timers.after(PING_EVERY_MS, () => this.#onPingDue());
     this.ping();
+  }
+
+  /** After a sleep of the machine, an earlier ping may still wait for its answer. */
+  #startLimit(limitMs: number): void {
+    const { timers } = this.#port;
+    this.#endLimit();
+    this.#limit = timers.after(limitMs - LAST_PART_MS, () => {
+      this.#limit = timers.after(LAST_PART_MS, () => this.#session.destroy());
+    });
   }
 
   #endLimit(): void {

@@ -5,8 +5,11 @@ import type { TlsFiles } from "../store-url.js";
 import { GrpcConnection, NotConnectedError } from "./grpc-connection.js";
 
 const RETRY_MS = { firstMs: 100, longestMs: 1_000 };
-/** A call waits for a connection no longer than this; the connection may open after that. */
-const WAIT_MS = 1_000;
+/**
+ * A call waits for a connection no longer than this; the connection may open after that. It waits
+ * in two parts: after the event loop was blocked, answers that have arrived are read in the second.
+ */
+const WAITS_MS = [500, 500];
 
 /** A member of etcd, and the connection to it. */
 export class GrpcMember {
@@ -17,6 +20,8 @@ export class GrpcMember {
   #connection: GrpcConnection | null = null;
   /** Connections that take no new calls, but have open ones. */
   #older: GrpcConnection[] = [];
+  /** The wait for that connection: many calls share it, and its timer. */
+  #waiting: Promise<void> | null = null;
   #failure: unknown = null;
   /** No connection is tried before this. */
   #retryMs = Number.NEGATIVE_INFINITY;
@@ -42,18 +47,20 @@ export class GrpcMember {
 
   /** Throws the last failure while it is too early to try again. */
   async connect(): Promise<GrpcConnection> {
-    const { clock, timers } = this.#port;
+    const { clock } = this.#port;
     if (this.#isClosed) throw new NotConnectedError("the client is closed");
     if (!this.#connection || this.#connection.isOver) {
       if (clock.nowMs() < this.#retryMs) throw this.#failure;
       if (this.#connection) this.#older.push(this.#connection);
       this.#older = this.#older.filter(({ isDestroyed }) => !isDestroyed);
       this.#connection = this.#open();
+      this.#waiting = null;
     }
     const connection = this.#connection;
-    await within(timers, WAIT_MS, connection.opened).catch((error) => {
-      throw error instanceof TimeLimitError ? new NotConnectedError("no answer") : error;
+    this.#waiting ??= this.#wait(connection.opened).finally(() => {
+      this.#waiting = null;
     });
+    await this.#waiting;
     return connection;
   }
 
@@ -61,6 +68,17 @@ export class GrpcMember {
     this.#isClosed = true;
     for (const connection of this.#older) connection.close();
     this.#connection?.close();
+  }
+
+  async #wait(opened: Promise<void>): Promise<void> {
+    for (const waitMs of WAITS_MS) {
+      try {
+        return await within(this.#port.timers, waitMs, opened);
+      } catch (error) {
+        if (!(error instanceof TimeLimitError)) throw error;
+      }
+    }
+    throw new NotConnectedError("no answer");
   }
 
   #open(): GrpcConnection {

@@ -46,7 +46,7 @@ export class GrpcStream<Request, Reply> implements EtcdStream<Request, Reply>, C
     if (this.#isOver) return;
     let reply: Reply;
     try {
-      reply = readReply(this.#method.reply, bytes);
+      reply = readReply<Reply>(this.#method, bytes);
     } catch (error) {
       this.onStatus(error as Error);
       return this.#call.cancel();

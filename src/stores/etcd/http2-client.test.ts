@@ -1,4 +1,5 @@
 /** The client of a URL, with members that answer as a test says. */
+import dns from "node:dns";
 import { once } from "node:events";
 import {
   type ClientHttp2Session,
@@ -209,6 +210,16 @@ describe("a call", () => {
     await Promise.all(calls);
   });
 
+  it("finds its connection after the event loop was blocked", async () => {
+    const members = [await member((stream) => reply(stream, [DELETED]))];
+    const made = new Http2Client({ members, tls: null, user: null }, networkPort());
+    endings.push(() => made.close());
+    const deleted = made.kv.deleteRange(KEY);
+    const untilMs = performance.now() + 1_300;
+    while (performance.now() < untilMs);
+    expect((await deleted).deleted).toBe("7");
+  });
+
   it("opens another connection after the last number of a stream was used", async () => {
     const address = await member((stream) => reply(stream, [DELETED]));
     const { kv } = client([address]);
@@ -228,6 +239,26 @@ describe("a call", () => {
     const error = await kv.deleteRange(KEY).then(String, (reason) => reason);
     expect(error).toBeInstanceOf(NotConnectedError);
     expect(error.message).toBe(`connect ECONNREFUSED ${address}`);
+  });
+
+  it("says why there is no connection to a host with several addresses", async () => {
+    const server = createTcpServer();
+    const [, port] = (await listening(server)).split(":");
+    server.close();
+    await once(server, "close");
+    const addresses = ["127.0.0.1", "127.0.0.2"].map((address) => ({ address, family: 4 }));
+    type Found = (error: null, addresses: readonly object[]) => void;
+    const lookUp = (_host: string, _options: object, found: Found): void =>
+      setImmediate(found, null, addresses) as never;
+    const spy = vi.spyOn(dns, "lookup").mockImplementation(lookUp as never);
+    try {
+      const { kv } = client([`etcd.example:${port}`]);
+      await expect(kv.deleteRange(KEY)).rejects.toThrow(
+        `connect ECONNREFUSED etcd.example:${port}`,
+      );
+    } finally {
+      spy.mockRestore();
+    }
   });
 
   it("whose time is over is cancelled at its member, and counted once", async () => {
@@ -273,6 +304,45 @@ it("a peer that is gone without a sign is found by a ping, and reached anew", as
   for (const socket of sockets) socket.resume();
   await closed;
   expect((await calls.delete(KEY.key, 10_000)).deleted).toBe("7");
+});
+
+it("a peer that answers keeps its connection after a sleep or a blocked event loop", async () => {
+  const { address, sockets } = await proxyTo(await member((stream) => reply(stream, [DELETED])));
+  const real = networkPort();
+  let sleptMs = 0;
+  let isConnected = false;
+  const clock = { ...real.clock, nowMs: () => real.clock.nowMs() + sleptMs };
+  const limits = new Set<() => void>();
+  let pings = 0;
+  // With a connection, all timers but that of the next ping are limits of answers to pings.
+  const after: Timers["after"] = (delayMs, task, keepAlive) => {
+    if (!isConnected || delayMs === 10_000) return real.timers.after(delayMs, task, keepAlive);
+    limits.add(task);
+    pings += 1;
+    return { cancel: () => limits.delete(task), keepAlive: () => {} };
+  };
+  const port = { ...real, clock, timers: { ...real.timers, after } };
+  const made = new Http2Client({ members: [address], tls: null, user: null }, port);
+  endings.push(() => made.close());
+  const calls = new EtcdCalls(made, networkPort(), "");
+  await calls.delete(KEY.key, 10_000);
+  isConnected = true;
+  for (const socket of sockets) socket.unpipe();
+  for (const sent of [1, 2]) {
+    await expect(calls.delete(KEY.key, 50)).rejects.toThrow("No answer within 50 ms.");
+    await expect.poll(() => pings).toBe(sent);
+    sleptMs += 60_000;
+  }
+  // The event loop was blocked: the limit is over before the answer is read.
+  for (const limit of [...limits]) {
+    limits.delete(limit);
+    limit();
+  }
+  const [near, far] = sockets as [Socket, Socket];
+  near.pipe(far).pipe(near);
+  await expect.poll(() => limits.size).toBe(0);
+  expect((await calls.delete(KEY.key, 10_000)).deleted).toBe("7");
+  expect(sockets).toHaveLength(2);
 });
 
 describe("a member that takes no new calls", () => {

@@ -10,14 +10,17 @@ import type { Port } from "../../time/port.js";
 import type { TlsFiles } from "../store-url.js";
 import type { CallOptions, EtcdClient } from "./etcd-client.js";
 import {
+  ALARMS,
   AUTHENTICATE,
   DELETE,
   GRANT,
   KEEP_ALIVE,
+  MEMBERS,
   type Method,
   RANGE,
   REVOKE,
   readReply,
+  STATUS,
   TIME_TO_LIVE,
   TXN,
   WATCH,
@@ -55,6 +58,13 @@ export class Http2Client implements EtcdClient {
   readonly watchClient: EtcdClient["watchClient"] = {
     // A watch at a member that has lost its leader ends: it would be silent.
     watch: () => this.#stream(WATCH, { hasleader: "true" }),
+  };
+  readonly maintenance: NonNullable<EtcdClient["maintenance"]> = {
+    status: (options) => this.#call(STATUS, {}, options),
+    alarm: (request, options) => this.#call(ALARMS, request, options),
+  };
+  readonly cluster: NonNullable<EtcdClient["cluster"]> = {
+    memberList: (request, options) => this.#call(MEMBERS, request, options),
   };
   readonly #members: readonly GrpcMember[];
   readonly #user: Http2Options["user"];
@@ -119,7 +129,7 @@ export class Http2Client implements EtcdClient {
     if (intercept) intercept({}, start);
     else start();
     try {
-      return readReply(method.reply, await answer.message);
+      return readReply<Reply>(method, await answer.message);
     } catch (error) {
       this.#onFailure(connection, error);
       throw error;

@@ -119,7 +119,8 @@ export class LeavingWatch {
     const { listing, listener } = user;
     user.told = last;
     const entries = listing.entries.filter(({ id }) => !this.#gone.has(id));
-    listener({ type: "left", listing: { moment: new Revision(last), entries, mark: null } });
+    const moment = new Revision(last);
+    listener({ type: "left", listing: { moment, entries, mark: null }, moment });
   }
 
   #onBehind(at: bigint): void {

@@ -1,4 +1,5 @@
 import { ClosedError, type StoreError } from "../../errors.js";
+import type { Examination, ExamineRequest } from "../../examination.js";
 import { isForeign, reportForeign } from "../../foreign-data.js";
 import type { Command, Instant, Push, Reply, View } from "../../rules/ledger-command.js";
 import type { Traits } from "../../store.js";
@@ -113,6 +114,12 @@ export class FileArbiter implements Arbiter {
       // A client without a socket asks the file again by itself: slower, but as safe. A call that
       // has to wait opens the socket first, and fails with the reason if it cannot.
     }
+  }
+
+  async examine(request: ExamineRequest): Promise<Examination> {
+    // Only a doctor needs this.
+    const { examineFile } = await import("./examination.js");
+    return examineFile(this.#file(), request);
   }
 
   async close(): Promise<void> {

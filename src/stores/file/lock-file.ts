@@ -90,6 +90,13 @@ export class LockFile {
     return this.#opened !== undefined;
   }
 
+  /** Whether another file, or none, stands at the path instead of the one in use. */
+  get isReplaced(): boolean {
+    if (!this.#opened) return false;
+    const now = statIfThere(this.path);
+    return !now || !isSameFile(now, this.#opened.file);
+  }
+
   /**
    * Calls back when another file has taken the place of the one in use: all in that one is lost.
    */

@@ -22,7 +22,7 @@ export function defaultPath(): string {
 }
 
 /** File systems whose locks, shared memory or clocks reach over more than one machine. */
-const NETWORK: ReadonlyMap<number, string> = new Map([
+export const NETWORK: ReadonlyMap<number, string> = new Map([
   [0x6969, "NFS"],
   [0x517b, "SMB"],
   [0xff534d42, "CIFS"],

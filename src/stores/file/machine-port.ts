@@ -37,5 +37,5 @@ function drawId(): string {
 export const machinePort: Port = {
   ...localPort,
   random: { ...localPort.random, id: drawId },
-  clock: { nowMs: machineMs, exactMs: machineMs, wallUs: () => Date.now() * 1000 },
+  clock: { nowMs: machineMs, exactMs: machineMs, sleptMs: 0, wallUs: () => Date.now() * 1000 },
 };

@@ -1,3 +1,4 @@
+import type { Examination, ExamineRequest } from "../../examination.js";
 import type { Command, Push, View } from "../../rules/ledger-command.js";
 import type { Traits } from "../../store.js";
 import type { Port } from "../../time/port.js";
@@ -46,6 +47,12 @@ export class MemoryArbiter implements Arbiter {
   listen(client: string, onPush: (push: Push) => void): void {
     this.#client = client;
     this.#space.listen(client, onPush);
+  }
+
+  async examine(request: ExamineRequest): Promise<Examination> {
+    // Only a doctor needs this.
+    const { examineMemory } = await import("./examination.js");
+    return examineMemory(request);
   }
 
   async close(): Promise<void> {

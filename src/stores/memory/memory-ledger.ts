@@ -1,5 +1,6 @@
 import { apply } from "../../rules/ledger.js";
 import type { Command, Emit, Instant, ReplyTo, View } from "../../rules/ledger-command.js";
+import { LoneMap } from "../../rules/lone-map.js";
 import { compareNames } from "../../rules/name.js";
 import type { Upkeep } from "../../rules/upkeep.js";
 import { MemoryState, type TokenCounter } from "./memory-state.js";
@@ -8,7 +9,7 @@ const LEAST_SWEEP = 1_000;
 
 /** All names of one namespace in memory. A name that is at rest takes no room. */
 export class MemoryLedger {
-  readonly #states = new Map<string, MemoryState>();
+  #states = new LoneMap<string, MemoryState>();
   readonly #tokens: TokenCounter = { last: 0 };
   readonly #emit: Emit;
   /** How many names there may be until those out of use are looked for. */
@@ -38,8 +39,8 @@ export class MemoryLedger {
 
   /** The names that begin with a prefix and are in use, in the order of their bytes. */
   list(prefix: string, at: Instant): { key: string; view: View }[] {
-    const keys = [...this.#states.keys()].filter((key) => key.startsWith(prefix));
-    return keys
+    return this.#keys()
+      .filter((key) => key.startsWith(prefix))
       .sort(compareNames)
       .map((key) => ({ key, view: this.execute({ type: "inspect", key }, at) }))
       .filter(({ view }) => view.holders.length + view.waiters.length > 0 || view.mark !== null);
@@ -50,13 +51,17 @@ export class MemoryLedger {
    * for again.
    */
   #sweep(at: Instant): void {
-    for (const key of [...this.#states.keys()]) this.execute({ type: "inspect", key }, at);
+    for (const key of this.#keys()) this.execute({ type: "inspect", key }, at);
     this.#sweepAt = Math.max(LEAST_SWEEP, 2 * this.#states.size);
+  }
+
+  #keys(): string[] {
+    return Array.from(this.#states.values(), ({ key }) => key);
   }
 
   /** Forgets everything, as a server that restarts without its data. */
   forget(): void {
-    this.#states.clear();
+    this.#states = new LoneMap();
     this.#tokens.last = 0;
   }
 }

@@ -12,6 +12,22 @@ export interface OwnConnection {
   close(): void;
 }
 
+/** A server that accepts writes, through the client of the user. */
+export interface Master {
+  /** Its address, as far as the client shows it. */
+  readonly address: string;
+  send(args: readonly string[]): Promise<unknown>;
+}
+
+/** The failovers that a sentinel could bring about. */
+export interface SentinelState {
+  /** How many sentinels know each other. */
+  readonly sentinels: number;
+  readonly quorum: number;
+  /** The answer to `SENTINEL CKQUORUM`. */
+  readonly verdict: string;
+}
+
 /** A client library behind one interface: the user's client, and further connections like it. */
 export interface Driver {
   readonly isCluster: boolean;
@@ -28,6 +44,10 @@ export interface Driver {
   changes(): number;
   /** Sends one command by the user's client, to the server of `key`. */
   send(key: string, command: string, args: readonly string[]): Promise<unknown>;
+  /** The servers that hold the locks: one, or all masters of a Cluster. */
+  masters(): Promise<readonly Master[]>;
+  /** Asks a sentinel of the client; null where there is none, or the client does not show it. */
+  sentinel?(): Promise<SentinelState | null>;
   /** Opens a connection to the server of `key`, or to any server. */
   open(key: string | null): Promise<OwnConnection>;
 }

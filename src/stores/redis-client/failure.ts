@@ -1,6 +1,7 @@
 /** The meaning of the errors of Redis and its clients for a call, and advice for the user. */
 import { type Outcome, StoreError } from "../../errors.js";
 import { foreignData } from "../../foreign-data.js";
+import { tlsAdvice } from "../tls-advice.js";
 
 interface Meaning {
   readonly pattern: RegExp;
@@ -47,17 +48,6 @@ const MEANINGS: readonly Meaning[] = [
     ...maybe(/^TimeoutError$/, "the client is not connected, or the server hangs"),
     lead: "No answer from Redis",
   },
-  insecure(/altnames/, "the certificate of the server is for another host name"),
-  insecure(/certificate (has expired|is not yet valid)/, "the certificate, or a clock, is wrong"),
-  insecure(
-    /self-signed certificate|unable to (verify|get (local )?issuer)/,
-    "no known authority signed the certificate of the server: name the file of its own by ca=",
-  ),
-  insecure(
-    /alert (certificate|bad cert|unknown ca|handshake)/i,
-    "the server wants a certificate of the client that it trusts: name its files by cert= and key=",
-  ),
-  insecure(/wrong version number|packet length too long/, "the server does not speak TLS there"),
   never(IN_SCRIPT, "the script failed"),
 ];
 
@@ -79,8 +69,11 @@ function never(pattern: RegExp, advice: string): Meaning {
 }
 
 /** No further attempt helps: the certificates stay the same. */
-function insecure(pattern: RegExp, advice: string): Meaning {
-  return { ...never(pattern, advice), lead: "No secure connection to Redis" };
+function insecure(words: string): Meaning | undefined {
+  const advice = tlsAdvice(words);
+  return advice === null
+    ? undefined
+    : { ...never(/./, advice), lead: "No secure connection to Redis" };
 }
 
 /** The word that the script puts before the place of foreign data. */
@@ -99,7 +92,7 @@ export function storeError(cause: unknown, store: string, register?: string): St
   if (register !== undefined && words.startsWith("WRONGTYPE")) {
     return foreignData(register, discreet(cause));
   }
-  const meaning = MEANINGS.find(({ pattern }) => pattern.test(words));
+  const meaning = MEANINGS.find(({ pattern }) => pattern.test(words)) ?? insecure(words);
   const { retryable = true, advice, isAtFirstWrite = false } = meaning ?? {};
   const { lead = "Redis refused" } = meaning ?? {};
   const mayHaveWritten = IN_SCRIPT.test(words) && !isAtFirstWrite;

@@ -2,7 +2,8 @@ import { StoreError } from "../../errors.js";
 import type { Address } from "../store-url.js";
 import { slotOf } from "./cluster-slot.js";
 import { countChanges, type Emitter } from "./connection-changes.js";
-import type { Driver, OwnConnection } from "./driver.js";
+import type { Driver, Master, OwnConnection, SentinelState } from "./driver.js";
+import { saidBy } from "./failure.js";
 import { isIoredis4 } from "./supported-clients.js";
 
 /**
@@ -26,6 +27,10 @@ interface Plain extends Emitter {
     readonly keyPrefix?: unknown;
     readonly db?: unknown;
     readonly sentinels?: unknown;
+    readonly name?: unknown;
+    readonly sentinelUsername?: unknown;
+    readonly sentinelPassword?: unknown;
+    readonly sentinelTLS?: unknown;
     readonly path?: unknown;
     readonly host?: string;
     readonly port?: number;
@@ -62,15 +67,18 @@ export function ioredisDriver(client: Ioredis): Driver {
 
 function plainDriver(client: Plain): Driver {
   const { keyPrefix, db, sentinels, path, host, port } = client.options;
+  const address = sentinels ? null : String(path ?? `${host}:${port}`);
   return {
     isCluster: false,
     hasOneConnection: true,
     database: Number(db ?? 0),
-    address: sentinels ? null : String(path ?? `${host}:${port}`),
+    address,
     servers: () => (sentinels ? addressesOf(sentinels) : path ? [] : addressesOf([{ host, port }])),
     keyPrefix: String(keyPrefix ?? ""),
     changes: countChanges(client, (onChange) => client.on("close", onChange)),
     send: (_key, command, args) => call(client, command, args),
+    masters: async () => [masterOf(client, address ?? "the master")],
+    ...(sentinels ? { sentinel: () => sentinelState(client, sentinels) } : {}),
     open: async () => own(client),
   };
 }
@@ -95,6 +103,10 @@ function clusterDriver(client: Cluster): Driver {
       client.on("+node", watch);
     }),
     send,
+    masters: async () =>
+      client.nodes("master").map((node) => {
+        return masterOf(node, `${node.options.host}:${node.options.port}`);
+      }),
     async open(key) {
       // A redirection corrects the slots that the client knows; a write goes to the master.
       if (key !== null) await send(key, "hdel", [key, "?"]);
@@ -119,6 +131,35 @@ function addressesOf(given: unknown): Address[] {
   });
 }
 
+function masterOf(client: Plain, address: string): Master {
+  return { address, send: ([command = "", ...args]) => call(client, command, args) };
+}
+
+/** The opinion of the first sentinel that is known. */
+async function sentinelState(client: Plain, sentinels: unknown): Promise<SentinelState | null> {
+  const [address] = addressesOf(sentinels);
+  if (!address) return null;
+  const { name, sentinelUsername, sentinelPassword, sentinelTLS } = client.options;
+  const connection = own(client, {
+    ...address,
+    sentinels: null,
+    db: 0,
+    username: sentinelUsername,
+    password: sentinelPassword,
+    tls: sentinelTLS,
+    enableReadyCheck: false,
+  });
+  try {
+    const fields = (await connection.send(["sentinel", "master", String(name)])) as unknown[];
+    const field = (key: string): number => Number(fields[fields.indexOf(key) + 1]);
+    const asked = connection.send(["sentinel", "ckquorum", String(name)]);
+    const verdict = String(await asked.catch((error: unknown) => saidBy(error)));
+    return { sentinels: field("num-other-sentinels") + 1, quorum: field("quorum"), verdict };
+  } finally {
+    connection.close();
+  }
+}
+
 /** A client that was closed, or that gave up reconnecting, never answers again. */
 function call(client: Plain | Cluster, command: string, args: readonly string[]): Promise<unknown> {
   if (client.status !== "end") return client.call(command, args);
@@ -127,8 +168,9 @@ function call(client: Plain | Cluster, command: string, args: readonly string[])
 }
 
 /** A connection like that of the client (server, user, TLS, database), for the store alone. */
-function own(client: Plain): OwnConnection {
+function own(client: Plain, place: object = {}): OwnConnection {
   const connection = client.duplicate({
+    ...place,
     keyPrefix: "",
     lazyConnect: false,
     readOnly: false,

@@ -114,6 +114,9 @@ function plainDriver(client: Plain): Driver {
     changes: changesOf(client),
     send: (key, command, args) =>
       client.sendCommand(prefixed(prefix, key, command, args), PLAIN_TYPES),
+    masters: async () => [
+      { address: path ?? `${host}:${port}`, send: (args) => client.sendCommand(args, PLAIN_TYPES) },
+    ],
     open: () => own(client),
   };
 }
@@ -132,6 +135,14 @@ function clusterDriver(client: Cluster): Driver {
     keyPrefix: prefix,
     changes: changesOf(client),
     send,
+    masters: () =>
+      Promise.all(
+        client.masters.map(async (master) => {
+          const node = await client.nodeClient(master);
+          const sendTo = (args: readonly string[]) => node.sendCommand(args, PLAIN_TYPES);
+          return { address: master.address, send: sendTo };
+        }),
+      ),
     async open(key) {
       // A redirection corrects the slots that the client knows.
       if (key !== null) await send(key, "hdel", [key, "?"]);
@@ -160,6 +171,12 @@ function sentinelDriver(client: Sentinel): Driver {
     changes: changesOf(client),
     send: (key, command, args) =>
       client.sendCommand(false, prefixed(prefix, key, command, args), PLAIN_TYPES),
+    masters: async () => [
+      {
+        address: "the master",
+        send: (args) => client.sendCommand(false, args, PLAIN_TYPES),
+      },
+    ],
     open: async (key) => (key === null ? listening(client) : await own(await masterOf(client))),
   };
 }

@@ -19,6 +19,7 @@ import type {
   Touched,
   View,
 } from "../../rules/ledger-command.js";
+import { hasSameTerms } from "../arbiter/same-terms.js";
 import { readHolder, readWaiter, words } from "./records.js";
 
 /**
@@ -29,41 +30,12 @@ import { readHolder, readWaiter, words } from "./records.js";
 export function encode(commands: readonly Command[], channelPrefix: string): string[] {
   let spelled: Acquire | Renew | undefined;
   return commands.map((command) => {
-    if (spelled && isAlike(command, spelled)) return `"${command.owner} `;
+    if (spelled && hasSameTerms(command, spelled)) return `"${command.owner} `;
     if (command.type === "acquire" || (command.type === "renew" && !command.heir)) {
       spelled = command;
     }
     return encodeOne(command, channelPrefix);
   });
-}
-
-/** Whether two commands have the same terms. */
-function isAlike(one: Command, other: Acquire | Renew): one is Acquire | Renew {
-  if (one.type === "acquire") {
-    return (
-      other.type === "acquire" &&
-      one.notAfterUs === other.notAfterUs &&
-      one.seenToken === other.seenToken &&
-      one.ttlUs === other.ttlUs &&
-      one.span === other.span &&
-      one.enqueue === other.enqueue &&
-      one.mode === other.mode &&
-      one.weight === other.weight &&
-      one.limit === other.limit &&
-      one.offerUs === other.offerUs &&
-      one.touchUs === other.touchUs &&
-      one.client === other.client &&
-      one.meta === other.meta
-    );
-  }
-  return (
-    one.type === "renew" &&
-    other.type === "renew" &&
-    !one.heir &&
-    one.notAfterUs === other.notAfterUs &&
-    one.seenToken === other.seenToken &&
-    one.ttlUs === other.ttlUs
-  );
 }
 
 function encodeOne(command: Command, channelPrefix: string): string {

@@ -1,8 +1,10 @@
 import { StoreError } from "../../errors.js";
+import type { Examination, ExamineRequest } from "../../examination.js";
 import { guarded } from "../../foreign-data.js";
 import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
 import type { Traits } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
+import { within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import type { Driver } from "../redis-client/driver.js";
 import { Subscription } from "../redis-client/subscription.js";
@@ -25,6 +27,9 @@ const TRAITS: Traits = {
 
 /** Commands that may be answered by a grant or a renewal, which a holder believes. */
 const BELIEVED: ReadonlySet<Command["type"]> = new Set(["acquire", "confirm", "renew"]);
+
+/** How long an examination waits for the first answer. */
+const REACH_MS = 3_000;
 
 export interface RedisArbiterOptions {
   readonly namespace: string;
@@ -122,10 +127,30 @@ export class RedisArbiter implements Arbiter {
     return new StoreError(text, { outcome, retryable, lockName, store, cause });
   }
 
+  async examine(request: ExamineRequest): Promise<Examination> {
+    const [shard = ""] = this.#layout.shards;
+    await this.#reach(this.#layout.registerOf(shard));
+    // Only a doctor needs this.
+    const { examineRedis } = await import("./examination.js");
+    const [driver, layout, port] = [this.#driver, this.#layout, this.port];
+    const greet = (): Promise<unknown> => this.execute(shard, []);
+    return examineRedis({ driver, layout, port, greet }, this.#options.replicas, request);
+  }
+
   async close(): Promise<void> {
     this.#subscription?.close();
     for (const replication of this.#replications.values()) replication.close();
     await this.#options.onClose?.();
+  }
+
+  /** A server that refuses the command is reached all the same. PING fails where saving does. */
+  async #reach(register: string): Promise<void> {
+    try {
+      await within(this.port.timers, REACH_MS, this.#driver.send(register, "time", []));
+    } catch (cause) {
+      const error = this.#script.error(cause);
+      if (error.retryable) throw error;
+    }
   }
 
   /** A grant or a renewal counts only when enough replicas have it. */

@@ -36,9 +36,8 @@ export class RedisScript {
 
   /** The arguments that run a batch on a register. */
   argsOf(register: string, commands: readonly Command[], flags: number): string[] {
-    const args = [SHA, "1", register];
-    for (const { key } of commands) args.push(key);
-    args.push(...encode(commands, this.#layout.channelPrefix));
+    const keys = commands.map(({ key }) => key);
+    const args = [SHA, "1", register, ...keys, ...encode(commands, this.#layout.channelPrefix)];
     if (flags > 0) args.push(`${flags}`);
     return args;
   }

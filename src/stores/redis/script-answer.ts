@@ -19,13 +19,18 @@ export class ScriptAnswer {
 
   /** Throws if the time cannot be read. */
   constructor(commands: readonly Command[], raw: unknown, tellsRun: boolean) {
-    const parts: readonly unknown[] = Array.isArray(raw) ? raw : [raw, ...loneReply(commands)];
-    const isTerse = commands.length > 1 && parts.length === (tellsRun ? 3 : 2);
-    const [time, letters] = parts;
-    this.nowUs = whole(time);
-    this.run = tellsRun ? String(parts.at(-1)) : "";
     this.#commands = commands;
-    this.#replies = isTerse && typeof letters === "string" ? letters : parts.slice(1);
+    if (Array.isArray(raw)) {
+      const [time, letters] = raw;
+      const isTerse = commands.length > 1 && raw.length === (tellsRun ? 3 : 2);
+      this.nowUs = whole(time);
+      this.run = tellsRun ? String(raw.at(-1)) : "";
+      this.#replies = isTerse && typeof letters === "string" ? letters : raw.slice(1);
+    } else {
+      this.nowUs = whole(raw);
+      this.run = tellsRun ? String(raw) : "";
+      this.#replies = loneReply(commands);
+    }
     this.#nextToken = this.nowUs;
   }
 
@@ -47,7 +52,9 @@ export class ScriptAnswer {
   }
 }
 
-function loneReply([command, ...more]: readonly Command[]): readonly string[] {
-  if (!command || more.length > 0) return [];
-  return [command.type === "release" ? "R" : "G"];
+/** The reply that the time alone stands for; none if there is not exactly one command. */
+function loneReply(commands: readonly Command[]): string {
+  const [command] = commands;
+  if (!command || commands.length > 1) return "";
+  return command.type === "release" ? "R" : "G";
 }

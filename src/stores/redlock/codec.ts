@@ -178,8 +178,8 @@ export type NodeRelease =
   | Failure;
 
 const GRANTED = "G";
-/** The answer that the full lease was granted. */
-const GRANTED_IN_FULL = 1;
+/** The answer that the full lease was granted. ioredis can be told to give numbers as texts. */
+const GRANTED_IN_FULL: readonly unknown[] = [1, "1"];
 const FOREIGN = "X";
 
 /** `ttlMs` is the length of the lease that was asked for. */
@@ -190,7 +190,7 @@ export function decodeVote(raw: unknown, ttlMs: number): Vote {
 }
 
 export function decodeSight(raw: unknown, ttlMs: number): Sight {
-  if (raw === GRANTED_IN_FULL) return { type: "granted", remainingMs: ttlMs };
+  if (GRANTED_IN_FULL.includes(raw)) return { type: "granted", remainingMs: ttlMs };
   const [code, first, second, third, ...more] = list(raw);
   switch (code) {
     case GRANTED:

@@ -114,18 +114,19 @@ export class Membership {
   }
 
   async #readmit(): Promise<void> {
-    const surveys = await this.#survey();
+    const surveys = await this.survey();
     this.#demandDistinct(surveys);
     const { port, set } = this.#quorum;
     const restMs = Math.max(0, Math.ceil(this.#overMs - port.clock.nowMs()));
     const rules = { ...this.#rules, set, bootstrap: this.#bootstrap, restMs };
     const isAnyDue = admit(surveys, surveys, rules).some((instruction) => instruction !== null);
     if (!isAnyDue) return;
-    const instructions = admit(surveys, await this.#survey(), rules);
+    const instructions = admit(surveys, await this.survey(), rules);
     await Promise.all(instructions.map((instruction, at) => this.#tell(at, instruction)));
   }
 
-  async #survey(): Promise<(Survey | null)[]> {
+  /** Asks every node about itself; null for a node that did not answer in time. */
+  async survey(): Promise<(Survey | null)[]> {
     const poll = this.#ask<Survey, "heard">(["survey"], {
       decode: decodeSurvey,
       judge: (answers) => (answers.includes(undefined) ? null : "heard"),

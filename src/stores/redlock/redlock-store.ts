@@ -1,6 +1,7 @@
 /** A store over independent nodes: asks all of them, and believes what a majority says. */
 import { assert } from "../../assert.js";
 import { ClosedError, type StoreError } from "../../errors.js";
+import type { Examination, ExamineRequest } from "../../examination.js";
 import { MetaText } from "../../rules/meta-text.js";
 import { keyOf, type Space } from "../../rules/name.js";
 import type {
@@ -181,6 +182,16 @@ export class RedlockStore implements Store {
 
   explain(error: StoreError): Promise<StoreError> {
     return explainVotes(error, this.#quorum.nodes);
+  }
+
+  async examine(request: ExamineRequest): Promise<Examination> {
+    const { nodes, set, nodeTimeoutMs } = this.#quorum;
+    const { maxTtlMs } = this.#membership;
+    // Only a doctor needs this.
+    const { examineRedlock } = await import("./examination.js");
+    const survey = () => this.#membership.survey();
+    const terms = { set, nodeTimeoutMs, maxTtlMs };
+    return examineRedlock({ nodes, port: this.port, terms, survey }, request);
   }
 
   async close(): Promise<void> {

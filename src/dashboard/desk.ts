@@ -1,0 +1,195 @@
+/** Answers the requests of the page: its files, the live stream, the findings, a revocation. */
+import { HoldfastError } from "../errors.js";
+import type { Holdfast } from "../holdfast.js";
+import { SPACES, type Space } from "../rules/name.js";
+import { localPort, type Port } from "../time/port.js";
+import { Examinations } from "./examinations.js";
+import { answer, Gate, jsonAnswer, refusal } from "./gate.js";
+import type { LockName } from "./history.js";
+import { LiveStream } from "./live-stream.js";
+import type { LeaseRow, LiveMessage } from "./message.js";
+import type { CheckedOptions } from "./options.js";
+import { countOwnEvents } from "./own-events.js";
+import { FILES } from "./page.generated.js";
+import { AuditError, BadRequestError, parseOrder, revokeAudited } from "./revocation.js";
+import { Sampler } from "./sampler.js";
+import { NO_TOTALS } from "./snapshot.js";
+
+const MOST_STREAMS = 100;
+const MOST_BODY_BYTES = 8_192;
+const MOST_LEASES = 1_000;
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  svg: "image/svg+xml",
+};
+
+export class Desk {
+  readonly #locks: Holdfast;
+  readonly #options: CheckedOptions;
+  readonly #port: Port;
+  readonly #gate: Gate;
+  readonly #sampler: Sampler;
+  readonly #examinations: Examinations;
+  readonly #streams = new Set<LiveStream>();
+  readonly #stopCounting: () => void;
+  #isClosed = false;
+
+  constructor(locks: Holdfast, options: CheckedOptions, port: Port = localPort) {
+    this.#locks = locks;
+    this.#options = options;
+    this.#port = port;
+    this.#gate = new Gate(options.hosts);
+    this.#sampler = new Sampler(locks, port, options.everyMs);
+    const wallMs = (): number => this.#sampler.wallMs();
+    this.#examinations = new Examinations(locks, wallMs);
+    this.#stopCounting = countOwnEvents(this.#sampler.timeline, wallMs);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stopCounting();
+    for (const stream of this.#streams) stream.close();
+  }
+
+  /** Rejects only where `authorize` does. */
+  async handle(request: Request): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url);
+    const { path } = this.#options;
+    const refused = this.#gate.checkPage(request);
+    if (refused) return refused;
+    if (path !== "" && pathname === path) {
+      const response = answer(308, "text/plain", null);
+      response.headers.set("location", `${path}/`);
+      return response;
+    }
+    if (!pathname.startsWith(`${path}/`)) return refusal(404, "There is no such page.");
+    const rest = pathname.slice(path.length + 1);
+    if (!rest.startsWith("api/")) return fileAnswer(rest || "index.html", request.method);
+    return this.#data(request, `${request.method} ${rest.slice(4)}`, searchParams);
+  }
+
+  async #data(request: Request, route: string, query: URLSearchParams): Promise<Response> {
+    const refused = this.#gate.checkData(request);
+    if (refused) return refused;
+    const actor: unknown = await this.#options.authorize(request);
+    if (typeof actor !== "string" || actor === "") return refusal(401, "You are not authorized.");
+    if (this.#isClosed) return refusal(503, "The dashboard is closed.");
+    try {
+      if (route === "GET live") return await this.#live(actor, query);
+      if (route === "GET findings") return jsonAnswer(await this.#examinations.get());
+      if (route === "POST revoke") return await this.#revoke(request, actor);
+      return refusal(404, "There is no such page.");
+    } catch (error) {
+      return failure(error);
+    }
+  }
+
+  async #live(actor: string, query: URLSearchParams): Promise<Response> {
+    const mayRevoke = await this.#mayRevoke(actor);
+    if (this.#streams.size >= MOST_STREAMS) return refusal(503, "Too many pages are open.");
+    const view = query.get("view");
+    const lock = view === "lock" ? lockOf(query) : null;
+    const search = {
+      prefix: query.get("prefix") ?? "",
+      space: spaceOf(query.get("space")),
+      offset: Math.max(0, Math.trunc(Number(query.get("offset")) || 0)),
+    };
+    const sampler = this.#sampler;
+    let told = 0;
+    const message = (): LiveMessage => {
+      const points = sampler.timeline.since(told);
+      told = points.at(-1)?.at ?? told;
+      return {
+        title: this.#options.title,
+        actor,
+        mayRevoke,
+        at: sampler.at,
+        store: sampler.state,
+        totals: sampler.snapshot?.totals ?? NO_TOTALS,
+        points,
+        ...(lock && { lock: sampler.detailOf(lock) }),
+        ...(view === "leases" && { leases: this.#leases() }),
+        ...(view === "locks" && sampler.snapshot && { page: sampler.snapshot.page(search) }),
+      };
+    };
+    const onEnd = (ended: LiveStream): boolean => this.#streams.delete(ended);
+    const stream = new LiveStream(sampler, this.#port.timers, lock, message, onEnd);
+    this.#streams.add(stream);
+    return answer(200, "text/event-stream", stream.body);
+  }
+
+  async #revoke(request: Request, actor: string): Promise<Response> {
+    const { onAudit } = this.#options;
+    if (!onAudit || !(await this.#mayRevoke(actor))) {
+      return refusal(403, "Leases cannot be revoked here.");
+    }
+    if (!/^application\/json\b/.test(request.headers.get("content-type") ?? "")) {
+      return refusal(415, "The body must be JSON.");
+    }
+    const order = parseOrder(await textOf(request));
+    const now = (): Date => new Date(this.#sampler.wallMs());
+    const result = await revokeAudited(this.#locks, order, actor, onAudit, now);
+    if (result.outcome === "revoked") {
+      const at = this.#sampler.wallMs();
+      this.#sampler.history.noteRevocation(order, order.token, actor, at);
+      this.#sampler.timeline.addRevocation(at);
+    }
+    return jsonAnswer(result);
+  }
+
+  async #mayRevoke(actor: string): Promise<boolean> {
+    const { allowRevoke } = this.#options;
+    return typeof allowRevoke === "function" ? await allowRevoke(actor) : allowRevoke === true;
+  }
+
+  #leases(): LeaseRow[] {
+    return this.#locks
+      .held()
+      .slice(0, MOST_LEASES)
+      .map((lease) => {
+        const { name, token, state } = lease;
+        return { name, token: `${token}`, state, remainingMs: lease.remainingMs() };
+      });
+  }
+}
+
+function fileAnswer(name: string, method: string): Response {
+  const text = FILES.get(name);
+  if (text === undefined) return refusal(404, "There is no such page.");
+  if (method !== "GET" && method !== "HEAD") return refusal(405, "This page can only be read.");
+  const type = TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "text/plain; charset=utf-8";
+  return answer(200, type, method === "HEAD" ? null : text);
+}
+
+function failure(error: unknown): Response {
+  if (error instanceof BadRequestError) return refusal(400, error.message);
+  if (error instanceof AuditError) return refusal(500, error.message);
+  if (error instanceof HoldfastError) return refusal(503, error.message);
+  return refusal(500, `Internal error: ${error instanceof Error ? error.message : error}`);
+}
+
+function lockOf(query: URLSearchParams): LockName {
+  const space = spaceOf(query.get("space"));
+  const name = query.get("name");
+  if (!space || !name) throw new BadRequestError("The name or the space of the lock is missing.");
+  return { space, name };
+}
+
+function spaceOf(text: string | null): Space | null {
+  return SPACES.find((space) => space === text) ?? null;
+}
+
+/** The body, unless it is too long. */
+async function textOf(request: Request): Promise<string> {
+  let bytes = 0;
+  const parts: Uint8Array[] = [];
+  for await (const part of request.body ?? []) {
+    bytes += part.length;
+    if (bytes > MOST_BODY_BYTES) throw new BadRequestError("The body is too long.");
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
+}

@@ -1,0 +1,95 @@
+import type { Finding, Survival } from "../../examination.js";
+import type { FindingsAnswer } from "../message.js";
+import { ask } from "./api.js";
+import { type Element, html, useEffect, useState } from "./preact.js";
+import { count, foreign, time } from "./text.js";
+
+const ORDER: readonly Finding["severity"][] = ["danger", "warning", "note", "skipped", "ok"];
+
+/** The findings of the doctor, the worst first, and what survives what. */
+export function doctorPage(): Element {
+  const [answer, setAnswer] = useState<FindingsAnswer | null>(null);
+  const [problem, setProblem] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const examine = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      setAnswer((await (await ask("findings")).json()) as FindingsAnswer);
+      setProblem("");
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+    setBusy(false);
+  };
+  useEffect(() => {
+    void examine();
+    return;
+  }, []);
+  return html`
+    <p>
+      <button type="button" disabled=${isBusy} onClick=${examine}>
+        ${isBusy ? "Examining…" : "Examine again"}
+      </button>
+      ${answer && examined(answer)}
+    </p>
+    ${problem !== "" && failed(problem)}
+    ${answer && findings(answer.examination.findings)}
+    ${answer && answer.examination.survivals.length > 0 && survivals(answer.examination.survivals)}
+  `;
+}
+
+function examined({ at, examination }: FindingsAnswer): Element {
+  const { store } = examination;
+  return html`<span class="note"> ${foreign(store)}, examined at ${time(at)}</span>`;
+}
+
+function failed(problem: string): Element {
+  return html`<section class="banner bad" aria-label="Doctor">
+    <h2>The store could not be examined</h2>
+    <p class="problem">${foreign(problem)}</p>
+  </section>`;
+}
+
+function findings(all: readonly Finding[]): Element {
+  const sorted = [...all].sort((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity));
+  const bad = all.filter(({ severity }) => severity === "danger" || severity === "warning").length;
+  const heading =
+    bad === 0 ? "Nothing to mend was found" : count(bad, "thing to mend", "things to mend");
+  return html`<section aria-labelledby="findings">
+    <h2 id="findings">${heading}</h2>
+    <ul class="findings">${sorted.map(item)}</ul>
+  </section>`;
+}
+
+function item({ id, severity, what, why, remedy }: Finding): Element {
+  return html`<li class=${`severity-${severity}`}>
+    <p>
+      <span class=${`tag ${severity}`}>${severity}</span> ${foreign(what)}${" "}
+      <code class="faint">${id}</code>
+    </p>
+    ${why && html`<p>${foreign(why)}</p>`}
+    ${remedy && html`<p><strong>Remedy:</strong> ${foreign(remedy)}</p>`}
+  </li>`;
+}
+
+function survivals(all: readonly Survival[]): Element {
+  return html`<section aria-labelledby="survivals">
+    <h2 id="survivals">Consequences of failures in this deployment</h2>
+    <div class="scroll"><table>
+      <thead><tr>
+        <th scope="col">Event</th>
+        <th scope="col">Outcome</th>
+        <th scope="col">One holder at most</th>
+      </tr></thead>
+      <tbody>${all.map(survivalRow)}</tbody>
+    </table></div>
+  </section>`;
+}
+
+function survivalRow({ event, outcome, isSafe }: Survival): Element {
+  return html`<tr>
+    <th scope="row">${foreign(event)}</th>
+    <td>${foreign(outcome)}</td>
+    <td><span class=${`tag ${isSafe ? "ok" : "danger"}`}>${isSafe ? "yes" : "no"}</span></td>
+  </tr>`;
+}

@@ -1,0 +1,59 @@
+import type { LockRow } from "../message.js";
+import { type Element, html } from "./preact.js";
+import { addressOfLock } from "./route.js";
+import { duration, foreign } from "./text.js";
+
+export function lockTable(rows: readonly LockRow[]): Element {
+  if (rows.length === 0) {
+    return html`<p class="note">No lock is in use that fits the search.</p>`;
+  }
+  return html`<div class="scroll"><table class="locks">
+    <caption class="unseen">Locks, those with the longest wait first</caption>
+    <thead><tr>
+      <th scope="col">Name</th>
+      <th scope="col" class="number">Longest wait</th>
+      <th scope="col" class="number">Waiters</th>
+      <th scope="col">Holder</th>
+      <th scope="col" class="number wide">Held for</th>
+      <th scope="col" class="number wide">Expires in</th>
+      <th scope="col" class="wide">Kind</th>
+    </tr></thead>
+    <tbody>${rows.map(row)}</tbody>
+  </table></div>`;
+}
+
+function row(lock: LockRow): Element {
+  const {
+    space,
+    name,
+    kind,
+    holder,
+    holders,
+    waiters,
+    longestWaitMs,
+    heldMs,
+    remainingMs,
+    isLate,
+  } = lock;
+  const more = holders > 1 ? ` and ${holders - 1} more` : "";
+  return html`<tr key=${`${space}/${name}`}>
+    <th scope="row"><a href=${addressOfLock(lock)}>${foreign(name)}</a></th>
+    <td class="number">${waiters > 0 ? duration(longestWaitMs) : faint("-")}</td>
+    <td class="number">${waiters > 0 ? waiters.toLocaleString("en") : faint("0")}</td>
+    <td class="holder">${holderOf(lock.holders, holder)}${more}</td>
+    <td class="number wide">${heldMs === null ? "" : duration(heldMs)}</td>
+    <td class="number wide">${remainingMs === null ? "" : duration(remainingMs)}
+      ${isLate && html` <span class="tag warn">late</span>`}</td>
+    <td class="wide">${kind}</td>
+  </tr>`;
+}
+
+function holderOf(holders: number, holder: string): Element {
+  if (holders > 0) return holder === "" ? faint("unnamed") : foreign(holder);
+  if (holder !== "") return html`${faint("done by ")}${foreign(holder)}`;
+  return faint("free");
+}
+
+function faint(text: string): Element {
+  return html`<span class="faint">${text}</span>`;
+}

@@ -1,0 +1,132 @@
+import { type Check, checksOver, danger, type Facts, note, ok, warning } from "../../checks.js";
+import type { Examination, ExamineRequest, Survival } from "../../examination.js";
+import { renewAfterMs } from "../../rules/renewal-pace.js";
+import { findingsOf, known, readFacts } from "../examining/read-facts.js";
+import { CLIENT_SURVIVALS, seconds } from "../examining/survivals.js";
+import { type FileFacts, fileProbes } from "./file-facts.js";
+import type { LockFile } from "./lock-file.js";
+import { NETWORK } from "./lock-folder.js";
+import { machinePort } from "./machine-port.js";
+
+const OVERLAY = 0x794c7630;
+const IN_MEMORY: ReadonlyMap<number, string> = new Map([
+  [0x01021994, "tmpfs"],
+  [0x858458f6, "ramfs"],
+]);
+const LEAST_FREE_BYTES = 16 * 1024 * 1024;
+const ANOTHER_PATH = "Choose another path, in a folder of this user on a local disk.";
+
+const check = checksOver<FileFacts>();
+
+export const fileChecks: readonly Check<FileFacts>[] = [
+  check("file/sqlite", ["sqlite"], ({ sqlite }) => ok(`SQLite ${sqlite} is loaded.`)),
+
+  check("file/filesystem", ["volume", "folder"], ({ volume: { type }, folder: { path } }) => {
+    const network = NETWORK.get(type);
+    if (network !== undefined) {
+      const why = "Locks of files do not reach other machines reliably: the store refuses it.";
+      return danger(`${path} is on ${network}.`, why, ANOTHER_PATH);
+    }
+    const inMemory = IN_MEMORY.get(type);
+    if (inMemory !== undefined) {
+      const why = "A restart of the machine deletes the file, and the marks of `once` with it.";
+      return warning(`${path} is on ${inMemory}, in memory.`, why, ANOTHER_PATH);
+    }
+    if (type !== OVERLAY) return ok(`${path} is on a local file system.`);
+    return warning(
+      `${path} is on an overlay, the own layer of a container.`,
+      "Other containers do not see the file, and it is gone when the container is replaced.",
+      "Put the file on a volume that all containers share.",
+    );
+  }),
+
+  check("file/owner", ["folder", "file"], ({ folder, file }) => {
+    const places = [folder, ...(file ? [file] : [])];
+    const foreign = places.find(({ isOurs }) => !isOurs);
+    const why = "Another user can replace the file at any time, and all locks with it.";
+    if (foreign) return danger(`${foreign.path} belongs to another user.`, why, ANOTHER_PATH);
+    const shared = places.find(({ isShared }) => isShared);
+    if (!shared) return ok("Only this user can write the file and its folder.");
+    return warning(`${shared.path} can be written by other users.`, why, "chmod go-w it.");
+  }),
+
+  check("file/space", ["volume"], ({ volume: { freeBytes } }) => {
+    const seen = `${Math.round(freeBytes / 1024 / 1024)} MB are free for the lock file.`;
+    if (freeBytes >= LEAST_FREE_BYTES) return ok(seen);
+    return warning(seen, "On a full disk no lock can be taken or renewed.", "Free some space.");
+  }),
+
+  check("file/header", ["path", "file", "refusal"], ({ path, file, refusal }) => {
+    if (refusal !== null) {
+      return danger(refusal, "The store leaves a file alone that is not its own.", ANOTHER_PATH);
+    }
+    if (file) return ok(`${path} is a lock file.`);
+    return note(`${path} does not exist yet.`, "The first lock makes it.");
+  }),
+
+  check("file/replaced", ["path", "isReplaced"], ({ path, isReplaced }) => {
+    if (!isReplaced) return ok("The file in use is the one at the path.");
+    return warning(
+      `${path} is not the file that this process has open.`,
+      "Locks in the old file are lost at their next renewal; until then two may hold.",
+      "Do not delete or replace a lock file while it is in use.",
+    );
+  }),
+
+  check("file/integrity", ["integrity"], ({ integrity }) => {
+    if (integrity?.type === "whole") return ok("The lock file is whole.");
+    if (integrity?.type !== "damaged") return null;
+    const why = "A damaged file fails calls, or forgets locks.";
+    const remedy = "Stop the programs that use it, and move it away with its -wal and -shm.";
+    return danger(`The lock file is damaged: ${integrity.detail}`, why, remedy);
+  }),
+
+  check("file/writer", ["integrity"], ({ integrity }) => {
+    if (integrity?.type === "whole") return ok("No process keeps the file locked.");
+    if (integrity?.type !== "locked") return null;
+    const why = "While a process is stopped inside a transaction, no lock of the file works.";
+    return danger(integrity.detail, why, "Continue that process (kill -CONT), or end it.");
+  }),
+];
+
+export async function examineFile(
+  lockFile: LockFile,
+  { ttlMs, signal }: ExamineRequest,
+): Promise<Examination> {
+  const facts = await readFacts(fileProbes(lockFile), { port: machinePort, signal });
+  return {
+    store: "file",
+    findings: findingsOf(fileChecks, facts, ttlMs),
+    survivals: survivals(facts, ttlMs),
+  };
+}
+
+function survivals({ volume }: Facts<FileFacts>, ttlMs: number): Survival[] {
+  const two = `two may believe for up to ${seconds(renewAfterMs(ttlMs))}, until a renewal tells`;
+  const isInMemory = IN_MEMORY.has(known(volume)?.type ?? 0);
+  return [
+    ...CLIENT_SURVIVALS,
+    {
+      event: "The machine sleeps",
+      outcome: "Locks are kept: their clock sleeps, too.",
+      isSafe: true,
+    },
+    {
+      event: "The machine restarts",
+      outcome: isInMemory
+        ? "Locks are over, and the marks of `once` are lost."
+        : "Locks are over; the marks of `once` are kept.",
+      isSafe: true,
+    },
+    {
+      event: "The file is deleted or replaced",
+      outcome: `Locks are lost: ${two}.`,
+      isSafe: false,
+    },
+    {
+      event: "Another machine wants the lock",
+      outcome: "It is not excluded: the store is for one machine.",
+      isSafe: false,
+    },
+  ];
+}

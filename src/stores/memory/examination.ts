@@ -1,0 +1,36 @@
+import { type Check, checksOver, note } from "../../checks.js";
+import type { Examination, ExamineRequest } from "../../examination.js";
+import { findingsOf } from "../examining/read-facts.js";
+import { CLIENT_SURVIVALS } from "../examining/survivals.js";
+
+const check = checksOver<object>();
+
+export const memoryChecks: readonly Check<object>[] = [
+  check("memory/scope", [], () =>
+    note(
+      "The locks are in the memory of this process.",
+      "They exclude no other process, and are gone when this one ends.",
+      "Use the file store for one machine, and a store across the network for more.",
+    ),
+  ),
+];
+
+export function examineMemory({ ttlMs }: ExamineRequest): Examination {
+  return {
+    store: "memory",
+    findings: findingsOf(memoryChecks, {}, ttlMs),
+    survivals: [
+      ...CLIENT_SURVIVALS.slice(1),
+      {
+        event: "The process ends",
+        outcome: "All locks and marks are gone with it.",
+        isSafe: true,
+      },
+      {
+        event: "Another process wants the lock",
+        outcome: "It is not excluded: the store is for one process.",
+        isSafe: false,
+      },
+    ],
+  };
+}

@@ -1,0 +1,115 @@
+/** The checks of one server, which the redis store and the redlock store share. */
+import { type Check, checksOver, danger, note, ok, warning } from "../../checks.js";
+import { judgeDrift, judgeSkew } from "../examining/clock-reading.js";
+import { numberIn, type ServerFacts } from "./server-facts.js";
+
+const LEAST_VERSION = [6, 2] as const;
+/** From this part of a limit on, the limit is near. */
+const NEAR = 0.9;
+const LEAST_IDLE_SECONDS = 60;
+const LEAST_BUFFER_BYTES = 1024 * 1024;
+
+const check = checksOver<ServerFacts>();
+
+export const serverChecks: readonly Check<ServerFacts>[] = [
+  check("redis/version", ["info"], ({ info }) => {
+    const valkey = info.get("valkey_version");
+    const version = info.get("redis_version") ?? "";
+    const [major = 0, minor = 0] = version.split(".").map(Number);
+    const name = valkey ? `Valkey ${valkey}` : `Redis ${version || "of unknown version"}`;
+    const isOld = major < LEAST_VERSION[0] || (major === LEAST_VERSION[0] && minor < 2);
+    if (!isOld) return ok(`The server is ${name}.`);
+    const why = "The scripts of the store need Redis 6.2: an older server is refused.";
+    return danger(`The server is ${name}.`, why, "Update the server to Redis 6.2 or newer.");
+  }),
+
+  check("redis/role", ["info"], ({ info }) => {
+    if (info.get("role") !== "slave") return ok("The server is a master.");
+    return danger(
+      `The server is a replica of ${info.get("master_host")}:${info.get("master_port")}.`,
+      "A replica refuses writes, so no lock can be taken.",
+      "Connect to the master, by redis+sentinel: or a Cluster client where it may move.",
+    );
+  }),
+
+  check("redis/eviction", ["info"], ({ info }) => {
+    const policy = info.get("maxmemory_policy") ?? "unknown";
+    if (policy === "noeviction") return ok("Keys are never evicted (noeviction).");
+    const isLimited = numberIn(info, "maxmemory") > 0;
+    const why = "A lock whose key is evicted is forgotten: another process gets it meanwhile.";
+    const remedy = "Set maxmemory-policy noeviction, or use a server for the locks alone.";
+    const seen = `maxmemory-policy is ${policy}`;
+    if (isLimited) return danger(`${seen}, and maxmemory is set.`, why, remedy);
+    return note(`${seen}; without maxmemory nothing is evicted yet.`, why, remedy);
+  }),
+
+  check("redis/memory", ["info"], ({ info }) => {
+    const limit = numberIn(info, "maxmemory");
+    const used = numberIn(info, "used_memory");
+    const total = numberIn(info, "total_system_memory");
+    const most = limit || total;
+    if (most === 0) return ok(`${megabytes(used)} MB are in use; no limit is told.`);
+    const name = limit > 0 ? "maxmemory" : "the memory of its machine";
+    const part = Math.round((used / most) * 100);
+    const seen = `The server uses ${part} % of ${name} (${megabytes(most)} MB).`;
+    const remedy = "Raise maxmemory, free memory, or use a server for the locks alone.";
+    if (limit > 0 && used >= limit) {
+      return danger(seen, "Redis refuses every new lock while its memory is full.", remedy);
+    }
+    if (used < most * NEAR) return ok(seen);
+    return warning(seen, "When the memory is full, Redis refuses every new lock.", remedy);
+  }),
+
+  check("redis/saving", ["info", "config"], ({ info, config }) => {
+    const failed = ["rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status"]
+      .filter((name) => (info.get(name) ?? "ok") !== "ok")
+      .map((name) => `${name}:${info.get(name)}`);
+    if (failed.length === 0) return ok("The last attempts to save the data succeeded.");
+    const seen = `Redis could not save its data (${failed.join(", ")}).`;
+    const remedy = "Look at the log of the server: is its disk full, or not writable?";
+    const isStopped =
+      config.get("stop-writes-on-bgsave-error") !== "no" && config.get("save") !== "";
+    const isWriteStopped = info.get("aof_last_write_status") === "err";
+    if (isWriteStopped || (isStopped && info.get("rdb_last_bgsave_status") === "err")) {
+      return danger(seen, "Redis refuses writes until it can save: no lock can be taken.", remedy);
+    }
+    return warning(seen, "A restart forgets all locks since the last success.", remedy);
+  }),
+
+  check("redis/connections", ["info"], ({ info }) => {
+    const [used, most] = [numberIn(info, "connected_clients"), numberIn(info, "maxclients")];
+    const seen = `${used} of ${most || "an unknown number of"} connections are in use.`;
+    if (most === 0 || used < most * NEAR) return ok(seen);
+    const why = "A process that finds no free connection cannot lock, nor renew after a reconnect.";
+    return warning(seen, why, "Raise maxclients, or find the clients that leave connections open.");
+  }),
+
+  check("redis/idle-timeout", ["config"], ({ config }) => {
+    const seconds = numberIn(config, "timeout");
+    const seen = `Idle connections are ${seconds ? `closed after ${seconds} s` : "kept"}.`;
+    if (seconds === 0 || seconds >= LEAST_IDLE_SECONDS) return ok(seen);
+    const why = "Connections of locks are often idle: each reconnect makes answers doubtful.";
+    return warning(seen, why, "Set timeout 0, or at least 60.");
+  }),
+
+  check("redis/output-buffer", ["config"], ({ config }) => {
+    const limits = config.get("client-output-buffer-limit") ?? "";
+    const small = ["normal", "pubsub"].filter((name) => {
+      const [, hard, soft] = new RegExp(`\\b${name} (\\d+) (\\d+)`).exec(limits) ?? [];
+      return [hard, soft].some((bytes) => Number(bytes) > 0 && Number(bytes) < LEAST_BUFFER_BYTES);
+    });
+    if (small.length === 0) return ok("The limits of output buffers leave room for messages.");
+    return warning(
+      `client-output-buffer-limit of ${small.join(" and ")} connections is below 1 MB.`,
+      "Redis closes a connection whose answers or messages exceed it.",
+      "Set at least the defaults: normal 0 0 0, pubsub 32mb 8mb 60.",
+    );
+  }),
+
+  check("redis/clock-drift", ["clock"], ({ clock }) => judgeDrift(clock)),
+  check("redis/clock-skew", ["clock"], ({ clock }) => judgeSkew(clock)),
+];
+
+function megabytes(bytes: number): number {
+  return Math.round(bytes / 1024 / 1024);
+}

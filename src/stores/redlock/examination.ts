@@ -1,0 +1,164 @@
+import { type Check, checksOver, danger, note, ok, type Verdict, warning } from "../../checks.js";
+import type { Examination, ExamineRequest } from "../../examination.js";
+import { findingsOf } from "../examining/read-facts.js";
+import { worstFindings } from "../examining/worst-findings.js";
+import { serverChecks } from "../redis-client/server-checks.js";
+import type { ServerFacts } from "../redis-client/server-facts.js";
+import { quorumError } from "./failure.js";
+import {
+  type NodeState,
+  type RedlockFacts,
+  type RedlockTerms,
+  type RedlockTools,
+  readNodes,
+} from "./redlock-facts.js";
+import { redlockSurvivals } from "./survivals.js";
+import { majorityOf } from "./tally.js";
+
+const NOTED_SPREAD_MS = 1_000;
+const WARNED_SPREAD_MS = 10_000;
+
+const check = checksOver<RedlockFacts>();
+
+export const redlockChecks: readonly Check<RedlockFacts>[] = [
+  check("redlock/nodes", ["nodes"], ({ nodes }) => {
+    const away = nodes.filter(({ info }) => info === null).map(({ name }) => name);
+    if (away.length === 0) return ok(`All ${nodes.length} nodes answer.`);
+    const count = `${away.length} of ${nodes.length}`;
+    const seen = `Nodes that do not answer (${count}): ${away.join(", ")}.`;
+    const remedy = "Bring the nodes back; a node that restarts votes again by itself.";
+    if (nodes.length - away.length < majorityOf(nodes.length)) {
+      return danger(seen, "No majority is left: no lock can be taken or renewed.", remedy);
+    }
+    return warning(seen, "Fewer nodes may fail until no majority is left.", remedy);
+  }),
+
+  check("redlock/count", ["nodes"], ({ nodes: { length } }) => {
+    const endures = length - majorityOf(length);
+    const seen = `Nodes: ${length}; nodes that may fail: ${endures}.`;
+    if (length % 2 === 1) return ok(seen);
+    const why = "An even number of nodes endures no more than the odd number below it.";
+    const remedy = `Use ${length + 1} nodes.`;
+    return endures === 0 ? warning(seen, why, remedy) : note(seen, why, remedy);
+  }),
+
+  check("redlock/independence", ["nodes"], ({ nodes }) => {
+    const twins = ["run_id", "master_replid"].flatMap((field) =>
+      shared(nodes, ({ info }) => info?.get(field) ?? null),
+    );
+    if (twins.length > 0) {
+      return danger(
+        `Nodes are the same server, or copies of one: ${twins[0]?.join(", ")}.`,
+        "One server votes twice, or a replica repeats the vote of its master: no majority is one.",
+        "Name one independent server for each node, without replication among them.",
+      );
+    }
+    const [neighbours] = shared(nodes, ({ host }) => host);
+    if (!neighbours) return ok("The nodes are different servers.");
+    return warning(
+      `Nodes run on one host: ${neighbours.join(", ")}.`,
+      "One machine that fails, or whose clock jumps, takes several votes with it.",
+      "Run each node on a machine of its own.",
+    );
+  }),
+
+  check("redlock/markers", ["nodes", "terms"], ({ nodes, terms }) => judgeMarkers(nodes, terms)),
+
+  check("redlock/clock-spread", ["nodes"], ({ nodes }) => {
+    const skews = nodes.flatMap(({ skewMs }) => skewMs ?? []);
+    const spreadMs = Math.max(...skews) - Math.min(...skews);
+    if (!(spreadMs >= NOTED_SPREAD_MS)) return ok("The clocks of the nodes agree.");
+    const seen = `The clocks of the nodes are ${Math.round(spreadMs / 1000)} s apart.`;
+    const why = "A clock that is set right later jumps: leases on that node end early.";
+    const remedy = "Run NTP on every node, and let it slew the clock instead of stepping it.";
+    return spreadMs < WARNED_SPREAD_MS ? note(seen, why, remedy) : warning(seen, why, remedy);
+  }),
+
+  check("redlock/node-timeout", ["nodes", "terms"], ({ nodes, terms }, ttlMs) => {
+    const limitMs = Math.min(terms.nodeTimeoutMs, ttlMs / 5);
+    const slow = nodes.filter(({ roundTrip }) => (roundTrip?.slowestMs ?? 0) > limitMs);
+    const names = slow.map(({ name, roundTrip }) => {
+      return `${name} (${Math.ceil(roundTrip?.slowestMs ?? 0)} ms)`;
+    });
+    const seen = `A node has ${Math.round(limitMs)} ms to answer`;
+    if (slow.length === 0) return ok(`${seen}, and all nodes are faster.`);
+    const why = "A node that answers later counts as failed in that round.";
+    const remedy = "Raise nodeTimeoutMs, choose a longer ttlMs, or use nodes that are nearer.";
+    const found = `${seen}, and slower ones were seen: ${names.join(", ")}.`;
+    const rest = nodes.length - slow.length;
+    if (rest >= majorityOf(nodes.length)) return note(found, why, remedy);
+    return warning(found, why, remedy);
+  }),
+
+  check("redlock/lease-length", ["terms"], ({ terms: { maxTtlMs } }, ttlMs) => {
+    if (ttlMs <= maxTtlMs) return ok(`A node that restarts waits for ${maxTtlMs} ms.`);
+    return note(
+      `The ttl of ${ttlMs} ms is above maxTtlMs (${maxTtlMs}).`,
+      "Longer leases are announced first, and a node that restarts then waits longer.",
+      "Set maxTtlMs to the longest lease in daily use.",
+    );
+  }),
+];
+
+function judgeMarkers(nodes: readonly NodeState[], { set }: RedlockTerms): Verdict {
+  const surveyed = nodes.flatMap(({ name, survey }) => (survey ? [{ name, ...survey }] : []));
+  const foreign = surveyed.filter(({ marker }) => marker && marker.set !== set);
+  if (foreign.length > 0) {
+    return danger(
+      `Nodes belong to another set of nodes: ${foreign.map(({ name }) => name).join(", ")}.`,
+      "Processes with different sets would find different majorities; such a node does not vote.",
+      "Name the same nodes in every process; docs/stores/redlock.md says how to change the set.",
+    );
+  }
+  const silent = nodes.filter(({ info, survey }) => info !== null && survey === null);
+  if (silent.length > 0) {
+    return warning(
+      `Nodes do not run the script of the store: ${silent.map(({ name }) => name).join(", ")}.`,
+      "A node without the script does not vote.",
+      "Grant the rights of the ACL line in docs/stores/redlock.md, and look for foreign data.",
+    );
+  }
+  const young = surveyed.filter(({ marker, run, nowUs }) => {
+    return !marker || marker.run !== run || marker.fromMs > nowUs / 1000;
+  });
+  if (young.length === 0) return ok("All nodes that answer vote.");
+  return note(
+    `Nodes do not vote yet: ${young.map(({ name }) => name).join(", ")}.`,
+    "A node that is new or restarted waits until every lease that it may have forgotten is over.",
+  );
+}
+
+/** Groups of nodes with the same value, by their names. */
+function shared(
+  nodes: readonly NodeState[],
+  textOf: (node: NodeState) => string | null,
+): string[][] {
+  const groups = new Map<string, string[]>();
+  for (const node of nodes) {
+    const value = textOf(node);
+    if (value !== null) groups.set(value, [...(groups.get(value) ?? []), node.name]);
+  }
+  return [...groups.values()].filter(({ length }) => length > 1);
+}
+
+/** Rejects where no node answers. */
+export async function examineRedlock(
+  tools: RedlockTools,
+  { ttlMs, signal }: ExamineRequest,
+): Promise<Examination> {
+  const { terms } = tools;
+  const { states, read } = await readNodes(tools, signal);
+  if (states.every(({ info }) => info === null)) throw quorumError(tools.nodes, []);
+  const facts = { nodes: { value: states }, terms: { value: terms } };
+  const ofServers = read
+    .filter((_, at) => states[at]?.info !== null)
+    .map(({ server, facts: found }) => ({
+      server,
+      findings: findingsOf<ServerFacts>(serverChecks, found, ttlMs),
+    }));
+  return {
+    store: "redlock",
+    findings: [...findingsOf(redlockChecks, facts, ttlMs), ...worstFindings(ofServers)],
+    survivals: redlockSurvivals({ nodes: states, terms }, ttlMs),
+  };
+}

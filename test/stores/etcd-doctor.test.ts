@@ -1,0 +1,89 @@
+/** Clusters that are configured wrongly on purpose, and good ones. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { Etcd3 } from "etcd3";
+import { expect, test, vi } from "vitest";
+import { connect } from "../../src/connect.js";
+import { Holdfast } from "../../src/holdfast.js";
+import { etcdStore } from "../../src/stores/etcd/index.js";
+import { type EtcdServer, startEtcd, startEtcdCluster } from "../servers/etcd.js";
+import { type Examined, examined, expectFound, expectGood } from "./examined.js";
+
+const run = promisify(execFile);
+
+const examine = async (url: string, ttlMs?: number): Promise<Examined> =>
+  examined(await connect(url), ttlMs);
+
+const urlOf = (...servers: readonly EtcdServer[]): string =>
+  `etcd://${servers.map(({ port }) => `127.0.0.1:${port}`).join(",")}`;
+
+const ctl = (server: EtcdServer, ...args: string[]): Promise<unknown> =>
+  run("etcdctl", [`--endpoints=127.0.0.1:${server.port}`, ...args], {
+    env: { ...process.env, ETCDCTL_API: "3" },
+  });
+
+test("three members are good, also through etcd3, and nothing is written", async () => {
+  await using cluster = await startEtcdCluster();
+  const url = urlOf(...cluster.members);
+  const found = await examine(url);
+  expectGood(found);
+  expect(found.ids("skipped")).toEqual([]);
+  const client = new Etcd3({ hosts: [...cluster.urls] });
+  const byPackage = await examined(new Holdfast(etcdStore({ client })));
+  expectGood(byPackage);
+  expect(byPackage.ids("skipped")).toEqual([]);
+  const { header } = await client.getAll().exec();
+  expect(header.revision).toBe("1");
+  client.close();
+  expectFound(await examine(url, 3_000), "etcd/ttl", "warning");
+  const [gone, other, last] = cluster.members;
+  await gone?.kill();
+  if (!other || !last) throw new Error("There are three members.");
+  await cluster.leader([other, last]);
+  expectFound(await examine(url), "etcd/reachable", "warning");
+});
+
+test("a lone member without space is found", async () => {
+  await using server = await startEtcd({ args: ["--quota-backend-bytes", `${1024 * 1024}`] });
+  const value = Buffer.alloc(400_000, "x").toString("base64");
+  const put = (name: string): Promise<unknown> =>
+    server.post("/v3/kv/put", { key: Buffer.from(name).toString("base64"), value });
+  await put("large");
+  expectFound(await examine(urlOf(server)), "etcd/members", "warning");
+  for (let more = 0; more < 4; more += 1) {
+    await put(`large${more}`).catch(() => {});
+  }
+  // The members agree on an alarm after the write that was refused.
+  const isFound = async (): Promise<void> => {
+    const found = await examine(urlOf(server));
+    expectFound(found, "etcd/alarms", "danger");
+    expectFound(found, "etcd/quota", "warning");
+  };
+  await vi.waitFor(isFound, { timeout: 20_000 });
+});
+
+test("a user without rights is found, and a user with the least rights has them", async () => {
+  await using server = await startEtcd();
+  await ctl(server, "user", "add", "root:secret");
+  await ctl(server, "user", "grant-role", "root", "root");
+  await ctl(server, "user", "add", "app:secret");
+  await ctl(server, "role", "add", "locks");
+  const permission = ["grant-permission", "locks", "--prefix=true", "readwrite"];
+  await ctl(server, "role", ...permission, "holdfast:in/app/");
+  await ctl(server, "user", "grant-role", "app", "locks");
+  await ctl(server, "auth", "enable");
+  const url = (namespace: string): string =>
+    `etcd://app:secret@127.0.0.1:${server.port}?namespace=${namespace}`;
+  const least = await examine(url("app"));
+  expect(least.ids("danger")).toEqual([]);
+  expect(least.of("etcd/rights").severity).toBe("ok");
+  expectFound(await examine(url("other")), "etcd/rights", "danger");
+});
+
+test("a server that is away is no finding", async () => {
+  await using server = await startEtcd();
+  const locks = await connect(urlOf(server));
+  await server.kill();
+  await expect(locks.examine()).rejects.toMatchObject({ code: "HF_STORE" });
+  await locks.close();
+});
