@@ -17,10 +17,14 @@ const alone = { ...heavy, maxWorkers: 1 };
 const settings = {
   unit: { maxWorkers: 2, testTimeout: 2 * MINUTE_MS },
   package: alone,
-  stores: heavy,
+  // Most of their time is waiting: for leases to end and for servers to come back.
+  stores: { ...heavy, maxWorkers: 3 },
   cli: heavy,
+  browser: alone,
   storms: { ...alone, testTimeout: 10 * MINUTE_MS },
-  simulation: heavy,
+  // It computes, beside parts that go first.
+  simulation: { ...heavy, testTimeout: 10 * MINUTE_MS },
+  lab: { ...alone, testTimeout: 40 * MINUTE_MS },
 };
 
 // Tests start the first redis-server and etcd on the PATH.

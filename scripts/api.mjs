@@ -1,9 +1,11 @@
-// The public API as text, a report for each entry point, so that every change shows in a diff.
-// `npm run api` writes the reports; without --write a difference is an error.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+// The public API as text, a report for each entry point, so that every change shows in a diff; and
+// docs/api.md, the same for users. `npm run api` writes them; without --write a difference is an
+// error.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Extractor, ExtractorConfig, ExtractorLogLevel } from "@microsoft/api-extractor";
+import { apiPage } from "./api-page.mjs";
 import { root } from "./run.mjs";
 import { build, install } from "./setup.mjs";
 
@@ -28,6 +30,13 @@ if (changed.length > 0 && !write) {
   process.exitCode = 1;
 }
 
+const page = apiPage(entries.map(([entry]) => [entry.replace(".", "holdfast"), modelOf(entry)]));
+if (write) writeFileSync(`${root}docs/api.md`, page);
+else if (readFileSync(`${root}docs/api.md`, "utf8") !== page) {
+  console.error("docs/api.md is not as the types and their comments give it: npm run api.");
+  process.exitCode = 1;
+}
+
 const undocumented = entries.flatMap(([entry]) => undocumentedIn(entry));
 if (undocumented.length > 0) {
   console.error("Every public member has a sentence for its users. These have none:");
@@ -38,6 +47,15 @@ if (undocumented.length > 0) {
 /** @param {string} entry */
 function fileOf(entry) {
   return `${entry === "." ? "index" : entry.slice(2)}.api.md`;
+}
+
+/**
+ * The model of an entry point, with all comments.
+ *
+ * @param {string} entry
+ */
+function modelOf(entry) {
+  return join(temporary, fileOf(entry).replace(/md$/, "json"));
 }
 
 /**
@@ -86,6 +104,7 @@ function report(entry, types) {
         reportFolder: `${root}api`,
         reportTempFolder: temporary,
       },
+      docModel: { enabled: true, apiJsonFilePath: modelOf(entry) },
       messages: { extractorMessageReporting: quiet, tsdocMessageReporting: quiet },
     },
   });

@@ -20,20 +20,30 @@ const PROGRAMS = ["conformance/child.js", "cli/demo/run-demo.js", "cli/demo/work
 const COMMAND = "cli/main.js";
 
 /**
- * The command loads these from beside it: stores across the network, which few runs need, and the
- * demo, which starts files of its own. It has all else in its one file.
+ * The command loads these from beside it: stores across the network and the dashboard, which few
+ * runs need, and the demo, which starts files of its own. It has all else in its one file.
  */
 const BESIDE_COMMAND = [
   /[/\\]stores[/\\](?!file)\w+[/\\]index\.js$/,
   /[/\\]demo[/\\]run-demo\.js$/,
+  /[/\\]dashboard[/\\]index\.js$/,
 ];
 
 /**
  * All that a program loads with its first lock, whichever its store is, stands in one file. The
  * ledger runs in the stores of one machine only.
  */
-const NOT_CORE = /[/\\](stores[/\\][\w-]+|cli|conformance)[/\\]|[/\\](ledger|upkeep)\.js$/;
-const CORE = { name: "core", test: (/** @type {string} */ id) => !NOT_CORE.test(id) };
+const NOT_CORE = [
+  /^[/\\](stores[/\\][\w-]+|cli|conformance|dashboard|telemetry|opentelemetry|prometheus)[/\\]/,
+  /[/\\](ledger|upkeep)\.js$/,
+];
+
+/** @param {string} folder the build: names in its own path do not count */
+const core = (folder) => ({
+  name: "core",
+  test: (/** @type {string} */ id) =>
+    !NOT_CORE.some((pattern) => pattern.test(id.slice(folder.length))),
+});
 
 /**
  * Replaces the files of a build.
@@ -55,7 +65,7 @@ export async function bundle(folder) {
       dir: folder,
       entryFileNames: "[name]",
       chunkFileNames: "shared/[name].js",
-      codeSplitting: { groups: [{ ...CORE, minShareCount: 2 }] },
+      codeSplitting: { groups: [{ ...core(folder), minShareCount: 2 }] },
     },
   );
   const command = await generate(

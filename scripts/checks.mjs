@@ -19,6 +19,8 @@ const checksOf = (tarball) => [
   ["unused code", "knip/bin/knip.js"],
   ["types", "typescript/bin/tsc"],
   ["types of scripts", "typescript/bin/tsc", "--project", "scripts"],
+  ["types of the page", "typescript/bin/tsc", "--project", "src/dashboard/page", "--noEmit"],
+  ["types of browser tests", "typescript/bin/tsc", "--project", "test/browser"],
   ["style", "@biomejs/biome/bin/biome", "check", "--error-on-warnings"],
   ["packaging", "publint/src/cli.js", tarball, "--strict"],
 ];

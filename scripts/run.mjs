@@ -1,15 +1,19 @@
 // Child processes for the other scripts.
 import { spawn } from "node:child_process";
-import { constants } from "node:os";
+import { constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 
 /** The folder of the project, with a slash at its end. */
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * `quiet` collects the output instead of showing it; `env` is added to the environment.
+ * `quiet` collects the output instead of showing it; `isLow` lets other processes go first; `env`
+ * is added to the environment.
  *
- * @typedef {{ quiet?: boolean, env?: Readonly<Record<string, string>> }} RunOptions
+ * @typedef {object} RunOptions
+ * @property {boolean} [quiet]
+ * @property {boolean} [isLow]
+ * @property {Readonly<Record<string, string>>} [env]
  */
 
 /**
@@ -21,13 +25,15 @@ export const root = fileURLToPath(new URL("..", import.meta.url));
  * @param {RunOptions} [options]
  * @returns {Promise<{ code: number, output: string }>}
  */
-export function run(command, args, { quiet = false, env = {} } = {}) {
+export function run(command, args, { quiet = false, isLow = false, env = {} } = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: root,
       env: { ...process.env, ...env },
       stdio: quiet ? ["ignore", "pipe", "pipe"] : "inherit",
     });
+    // The processes that it starts later have its priority, too.
+    if (isLow && child.pid) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
 
     /** @type {NodeJS.Signals | undefined} */
     let ending;

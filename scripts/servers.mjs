@@ -30,8 +30,13 @@ const needs = {
     { what: "java", find: () => onPath("java"), from: "default-jre-headless" },
     { what: "zookeeper.jar", find: () => jar("zookeeper.jar"), from: "zookeeper" },
     { what: "slf4j-simple.jar", find: () => jar("slf4j-simple.jar"), from: "libslf4j-java" },
+    { what: "netty-codec.jar", find: () => jar("netty-codec.jar"), from: "libnetty-java" },
   ],
-  postgres: [{ what: "postgres", find: findPostgres, from: "postgresql-15" }],
+  postgres: [
+    { what: "postgres", find: findPostgres, from: "postgresql-15" },
+    { what: "pgbouncer", find: findPgbouncer, from: "pgbouncer" },
+  ],
+  chromium: [{ what: "chromium", find: () => onPath("chromium"), from: "chromium" }],
   spin: [
     { what: "spin", find: () => onPath("spin"), from: "spin" },
     { what: "cc", find: () => onPath("cc"), from: "gcc" },
@@ -42,7 +47,7 @@ const needs = {
  * Resolves when every named server is installed; says nothing when all are.
  * Rejects with the command to type when one is missing and we may not install it.
  *
- * @param {readonly string[]} names of redis, etcd, zookeeper, postgres, spin
+ * @param {readonly string[]} names of redis, etcd, zookeeper, postgres, chromium, spin
  */
 export async function ensureServers(names) {
   const missing = names.flatMap((name) => missingParts(name));
@@ -154,6 +159,11 @@ function jar(name) {
   return existsSync(join("/usr/share/java", name));
 }
 
+/** Debian has it in a folder that the PATH of a user may lack. */
+function findPgbouncer() {
+  return onPath("pgbouncer") || isExecutable("/usr/sbin/pgbouncer");
+}
+
 function findPostgres() {
   const root = "/usr/lib/postgresql";
   if (onPath("postgres")) return true;
@@ -163,10 +173,14 @@ function findPostgres() {
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const names = process.argv.slice(2);
-  try {
-    await ensureServers(names.length > 0 ? names : ["redis", "etcd"]);
-  } catch (error) {
+  const say = (/** @type {unknown} */ error) =>
     process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  try {
+    await ensureServers(names.length > 0 ? names : ["redis", "etcd", "postgres"]);
+  } catch (error) {
+    say(error);
     process.exitCode = 1;
   }
+  // Tests that need one of these skip without it.
+  for (const name of names.length > 0 ? [] : ["zookeeper"]) await ensureServers([name]).catch(say);
 }

@@ -1,6 +1,7 @@
 // Installs and builds all that is stale. Needs only Node and npm: every script starts here.
 import { createHash } from "node:crypto";
 import {
+  copyFileSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -47,6 +48,15 @@ export const build = () => compile("dist", "tsconfig.build.json", ["src"], bundl
 /** Builds what the simulation runs: src and simulation to build. */
 export const buildSimulation = () =>
   compile("build", "tsconfig.simulation.json", ["src", "simulation", "test/fixtures"]);
+
+/** Builds the lab, with the servers and the faults of the tests: to lab/build. */
+export async function buildLab() {
+  const args = ["--project", "tsconfig.lab.json"];
+  const { code, output } = await runTool("typescript/bin/tsc", args, { quiet: true });
+  if (code !== 0) throw new Error(output);
+  const source = "test/servers/clock-shift.c";
+  copyFileSync(join(root, source), join(root, "lab/build", source));
+}
 
 /**
  * Compiles beside the old output and swaps at the end, so that a failed build leaves the old one

@@ -1,18 +1,18 @@
-// `npm test -- PART…`: sets up and runs the parts one after the other, all when none is named.
+// `npm test -- PART…`: sets up and runs the parts, all when none is named, one after the other;
+// a companion runs beside its part, and its output comes when its own turn has come.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { check } from "./checks.mjs";
 import { fetchServer } from "./newer-servers.mjs";
-import { matrix, parts } from "./parts.mjs";
+import { companions, matrix, order, parts } from "./parts.mjs";
 import { root, run, runTool, secondsSince } from "./run.mjs";
-import { build, buildSimulation, install } from "./setup.mjs";
+import { build, buildLab, buildSimulation, install } from "./setup.mjs";
 
-const known = ["check", ...Object.keys(parts), "matrix"];
 const named = process.argv.slice(2);
-const unknown = named.filter((part) => !known.includes(part));
+const unknown = named.filter((part) => !order.includes(part));
 if (unknown.length > 0) {
-  console.error(`There is no part ${unknown.join(", ")}. The parts are: ${known.join(", ")}.`);
+  console.error(`There is no part ${unknown.join(", ")}. The parts are: ${order.join(", ")}.`);
   process.exit(2);
 }
 
@@ -28,12 +28,23 @@ process.on("exit", () => rmSync(reports, { recursive: true, force: true }));
 const total = { passed: 0, failed: 0 };
 /** @type {string[]} */
 const summary = [];
-for (const part of known) {
-  if ((named.length > 0 && !named.includes(part)) || !hasFiles(part)) continue;
+/** @type {string[]} what failed, told once more at the end: the output of a run is long */
+const failures = [];
+const chosen = order.filter(
+  (part) => (named.length === 0 || named.includes(part)) && hasFiles(part),
+);
+/** @type {Map<string, ReturnType<typeof runPart>>} */
+const beside = new Map();
+for (const part of chosen) {
+  const companion = companions[part];
+  if (companion && chosen.includes(companion.part)) {
+    beside.set(companion.part, runPart(companion.part, { quiet: true, isLow: companion.isLow }));
+  }
   if (part === "matrix") await runMatrix();
-  else await count(part, () => runPart(part));
+  else await count(part, () => shown(beside.get(part) ?? runPart(part)));
 }
 
+for (const failure of failures) console.log(`\nFAILED ${failure}`);
 console.log(`\n${summary.join("\n")}\n\n${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed > 0 ? 1 : 0;
 
@@ -50,15 +61,30 @@ async function count(title, work) {
   summary.push(`${title}: ${passed} passed, ${failed} failed, ${secondsSince(startedMs)}`);
 }
 
-/** @param {string} part */
-async function runPart(part) {
+/**
+ * @param {string} part
+ * @param {import("./run.mjs").RunOptions} [options]
+ */
+async function runPart(part, options) {
   if (part === "check") return { passed: 0, failed: await check() };
   if (part === "simulation") await buildSimulation();
-  if (part === "stores" || part === "storms") {
+  if (part === "lab") await buildLab();
+  if (part === "stores" || part === "storms" || part === "lab") {
     const { code } = await run(process.execPath, [`${root}scripts/servers.mjs`]);
     if (code !== 0) return { passed: 0, failed: 1 };
   }
-  return await runProject(part);
+  if (part === "browser") {
+    // Tests that need one of these skip without it.
+    await run(process.execPath, [`${root}scripts/servers.mjs`, "chromium", "redis"]);
+  }
+  return await runProject(part, [], options);
+}
+
+/** @param {Promise<{ passed: number, failed: number, output?: string }>} run perhaps a quiet one */
+async function shown(run) {
+  const result = await run;
+  process.stdout.write(result.output ?? "");
+  return result;
 }
 
 /** Runs the stores on newer servers. One that cannot be had is left out, and the run says so. */
@@ -67,7 +93,7 @@ async function runMatrix() {
     try {
       const version = await fetchServer(server);
       const env = { HOLDFAST_SERVERS: server };
-      await count(`stores on ${version}`, () => runProject("stores", files, env));
+      await count(`stores on ${version}`, () => runProject("stores", files, { env }));
     } catch (error) {
       summary.push(`stores: left out, ${error instanceof Error ? error.message : error}`);
     }
@@ -77,18 +103,40 @@ async function runMatrix() {
 /**
  * @param {string} project
  * @param {readonly string[]} [files] parts of the names of those to run; default: all
- * @param {Readonly<Record<string, string>>} [env]
+ * @param {import("./run.mjs").RunOptions} [options]
  */
-async function runProject(project, files = [], env = {}) {
+async function runProject(project, files = [], options = {}) {
   const report = join(reports, `${project}.json`);
   rmSync(report, { force: true });
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   const args = ["run", `--project=${project}`, ...reporters, ...files];
-  const { code } = await runTool("vitest/vitest.mjs", args, { env });
+  const { code, output } = await runTool("vitest/vitest.mjs", args, options);
   const counts = existsSync(report) ? JSON.parse(readFileSync(report, "utf8")) : {};
+  failures.push(...failuresIn(counts));
   const failed = counts.numFailedTests ?? 0;
   // A file that does not load or an unhandled rejection fails the run without failing a test.
-  return { passed: counts.numPassedTests ?? 0, failed: code === 0 ? failed : Math.max(failed, 1) };
+  const least = code === 0 ? 0 : 1;
+  return { passed: counts.numPassedTests ?? 0, failed: Math.max(failed, least), output };
+}
+
+/** @param {any} report of vitest, as JSON */
+function failuresIn(report) {
+  /** @type {string[]} */
+  const found = [];
+  for (const { name, status, message, assertionResults } of report.testResults ?? []) {
+    const file = relative(root, name);
+    const tests = assertionResults.filter((/** @type {any} */ test) => test.status === "failed");
+    for (const { fullName, failureMessages } of tests) {
+      found.push(`${file}: ${fullName}\n${firstLines(failureMessages.join("\n"))}`);
+    }
+    if (status === "failed" && tests.length === 0) found.push(`${file}\n${firstLines(message)}`);
+  }
+  return found;
+}
+
+/** @param {string} text */
+function firstLines(text) {
+  return text.split("\n").slice(0, 15).join("\n");
 }
 
 /** @param {string} part */

@@ -17,6 +17,7 @@ const USAGE = `npm run simulate -- [options]
   --minutes N     how long they do, in simulated time (default: as the seed says)
   --quorum        several nodes decide by majority, not one store
   --sequencer     clients queue with entries that their sessions keep, as in etcd
+  --zookeeper     the same, in a ZooKeeper of three servers
   --hash          print the hash of every history
   --history       print every history
   --search        go through every order of events in worlds so small that this is possible;
@@ -124,6 +125,7 @@ function parse() {
         minutes: { type: "string" },
         quorum: { type: "boolean", default: false },
         sequencer: { type: "boolean", default: false },
+        zookeeper: { type: "boolean", default: false },
         hash: { type: "boolean", default: false },
         history: { type: "boolean", default: false },
         search: { type: "boolean", default: false },
@@ -140,6 +142,7 @@ function parse() {
 }
 
 function familyOf(): Family {
+  if (values.zookeeper) return "zookeeper";
   if (values.sequencer) return "sequencer";
   return values.quorum ? "quorum" : "arbiter";
 }

@@ -39,8 +39,8 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** How a store decides: one server, a majority of nodes, or a queue of entries. */
-export type Family = "arbiter" | "quorum" | "sequencer";
+/** How a store decides: one server, a majority of nodes, a queue in etcd or in ZooKeeper. */
+export type Family = "arbiter" | "quorum" | "sequencer" | "zookeeper";
 
 export interface Plan {
   readonly seed: number;
@@ -144,6 +144,7 @@ const BLOCKS: Partial<Record<Profile, number>> = {
 export function planOf(seed: number, options: PlanOptions = {}): Plan {
   const plan = arbiterPlan(seed, options);
   if (options.family === "quorum") return quorumPlan(plan);
+  if (options.family === "zookeeper") return { ...sequencerPlan(plan), family: "zookeeper" };
   return options.family === "sequencer" ? sequencerPlan(plan) : plan;
 }
 

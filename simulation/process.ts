@@ -188,7 +188,7 @@ export class SimulatedProcess implements Inhabitant {
     const localMs = (): number => START_MS + this.nowMs * this.rate;
     const monotonic = (): number => START_MS + (this.nowMs - this.#suspendedMs) * this.rate;
     const wallUs = (): number => WALL_US + Math.floor((localMs() + this.#wallMs) * 1000);
-    const aware = suspendAware({ nowMs: monotonic, exactMs: monotonic, wallUs }, () => {
+    const aware = suspendAware({ nowMs: monotonic, exactMs: monotonic, sleptMs: 0, wallUs }, () => {
       return Math.floor(localMs() / UPTIME_STEP_MS) * UPTIME_STEP_MS;
     });
     return {
@@ -196,6 +196,9 @@ export class SimulatedProcess implements Inhabitant {
       exactMs: () => {
         this.#isBlind = false;
         return aware.exactMs();
+      },
+      get sleptMs() {
+        return aware.sleptMs;
       },
       wallUs,
     };

@@ -221,12 +221,15 @@ export class Program {
     while (this.process.nowMs < this.#untilMs) {
       await this.process.sleep((ttlsMs[0] as number) * this.#chance.between(1, 8));
       const name = this.#chance.pick(names);
+      this.#pending += 1;
       try {
         const { holders } = await this.#holdfast.inspect(name);
         const [holder] = holders;
         if (holder) await this.#holdfast.revoke(name, { token: holder.token, reason: "chance" });
       } catch {
         // Without an answer there is no revocation this time.
+      } finally {
+        this.#pending -= 1;
       }
     }
   }

@@ -16,12 +16,16 @@ import { EtcdServer } from "./sequencer/etcd-server.js";
 import { StoreServer, type StoreSide } from "./store-server.js";
 import { FAIR, longestDelayMs } from "./weather.js";
 import { World } from "./world.js";
+import { ZookeeperLink } from "./zookeeper/zookeeper-link.js";
+import { ZookeeperServers } from "./zookeeper/zookeeper-servers.js";
 
 /** More steps than any program takes in a second of its time: beyond, the code runs in circles. */
 const MOST_STEPS_PER_SECOND = 5_000;
 const MOST_STEPS = 200_000;
 /** Copies from broken connections come this late. */
 const LATEST_COPY_MS = 8_000;
+/** A follower of ZooKeeper may be this far behind its leader. */
+const MOST_LAG_MS = 500;
 /** Every call and every cleanup ends within this. */
 const QUIET_MS = 45_000;
 
@@ -59,6 +63,16 @@ export class Scenario {
       const etcd = new EtcdServer(this.world, rate, this.history, new Chance(plan.seed, "etcd"));
       this.#server = etcd;
       this.#newLink = (id, process) => new EtcdLink(process, etcd, this.#networkOf(id));
+      return;
+    }
+    if (plan.family === "zookeeper") {
+      const servers = new ZookeeperServers(this.#networkOf("zookeeper"), this.history, {
+        rate,
+        longestTtlMs: Math.max(...plan.ttlsMs),
+        mostLagMs: isSteady(plan) ? 0 : MOST_LAG_MS,
+      });
+      this.#server = servers;
+      this.#newLink = (id, process) => new ZookeeperLink(process, servers, this.#networkOf(id));
       return;
     }
     if (plan.family === "quorum") {

@@ -1,8 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { simulate } from "./built-simulation.js";
+import { seedCounts } from "./seed-counts.js";
 
-const SEEDS = process.env.HOLDFAST_FULL ? 20_000 : 2_000;
-const QUORUM_SEEDS = process.env.HOLDFAST_FULL ? 1_500 : 600;
+const { arbiter: SEEDS, ...FAMILIES } = Object.fromEntries(
+  Object.entries(seedCounts).map(([family, { usual, full }]) => {
+    return [family, process.env.HOLDFAST_FULL ? full : usual];
+  }),
+) as Record<keyof typeof seedCounts, number>;
 const PATIENCE_MS = 30 * 60_000;
 
 describe("all seeds", () => {
@@ -13,10 +17,7 @@ describe("all seeds", () => {
   });
 });
 
-describe.each([
-  ["quorum", QUORUM_SEEDS],
-  ["sequencer", SEEDS],
-])("all seeds of a %s", (family, seeds) => {
+describe.each(Object.entries(FAMILIES))("all seeds of a %s", (family, seeds) => {
   it.concurrent.each([0, seeds / 2])("pass, from %d on", { timeout: PATIENCE_MS }, async (seed) => {
     const args = [`--${family}`, "--seed", `${seed}`, "--count", `${seeds / 2}`];
     const { code, output } = await simulate(...args);
@@ -24,13 +25,16 @@ describe.each([
   });
 });
 
-describe.each([[[]], [["--quorum"]], [["--sequencer"]]])("a history %j", (plans) => {
-  it("is the same for the same seed, and another for another", async () => {
-    const run = (): Promise<{ output: string }> =>
-      simulate("--seed", "7", "--count", "30", "--hash", ...plans);
-    const [first, second] = await Promise.all([run(), run()]);
-    const hashes = first.output.split("\n").slice(0, 30);
-    expect(second.output.split("\n").slice(0, 30)).toEqual(hashes);
-    expect(new Set(hashes.map((line) => line.split(" ")[1])).size).toBe(30);
-  });
-});
+describe.each([[[]], [["--quorum"]], [["--sequencer"]], [["--zookeeper"]]])(
+  "a history %j",
+  (plans) => {
+    it("is the same for the same seed, and another for another", async () => {
+      const run = (): Promise<{ output: string }> =>
+        simulate("--seed", "7", "--count", "30", "--hash", ...plans);
+      const [first, second] = await Promise.all([run(), run()]);
+      const hashes = first.output.split("\n").slice(0, 30);
+      expect(second.output.split("\n").slice(0, 30)).toEqual(hashes);
+      expect(new Set(hashes.map((line) => line.split(" ")[1])).size).toBe(30);
+    });
+  },
+);

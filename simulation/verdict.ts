@@ -59,7 +59,7 @@ export async function judge(seed: number, options: PlanOptions = {}): Promise<Ve
 function check(plan: Plan, history: History): Violation[] {
   const entries = history.entries();
   if (plan.family === "quorum") return checkQuorum(entries);
-  return plan.family === "sequencer" ? checkSequencer(plan, entries) : checkArbiter(plan, entries);
+  return plan.family === "arbiter" ? checkArbiter(plan, entries) : checkSequencer(plan, entries);
 }
 
 /**

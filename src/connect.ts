@@ -12,9 +12,13 @@ const etcd: Opener = async (url) => (await import("./stores/etcd/index.js")).ope
 const file: Opener = async (url) => (await import("./stores/file/index.js")).openFileStore(url);
 const memory: Opener = async (url) =>
   (await import("./stores/memory/index.js")).openMemoryStore(url);
+const postgres: Opener = async (url) =>
+  (await import("./stores/postgres/index.js")).openPostgresStore(url);
 const redis: Opener = async (url) => (await import("./stores/redis/index.js")).openRedisStore(url);
 const redlock: Opener = async (url) =>
   (await import("./stores/redlock/index.js")).openRedlockStore(url);
+const zookeeper: Opener = async (url) =>
+  (await import("./stores/zookeeper/index.js")).openZookeeperStore(url);
 
 /** The schemes of URLs. The code of a store is loaded when its first URL is opened. */
 const openers: Readonly<Record<string, Opener>> = {
@@ -22,12 +26,16 @@ const openers: Readonly<Record<string, Opener>> = {
   "etcds:": etcd,
   "file:": file,
   "memory:": memory,
+  "postgres:": postgres,
+  "postgresql:": postgres,
   "redlock:": redlock,
   "redlocks:": redlock,
   "redis:": redis,
   "rediss:": redis,
   "redis+sentinel:": redis,
   "redis+cluster:": redis,
+  "zookeeper:": zookeeper,
+  "zookeepers:": zookeeper,
 };
 
 /**

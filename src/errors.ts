@@ -9,6 +9,7 @@ export {
   type LossReason,
   releasedBefore,
 } from "./errors/lease-lost-error.js";
+export { type Fenced, StaleTokenError } from "./errors/stale-token-error.js";
 export {
   isFinal,
   type NodeVote,

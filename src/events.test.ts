@@ -26,7 +26,15 @@ const tracers = {
   asyncEnd: trace("asyncEnd"),
   error: trace("error"),
 };
-const plain = [channels.renew, channels.release, channels.lost, channels.handoff, channels.revoked];
+const plain = [
+  channels.held,
+  channels.renew,
+  channels.release,
+  channels.lost,
+  channels.detached,
+  channels.handoff,
+  channels.revoked,
+];
 
 const heardOn = (channel: string): Record<string, unknown>[] =>
   heard.filter((one) => one.channel === channel).map(({ event }) => event);
@@ -117,6 +125,35 @@ describe("holdfast:acquire", () => {
     expect(asked()[0]).toMatchObject({ holder, ahead: 1 });
   });
 
+  it("carries the trace of the holder to the waiters, turn by turn", async () => {
+    let calls = 0;
+    const mark = (event: unknown): void => {
+      (event as AcquireEvent).traceparent = `trace ${calls++}`;
+    };
+    subscribe("tracing:holdfast:acquire:start", mark);
+    const held = await trial.locks.mutex("x").acquire({ meta: { job: "first" } });
+    const meta = { job: "first" };
+    const turn = watch(trial.locks.mutex("x").acquire({ meta }));
+    const other = watch(trial.others.mutex("x").acquire({ meta }));
+    await settled();
+    expect(asked().slice(1)).toMatchObject([
+      { holder: { meta: { ...meta, traceparent: "trace 0" } } },
+      { holder: { meta: { ...meta, traceparent: "trace 0" } } },
+    ]);
+    await held.release();
+    await trial.port.advance(0);
+    await other.value?.release();
+    await trial.port.advance(0);
+    expect(turn.value?.state).toBe("held");
+    const late = watch(trial.locks.mutex("x").acquire({ meta }));
+    await settled();
+    expect(asked().at(-1)).toMatchObject({ holder: { meta: { ...meta, traceparent: "trace 1" } } });
+    unsubscribe("tracing:holdfast:acquire:start", mark);
+    await turn.value?.release();
+    await trial.port.advance(0);
+    await late.value?.release();
+  });
+
   it("tells who is in the way of a call that does not wait", async () => {
     const { token } = await trial.others.mutex("x").acquire();
     await trial.locks.mutex("x").tryAcquire();
@@ -166,12 +203,15 @@ describe("the life of a lease", () => {
     await release();
     const lock = { name: "x", space: "lock", store: "ledger", namespace: "" };
     const about = { ...lock, kind: "mutex", weight: 1, limit: null, token };
+    const ttlMs = 30_000;
     expect(heardOn("holdfast:renew").slice(0, 2)).toEqual([
-      { ...about, outcome: "renewed", remainingMs: expect.any(Number) },
+      { ...about, ttlMs, outcome: "renewed", spareMs: 19_698, remainingMs: 29_698 },
       {
         ...about,
+        ttlMs,
         outcome: "failed",
-        remainingMs: expect.any(Number),
+        spareMs: 19_698,
+        remainingMs: 19_698,
         error: expect.objectContaining({ message: "The store failed: connection reset" }),
       },
     ]);
@@ -197,6 +237,7 @@ describe("the life of a lease", () => {
     await store.port.advance(3_000);
     expect(taken.value?.state).toBe("lost");
     expect(heard.map(({ channel, event }) => [channel, event.outcome ?? event.reason])).toEqual([
+      ["holdfast:held", undefined],
       ["holdfast:renew", "failed"],
       ["holdfast:lost", "expired"],
     ]);
@@ -234,6 +275,39 @@ describe("the life of a lease", () => {
     expect(heardOn("holdfast:lost")).toMatchObject([{ token, reason: "revoked" }]);
     await trial.others.revoke("x", { token, reason: "again" });
     expect(heardOn("holdfast:revoked")).toHaveLength(1);
+  });
+
+  it("begins once, before all else, also by a turn and by resume", async () => {
+    const first = await trial.locks.mutex("x").acquire();
+    const second = watch(trial.locks.mutex("x").acquire());
+    await settled();
+    await first.release();
+    await trial.port.advance(0);
+    await second.value?.release();
+    const given = await trial.locks.mutex("y").acquire({ transferable: true });
+    await (await trial.others.resume(given.detach()))?.release();
+    const lives = heard.map(({ channel, event }) => [channel, event.name, event.token]);
+    expect(lives).toEqual([
+      ["holdfast:held", "x", first.token],
+      ["holdfast:release", "x", first.token],
+      ["holdfast:held", "x", second.value?.token],
+      ["holdfast:release", "x", second.value?.token],
+      ["holdfast:held", "y", given.token],
+      ["holdfast:detached", "y", given.token],
+      ["holdfast:held", "y", given.token],
+      ["holdfast:release", "y", given.token],
+    ]);
+  });
+
+  it("ends by detach, once, and is not lost afterwards", async () => {
+    const lease = await trial.locks.mutex("x").acquire({ transferable: true });
+    await trial.port.advance(1_000);
+    lease.detach();
+    lease.detach();
+    expect(heardOn("holdfast:detached")).toMatchObject([{ token: lease.token, heldMs: 1_000 }]);
+    await trial.port.advance(30_000);
+    expect(lease.state).toBe("lost");
+    expect(heardOn("holdfast:lost")).toEqual([]);
   });
 
   it("is told by handoffs, within a process and between two, turn by turn", async () => {
@@ -290,7 +364,8 @@ describe("no event", () => {
     for (const channel of plain) unsubscribe(channel, onEvent);
     tracingChannel<unknown, AcquireEvent>(channels.acquire).unsubscribe(tracers);
     const spies = [
-      vi.spyOn(events.acquire, "tracePromise"),
+      vi.spyOn(events.acquire.start, "runStores"),
+      vi.spyOn(events.held, "publish"),
       vi.spyOn(events.renew, "publish"),
       vi.spyOn(events.release, "publish"),
       vi.spyOn(events.lost, "publish"),

@@ -27,7 +27,10 @@ export interface RequestEvent extends LockEvent {
   readonly limit: number | null;
 }
 
-/** An event in the life of one lease. */
+/**
+ * An event in the life of one lease. `holdfast:held` carries it as it is: a lease began, by an
+ * acquisition or by `resume`. It ends by a release, a loss or `detach`.
+ */
 export interface LeaseEvent extends RequestEvent {
   /** The fencing token of the lease: the same in all its events. */
   readonly token: bigint;
@@ -45,6 +48,11 @@ export interface AcquireEvent extends RequestEvent {
   holder?: HolderView | null;
   /** How many waiters stood ahead when the call was queued; null where it is not known. */
   ahead?: number | null;
+  /**
+   * A subscriber to `start` may set it, in the format of W3C Trace Context. The claim carries it in
+   * its meta, so that a waiter finds the trace of the holder in its own event.
+   */
+  traceparent?: string;
 }
 
 /**
@@ -58,6 +66,11 @@ export interface RunEvent extends Omit<RequestEvent, "kind"> {
   outcome?: "done" | "failed" | "lost" | "not_run";
   /** Set when the body starts, by each term of `lead` anew; a run of `all` has none. */
   token?: bigint;
+  /**
+   * A subscriber to `start` may set it, to make a context of its own active in the run. It must
+   * call `run` at once, and return its promise.
+   */
+  around?: (run: () => Promise<void>) => Promise<void>;
 }
 
 /** A renewal was answered, or was not. */
@@ -66,6 +79,10 @@ export interface RenewEvent extends LeaseEvent {
   readonly outcome: "renewed" | "failed";
   /** How long the lease can be relied on without a further renewal. */
   readonly remainingMs: number;
+  /** How long the lease could have been relied on without this renewal, when it was answered. */
+  readonly spareMs: number;
+  /** How long the store keeps the lease after a renewal. */
+  readonly ttlMs: number;
   /** The error of the store, where the renewal failed. */
   readonly error?: unknown;
 }
@@ -80,7 +97,13 @@ export interface ReleaseEvent extends LeaseEvent {
   readonly error?: unknown;
 }
 
-/** A lease ended before it was released. */
+/** A lease was detached: from now on its end is the affair of the process that resumes it. */
+export interface DetachedEvent extends LeaseEvent {
+  /** The time from the grant to the call of `detach`. */
+  readonly heldMs: number;
+}
+
+/** A lease ended before it was released, and was not detached. */
 export interface LostEvent extends LeaseEvent {
   /** Why it ended. */
   readonly reason: LossReason;
@@ -112,16 +135,29 @@ export interface ForeignEvent {
   readonly error: unknown;
 }
 
+/** The store cannot push messages to this process, so waiters ask it often. Told once per store. */
+export interface PollingEvent {
+  /** The name of the store, such as `postgres`. */
+  readonly store: string;
+  /** The namespace of the store; empty where it has none. */
+  readonly namespace: string;
+  /** The longest time between two questions of a waiter. */
+  readonly everyMs: number;
+}
+
 /** Names of the channels on `node:diagnostics_channel`. */
 export const channels = {
   run: "holdfast:run",
   acquire: "holdfast:acquire",
+  held: "holdfast:held",
   renew: "holdfast:renew",
   release: "holdfast:release",
   lost: "holdfast:lost",
+  detached: "holdfast:detached",
   handoff: "holdfast:handoff",
   revoked: "holdfast:revoked",
   foreign: "holdfast:foreign",
+  polling: "holdfast:polling",
 } as const;
 
 /**

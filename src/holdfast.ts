@@ -1,5 +1,6 @@
 import { aboutLock, InvalidOptionError, invalidValue, UnsupportedError } from "./errors.js";
 import type { LockKind } from "./events.js";
+import type { Examination, ExamineOptions } from "./examination.js";
 import { Inspection, type ListOptions, type RevokeOptions } from "./inspection.js";
 import { knownOptions } from "./known-options.js";
 import { Client } from "./lease/client.js";
@@ -245,6 +246,19 @@ export class Holdfast implements AsyncDisposable {
    */
   held(): Lease[] {
     return this.#client.held();
+  }
+
+  /**
+   * Judges this deployment for locks: the store, its configuration and this process.
+   *
+   * @example
+   * const { findings } = await locks.examine();
+   * for (const { severity, what } of findings) if (severity === "danger") console.error(what);
+   */
+  async examine(options?: ExamineOptions): Promise<Examination> {
+    // Few programs examine anything.
+    const { Doctor } = await import("./doctor.js");
+    return new Doctor(this.#client, this.#defaults.ttlMs).examine(options);
   }
 
   /**

@@ -22,12 +22,14 @@ export {
 } from "./errors.js";
 export type {
   AcquireEvent,
+  DetachedEvent,
   ForeignEvent,
   HandoffEvent,
   LeaseEvent,
   LockEvent,
   LockKind,
   LostEvent,
+  PollingEvent,
   ReleaseEvent,
   RenewEvent,
   RequestEvent,
@@ -35,6 +37,13 @@ export type {
   RunEvent,
 } from "./events.js";
 export { channels } from "./events.js";
+export type {
+  Examination,
+  ExamineOptions,
+  Finding,
+  Severity,
+  Survival,
+} from "./examination.js";
 export type { ReadWriteLock } from "./holdfast.js";
 export { Holdfast } from "./holdfast.js";
 export type { ListOptions, RevokeOptions } from "./inspection.js";

@@ -1,4 +1,5 @@
 import type { LossReason, StoreError } from "./errors.js";
+import type { Examination, ExamineRequest } from "./examination.js";
 import type { Mode } from "./rules/fits.js";
 import type { Space } from "./rules/name.js";
 import type { Port } from "./time/port.js";
@@ -233,6 +234,12 @@ export interface Store {
    * the store can find it out. Called when the error is about to be thrown; it has a second.
    */
   explain?(error: StoreError): Promise<StoreError>;
+  /**
+   * Reads how the backend is configured, and judges it. It changes nothing, it settles within ten
+   * seconds, and it throws only where the store cannot be reached: a check that could not be done
+   * is a finding.
+   */
+  examine?(request: ExamineRequest): Promise<Examination>;
   /** Ends all waits and frees what the store opened itself. */
   close(): Promise<void>;
 }

@@ -94,4 +94,9 @@ export const foundAt: Readonly<Record<string, number>> = {
   "the wait has no end": 0,
   "tombstones stay for ever": 1,
   "turns share a token": 8,
+  "zookeeper: a lost entry is looked for on a server that is behind": 171,
+  "zookeeper: a resume alone counts as a proof": 216,
+  "zookeeper: a write through a follower counts as a proof": 106,
+  "zookeeper: a znode is gone where its server is behind": 39,
+  "zookeeper: sequence numbers do not wrap": 2,
 };

@@ -78,9 +78,8 @@ async function seekIn(folder: string, mutant: Mutant, build: string): Promise<Ca
   const hint = first === undefined ? null : await runSeeds(folder, family, first, 1);
   const { seed, line } = hint?.seed != null ? hint : await runSeeds(folder, family, 0, SEEDS);
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
-  // The code itself may fail at a seed beyond those of a test run.
-  const isBlamed = seed !== null && seed >= SEEDS;
-  const own = isBlamed ? await runSeeds(build, family, seed, 1) : null;
+  // The code itself may fail at this seed: a test run has only some of them.
+  const own = seed === null ? null : await runSeeds(build, family, seed, 1);
   if (own?.seed != null) {
     return { title, seed: null, line: `${title}: the code without it fails, too: ${line}` };
   }

@@ -11,6 +11,7 @@ import type { Mutant } from "./mutant.js";
 import { quorum } from "./quorum.js";
 import { rules } from "./rules.js";
 import { sequencer } from "./sequencer.js";
+import { zookeeper } from "./zookeeper.js";
 
 function of(family: Family, list: readonly Mutant[]): Mutant[] {
   return list.map((mutant) => ({ ...mutant, family }));
@@ -24,4 +25,5 @@ export const mutants: readonly Mutant[] = [
   ...cohort,
   ...of("quorum", quorum),
   ...of("sequencer", sequencer),
+  ...of("zookeeper", zookeeper),
 ];

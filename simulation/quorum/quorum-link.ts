@@ -93,6 +93,7 @@ class SimulatedDriver implements Driver {
   readonly address = null;
   readonly keyPrefix = "";
   readonly servers = (): never[] => [];
+  readonly masters = async (): Promise<never[]> => [];
   readonly name: string;
   readonly #at: number;
   readonly #process: SimulatedProcess;

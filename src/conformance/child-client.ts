@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { ChildCall, ChildMessage, ChildVerbs } from "./child-verbs.js";
 import type { Harness } from "./harness.js";
@@ -32,6 +33,9 @@ interface Pending {
 }
 
 /** Child processes that run. They end with this process, or they would keep their locks. */
+/** Where the system does not show it, a process has stopped after this time. */
+const STOP_MS = 500;
+
 const alive = new Set<ChildProcess>();
 
 function killAll(): void {
@@ -105,7 +109,10 @@ export class ChildClient {
   }
 
   /** Calls a verb that sends no answer. */
-  tell<V extends "leave" | "leaveWaiting">(verb: V, ...args: Parameters<ChildVerbs[V]>): void {
+  tell<V extends "leave" | "leaveWaiting" | "stop">(
+    verb: V,
+    ...args: Parameters<ChildVerbs[V]>
+  ): void {
     this.#process.send({ id: 0, verb, args } satisfies ChildCall);
   }
 
@@ -117,14 +124,13 @@ export class ChildClient {
   }
 
   /**
-   * Sends SIGSTOP, and resolves when the process has stopped. The process is idle then: one that
-   * stops inside a transaction of the store could block every other client.
+   * Lets the process stop itself, and resolves when it has stopped. It does so between two steps
+   * of its code: one that stops inside a transaction of the store could block every other client.
    */
   async stop(): Promise<void> {
-    await this.call("rest");
-    this.#process.kill("SIGSTOP");
+    this.tell("stop");
     const stat = `/proc/${this.#process.pid}/stat`;
-    if (!existsSync(stat)) return;
+    if (!existsSync(stat)) return await sleep(STOP_MS);
     await until("the child process stops", () => /\) T/.test(readFileSync(stat, "utf8")));
   }
 

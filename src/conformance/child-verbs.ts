@@ -36,8 +36,8 @@ export interface ChildVerbs {
   /** Runs that many contenders at once; each adds one to the counter under the lock. */
   count(lock: LockChoice, file: string, contenders: number): Promise<readonly Count[]>;
   close(): Promise<void>;
-  /** Resolves after a pause in which requests under way have ended. */
-  rest(): Promise<void>;
+  /** Stops the process by SIGSTOP after a pause in which requests under way have ended. */
+  stop(): Promise<void>;
   /** Disconnects from the parent: only the locks can keep the process alive then. */
   leave(): Promise<void>;
   /**

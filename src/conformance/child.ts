@@ -79,8 +79,9 @@ class ChildProgram implements ChildVerbs {
     return this.#locks.close();
   }
 
-  rest(): Promise<void> {
-    return sleep(REST_MS);
+  async stop(): Promise<void> {
+    await sleep(REST_MS);
+    process.kill(process.pid, "SIGSTOP");
   }
 
   async leave(): Promise<void> {

@@ -136,7 +136,6 @@ const DEFECTS: Record<string, { alter(store: Store): Partial<Store>; caughtBy: s
   "keeps a grant after an abort": {
     alter: (store) => ({
       async acquire(claim, wait) {
-        wait?.onEnd(() => {});
         const outcome = await store.acquire(claim, null);
         await new Promise((resume) => setTimeout(resume, 2));
         return wait?.ended ? { type: "busy", holder: null, mark: null } : outcome;

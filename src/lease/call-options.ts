@@ -31,7 +31,10 @@ export interface CallOptions extends Options {
 export function claimFor(store: Store, target: Target, options: CallOptions, span: number): Claim {
   const { space, name, mode, weight, limit } = target;
   const { ttlMs, transferable, renew, maxHoldMs, graceMs, storeTimeoutMs, inside } = options;
-  const meta = inside ? { ...options.meta, inside } : options.meta;
+  const traceparent = options.event?.traceparent;
+  let { meta } = options;
+  if (inside) meta = { ...meta, inside };
+  if (traceparent !== undefined) meta = { ...meta, traceparent };
   const alone = transferable || !renew || maxHoldMs !== Number.POSITIVE_INFINITY;
   const owner = store.port.random.id();
   return {

@@ -15,11 +15,12 @@ import { Cohorts } from "./cohorts.js";
 import { explain } from "./explain.js";
 import { decodeHandle } from "./handle.js";
 import { Keeper } from "./keeper.js";
-import { HeldLease, type Lease, type LeaseResult, type Origin } from "./lease.js";
+import { HeldLease, type Lease, type LeaseResult } from "./lease.js";
 import { LoneCall } from "./lone-call.js";
 import { Releases } from "./releases.js";
 import { Shutdown } from "./shutdown.js";
 import { traced } from "./traced.js";
+import type { Origin } from "./turn.js";
 import type { WaitTime } from "./wait-time.js";
 import { Waits } from "./waits.js";
 
@@ -75,10 +76,11 @@ export class Client {
   /** Asks for a lock, and tells about it. Throws when the caller's signal or the client ends. */
   request(target: Target, options: CallOptions, mayWait: boolean): Promise<LeaseResult> {
     const context = callContext();
-    const call = context ? { ...options, context } : options;
-    if (!events.acquire.hasSubscribers) return this.#ask(target, call, mayWait);
-    const about = { store: this.store, target, options: call, mayWait };
-    return traced(about, (told) => this.#ask(target, told, mayWait));
+    if (!events.acquire.hasSubscribers) {
+      return this.#ask(target, context ? { ...options, context } : options, mayWait);
+    }
+    const about = { store: this.store, target, signal: options.signal, mayWait };
+    return traced(about, (event) => this.#ask(target, { ...options, context, event }, mayWait));
   }
 
   /** Lets time pass; over at once when the signal aborts or the client closes. */
@@ -202,7 +204,7 @@ export class Client {
     const lease = this.#keep(
       answer,
       options,
-      { kind: target.kind, context: options.context },
+      { kind: target.kind, context: options.context, traceparent: options.event?.traceparent },
       call,
     );
     if (answer.isHandoff) lease.publishHandoff(false);
@@ -211,11 +213,12 @@ export class Client {
 
   #keep(grant: Grant, options: Options, origin: Origin, call: LoneCall | null = null): HeldLease {
     const hold = this.#keeper.keep(grant, call, options);
-    const { kind, context } = origin;
-    const turn = { token: grant.token, startMs: hold.startMs, kind, context };
+    const { kind, context, traceparent } = origin;
+    const turn = { token: grant.token, startMs: hold.startMs, kind, context, traceparent };
     const lease = new HeldLease(hold, turn, this.#keeper, call ?? this.#releases);
     if (call) call.hold(lease);
     else hold.tenant = lease;
+    lease.publishHeld();
     return lease;
   }
 }

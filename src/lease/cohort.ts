@@ -252,10 +252,12 @@ export class Cohort implements Tenant, LeaseGiver {
     // A longer ttl that the turn before renewed for does not count for this one.
     hold.ttlMs = this.#options.ttlMs;
     const { kind } = member ?? this.#target;
-    const turn = { token, startMs, kind, context: member?.options.context };
+    const { context, event } = member?.options ?? {};
+    const turn = { token, startMs, kind, context, traceparent: event?.traceparent };
     const lease = new HeldLease(hold, turn, keeper, this);
     this.#lease = lease;
     this.#stayAlive();
+    lease.publishHeld();
     if (member) member.resolve(lease);
     else NO_CALL.runInAsyncScope(() => void lease.release());
     return lease;
@@ -312,7 +314,10 @@ export class Cohort implements Tenant, LeaseGiver {
   #ownView(): HolderView | null {
     const lease = this.#lease;
     if (!lease) return null;
-    const { mode, weight, meta } = lease.hold.grant.claim;
+    const { mode, weight, meta: ofClaim } = lease.hold.grant.claim;
+    const { traceparent } = lease;
+    // The claim is that of the first turn.
+    const meta = traceparent === undefined ? ofClaim : { ...ofClaim, traceparent };
     const nowMs = this.#cohorts.store.port.clock.nowMs();
     const heldMs = nowMs - lease.startMs;
     // `lease.remainingMs` might end the lease, in the middle of a change.

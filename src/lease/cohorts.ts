@@ -1,4 +1,5 @@
 import type { Options } from "../options.js";
+import { LoneMap } from "../rules/lone-map.js";
 import { keyOf } from "../rules/name.js";
 import type { Store } from "../store.js";
 import type { Enclosing, Target } from "./call-options.js";
@@ -13,7 +14,7 @@ export class Cohorts {
   readonly store: Store;
   readonly keeper: Keeper;
   readonly releases: Releases;
-  readonly #byKey = new Map<string, Cohort | LoneCall>();
+  readonly #byKey = new LoneMap<string, Cohort | LoneCall>();
 
   constructor(store: Store, keeper: Keeper, releases: Releases) {
     this.store = store;

@@ -10,6 +10,7 @@
 import { assert, present } from "../assert.js";
 import type { LossReason } from "../errors.js";
 import { checkDuration } from "../options.js";
+import { LoneMap } from "../rules/lone-map.js";
 import { cutReason } from "../rules/reason.js";
 import { repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { GoneEvent, Grant, Renewal, Store } from "../store.js";
@@ -31,7 +32,7 @@ const LONGEST_NAP_MS = 1_000;
 export class Keeper {
   readonly #store: Store;
   readonly #holds = new Heap<Hold>((a, b) => a.dueMs < b.dueMs);
-  readonly #byGrant = new Map<Grant, Hold>();
+  readonly #byGrant = new LoneMap<Grant, Hold>();
   readonly #cleanups = new WorkUnderWay();
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
@@ -60,7 +61,7 @@ export class Keeper {
     options: { ttlMs: number; renew: boolean; graceMs: number; maxHoldMs: number },
   ): Hold {
     const hold = new Hold(grant, tenant, this.#store.port.clock.nowMs(), options);
-    assert(!this.#byGrant.has(grant), "a grant is kept by one hold");
+    assert(!this.#byGrant.get(grant), "a grant is kept by one hold");
     this.#byGrant.set(grant, hold);
     this.#holds.push(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
@@ -147,6 +148,7 @@ export class Keeper {
   async #send(batch: readonly Hold[]): Promise<readonly Renewal[]> {
     const { clock } = this.#store.port;
     const sentMs = clock.nowMs();
+    const deadlines = batch.map(({ deadlineMs }) => deadlineMs);
     let renewals: readonly Renewal[];
     try {
       renewals = await this.#store.renew(batch.map(({ grant, ttlMs }) => ({ grant, ttlMs })));
@@ -155,12 +157,19 @@ export class Keeper {
     }
     batch.forEach((hold, index) => {
       const renewal = renewals[index];
-      if (hold.isLive && renewal) this.#onRenewal(hold, renewal, sentMs);
+      if (!hold.isLive || !renewal) return;
+      const beforeMs = present(deadlines[index], "every hold has a deadline");
+      this.#onRenewal(hold, renewal, { sentMs, beforeMs });
     });
     return renewals;
   }
 
-  #onRenewal(hold: Hold, renewal: Renewal, sentMs: number): void {
+  /** `beforeMs`: its deadline when the renewal was sent. */
+  #onRenewal(
+    hold: Hold,
+    renewal: Renewal,
+    { sentMs, beforeMs }: { sentMs: number; beforeMs: number },
+  ): void {
     hold.isUnanswered = false;
     // rule: unknown-is-not-lost
     if (renewal.type === "gone") return this.#lose(hold, renewal.reason, renewal.detail);
@@ -170,8 +179,9 @@ export class Keeper {
     hold.renewMs = isRenewed ? hold.renewalDueMs(sentMs) : clock.nowMs() + retryAfterMs(hold.ttlMs);
     this.#replan(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
-    if (isRenewed) hold.tenant?.lease?.publishRenewal("renewed");
-    else hold.tenant?.lease?.publishRenewal("failed", renewal.error);
+    const lease = hold.tenant?.lease;
+    if (isRenewed) lease?.publishRenewal("renewed", beforeMs);
+    else lease?.publishRenewal("failed", hold.deadlineMs, renewal.error);
   }
 
   #replan(hold: Hold): void {
@@ -188,7 +198,9 @@ export class Keeper {
     const detail = cutReason(told);
     this.drop(hold);
     // The deadline came before an answer to the last renewal: nothing has told of it yet.
-    if (reason === "expired" && hold.isUnanswered) hold.tenant?.lease?.publishRenewal("failed");
+    if (reason === "expired" && hold.isUnanswered) {
+      hold.tenant?.lease?.publishRenewal("failed", hold.deadlineMs);
+    }
     if (hold.isDetached) return hold.tenant?.onLost(reason, detail);
     // The store may still count the grant as held, at its maximum or by a slower clock. This
     // release lets the next waiter go on, before the tenant asks again and queues behind it.

@@ -1,46 +1,63 @@
-import { present } from "../assert.js";
 import type { AcquireEvent } from "../events.js";
 import { withJson } from "../json.js";
 import { describe, events } from "../publish.js";
 import type { HolderView, Store } from "../store.js";
-import type { CallOptions, Target } from "./call-options.js";
+import type { Target } from "./call-options.js";
 import type { LeaseResult } from "./lease.js";
 
 /**
  * Publishes one acquisition on `holdfast:acquire`. The outcome goes past the channel and not
- * through it: a lease carries secrets, and what is published ends up in logs.
+ * through it: a lease carries secrets, and what is published ends up in logs. The steps are those
+ * of `tracePromise`, without its promises around promises.
  */
-export async function traced(
-  { store, target, options, mayWait }: TracedCall,
-  ask: (options: CallOptions) => Promise<LeaseResult>,
+export function traced(
+  call: TracedCall,
+  ask: (event: AcquireEvent) => Promise<LeaseResult>,
 ): Promise<LeaseResult> {
-  const { signal } = options;
-  const event: AcquireEvent = withJson(describe(store, target.kind, target));
+  const { store, target } = call;
+  const { start, end } = events.acquire;
+  const event: AcquireEvent & { error?: unknown } = describe(store, target.kind, target);
   const startMs = store.port.clock.nowMs();
-  let result: LeaseResult | undefined;
-  await events.acquire.tracePromise(async () => {
-    try {
-      result = await ask({ ...options, event });
-      event.outcome = result.type;
-      if (result.type === "granted") event.token = result.token;
-      else if (signal?.aborted) event.outcome = "aborted";
-      else if (mayWait && !result.mark) event.outcome = "timeout";
-      if (result.type === "busy") event.holder ??= viewOf(result.holder);
-    } catch (error) {
-      event.outcome = signal?.aborted ? "aborted" : "error";
-      throw error;
-    } finally {
-      event.waitedMs = store.port.clock.nowMs() - startMs;
-    }
-  }, event);
-  return present(result, "an acquisition that did not throw has a result");
+  return start.runStores(event, () => {
+    const asked = ask(event).then(
+      (result) => {
+        noteResult(event, call, result);
+        publishEnd(event, store, startMs);
+        return result;
+      },
+      (error: unknown) => {
+        event.outcome = call.signal?.aborted ? "aborted" : "error";
+        event.error = error;
+        publishEnd(event, store, startMs);
+        throw error;
+      },
+    );
+    end.publish(event);
+    return asked;
+  });
 }
 
 interface TracedCall {
   readonly store: Store;
   readonly target: Target;
-  readonly options: CallOptions;
+  readonly signal: AbortSignal | undefined;
   readonly mayWait: boolean;
+}
+
+function noteResult(event: AcquireEvent, call: TracedCall, result: LeaseResult): void {
+  event.outcome = result.type;
+  if (result.type === "granted") event.token = result.token;
+  else if (call.signal?.aborted) event.outcome = "aborted";
+  else if (call.mayWait && !result.mark) event.outcome = "timeout";
+  if (result.type === "busy") event.holder ??= viewOf(result.holder);
+}
+
+function publishEnd(event: AcquireEvent, store: Store, startMs: number): void {
+  const { error, asyncStart, asyncEnd } = events.acquire;
+  event.waitedMs = store.port.clock.nowMs() - startMs;
+  if ("error" in event) error.publish(event);
+  asyncStart.publish(event);
+  asyncEnd.publish(event);
 }
 
 /** Writes the holder and the place into the event of a call when it is queued, and not later. */

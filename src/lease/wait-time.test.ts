@@ -19,6 +19,20 @@ describe("a wait", () => {
     expect(listen).not.toHaveBeenCalled();
   });
 
+  it("without a listener is over all the same, for a store that looks", () => {
+    const controller = new AbortController();
+    const waits = [
+      new WaitTime(port, 1_000, undefined),
+      new WaitTime(port, 1_000, controller.signal),
+      new WaitTime(port, Number.POSITIVE_INFINITY, undefined),
+    ];
+    const ends = (): unknown[] => waits.map(({ ended, endedBy }) => ended && endedBy);
+    expect(ends()).toEqual([false, false, false]);
+    controller.abort();
+    port.block(1_000);
+    expect(ends()).toEqual(["time", "signal", false]);
+  });
+
   it("is over by time, which counts from its start", async () => {
     const wait = new WaitTime(port, 1_000, undefined);
     port.block(400);

@@ -53,7 +53,12 @@ export class WaitTime implements Wait, AbortListener, Limited {
     return this.untilMs;
   }
 
+  /** Without a listener, the signal and the clock are asked: a store may look here instead. */
   get ended(): boolean {
+    if (!this.#isArmed) {
+      if (this.#signal?.aborted) this.end("signal");
+      else if (this.#port.clock.nowMs() >= this.untilMs) this.end("time");
+    }
     return this.#endedBy !== null;
   }
 

@@ -41,8 +41,11 @@ async function trace<L extends object, T, R>(
   let result: R | undefined;
   await events.run.tracePromise(async () => {
     event.outcome = "not_run" as NonNullable<RunEvent["outcome"]>;
-    try {
+    const whole = async (): Promise<void> => {
       result = await run(traced);
+    };
+    try {
+      await (event.around ? event.around(whole) : whole());
     } catch (error) {
       // A body that returned, in a call that rejects: `lead` lost its office and was then aborted.
       if (own.loss || event.outcome === "done") event.outcome = "lost";

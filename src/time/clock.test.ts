@@ -11,6 +11,7 @@ function machine(startMs = 5_000, uptimeMs = 86_400_003) {
   const monotonic: Clock = {
     nowMs: () => monotonicMs,
     exactMs: () => monotonicMs,
+    sleptMs: 0,
     wallUs: () => Math.floor(bootMs) * 1000,
   };
   return {

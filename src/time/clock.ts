@@ -11,6 +11,8 @@ export interface Clock {
    * matter.
    */
   exactMs(): number;
+  /** How much of it the machine slept, as far as that was noticed: timers are late by as much. */
+  readonly sleptMs: number;
   /**
    * The wall clock in whole microseconds: a floor for tokens and a date for people, never a
    * deadline.
@@ -26,6 +28,7 @@ const monotonicMs = (): number => performance.now();
 export const monotonicClock: Clock = {
   nowMs: monotonicMs,
   exactMs: monotonicMs,
+  sleptMs: 0,
   wallUs: () => Date.now() * 1000,
 };
 
@@ -60,6 +63,9 @@ export function suspendAware(
         if (gainedMs > suspendedMs + 2 * UPTIME_STEP_MS) suspendedMs = gainedMs + UPTIME_STEP_MS;
       }
       return nowMs + suspendedMs;
+    },
+    get sleptMs() {
+      return suspendedMs;
     },
     wallUs: () => monotonic.wallUs(),
   };

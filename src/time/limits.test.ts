@@ -62,6 +62,25 @@ describe("limits", () => {
     expect(port.keepsAlive).toBe(true);
   });
 
+  it("that come after a sleep of the machine do not share the lateness of the timer", async () => {
+    limits.add(new Task(10_000));
+    port.sleep(60_000);
+    port.clock.exactMs();
+    limits.add(new Task(50));
+    await port.advance(50);
+    expect(over).toEqual([10_000, 60_050]);
+  });
+
+  it("that were there before a sleep are in time again once another comes", async () => {
+    limits.add(new Task(10_000));
+    port.sleep(5_000);
+    limits.add(new Task(9_000));
+    port.clock.exactMs();
+    limits.add(new Task(20_000));
+    await port.advance(5_000);
+    expect(over).toEqual([9_000, 10_000]);
+  });
+
   it("can be set again from within", async () => {
     limits.add(new Task(100, () => limits.add(new Task(50))));
     limits.add(new Task(400));

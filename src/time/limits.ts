@@ -22,6 +22,7 @@ export class Limits {
   readonly #items = new Heap<Limited>((a, b) => a.dueMs < b.dueMs);
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
+  #sleptMs = 0;
 
   constructor(port: Port) {
     this.#port = port;
@@ -30,6 +31,7 @@ export class Limits {
   add(item: Limited): void {
     this.#items.push(item);
     if (item.dueMs < this.#timerMs) this.#arm(item.dueMs);
+    else if (this.#isLate) this.#arm(this.#items.peek()?.dueMs ?? item.dueMs);
     else if (this.#isStopped) this.#giveUp(item);
     else if (this.#items.size === 1) this.#timer?.keepAlive(true);
   }
@@ -52,6 +54,11 @@ export class Limits {
     return this.#timerMs === Number.NEGATIVE_INFINITY;
   }
 
+  /** Whether the machine slept since the timer was set, which stood still as long. */
+  get #isLate(): boolean {
+    return this.#port.clock.sleptMs > this.#sleptMs && !this.#isStopped;
+  }
+
   #giveUp(item: Limited): void {
     this.remove(item);
     item.onStop?.();
@@ -60,6 +67,7 @@ export class Limits {
   #arm(dueMs: number): void {
     this.#timer?.cancel();
     this.#timerMs = dueMs;
+    this.#sleptMs = this.#port.clock.sleptMs;
     const delayMs = Math.max(1, dueMs - this.#port.clock.nowMs());
     this.#timer = this.#port.timers.after(delayMs, () => this.#onTimer(), true);
   }

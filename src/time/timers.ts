@@ -59,7 +59,16 @@ export const systemTimers: Timers = {
 export function within<T>(timers: Timers, limitMs: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = timers.after(limitMs, () => reject(new TimeLimitError(limitMs)), true);
-    work.finally(() => timer.cancel()).then(resolve, reject);
+    work.then(
+      (result) => {
+        timer.cancel();
+        resolve(result);
+      },
+      (error: unknown) => {
+        timer.cancel();
+        reject(error);
+      },
+    );
   });
 }
 

@@ -3,7 +3,7 @@ import type { ProxiedRequest } from "./framing.js";
 /** Selects the request that a fault hits. */
 export interface Choice {
   /**
-   * A command name, or a test of the request. Default: any. Names need a proxy with RESP framing;
+   * A command name, or a test of the request. Default: any. Names need a proxy with framing;
    * without it every chunk counts as a request with the command "".
    */
   readonly match?: string | ((request: ProxiedRequest) => boolean);

@@ -1,17 +1,17 @@
 import type { FaultProxy } from "./proxy.js";
 
-/** A message that Redis sends to a subscriber unasked: "subscribe", "message" and others. */
+/** A message that a server sends unasked; Redis sends "subscribe", "message" and others. */
 export interface PushChoice {
   readonly kind: "subscribe" | "message";
   /** Default: every channel. */
   readonly channel?: (channel: string) => boolean;
 }
 
-/** Passes or drops the next push of that kind. Resolves when the push has reached the proxy. */
+/** Passes, drops or omits the next push of that kind. Resolves when it has reached the proxy. */
 export function nextPush(
   proxy: FaultProxy,
   { kind, channel = () => true }: PushChoice,
-  verdict: "pass" | "drop",
+  verdict: "pass" | "drop" | "omit",
 ): Promise<void> {
   return new Promise((resolve) => {
     const remove = proxy.onReply((reply) => {

@@ -6,6 +6,8 @@ export type Verdict =
   | "pass"
   /** Loses it and all later bytes in this direction: TCP cannot lose bytes from the middle. */
   | "drop"
+  /** Loses it alone: a message that a pooler did not pass on. */
+  | "omit"
   /** Keeps it back, with all later bytes in this direction, until `release`. */
   | "hold"
   /** Loses it and resets the connection. */
@@ -50,6 +52,7 @@ export class Lane {
     this.seen.chunks += 1;
     this.seen.bytes += bytes.length;
     if (verdict === "reset") this.#reset();
+    else if (verdict === "omit") return;
     else if (verdict === "drop") this.lose();
     else if (typeof verdict === "object") this.#enqueue(bytes, verdict.delayMs);
     else this.#enqueue(bytes, this.delayMs, verdict === "hold");

@@ -1,12 +1,24 @@
 import { connect, type Socket } from "node:net";
 import type { ProxiedReply, ProxiedRequest } from "./framing.js";
 import { ChunkFraming, type Framing, RespFraming } from "./framing.js";
+import { PostgresFraming } from "./postgres-framing.js";
 import { Lane, type Verdict } from "./proxy-lane.js";
 import { tcpReset } from "./tcp-reset.js";
+import { ZookeeperFraming } from "./zookeeper-framing.js";
+
+/** The protocol whose whole messages the hooks see; "none": they see chunks. */
+export type FramingName = "resp" | "postgres" | "zookeeper" | "none";
+
+const FRAMINGS: Readonly<Record<FramingName, new () => Framing>> = {
+  resp: RespFraming,
+  postgres: PostgresFraming,
+  zookeeper: ZookeeperFraming,
+  none: ChunkFraming,
+};
 
 export interface LinkOptions {
   readonly targetPort: number;
-  readonly framing: "resp" | "none";
+  readonly framing: FramingName;
 }
 
 export interface LinkHooks {
@@ -35,7 +47,7 @@ export class ProxyLink {
     this.#upstream = upstream;
     this.requests = new Lane(upstream, () => this.reset());
     this.replies = new Lane(client, () => this.reset());
-    this.#framing = framing === "resp" ? new RespFraming() : new ChunkFraming();
+    this.#framing = new FRAMINGS[framing]();
     this.#read(hooks);
     const closed = [client, upstream].map((socket) => {
       socket.setNoDelay(true);

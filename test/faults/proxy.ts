@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { onFreePorts } from "../servers/free-port.js";
 import type { ProxiedReply, ProxiedRequest } from "./framing.js";
 import type { Flow, Lane, Verdict } from "./proxy-lane.js";
-import { ProxyLink } from "./proxy-link.js";
+import { type FramingName, ProxyLink } from "./proxy-link.js";
 
 export type Direction = "requests" | "replies" | "both";
 
@@ -13,8 +13,8 @@ export type ReplyHook = (reply: ProxiedReply, link: ProxyLink) => Verdict | unde
 
 export interface ProxyOptions {
   readonly targetPort: number;
-  /** "resp": hooks and counters see whole Redis messages. Default "none": they see chunks. */
-  readonly framing?: "resp" | "none";
+  /** Hooks and counters see whole messages of this protocol. Default "none": they see chunks. */
+  readonly framing?: FramingName;
 }
 
 export interface ProxyCounters {

@@ -8,15 +8,17 @@ import { root } from "./packed-project.js";
 
 /** The files that may be published. */
 const PUBLISHED = [
-  /^(README|CHANGELOG)\.md$/,
+  /^(README|README\.zh-CN|CHANGELOG)\.md$/,
   /^(LICENSE|package\.json)$/,
   /^dist\/([\w-]+\/)*[\w-]+\.(js|d\.ts)$/,
-  /^docs\/(stores\/)?[\w-]+\.md$/,
+  /^docs\/((stores|zh)\/)?[\w-]+\.md$/,
+  /^docs\/operate\/[\w-]+\.(json|png|yml)$/,
   /^docs\/benchmarks\/[\w-]+\.svg$/,
+  /^docs\/ladder\/[\w-]+\.[\w-]+\.svg$/,
   /^examples\/[\w-]+\.(mjs|md)$/,
 ];
 const MOST_FILES = 400;
-const MOST_BYTES = 2_000_000;
+const MOST_BYTES = 3_300_000;
 
 interface Packed {
   readonly unpackedSize: number;
@@ -71,8 +73,8 @@ it("publishes exactly the intended files", () => {
 it("adds little to a program that locks in Redis", async () => {
   const code = await bundled("dist/index.js", "dist/stores/redis/index.js");
   // A third of it is the Lua that runs in the server, with its names and lines.
-  expect(Buffer.byteLength(code)).toBeLessThanOrEqual(163_000);
-  expect(gzipSync(code).length).toBeLessThanOrEqual(53_000);
+  expect(Buffer.byteLength(code)).toBeLessThanOrEqual(168_500);
+  expect(gzipSync(code).length).toBeLessThanOrEqual(54_600);
 });
 
 it.each([

@@ -12,11 +12,13 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { headingsOf, linksOf } from "../fixtures/markdown.js";
+import { GIVEN, PACKAGES } from "./docs-given.js";
 
 const root = join(import.meta.dirname, "../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
 
-const documents = [".", "docs", "docs/stores", "examples"].flatMap((folder) =>
+const documents = [".", "docs", "docs/stores", "docs/zh", "examples"].flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith(".md"))
     .map((name) => posix.join(folder, name)),
@@ -45,8 +47,10 @@ const blocks: readonly Block[] = documents.flatMap((document) =>
 );
 
 /** Source files whose comments editors show to users. */
-const PUBLIC =
-  /^(connect|holdfast|lease\/lease|locks\/(lock|election|once)|stores\/.*(index|etcd-store))\.ts$/;
+const PUBLIC = new RegExp(
+  "^(connect|holdfast|fence/(http|redis|sql)|lease/lease|locks/(lock|election|once)|" +
+    "(opentelemetry|prometheus)/(metrics|traces)|stores/.*(index|etcd-store))\\.ts$",
+);
 
 /** The examples in the comments of the public API, each in a function: some of them return. */
 const commented: readonly Block[] = readdirSync(join(root, "src"), { recursive: true })
@@ -66,35 +70,6 @@ const commented: readonly Block[] = readdirSync(join(root, "src"), { recursive: 
     });
   });
 
-/** The declarations that fragments use. */
-const GIVEN = `
-import type { Holdfast, Lease as HeldLease } from "holdfast";
-declare global {
-  type Lease = HeldLease;
-  const locks: Holdfast;
-  const lease: Lease;
-  const stop: AbortController;
-  const rows: readonly string[];
-  const script: string;
-  const redis: { eval(script: string, keys: number, ...rest: string[]): Promise<unknown> };
-  function sql(text: TemplateStringsArray, ...values: unknown[]): Promise<{ count: number }>;
-  function importRow(row: string): Promise<void>;
-  function saveProgress(row: string): Promise<void>;
-  function save(data: unknown): Promise<void>;
-  function store(token: bigint): Promise<void>;
-  function work(signal: AbortSignal): Promise<void>;
-  function render(): Promise<string>;
-  function rebuild(token: bigint): Promise<void>;
-  function cleanUp(): Promise<void>;
-  function writeReport(): Promise<void>;
-  function sendMail(): Promise<void>;
-  function sendNewsletter(): Promise<void>;
-  function sendReport(token: bigint): Promise<string>;
-  function indexBatch(token: bigint): Promise<void>;
-  function transfer(from: bigint, to: bigint): Promise<void>;
-}
-`;
-
 /**
  * A folder like a user's project with the built package, and like a store's folder in the sources:
  * code for either place compiles there.
@@ -106,7 +81,15 @@ beforeAll(() => {
   mkdirSync(folder, { recursive: true });
   mkdirSync(join(project, "node_modules"));
   symlinkSync(root, join(project, "node_modules/holdfast"));
-  for (const client of ["etcd3", "ioredis", "redis"]) {
+  for (const client of [
+    "@types",
+    "@opentelemetry",
+    "etcd3",
+    "ioredis",
+    "pg",
+    "prom-client",
+    "redis",
+  ]) {
     symlinkSync(join(root, "node_modules", client), join(project, "node_modules", client));
   }
   for (const name of readdirSync(join(root, "src"))) {
@@ -117,6 +100,7 @@ beforeAll(() => {
   }
   writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module" }));
   writeFileSync(join(folder, "given.d.ts"), GIVEN);
+  writeFileSync(join(folder, "packages.d.ts"), PACKAGES);
   for (const { name, code } of [...blocks, ...commented]) {
     writeFileSync(join(folder, `${name}.ts`), `${code}\nexport {};\n`);
   }
@@ -133,16 +117,20 @@ function compile(some: readonly Block[], options: Record<string, unknown>): void
     typeRoots: [join(root, "node_modules/@types")],
     strict: true,
     skipLibCheck: true,
+    // As NestJS asks for.
+    experimentalDecorators: true,
     ...options,
   };
-  const files = ["given.d.ts", ...some.map(({ name }) => `${name}.ts`)];
+  const files = ["given.d.ts", "packages.d.ts", ...some.map(({ name }) => `${name}.ts`)];
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
   run(join(root, "node_modules/typescript/bin/tsc"), ["--pretty", "false"]);
 }
 
 function run(program: string, args: readonly string[] = []): void {
   try {
-    const options = { cwd: folder, encoding: "utf8", stdio: "pipe", timeout: 60_000 } as const;
+    // Programs that take the URL of their store from the environment run on the memory store.
+    const env = { ...process.env, HOLDFAST_STORE: "memory:" };
+    const options = { cwd: folder, encoding: "utf8", stdio: "pipe", timeout: 60_000, env } as const;
     execFileSync(process.execPath, [program, ...args], options);
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string };
@@ -171,12 +159,7 @@ describe("code in the documentation", () => {
 
 describe("links in the documentation", () => {
   it.each(documents)("of %s have a target", (document) => {
-    // Text in code is not a link.
-    const text = read(document)
-      .replace(/^```[\s\S]*?^```$/gm, "")
-      .replace(/`[^`\n]*`/g, "");
-    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
-    const local = links.filter((link) => !/^https?:/.test(link));
+    const local = linksOf(read(document)).filter((link) => !/^https?:/.test(link));
     expect(local.filter((link) => !hasTarget(document, link))).toEqual([]);
   });
 });
@@ -187,13 +170,5 @@ function hasTarget(from: string, link: string): boolean {
   const file = path === "" ? from : posix.join(dirname(from), path);
   if (!existsSync(join(root, file))) return false;
   if (anchor === undefined) return true;
-  const headings = [...read(file).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
-  return headings.map(anchorOf).includes(anchor);
-}
-
-function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} _-]/gu, "")
-    .replaceAll(" ", "-");
+  return headingsOf(read(file)).some((heading) => heading.anchor === anchor);
 }

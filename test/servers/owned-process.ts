@@ -22,6 +22,8 @@ export interface Launch {
   readonly args: readonly string[];
   /** All environment variables. Default: those of this process. */
   readonly env?: NodeJS.ProcessEnv;
+  /** The signal that `stop` sends. Default: SIGTERM. */
+  readonly stopSignal?: NodeJS.Signals;
   /** Opens a channel for JSON messages (the command must be node). */
   readonly ipc?: boolean;
 }
@@ -43,10 +45,13 @@ export class OwnedProcess {
   #child: ChildProcess | null = null;
   #exit: Promise<Exit> = Promise.resolve({ code: null, signal: null });
   #running = false;
+  #stopSignal: NodeJS.Signals = "SIGTERM";
 
-  constructor(name: string) {
+  /** `isOnDisk`: its folder is on a disk, for measurements of what the disk costs. */
+  constructor(name: string, isOnDisk = false) {
     this.#name = name;
-    this.dir = mkdtempSync(join(isRoomy(MEMORY) ? MEMORY : tmpdir(), `holdfast-${name}-`));
+    const place = !isOnDisk && isRoomy(MEMORY) ? MEMORY : tmpdir();
+    this.dir = mkdtempSync(join(place, `holdfast-${name}-`));
     this.#reaper = new Reaper(this.dir);
   }
 
@@ -69,8 +74,9 @@ export class OwnedProcess {
     return this.#exit;
   }
 
-  launch({ command, args, env, ipc = false }: Launch): ChildProcess {
+  launch({ command, args, env, stopSignal = "SIGTERM", ipc = false }: Launch): ChildProcess {
     if (this.#running) throw new Error(`${this.#name} runs already`);
+    this.#stopSignal = stopSignal;
     // A file, not a pipe: a server must not block when a test does not read its log.
     const log = openSync(join(this.dir, "log"), "a");
     const child = spawn(command, args, {
@@ -121,11 +127,11 @@ export class OwnedProcess {
     await this.#exit;
   }
 
-  /** Sends SIGTERM, and SIGKILL if the process does not end in time. */
+  /** Sends the stop signal, and SIGKILL if the process does not end in time. */
   async stop(graceMs = 5000): Promise<void> {
     if (!this.#running) return;
-    process.kill(-this.pid, "SIGTERM");
-    // A paused process handles SIGTERM only after SIGCONT.
+    process.kill(-this.pid, this.#stopSignal);
+    // A paused process handles the signal only after SIGCONT.
     process.kill(-this.pid, "SIGCONT");
     const timer = setTimeout(() => void this.kill(), graceMs);
     await this.#exit;

@@ -17,9 +17,20 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** Sends a signal to processes, of which some may have ended by now. */
+export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
+}
+
 /** Whether every thread of the process is stopped: SIGSTOP takes a moment. */
 export function isStopped(pid: number): boolean {
-  if (!existsSync("/proc/self/stat")) return true;
+  if (!existsSync("/proc/self/stat") || !isAlive(pid)) return true;
   return readdirSync(`/proc/${pid}/task`).every((thread) => {
     const state = stateIn(`/proc/${pid}/task/${thread}/stat`);
     // The thread has ended meanwhile.

@@ -1,14 +1,17 @@
 import { type Launch, OwnedProcess } from "./owned-process.js";
 import { waitUntil } from "./wait-until.js";
 
+/** How long a server may take to start, on a busy machine. */
+const START_MS = 60_000;
+
 /** A server process with a folder. It counts as started when it answers. */
 export abstract class ServerProcess implements AsyncDisposable {
   readonly name: string;
   readonly #process: OwnedProcess;
 
-  constructor(name: string) {
+  constructor(name: string, isOnDisk = false) {
     this.name = name;
-    this.#process = new OwnedProcess(name);
+    this.#process = new OwnedProcess(name, isOnDisk);
   }
 
   protected abstract launch(): Launch;
@@ -46,7 +49,8 @@ export abstract class ServerProcess implements AsyncDisposable {
     const launch = this.launch();
     this.#process.launch(launch);
     try {
-      await waitUntil(() => !this.running || this.isReady(), { what: `${this.name} answers` });
+      const what = `${this.name} answers`;
+      await waitUntil(() => !this.running || this.isReady(), { what, timeoutMs: START_MS });
       if (!this.running) await this.#process.exited;
     } catch (cause) {
       const log = this.logTail();
@@ -56,7 +60,7 @@ export abstract class ServerProcess implements AsyncDisposable {
     if (!this.running) throw new Error(`${launch.command} gave up:\n${this.logTail()}`);
   }
 
-  /** Sends SIGTERM and waits for the end. The folder stays for `start`. */
+  /** Sends the stop signal and waits for the end. The folder stays for `start`. */
   stop(): Promise<void> {
     return this.#process.stop();
   }

@@ -2,11 +2,16 @@
 import { expect, it } from "vitest";
 import { Workshop } from "../cli/command-line.js";
 import { startEtcd } from "../servers/etcd.js";
+import { startPostgres } from "../servers/postgres.js";
 import { startRedis } from "../servers/redis.js";
 
 const starts = {
   redis: async () => {
     const server = await startRedis();
+    return { server, url: server.url };
+  },
+  postgres: async () => {
+    const server = await startPostgres();
     return { server, url: server.url };
   },
   etcd: async () => {

@@ -3,9 +3,11 @@ import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startEtcd } from "../servers/etcd.js";
+import { startPostgres } from "../servers/postgres.js";
 import { startRedis } from "../servers/redis.js";
 import { closeAll, startAll } from "../servers/server-process.js";
 
@@ -16,7 +18,7 @@ const run = promisify(execFile);
 beforeAll(() => {
   mkdirSync(join(project, "node_modules"));
   symlinkSync(root, join(project, "node_modules/holdfast"));
-  for (const client of ["etcd3", "ioredis", "redis"]) {
+  for (const client of ["etcd3", "ioredis", "pg", "redis"]) {
     symlinkSync(join(root, "node_modules", client), join(project, "node_modules", client));
   }
 });
@@ -79,6 +81,32 @@ test("etcd", async () => {
   expect(printed).toEqual([expect.stringMatching(/^\d+n\n$/), ""]);
 });
 
+test("postgres", async () => {
+  await using server = await startPostgres();
+  const printed = await runPage("docs/stores/postgres.md", [
+    ["postgres://app@127.0.0.1:5432/app", server.url],
+  ]);
+  expect(printed).toEqual([expect.stringMatching(/^\d{16}n\n$/)]);
+  const grants = blocksOf("docs/stores/postgres.md", "sql").join("").replaceAll(" to app;", "");
+  const { postgresMigration } = await import("../../dist/stores/postgres/index.js");
+  for (const line of grants.trim().split("\n")) {
+    expect(postgresMigration({ role: "app" })).toContain(`${line} to "app";`);
+  }
+});
+
+test("the example of a fenced transaction", async () => {
+  await using server = await startPostgres();
+  const example = new URL("../../examples/fenced-transaction.mjs", import.meta.url);
+  const env = { ...process.env, DATABASE_URL: server.url };
+  const { stdout } = await run(process.execPath, [fileURLToPath(example)], { env });
+  expect(stdout.trimEnd().split("\n")).toEqual([
+    "the later token is higher: true",
+    "quick writes 2: accepted",
+    "slow writes 1: refused",
+    "the slow lease is lost, the total is 2",
+  ]);
+});
+
 test("file", async () => {
   // Not in the default file of the user who runs the tests.
   const printed = await runPage("docs/stores/file.md", [
@@ -86,17 +114,4 @@ test("file", async () => {
     ["/var/lib/app/locks.db", join(project, "app.db")],
   ]);
   expect(printed).toEqual([""]);
-});
-
-test("the fence in the guide refuses a lower token, and accepts the same token again", async () => {
-  await using server = await startRedis();
-  const [script = ""] = blocksOf("docs/guide.md", "lua").filter((code) => code.includes("fence"));
-  const write = (token: bigint, value: string) =>
-    server.ask("EVAL", script, 1, "stock:7", `${token}`, value);
-  const token = 1_794_796_481_115_001n;
-  expect(await write(token, "first")).toBe(1);
-  expect(await write(token, "again")).toBe(1);
-  expect(await write(token - 1n, "late")).toBe(0);
-  expect(await write(token + 1n, "next")).toBe(1);
-  expect(await server.ask("HMGET", "stock:7", "fence", "value")).toEqual([`${token + 1n}`, "next"]);
 });

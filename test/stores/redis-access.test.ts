@@ -209,7 +209,7 @@ describe("TLS", () => {
     const url = `rediss://${host}:${port}?namespace=${trial.namespace}`;
     const args = [url, trial.name, file("beliefs"), "1", "2000"];
     const env = { NODE_EXTRA_CA_CERTS: file("ca.pem") };
-    const module = new URL("./redis-contender.mjs", import.meta.url);
+    const module = new URL("./contender.mjs", import.meta.url);
     await using contender = startProcess(module, { args, env });
     try {
       const locks = trial.ioredis(server.port);

@@ -4,21 +4,21 @@
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Request } from "../../src/rules/fits.js";
-import type {
-  Acquire,
-  Command,
-  Push,
-  Release,
-  Renew,
-  Reply,
-} from "../../src/rules/ledger-command.js";
+import type { Acquire, Command, Push, Reply } from "../../src/rules/ledger-command.js";
 import { Upkeep } from "../../src/rules/upkeep.js";
 import { MemoryLedger } from "../../src/stores/memory/memory-ledger.js";
 import { decodePush } from "../../src/stores/redis/codec.js";
 import { PROVE, TELL_RUN } from "../../src/stores/redis/redis-script.js";
 import { SCRIPT } from "../../src/stores/redis/script.generated.js";
-import { withExtremeNumber } from "../fixtures/extreme-numbers.js";
+import {
+  CommandDrawer,
+  DEAF,
+  KINDS,
+  LISTENING,
+  NAMES,
+  OWNERS,
+  ownerOf,
+} from "../fixtures/command-drawer.js";
 import { LedgerScript } from "../fixtures/ledger-script.js";
 import { makeClocks } from "../servers/clock-shift.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
@@ -28,172 +28,17 @@ const LIMIT_MS = 10 * COMMANDS;
 const SEED = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
 const REGISTER = "{hf:differential}";
 const CHANNELS = `${REGISTER}@`;
-const LISTENING = ["ada", "bob", "cyd"];
 /** How long a call takes on an idle machine. */
 const CALL_US = 300;
 const GONE = ["gone, missing", "gone, replaced", "gone, revoked"];
 const REFUSED = ["refused, terms", "refused, seen"];
-const DEAF = "dan";
 /** None, tell the run id, write in any case. The flag of a Cluster changes what a push finds. */
 const FLAGS = [0, 0, TELL_RUN, PROVE];
-
-/** A random generator whose seed determines the whole run. */
-function chance(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/**
- * Kinds of runs: invalid numbers; a clock that jumps back and ahead; all commands; mostly mutexes
- * with waiters, which have a path of their own; and crowds at one name, whose work is done in the
- * smallest slices.
- */
-const KINDS = [
-  "extreme numbers",
-  "a clock that jumps",
-  "anything",
-  "mutexes with waiters",
-  "crowds, in slices",
-] as const;
-type Kind = (typeof KINDS)[number];
 
 const clocks = makeClocks();
 const clock = clocks?.clock("redis");
 /** The script's time when the clock is far back: its numbers are shorter then. */
 const EPOCH_MS = 1_000;
-
-const NAMES = ["a", "b b", 'ü"\\', "d:{x}", "e"];
-const OWNERS = 14;
-const ownerOf = (name: string, at: number): string => `owner-${name.length}-${at}`;
-
-/** Draws commands that often interfere: few names, few owners, short times. */
-class Drawer {
-  readonly #next: () => number;
-  readonly #isCalm: boolean;
-  readonly #isCrowded: boolean;
-  readonly #isWild: boolean;
-  /** Commands of one client often have the same terms, but for the owner. */
-  #lastAcquire: Acquire | undefined;
-  #lastRenew: Renew | undefined;
-  /** The latest grants: most commands refer to them. */
-  readonly grants: { key: string; owner: string; token: number }[] = [];
-  nowUs = 0;
-  /**
-   * How many times as long as on an idle machine a call takes here. All times grow with it, so that
-   * a busy machine meets as many cases: with the times of an idle one, most leases would be over.
-   */
-  pace = 1;
-
-  constructor(seed: number, kind: Kind) {
-    this.#next = chance(seed);
-    this.#isCalm = kind === "mutexes with waiters";
-    this.#isCrowded = kind === "crowds, in slices";
-    this.#isWild = kind === "extreme numbers";
-  }
-
-  below(limit: number): number {
-    return Math.floor(this.#next() * limit);
-  }
-
-  pick<T>(values: readonly T[]): T {
-    return values[this.below(values.length)] as T;
-  }
-
-  command(): Command {
-    const command = this.#command();
-    if (!this.#isWild || this.below(12) > 0) return command;
-    return withExtremeNumber(command, this.nowUs, (limit) => this.below(limit));
-  }
-
-  #command(): Command {
-    const name = this.pick(this.#isCrowded ? NAMES.slice(0, 1) : NAMES);
-    const anyone = { key: `l:${name}`, owner: ownerOf(name, this.below(OWNERS)), token: 0 };
-    const grant = this.below(3) === 0 ? anyone : (this.grants.at(-1 - this.below(8)) ?? anyone);
-    const { key, owner } = grant;
-    const client = this.pick([...LISTENING, ...LISTENING, DEAF]);
-    const roll = this.below(100);
-    if (roll < 42) return this.#acquire(anyone.key, anyone.owner, client);
-    if (roll < 50) return { type: "confirm", key, owner };
-    if (roll < 58) {
-      if (this.#lastRenew && this.below(2) === 0) return { ...this.#lastRenew, key, owner };
-      this.#lastRenew = {
-        type: "renew",
-        key,
-        owner,
-        ttlUs: this.#timeUs(),
-        notAfterUs: this.#limit(),
-        seenToken: this.#seen(),
-        ...(this.below(4) === 0 && { heir: client }),
-      };
-      return this.#lastRenew;
-    }
-    if (roll < 80) return this.#release(key, owner);
-    if (roll < 92) return { type: "touch", key, client };
-    if (roll < 96) return { type: "inspect", key };
-    const token = grant.token + this.below(3);
-    return { type: "revoke", key, token, reason: 'stuck "deploy"' };
-  }
-
-  #acquire(key: string, owner: string, client: string): Acquire {
-    if (this.#lastAcquire && this.below(2) === 0) return { ...this.#lastAcquire, key, owner };
-    this.#lastAcquire = {
-      type: "acquire",
-      key,
-      owner,
-      client,
-      ...this.#request(),
-      ttlUs: this.#timeUs(),
-      span: this.below(4) === 0 ? 1 + this.below(5) : 1,
-      meta: `{"who":"${owner}", "where": "ü ${this.below(9)}"}`,
-      enqueue: this.below(3) > 0,
-      offerUs: this.#timeUs(),
-      touchUs: this.#timeUs(),
-      notAfterUs: this.#limit(),
-      seenToken: this.#seen(),
-    };
-    return this.#lastAcquire;
-  }
-
-  #request(): Request {
-    const kind = this.#isCrowded ? 4 + this.below(6) : this.below(this.#isCalm ? 5 : 10);
-    const limit = Number.MAX_SAFE_INTEGER;
-    if (kind < 5) return { mode: "exclusive", weight: 1, limit };
-    if (kind < 7) return { mode: "shared", weight: 1, limit };
-    return { mode: "shared", weight: 1 + this.below(3), limit: this.pick([2, 3, 5]) };
-  }
-
-  #release(key: string, owner: string): Release {
-    const rare = this.#isCalm ? 20 : 1;
-    const tombstoneUs = this.below(3 * rare) === 0 ? this.#limit() : 0;
-    const meta = '{"done": "ü"}';
-    const keep = this.below(4 * rare) === 0 ? { ttlUs: this.#timeUs(), meta } : null;
-    return { type: "release", key, owner, tombstoneUs, keep };
-  }
-
-  #timeUs(): number {
-    const leastUs = this.#isCalm ? [6_000, 20_000, 60_000] : [400, 1_500, 6_000, 20_000];
-    return this.#atPace(this.pick(leastUs) + this.below(1000));
-  }
-
-  #limit(): number {
-    return this.nowUs + (this.below(20) === 0 ? -500 : this.#atPace(5_000 + this.below(5000)));
-  }
-
-  #atPace(us: number): number {
-    return Math.round(this.pace * us);
-  }
-
-  #seen(): number {
-    const roll = this.below(300);
-    if (roll === 0) return this.nowUs + 3_000;
-    return roll < 150 ? 0 : (this.grants.at(-1)?.token ?? 0);
-  }
-}
 
 let server: RedisServer;
 let client: Redis;
@@ -248,7 +93,7 @@ async function settlePushes(): Promise<void> {
 }
 
 /** Drops expired state, which an earlier time would make valid again, and sets the clock. */
-async function setClock(ledger: MemoryLedger, draw: Drawer): Promise<void> {
+async function setClock(ledger: MemoryLedger, draw: CommandDrawer): Promise<void> {
   const looks = NAMES.map((name) => ({ type: "inspect", key: `l:${name}` }) as const);
   const { nowUs } = await execute(looks);
   for (const look of looks) ledger.execute(look, { us: nowUs, wallUs: nowUs });
@@ -287,7 +132,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
         if (push.type === "granted") remember(push.key, push.grant.owner, push.grant.token);
         return true;
       });
-      const draw = new Drawer(SEED, kind);
+      const draw = new CommandDrawer(SEED, kind);
       const upkeep = kind === "crowds, in slices" ? new Upkeep(1) : new Upkeep();
       const script = scriptWith(upkeep.slice);
       let behind = 0;
@@ -368,7 +213,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
       })
       .toEqual([""]);
     const key = "l:last";
-    const draw = new Drawer(SEED, "anything");
+    const draw = new CommandDrawer(SEED, "anything");
     await execute([{ ...acquireOf(draw), key }]);
     await execute([{ ...acquireOf(draw), key, owner: "second", enqueue: true }]);
     for (const owner of ["second", "first"]) {
@@ -379,7 +224,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
   });
 });
 
-function acquireOf(draw: Drawer): Acquire {
+function acquireOf(draw: CommandDrawer): Acquire {
   for (;;) {
     const command = draw.command();
     if (command.type === "acquire") {

@@ -57,9 +57,11 @@ test("commands that are made together say their terms once", async () => {
     return undefined;
   });
   const leases = await Promise.all(mutexes.map((mutex) => mutex.acquire()));
-  expect(letters[0]).toBe("X");
+  // A grant whose reply was slow is confirmed.
+  const acquires = letters.filter((letter) => letter !== "c");
+  expect(acquires[0]).toBe("X");
   // Not all of them: each millisecond has terms of its own.
-  expect(letters).toContain('"');
+  expect(acquires).toContain('"');
   const tokens = leases.map(({ token }) => token);
   expect(tokens).toEqual([...new Set(tokens)].sort());
   await Promise.all(leases.map((lease) => lease.release()));

@@ -51,6 +51,21 @@ it("an uncontended lock costs a node exactly these calls", async () => {
   expect(info).toBeUndefined();
 });
 
+it("a vote counts for a client that gives numbers as texts", async () => {
+  await using trial = await RedlockTrial.start(3);
+  const clients = trial.servers.map(({ port }) => new Redis(port, { stringNumbers: true }));
+  try {
+    const { locks } = await trial.open({ clients });
+    for (let turn = 0; turn < 2; turn += 1) {
+      const lease = await locks.mutex("m").acquire({ waitMs: 2_000 });
+      assert.equal(await lease.release(), true);
+    }
+    await locks.close();
+  } finally {
+    for (const client of clients) client.disconnect();
+  }
+});
+
 it("a vote that is sent again to a process with an old snapshot is refused", async () => {
   const server = await startRedis({ args: ["--dbfilename", "dump.rdb"] });
   const client = new Redis(server.port, "127.0.0.1");

@@ -10,9 +10,8 @@ export const election: readonly Behaviour[] = [
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       let end: (value: string) => void = () => {};
-      const leading = a
-        .election("seat")
-        .lead(() => new Promise<string>((resume) => (end = resume)));
+      const ended = new Promise<string>((resume) => (end = resume));
+      const leading = a.election("seat").lead(() => ended);
       const leader = await until("a leader is elected", () => b.election("seat").leader());
       const waiting = b.election("seat").campaign();
       assert.equal(await isSettled(waiting, 50), false, "the second candidate waits");

@@ -13,8 +13,8 @@ export const once: readonly Behaviour[] = [
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       let finish: (value: number) => void = () => {};
-      const work = () => new Promise<number>((resume) => (finish = resume));
-      const first = a.once("job", work, { keepMs, meta: { job: "first" } });
+      const finished = new Promise<number>((resume) => (finish = resume));
+      const first = a.once("job", () => finished, { keepMs, meta: { job: "first" } });
       await until("it runs", async () => (await b.inspect("job", "once")).holders.length === 1);
       const second = await b.once("job", failWork, { keepMs });
       assert.ok(!second.ran && second.state === "running");
@@ -45,12 +45,14 @@ export const once: readonly Behaviour[] = [
     needs: needMarks,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
-      let fail: (error: Error) => void = () => {};
-      const failing = a.once("job", () => new Promise((_, reject) => (fail = reject)), { keepMs });
+      let end: () => void = () => {};
+      const ended = new Promise<void>((resume) => (end = resume));
+      const work = () => ended.then(() => assert.fail("the work failed"));
+      const failing = a.once("job", work, { keepMs });
       await until("it runs", async () => (await b.inspect("job", "once")).holders.length === 1);
       const waiting = b.once("job", () => "took over", { keepMs, waitMs: PATIENCE_MS });
       await until("it waits", async () => (await b.inspect("job", "once")).waiters.length === 1);
-      fail(new Error("the work failed"));
+      end();
       await assert.rejects(failing, { message: "the work failed" });
       const taken = await within(PROMPT_MS, "the waiter takes over", waiting);
       assert.ok(taken.ran && taken.value === "took over");

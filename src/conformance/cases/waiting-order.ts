@@ -4,7 +4,7 @@ import { StoreError } from "../../errors.js";
 import type { Behaviour } from "../behaviour.js";
 import { claimOf } from "../claim.js";
 import { needAll, needFifo, needSpans } from "../needs.js";
-import { isSettled, PATIENCE_MS, PROMPT_MS, within } from "../patience.js";
+import { isSettled, PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 
 const strict = { fairness: "strict" } as const;
 
@@ -79,10 +79,15 @@ export const waitingOrder: readonly Behaviour[] = [
       const many = await context.openKnown({ cohortLimit: LIMIT });
       const [one, first] = [await context.openKnown(), await context.openKnown()];
       const served: { readonly by: string; readonly token: bigint }[] = [];
+      let isOneDone = false;
+      const isOneWaiting = async (): Promise<boolean> => {
+        const { waiters } = await first.inspect("m");
+        return isOneDone || waiters.some(({ meta }) => meta.by === "one");
+      };
       const turn = (by: string) => async (lease: { readonly token: bigint }) => {
         served.push({ by, token: lease.token });
-        // Other clients have time to enter the queue.
-        await new Promise((resume) => setTimeout(resume, 2));
+        // Turns count from the moment when the other client stands in the queue.
+        if (by === "many") await until("the other client waits", isOneWaiting);
       };
       const held = await first.mutex("m").acquire();
       const crowd = Array.from({ length: 12 }, () => many.mutex("m").run(turn("many")));
@@ -91,10 +96,11 @@ export const waitingOrder: readonly Behaviour[] = [
       const single = (async () => {
         for (let round = 0; round < 3; round += 1) {
           const before = served.length;
-          await one.mutex("m").run(turn("one"));
+          await one.mutex("m").run(turn("one"), { meta: { by: "one" } });
           const between = served.slice(before).findIndex(({ by }) => by === "one");
           assert.ok(between <= LIMIT, `${between} turns while another client waited`);
         }
+        isOneDone = true;
       })();
       await context.untilWaiting(first, "m", 3);
       await held.release();

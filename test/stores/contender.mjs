@@ -3,12 +3,11 @@
 // lease is asked, so the process held at that time. The file outlives a kill.
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Holdfast } from "../../dist/index.js";
-import { openRedisStore } from "../../dist/stores/redis/index.js";
+import { connect } from "../../dist/index.js";
 
 const [url = "", name = "", file = "", workers = "1", ttlMs = "1000"] = process.argv.slice(2);
 const beliefs = openSync(file, "a");
-const locks = new Holdfast(await openRedisStore(new URL(url)), { fairness: "strict" });
+const locks = await connect(url, { fairness: "strict" });
 const end = new AbortController();
 process.on("message", () => end.abort());
 
