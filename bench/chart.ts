@@ -5,14 +5,13 @@ import {
   dot,
   LETTER,
   labels,
-  legend,
   linear,
   logarithmic,
   picture,
   type Scale,
+  type Sign,
   spread,
   spreadSign,
-  upright,
 } from "./picture.js";
 import type { Result } from "./results.js";
 import { fateOf, figure } from "./table.js";
@@ -21,21 +20,21 @@ import { fateOf, figure } from "./table.js";
 const MOST_LINEAR = 30;
 
 /** One result: a bar or a dot for each contestant that has figures, with its spread. */
-export function chart({ question, standings, goals }: Result): string {
+export function chart({ question, standings }: Result): string {
   const { store, title, unit, better } = question;
-  const lines = goals.flatMap(({ line }) => (line && Number.isFinite(line) ? [line] : []));
   const left = 24 + LETTER * Math.max(...standings.map(({ name }) => name.length));
   const finished = standings.filter(({ failure }) => failure === null);
-  const scale = scaleOf([...finished.flatMap(quartiles), ...lines], left);
+  const scale = scaleOf(finished.flatMap(quartiles), left);
   const kind = scale.isLogarithmic ? "; logarithmic axis" : "";
   return picture(
-    `${store}: ${title}`,
-    `${unit}, ${better} is better; medians of interleaved rounds${kind}`,
+    {
+      title: `${store}: ${title}`,
+      note: `${unit}, ${better} is better; medians of interleaved rounds${kind}`,
+      signs: signsOf(standings, scale),
+    },
     standings.length,
     [
-      legendOf(standings, lines.length > 0, scale),
       axis(scale, standings.length),
-      ...[...new Set(lines)].map((value) => upright("goal", scale.x(value), standings.length)),
       ...standings.map((one, index) => row(one, index, left, scale)),
     ].join("\n"),
   );
@@ -64,8 +63,8 @@ function row(one: Standing, index: number, left: number, scale: Scale): string {
   ].join("");
 }
 
-/** The legend of this picture. */
-function legendOf(standings: readonly Standing[], hasGoals: boolean, scale: Scale): string {
+/** The signs of this picture. */
+function signsOf(standings: readonly Standing[], scale: Scale): Sign[] {
   const titles = {
     holdfast: "Holdfast",
     peer: "other packages",
@@ -78,10 +77,8 @@ function legendOf(standings: readonly Standing[], hasGoals: boolean, scale: Scal
     scale.isLogarithmic
       ? `<circle class="${role}" cx="${x + 9}" cy="58" r="6"/>`
       : `<rect class="${role}" x="${x}" y="53" width="18" height="11" rx="2"/>`;
-  const goal = (x: number) => `<line class="goal" x1="${x + 9}" y1="51" x2="${x + 9}" y2="67"/>`;
-  return legend([
+  return [
     ...roles.map((role) => [titles[role], swatch(role)] as const),
     ["middle half of the rounds", spreadSign],
-    ...(hasGoals ? [["goal", goal] as const] : []),
-  ]);
+  ];
 }

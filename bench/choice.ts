@@ -10,7 +10,7 @@ export interface Choice {
   readonly leftOut: readonly Question[];
 }
 
-const OPTIONS: readonly string[] = ["--quick", "--languages"];
+const OPTIONS: readonly string[] = ["--quick", "--languages", "--all"];
 
 /** A text instead of a choice says which word is wrong, and lists the right ones. */
 export function choose(words: readonly string[], all: readonly Question[]): Choice | string {
@@ -31,7 +31,7 @@ export function choose(words: readonly string[], all: readonly Question[]): Choi
   if (named.length === 0) return usage(`There is no benchmark "${names.join(" ")}".`, all);
   const isQuick = options.includes("--quick");
   const isLeftOut = ({ takesLong = false, isOnDemand = false, name }: Question): boolean =>
-    ((isQuick && takesLong) || isOnDemand) && !names.includes(name);
+    ((isQuick && takesLong) || isOnDemand) && !names.includes(name) && !options.includes("--all");
   return {
     isQuick,
     hasLanguages: options.includes("--languages"),
@@ -47,9 +47,9 @@ function usage(problem: string, all: readonly Question[]): string {
     return `  ${store.padEnd(9)}${names.join(", ")}`;
   });
   const lines = [
-    "npm run bench -- [STORE] [QUESTION] [--quick] [--languages]",
+    "npm run bench -- [STORE] [QUESTION] [--quick] [--languages] [--all]",
     "",
-    "Without a word all of them run, but for those of many minutes: name them.",
+    "Without a word all of them run, but for those of many minutes: name them, or add --all.",
     "--quick is a first look, of less than a minute.",
     "--languages adds locks in Go, Java and Python, built where their tools are installed.",
     "",

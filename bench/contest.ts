@@ -25,8 +25,6 @@ export interface Goal {
   readonly text: string;
   readonly value: number;
   readonly isMet: boolean;
-  /** Where it lies in the unit of the question, if it can be drawn there. */
-  readonly line?: number;
 }
 
 /** A question, the contestants that answer it, and the goals. */

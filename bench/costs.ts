@@ -69,9 +69,9 @@ export function cpuUsOf(pid: number | undefined): number {
   return ticksOf(`${pid}`, 11) * TICK_US;
 }
 
-/** The same of all processes that this one started and that have ended. */
-export function cpuUsOfChildren(): number {
-  return ticksOf("self", 13) * TICK_US;
+/** The same of all processes that a process, or this one, started and that have ended. */
+export function cpuUsOfChildren(pid?: number): number {
+  return ticksOf(`${pid ?? "self"}`, 13) * TICK_US;
 }
 
 /** The sum of two fields in sequence, user and system, counted behind the name of the program. */

@@ -1,9 +1,6 @@
 import type { Goal, Standing } from "./contest.js";
 
-/**
- * Demands on ratios of one run. They compare the figures of the question, or those of the column
- * `key`, which cannot be drawn in the picture of the question.
- */
+/** Demands on ratios of one run, of the figures of the question or of the column `key`. */
 export function atMost(
   most: number,
   what: string,
@@ -12,12 +9,7 @@ export function atMost(
   key?: string,
 ): Goal {
   const value = figureOf(ours, key) / figureOf(other, key);
-  return {
-    text: `at most ${most} × ${what}`,
-    value,
-    isMet: value <= most,
-    ...line(most, other, key),
-  };
+  return { text: `at most ${most} × ${what}`, value, isMet: value <= most };
 }
 
 export function atLeast(
@@ -28,14 +20,9 @@ export function atLeast(
   key?: string,
 ): Goal {
   const value = figureOf(ours, key) / figureOf(other, key);
-  const text = `at least ${least} × ${what}`;
-  return { text, value, isMet: value >= least, ...line(least, other, key) };
+  return { text: `at least ${least} × ${what}`, value, isMet: value >= least };
 }
 
 function figureOf({ median, more }: Standing, key?: string): number {
   return key === undefined ? median : (more[key] ?? Number.NaN);
-}
-
-function line(times: number, { median }: Standing, key?: string): Pick<Goal, "line"> {
-  return key === undefined ? { line: times * median } : {};
 }

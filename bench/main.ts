@@ -1,4 +1,4 @@
-/** `npm run bench -- [STORE] [QUESTION] [--quick] [--languages]` */
+/** `npm run bench -- [STORE] [QUESTION] [--quick] [--languages] [--all]` */
 import { constants } from "node:os";
 import { join } from "node:path";
 import { type Choice, choose } from "./choice.js";
@@ -49,7 +49,8 @@ for (const [index, question] of choice.questions.entries()) {
   timeLeft.next();
 }
 const names = choice.leftOut.map(({ store, name }) => `${store} ${name}`);
-if (names.length > 0) process.stdout.write(`\nLeft out, unless named: ${names.join(", ")}.\n`);
+if (names.length > 0)
+  process.stdout.write(`\nLeft out, unless named or with --all: ${names.join(", ")}.\n`);
 process.stdout.write(`\n${choice.questions.length} questions in ${secondsSince(startMs)}\n`);
 
 async function answer(question: Question, choice: Choice): Promise<void> {
@@ -69,6 +70,7 @@ async function answer(question: Question, choice: Choice): Promise<void> {
   const lines = [
     table(question, standings),
     goalLines(goals),
+    goals.every(({ isMet }) => isMet) ? "" : (question.reason ?? ""),
     `(${secondsSince(questionMs)}${stolenText(stolen)})`,
   ];
   process.stdout.write(`${lines.filter((text) => text !== "").join("\n")}\n`);

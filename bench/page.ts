@@ -1,81 +1,89 @@
 import { bestOf } from "./contest.js";
+import { glance } from "./glance.js";
+import { meaningOf } from "./meaning.js";
 import type { Result } from "./results.js";
 import { stolenText } from "./stolen-time.js";
 import { fateOf, figure, markdown, rowsOf, timesFloor } from "./table.js";
+import { isBehind, standingOf, verdict } from "./verdict.js";
 
-/** The text of docs/benchmarks.md; a missed goal has the reason of its question. */
-export function page(
-  all: readonly Result[],
-  reasonOf: (result: Result) => string | undefined = () => undefined,
-): string {
+/** The text of docs/benchmarks.md, without the goals of the project. */
+export function page(all: readonly Result[]): string {
   const stores = [...new Set(all.map(({ question }) => question.store))];
-  const missed = all.flatMap((result) =>
-    result.goals
-      .filter(({ isMet }) => !isMet)
-      .map((goal) => {
-        const missed = `- ${nameOf(result)}: ${goal.text}; measured ${figure(goal.value)}.`;
-        return [missed, reasonOf(result)].filter(Boolean).join(" ");
-      }),
-  );
-  const behind = all.flatMap(comparison);
+  const behind = all.filter(isBehind).map((one) => `- ${nameOf(one)}: ${standingOf(one)}.`);
   return `# Benchmarks
 
 ![Holdfast beside the best of the other packages, a line for each question](benchmarks/summary.svg)
 
-Every figure here was written by \`npm run bench:report\` from what \`npm run bench\` measured; none
-is typed in. Run both to get your own. All contestants of a question run in turn, in mixed rounds,
-on servers that the run starts for itself; the first round warms up and does not count, unless each
-round starts processes of its own. What counts is the ratio within a question, not the figure:
-machines differ, and this one is shared.
+A dot to the right of the line means that Holdfast is better than the best of the other packages
+in that question. Below is each question, with its meaning for you. Figures of one question can be
+compared with each other; other machines give other figures.
 
-- \`npm run bench\` runs everything, \`npm run bench -- redis handoff\` a part; \`--quick\` is a
-  first look, of less than a minute. \`--languages\` adds locks in Go, Java and Python.
-- Questions that take many minutes run only when they are named:
-  \`npm run bench -- redis million-leases\`.
-- In the pictures a thin line shows the middle half of the rounds. Bars begin at zero; where figures
-  lie far apart, the axis is logarithmic and has dots.
-- Figures are medians of all rounds; spread: half of the middle half of the rounds, as a part of it.
-- × floor: relative to the raw commands that no lock can do without, on the same client; for a lock
-  in another language, on a client of that language.
-- Client CPU, server CPU: processor time of all processes that lock, and of the servers. In
-  commands: the time that Redis itself counts for scripts and commands.
-- × best peer: relative to the best of the other packages in that question. They poll; here they do
-  so more often than by their defaults, in their favour.
-- A contestant that failed, or let two hold the lock at once, is shown as failed and has no figure.
+## At a glance
 
-## Goals missed
+${markdown(glance(all))}
 
-${missed.length > 0 ? missed.join("\n") : "None."}
+Times are medians on one machine, servers and clients together. An empty cell was not measured.
+[Capacity](capacity.md) computes machines from these figures.
 
-## Where Holdfast is not ahead
-
-Of the best of the other packages, goal or not:
+## Where another package is ahead
 
 ${behind.length > 0 ? behind.join("\n") : "Nowhere."}
+
+## How to read the tables
+
+- **spread**: half of the middle half of all rounds, as a part of the median. A difference below
+  it says little.
+- **× floor**: relative to the raw commands that no lock can do without, on the same client; for a
+  lock in another language, on a client of that language.
+- **× best peer**: relative to the best of the other packages. They poll; here they do so more
+  often than by their defaults, in their favour.
+- **client CPU, server CPU**: processor time of all processes that lock, and of the servers. **In
+  commands**: the time that Redis itself counts for scripts and commands.
+- In the pictures a thin line shows the middle half of the rounds. Bars begin at zero; where
+  figures lie far apart, the axis is logarithmic and has dots.
+- A contestant that failed, or let two hold the lock at once, is shown as failed and has no
+  figure.
 
 ${stores.map((store) => section(store, all)).join("\n")}
 ## Other languages
 
 ${languages(all)}
 
-## The machine and the versions
+## How it was measured
+
+Every figure here was written by \`npm run bench:report\` from what \`npm run bench\` measured;
+none is typed in. All contestants of a question run in turn, in mixed rounds, on servers that the
+run starts for itself. The first round warms up and does not count, unless each round starts
+processes of its own. The machine is shared: what counts is the ratio within a question.
+
+- \`npm run bench\` runs everything, \`npm run bench -- redis handoff\` a part; \`--quick\` is a
+  first look, of less than a minute. \`--languages\` adds locks in Go, Java and Python.
+- Questions that take many minutes run only when they are named, or with \`--all\`: \`npm run
+  bench -- redis million-leases\`.
 
 ${machine(all)}
 `;
 }
 
-/** A line when the best of the other packages has the better figure. */
-function comparison(result: Result): string[] {
-  const { question, standings } = result;
-  const [ours, peer] = (["holdfast", "peer"] as const).map((role) =>
-    bestOf(role, question.better, standings),
-  );
-  if (!ours || !peer || Number.isNaN(peer.median)) return [];
-  const isNotBehind =
-    question.better === "lower" ? ours.median <= peer.median : ours.median >= peer.median;
-  if (isNotBehind) return [];
-  const figures = [ours, peer].map(({ name, median }) => `${name} ${figure(median)}`);
-  return [`- ${nameOf(result)}: ${figures.join(", ")} ${question.unit}.`];
+/** The end of the page: the goals of the project that the figures miss, with the reason of each. */
+export function missedGoals(
+  all: readonly Result[],
+  reasonOf: (result: Result) => string | undefined,
+): string {
+  const missed = all.flatMap((result) => {
+    const goals = result.goals.filter(({ isMet }) => !isMet);
+    if (goals.length === 0) return [];
+    const texts = goals.map(({ text, value }) => `${text} (measured ${figure(value)})`);
+    const reason = reasonOf(result);
+    return [`- **${nameOf(result)}**: ${texts.join("; ")}.${reason ? ` ${reason}` : ""}`];
+  });
+  return `
+## Goals of the project
+
+The project sets itself goals, and \`npm run bench\` compares each run with them. These are missed:
+
+${missed.length > 0 ? missed.join("\n") : "None."}
+`;
 }
 
 /** The locks in other languages of all questions, each beside the raw commands of its language. */
@@ -109,20 +117,16 @@ function section(store: string, all: readonly Result[]): string {
 }
 
 function part(result: Result): string {
-  const { question, standings, goals } = result;
+  const { question, standings } = result;
   const taken = `Taken ${result.takenAt.slice(0, 10)}${stolenText(result.stolen)}.`;
-  const lines = goals.map(
-    ({ text, value, isMet }) => `- ${isMet ? "met" : "**missed**"}: ${text} (${figure(value)})`,
-  );
-  return `### ${question.title}
+  const meaning = [meaningOf(question.name), verdict(result)].filter(Boolean).join(" ");
+  return `### ${question.title.charAt(0).toUpperCase()}${question.title.slice(1)}
 
 ${[question.about, taken].filter(Boolean).join(" ")}
-
+${meaning === "" ? "" : `\n**For you**: ${meaning}\n`}
 ![${question.store}: ${question.title}](benchmarks/${pictureOf(result)})
 
 ${markdown(rowsOf(question, standings))}
-
-${lines.join("\n")}
 `;
 }
 
@@ -133,7 +137,7 @@ function machine(all: readonly Result[]): string {
       .join(", ");
   // A package that only some of the questions used is in their results alone.
   const versions = Object.assign({}, ...all.map((result) => result.versions));
-  return `${list(all[0]?.machine ?? {})}.\n\nPackages: ${list(versions)}.`;
+  return `Machine: ${list(all[0]?.machine ?? {})}.\n\nPackages: ${list(versions)}.`;
 }
 
 export function pictureOf({ question }: Result): string {

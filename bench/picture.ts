@@ -9,6 +9,7 @@ export const RIGHT: number = WIDTH - 96;
 export const LETTER = 7.4;
 const BAR = 16;
 const FOOT = 34;
+const LEGEND_LINE = 20;
 
 /**
  * Readable on white and on black: it brings its own page, and follows the colour scheme. Those who
@@ -28,12 +29,13 @@ const STYLE = `
   .foreign.floor { fill: #ffffff; stroke: #bf8700; stroke-width: 2; }
   .spread { stroke: #24292f; stroke-width: 1.5; fill: none; }
   .halo { stroke: #ffffff; stroke-width: 4; fill: none; }
-  .goal { stroke: #bc4c00; stroke-width: 2; stroke-dasharray: 5 3; }
+  .level { stroke: #bc4c00; stroke-width: 2; stroke-dasharray: 5 3; }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3; } .page { fill: #0d1117; } .note, .tick { fill: #9198a1; }
     .holdfast { fill: #4493f8; stroke: #4493f8; }
     .peer { stroke: #9198a1; } .hatch { stroke: #656c76; }
-    .floor { fill: #0d1117; stroke: #3fb950; } .axis { stroke: #3d444d; } .goal { stroke: #f0883e; }
+    .floor { fill: #0d1117; stroke: #3fb950; } .axis { stroke: #3d444d; }
+    .level { stroke: #f0883e; }
     .foreign.floor { fill: #0d1117; stroke: #bf8700; }
     .spread { stroke: #e6edf3; } .halo { stroke: #0d1117; }
   }`;
@@ -43,9 +45,23 @@ const PATTERN =
   'patternTransform="rotate(45)"><rect class="page" width="6" height="6"/>' +
   '<line class="hatch" x1="0" y1="0" x2="0" y2="6"/></pattern>';
 
-/** A page with a title, a note, and rows of which the first begins at `TOP`. */
-export function picture(title: string, note: string, rows: number, body: string): string {
-  const height = TOP + rows * ROW + FOOT;
+/** A sign of the legend with its meaning; it is drawn in the line of the legend, from `x`. */
+export type Sign = readonly [meaning: string, draw: (x: number) => string];
+
+export interface Head {
+  readonly title: string;
+  readonly note: string;
+  readonly signs: readonly Sign[];
+}
+
+/**
+ * A page with a head and rows, of which the first begins at `TOP`; where the legend has several
+ * lines, all rows stand lower.
+ */
+export function picture({ title, note, signs }: Head, rows: number, body: string): string {
+  const lines = legend(signs);
+  const lower = (lines.length - 1) * LEGEND_LINE;
+  const height = TOP + lower + rows * ROW + FOOT;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img">
 <title>${escaped(title)}</title>
 <style>${STYLE}
@@ -54,7 +70,8 @@ export function picture(title: string, note: string, rows: number, body: string)
 <rect class="page" width="${WIDTH}" height="${height}"/>
 <text class="title" x="8" y="22">${escaped(title)}</text>
 <text class="note" x="8" y="41">${escaped(note)}</text>
-${body}
+${lines.map((line, index) => below(index * LEGEND_LINE, line)).join("\n")}
+${below(lower, body)}
 </svg>
 `;
 }
@@ -100,7 +117,7 @@ export function axis({ ticks, x }: Scale, rows: number, unit = ""): string {
 }
 
 /** A line through all rows. */
-export function upright(style: "axis" | "goal", x: number, rows: number): string {
+export function upright(style: "axis" | "level", x: number, rows: number): string {
   const [at, bottom] = [x.toFixed(1), TOP + rows * ROW + 2];
   return `<line class="${style}" x1="${at}" y1="${TOP - 6}" x2="${at}" y2="${bottom}"/>`;
 }
@@ -131,18 +148,25 @@ export function spread(low: number, high: number, row: number): string {
   return `<path class="halo" d="${path}"/><path class="spread" d="${path}"/>`;
 }
 
-/** The meaning of each sign, from left to right below the note. */
-export function legend(
-  items: readonly (readonly [text: string, sign: (x: number) => string])[],
-): string {
+/** The meaning of each sign, from left to right below the note, in as many lines as it takes. */
+function legend(signs: readonly Sign[]): readonly string[] {
+  const lines = [""];
   let x = 8;
-  return items
-    .map(([text, sign]) => {
-      const item = `${sign(x)}<text class="note" x="${x + 24}" y="63">${text}</text>`;
-      x += 40 + text.length * LETTER;
-      return item;
-    })
-    .join("");
+  for (const [meaning, draw] of signs) {
+    const width = 24 + meaning.length * LETTER;
+    if (x + width > WIDTH) {
+      lines.push("");
+      x = 8;
+    }
+    lines[lines.length - 1] +=
+      `${draw(x)}<text class="note" x="${x + 24}" y="63">${meaning}</text>`;
+    x += width + 16;
+  }
+  return lines;
+}
+
+function below(byY: number, body: string): string {
+  return byY === 0 ? body : `<g transform="translate(0 ${byY})">${body}</g>`;
 }
 
 /** A piece of the legend that shows where figures are spread. */

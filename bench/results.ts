@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Goal, Question, Standing } from "./contest.js";
@@ -22,6 +22,14 @@ export interface Result {
   readonly stolen?: number | null;
   readonly machine: Readonly<Record<string, string | number>>;
   readonly versions: Readonly<Record<string, string>>;
+}
+
+/** All results of full runs. */
+export function keptResults(folder: string): readonly Result[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".json") && !file.endsWith(".quick.json"))
+    .sort()
+    .map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")));
 }
 
 /** Writes one result beside the others; a quick run never replaces a full one. */
@@ -88,7 +96,7 @@ function versions(bench: string): Record<string, string> {
 /** Where the packages of other languages are named with their versions. */
 const FOREIGN: readonly (readonly [file: string, line: RegExp])[] = [
   ["go/go.mod", /^\t(\S+) v(\S+)$/gm],
-  ["java/pom.xml", /<artifactId>(redisson)<\/artifactId>\s*<version>([\d.]+)/g],
+  ["java/pom.xml", /<artifactId>(redisson|curator-recipes)<\/artifactId>\s*<version>([\d.]+)/g],
   ["python/requirements.txt", /^(\S+)==(\S+)$/gm],
 ];
 

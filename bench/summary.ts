@@ -4,9 +4,9 @@ import {
   dot,
   LETTER,
   labels,
-  legend,
   logarithmic,
   picture,
+  type Sign,
   spread,
   spreadSign,
   upright,
@@ -31,22 +31,24 @@ export function summary(results: readonly Result[]): string {
     left,
   );
   const level = rows.filter(({ times }) => times >= 1).length;
+  const signs: readonly Sign[] = [
+    ["level or ahead", (x) => `<circle class="holdfast" cx="${x + 9}" cy="58" r="6"/>`],
+    ["behind", (x) => `<circle class="peer" cx="${x + 9}" cy="58" r="6"/>`],
+    ["where the quartiles of both lie", spreadSign],
+    [
+      "as good as the best",
+      (x) => `<line class="level" x1="${x + 9}" y1="51" x2="${x + 9}" y2="67"/>`,
+    ],
+  ];
+  const share = `${level} of ${rows.length}`;
+  const title = `Holdfast beside the best of the other packages: level or ahead in ${share}`;
+  const note = "how many times better, as each question asks; medians; logarithmic axis";
   return picture(
-    `Holdfast beside the best of the other packages: level or ahead in ${level} of ${rows.length}`,
-    "how many times better, as each question asks; medians; logarithmic axis",
+    { title, note, signs },
     rows.length,
     [
-      legend([
-        ["level or ahead", (x) => `<circle class="holdfast" cx="${x + 9}" cy="58" r="6"/>`],
-        ["behind", (x) => `<circle class="peer" cx="${x + 9}" cy="58" r="6"/>`],
-        ["where the quartiles of both lie", spreadSign],
-        [
-          "as good as the best",
-          (x) => `<line class="goal" x1="${x + 9}" y1="51" x2="${x + 9}" y2="67"/>`,
-        ],
-      ]),
       axis(scale, rows.length, " ×"),
-      upright("goal", scale.x(1), rows.length),
+      upright("level", scale.x(1), rows.length),
       ...rows.map(({ name, times, low, high }, index) =>
         [
           labels(name, `${times.toPrecision(times < 100 ? 2 : 3)} ×`, left, index),

@@ -64,8 +64,9 @@ export function goalLines(goals: readonly Goal[]): string {
     .join("\n");
 }
 
-export function figure(value: number | undefined): string {
-  if (value === undefined || Number.isNaN(value)) return "";
+/** A figure that could not be had is null in kept results, which are JSON. */
+export function figure(value: number | null | undefined): string {
+  if (value === undefined || value === null || Number.isNaN(value)) return "";
   if (Number.isInteger(value)) return value.toLocaleString("en");
   return value >= 1000 ? Math.round(value).toLocaleString("en") : value.toPrecision(3);
 }

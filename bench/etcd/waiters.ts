@@ -36,7 +36,6 @@ export const waiters: Question = {
         text: `${name}: at most 3 requests per handoff`,
         value,
         isMet: value <= 3,
-        line: 3,
       }));
   },
   close: () => etcd.stop(),

@@ -1,9 +1,13 @@
-import { Mutex } from "async-mutex";
+import { createRequire } from "node:module";
+import type * as asyncMutex from "async-mutex";
 import { Holdfast, type Lock } from "holdfast";
 import { memoryStore } from "holdfast/memory";
 import type { Contestant, Question, Sample } from "../contest.js";
 import { measured } from "../costs.js";
 import { atLeast } from "../goals.js";
+
+/** The CommonJS build of async-mutex is two to three times as fast as the one for `import`. */
+const { Mutex }: typeof asyncMutex = createRequire(import.meta.url)("async-mutex");
 
 export const uncontended: Question = {
   store: "memory",
@@ -14,7 +18,8 @@ export const uncontended: Question = {
   better: "higher",
   reason:
     "A pair of async-mutex is a queue and a promise. A pair here makes a claim, a grant, a hold " +
-    "and a lease: they give it a token, a deadline and an end when its process stops.",
+    "and a lease: they give it a token, a deadline and an end when its process stops. The clock " +
+    "alone, which judges each of them, takes half the time of such a queue and promise.",
   rounds: 15,
   async contestants(isQuick) {
     const pairs = isQuick ? 20_000 : 100_000;

@@ -28,7 +28,7 @@ export const calls: Question = {
   goals(of) {
     const value = of("holdfast").median;
     const isMet = Math.round(value * 10) <= 20;
-    return [{ text: "at most 2 for a pair, to a tenth", value, isMet, line: 2 }];
+    return [{ text: "at most 2 for a pair, to a tenth", value, isMet }];
   },
   close: () => redis.stop(),
 };

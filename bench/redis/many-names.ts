@@ -20,8 +20,9 @@ export const manyNames: Question = {
   better: "higher",
   reason:
     "In a batch a pair costs the server about half of what the raw commands do, and the client " +
-    "no longer pays for commands. What is left is the making and collecting of what a lease " +
-    "consists of (claim, acquisition, grant, hold, lease, promises), a thousand at a time.",
+    "no longer pays for commands. The rest of the time goes into the objects of a lease (claim, " +
+    "acquisition, grant, hold, lease, promises), which are made and collected a thousand at a " +
+    "time.",
   rounds: 15,
   async contestants(isQuick) {
     const pairsPerTask = countOf(isQuick);

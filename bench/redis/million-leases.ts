@@ -36,7 +36,7 @@ export const millionLeases: Question = {
     };
     return [
       under(0, "lost", "leases lost"),
-      { text: "server at most 35 % of a core", value: median, isMet: median <= 35, line: 35 },
+      { text: "server at most 35 % of a core", value: median, isMet: median <= 35 },
       under(1_500, "client bytes/lease", "client memory at most 1,500 bytes a lease"),
       under(50, "loop delay p99 ms", "event-loop delay p99 at most 50 ms"),
     ];

@@ -13,11 +13,13 @@ import { millionLeases } from "./million-leases.js";
 import { oneName } from "./one-name.js";
 import { replicated, replicatedNames } from "./replicas.js";
 import { startUp } from "./start-up.js";
+import { subscribers } from "./subscribers.js";
 import { uncontended } from "./uncontended.js";
 import { waiters } from "./waiters.js";
 
 export const questions: readonly Question[] = [
   uncontended,
+  subscribers,
   manyNames,
   handoff,
   oneName,

@@ -1,0 +1,55 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { capacityPage } from "./capacity.js";
+import { chart } from "./chart.js";
+import { CostBook } from "./cost-book.js";
+import { meaningOf } from "./meaning.js";
+import { missedGoals, page, pictureOf } from "./page.js";
+import { keptResults } from "./results.js";
+import { summary } from "./summary.js";
+
+const docs = join(import.meta.dirname, "..", "docs");
+const results = keptResults(join(import.meta.dirname, "results"));
+
+const read = (file: string): string => readFileSync(join(docs, file), "utf8");
+
+// After a change of a page or of the results: npm run bench:report.
+it("has docs/capacity.md as the results give it", () => {
+  const template = readFileSync(join(import.meta.dirname, "capacity.md"), "utf8");
+  expect(read("capacity.md")).toBe(capacityPage(template, results));
+});
+
+it("has docs/benchmarks.md as the results give it, with the goals at the end", () => {
+  const [text, goals = ""] = read("benchmarks.md").split("\n## Goals of the project\n");
+  expect(text).toBe(page(results));
+  expect(text).not.toMatch(/missed|\bmet\b/);
+  // The reasons stand in the questions, which need the packages that they compare.
+  const missed = missedGoals(results, () => undefined);
+  const lines = missed.split("\n").filter((line) => line.startsWith("- "));
+  expect(lines.filter((line) => !goals.includes(line))).toEqual([]);
+});
+
+it("has the pictures as the results give them", () => {
+  const stale = results.filter((one) => read(`benchmarks/${pictureOf(one)}`) !== chart(one));
+  expect(stale.map(pictureOf)).toEqual([]);
+  expect(read("benchmarks/summary.svg")).toBe(summary(results));
+});
+
+it("says what each question means for the reader", () => {
+  const names = results.map(({ question }) => question.name);
+  expect(names.filter((name) => meaningOf(name) === "")).toEqual([]);
+});
+
+it("computes no page from a figure that was not measured", () => {
+  expect(() => capacityPage("{{redis > uncontended > holdfast > weight}}", results)).toThrow(
+    "The results have no figure for redis, uncontended, holdfast, weight.",
+  );
+});
+
+it("counts three renewals in each ttl, and the memory of both sides", () => {
+  const { renewals, serverBytes } = new CostBook(results).sizing(1_000, 30);
+  expect(renewals).toBe(100);
+  const bytes = new CostBook(results).cost("redis", "footprint-held", "holdfast");
+  expect(serverBytes).toBe(1_000 * bytes);
+});
