@@ -43,6 +43,15 @@ export const companions = {
   matrix: { part: "cli", isLow: false },
 };
 
+/**
+ * Whether tests of a part depend on how soon servers and processes run, by real clocks.
+ *
+ * @param {string} part
+ */
+export function isTimed(part) {
+  return part !== "simulation";
+}
+
 const isFull = Boolean(process.env.HOLDFAST_FULL);
 
 const onRedis = isFull
