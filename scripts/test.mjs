@@ -127,7 +127,9 @@ async function runProject(project, files = [], options = {}) {
   const { code, output } = await runTool("vitest/vitest.mjs", args, options);
   const counts = existsSync(report) ? JSON.parse(readFileSync(report, "utf8")) : {};
   const { env = {} } = options;
-  failures.push(...failuresIn(counts).map((failure) => ({ ...failure, project, options: { env } })));
+  failures.push(
+    ...failuresIn(counts).map((failure) => ({ ...failure, project, options: { env } })),
+  );
   const failed = counts.numFailedTests ?? 0;
   // A file that does not load or an unhandled rejection fails the run without failing a test.
   const least = code === 0 ? 0 : 1;
