@@ -7,7 +7,7 @@ export const all: readonly Behaviour[] = [
   {
     title: "several locks at once: nothing stays held when one is not available",
     async run(context) {
-      const [a, b] = [await context.open(), await context.open()];
+      const [a, b] = [await context.openKnown(), await context.openKnown()];
       const all = b.all([b.mutex("z"), b.mutex("x"), b.mutex("y")]);
       const taken = await a.mutex("y").acquire();
       assert.equal(await all.tryAcquire(), null);

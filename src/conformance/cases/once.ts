@@ -11,7 +11,7 @@ export const once: readonly Behaviour[] = [
     title: "once: a second caller is told whether the work is running or done, and by which client",
     needs: needMarks,
     async run(context) {
-      const [a, b] = [await context.open(), await context.open()];
+      const [a, b] = [await context.openKnown(), await context.openKnown()];
       let finish: (value: number) => void = () => {};
       const finished = new Promise<number>((resume) => (finish = resume));
       const first = a.once("job", () => finished, { keepMs, meta: { job: "first" } });
