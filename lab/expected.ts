@@ -3,6 +3,7 @@
  * told in time. A test compares the matrix of the ladder with this table; the command compares the
  * stores of Holdfast.
  */
+import { exceptions } from "./exceptions.js";
 import type { Verdict, VerdictKind } from "./history.js";
 
 /** By the ids of subject and fault. */
@@ -67,38 +68,10 @@ const waiting: Failures = {
   "rung-w-herd": { "far-waiter": "overtaken" },
 };
 
-/** The write after the last check is a limit of every lock; only a fence refuses it. */
-const unfenced = { "stopped-after-check": "two held" } as const;
-/** The holder is told at its next renewal: docs/stores/redis.md. */
-const forgotten = {
-  "restarts-empty": "told late",
-  "clock-jump": "told late",
-} as const;
-const unreplicated = {
-  ...forgotten,
-  failover: "told late",
-  "wait-elsewhere": "told late",
-  "other-replica": "told late",
-} as const;
-
-/** The exceptions in the tables "What survives what" of the stores' pages. */
-const holdfast: Failures = {
-  "holdfast-redis": { ...unreplicated, ...unfenced },
-  "holdfast-fenced": unreplicated,
-  "holdfast-replicas": { ...forgotten, ...unfenced },
-  // A holder on a bare majority that reaches no other node is not alone until its deadline.
-  "holdfast-redlock": { "clock-jump": "told late", "far-waiter": "overtaken", ...unfenced },
-  // The data of all servers is lost: the holder is told by its watch or its next renewal.
-  "holdfast-etcd": { "restarts-empty": "told late", ...unfenced },
-  "holdfast-zookeeper": { "restarts-empty": "told late", ...unfenced },
-  // After a promotion free names wait for the longest ttl, and at least a minute.
-  "holdfast-postgres": { "restarts-empty": "told late", failover: "stuck", ...unfenced },
-  "holdfast-file": unfenced,
-};
-
 /** The failure that is expected; null where the subject must hold. */
 export function expectedFailure(subject: string, fault: string): VerdictKind | null {
-  return { ...ladder, ...waiting, ...holdfast }[subject]?.[fault] ?? null;
+  const failure = { ...ladder, ...waiting }[subject]?.[fault];
+  return failure ?? exceptions[subject]?.[fault]?.kind ?? null;
 }
 
 const GOOD: readonly VerdictKind[] = ["held", "told in time"];
@@ -111,6 +84,6 @@ export function isExpected(subject: string, fault: string, { kind }: Verdict): b
   const failure = expectedFailure(subject, fault);
   if (failure === null) return GOOD.includes(kind);
   if (kind === failure) return true;
-  const isLeeway = failure === "told late" || (failure === "overtaken" && subject in holdfast);
+  const isLeeway = failure === "told late" || (failure === "overtaken" && subject in exceptions);
   return isLeeway && GOOD.includes(kind);
 }

@@ -1,48 +1,37 @@
-/** `npm run lab -- [SUBJECT] [FAULT] [--all] [--quick] [--runs N] [--open] [--list]` */
+/** `npm run lab`: runs trials, shows their verdicts, and compares them with the expected ones. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { agreementOf } from "./agreement.js";
 import { choose } from "./choice.js";
+import { type Command, commandOf, USAGE } from "./command.js";
 import { expectedFailure, isExpected } from "./expected.js";
 import { faults } from "./faults/all.js";
-import { cellsOf, type Outcome, runAll } from "./matrix.js";
+import { type Cell, cellsOf, type Outcome, runAll } from "./matrix.js";
 import { showPage } from "./pages/show-page.js";
+import { RunLog } from "./run-log.js";
 import { subjects } from "./subjects/all.js";
-import { agreementOf, tableOf } from "./table.js";
-import { PROJECT } from "./versions.js";
+import { agreementTable, verdictTable } from "./table.js";
+import { HISTORIES, RUNS } from "./versions.js";
 
-const USAGE = `npm run lab -- [SUBJECT] [FAULT] [--all] [--quick] [--runs N] [--open] [--list]
+const WRONG_USAGE = 64;
 
-Without a word the trials of the ladder and of Holdfast run. A word may be the beginning of a name,
-such as "rung".
---all      with the packages that one would use instead
---quick    every rung once, the stores of Holdfast against three faults each
---runs N   every trial N times, and whether their verdicts agree
---open     of one trial: a page with the program, the picture and the lines that cure it
---list     the names
-`;
+function refuse(message: string): never {
+  process.stderr.write(`${message}\n\n${USAGE}`);
+  process.exit(WRONG_USAGE);
+}
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    all: { type: "boolean", default: false },
-    quick: { type: "boolean", default: false },
-    open: { type: "boolean", default: false },
-    list: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
-    runs: { type: "string", default: "1" },
-  },
-});
-
-const folder = join(PROJECT, "lab", "build", "histories");
-const outcomes: Outcome[] = [];
+function understand(): Command {
+  try {
+    return commandOf(process.argv.slice(2));
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
+}
 
 /** Verdicts on peers are reported; all others must be as expected. */
-function show(outcome: Outcome, count: number): void {
-  const { subject, fault, history, error } = outcome;
-  outcomes.push(outcome);
+function show({ subject, fault, history, error }: Outcome, at: number, count: number): void {
   const isJudged = subject.family !== "peer";
-  const where = `${`${outcomes.length}`.padStart(`${count}`.length)} of ${count}`;
+  const where = `${`${at}`.padStart(`${count}`.length)} of ${count}`;
   const names = `${subject.id.padEnd(18)} ${fault.id.padEnd(20)}`;
   if (!history) {
     const why = error instanceof Error ? error.message : String(error);
@@ -54,36 +43,41 @@ function show(outcome: Outcome, count: number): void {
   const remark = isRight ? "" : `  (expected: ${expectedFailure(subject.id, fault.id) ?? "held"})`;
   process.stdout.write(`${where}  ${names} ${history.verdict.text}${remark}\n`);
   if (!isRight) process.exitCode = 1;
-  writeFileSync(join(folder, `${subject.id}.${fault.id}.json`), JSON.stringify(history, null, 1));
 }
 
-if (values.help) process.stdout.write(USAGE);
-else if (values.list) {
+async function run(once: readonly Cell[], { runs, jobs, resumes, opens }: Command): Promise<void> {
+  const isRepeated = runs > 1;
+  const log = isRepeated ? new RunLog(RUNS, { resumes }) : null;
+  const cells = log?.missing(once, runs) ?? once;
+  const outcomes: Outcome[] = [];
+  mkdirSync(HISTORIES, { recursive: true });
+  await runAll(cells, jobs, (outcome) => {
+    const { subject, fault, history } = outcome;
+    show(outcome, outcomes.push(outcome), cells.length);
+    if (!history) return;
+    log?.add(history);
+    const file = join(HISTORIES, `${subject.id}.${fault.id}.json`);
+    writeFileSync(file, JSON.stringify(history, null, 1));
+  });
+  const width = process.stdout.columns ?? 120;
+  if (once.length > 1) process.stdout.write(`\n${verdictTable(once, outcomes, width)}\n`);
+  if (log) process.stdout.write(agreementTable(once, agreementOf(log.sightings), width));
+  process.stdout.write(`The histories are in ${HISTORIES}\n`);
+  const last = outcomes.at(-1)?.history;
+  if (opens && last) await showPage(last, cellsOf(subjects, faults));
+}
+
+const command = understand();
+if (command.helps) process.stdout.write(USAGE);
+else if (command.lists) {
   for (const { id, title } of [...subjects, ...faults]) {
     process.stdout.write(`${id.padEnd(20)} ${title}\n`);
   }
 } else {
-  const once = choose({ words: positionals, isQuick: values.quick, isAll: values.all });
-  if (once.length === 0) {
-    process.stderr.write(`There is no trial "${positionals.join(" ")}".\n\n${USAGE}`);
-    process.exit(64);
+  const once = choose(command);
+  if (once.length === 0) refuse(`There is no trial "${command.words.join(" ")}".`);
+  if (command.opens && once.length > 1) {
+    refuse(`--open shows one trial, and there are ${once.length}: name a fault.`);
   }
-  if (values.open && once.length > 1) {
-    process.stderr.write(`--open shows one trial, and there are ${once.length}: name a fault.\n`);
-    process.exit(64);
-  }
-  const runs = Number(values.runs);
-  if (!Number.isInteger(runs) || runs < 1) {
-    process.stderr.write(`--runs must be a whole number from 1 on.\n\n${USAGE}`);
-    process.exit(64);
-  }
-  const cells = Array.from({ length: runs }, () => once).flat();
-  mkdirSync(folder, { recursive: true });
-  await runAll(cells, (outcome) => show(outcome, cells.length));
-  if (once.length > 1)
-    process.stdout.write(`\n${tableOf(once, outcomes, process.stdout.columns ?? 120)}\n`);
-  if (runs > 1) process.stdout.write(agreementOf(outcomes));
-  process.stdout.write(`The histories are in ${folder}\n`);
-  const last = outcomes.at(-1)?.history;
-  if (values.open && last) await showPage(last, cellsOf(subjects, faults));
+  await run(once, command);
 }

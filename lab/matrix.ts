@@ -1,5 +1,4 @@
-/** Runs many trials, a few at a time. */
-import { availableParallelism } from "node:os";
+/** Runs many trials, several at a time. */
 import type { Fault } from "./faults/fault.js";
 import type { History } from "./history.js";
 import type { Subject } from "./subjects/subject.js";
@@ -29,8 +28,10 @@ export function exemptionOf({ subject, fault }: Cell): string | null {
   return fault.exempts?.(subject) ?? null;
 }
 
+/** `jobs` trials run at a time, on servers and ports of their own. */
 export async function runAll(
   cells: readonly Cell[],
+  jobs: number,
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
   const left = [...cells];
@@ -39,8 +40,7 @@ export async function runAll(
       onOutcome(await outcomeOf(cell));
     }
   };
-  // Trials wait most of the time, but a blocked event loop needs a core of its own.
-  await Promise.all(Array.from({ length: availableParallelism() + 1 }, work));
+  await Promise.all(Array.from({ length: jobs }, work));
 }
 
 async function outcomeOf({ subject, fault }: Cell): Promise<Outcome> {

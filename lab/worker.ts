@@ -7,6 +7,8 @@ import { subjectOf } from "./subjects/all.js";
 import type { Holding, Locker } from "./subjects/subject.js";
 
 const STEP_MS = 5;
+/** No thread wakes one that waits here. */
+const NEVER = new Int32Array(new SharedArrayBuffer(4));
 
 const setting: Setting = JSON.parse(process.argv[2] ?? "{}");
 const { lane } = setting;
@@ -51,8 +53,11 @@ class Work {
   block(forMs: number): void {
     const untilMs = nowMs() + forMs;
     report({ type: "fault", lane, what: "blocked", text: "event loop blocked" });
-    while (nowMs() < untilMs && this.step());
-    while (nowMs() < untilMs);
+    // A synchronous wait blocks the event loop as a long computation does, and leaves the core free.
+    while (nowMs() < untilMs) {
+      this.step();
+      Atomics.wait(NEVER, 0, 0, STEP_MS);
+    }
     report({ type: "fault", lane, what: "unblocked", text: "event loop free" });
   }
 

@@ -24,10 +24,14 @@ export async function deploy(
   switch (subject.place) {
     case "redis": {
       const replicas = hasReplicas ? REPLICAS : 0;
-      return await RedisDeployment.start({ nodes: 1, replicas, key, lanes });
+      const areReplicasAwaited = subject.needsReplicas ?? false;
+      return await RedisDeployment.start({ nodes: 1, replicas, areReplicasAwaited, key, lanes });
     }
-    case "quorum":
-      return await RedisDeployment.start({ nodes: QUORUM_NODES, replicas: 0, key, lanes });
+    case "quorum": {
+      const nodes = QUORUM_NODES;
+      const areReplicasAwaited = false;
+      return await RedisDeployment.start({ nodes, replicas: 0, areReplicasAwaited, key, lanes });
+    }
     case "etcd":
       return await ServiceDeployment.start(
         await EtcdService.start(hasReplicas ? MEMBERS : 1),

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Deployment } from "./deployment.js";
@@ -28,8 +28,9 @@ export class FolderDeployment implements Deployment {
 
   bareMajority(): void {}
 
-  restartEmpty(): Promise<void> {
-    return noServer();
+  async restartEmpty(): Promise<void> {
+    const files = readdirSync(this.folder);
+    for (const file of files) rmSync(join(this.folder, file), { recursive: true, force: true });
   }
 
   shiftClock(): Promise<void> {

@@ -3,6 +3,7 @@ import { type FaultProxy, startProxy } from "../../test/faults/proxy.js";
 import { type PostgresServer, startPostgres } from "../../test/servers/postgres.js";
 import { promote, startStandby } from "../../test/servers/postgres-standby.js";
 import { closeAll } from "../../test/servers/server-process.js";
+import { ServerClocks } from "./server-clocks.js";
 import type { Service } from "./service.js";
 import { postgresWire, type Wire } from "./wire.js";
 
@@ -18,18 +19,27 @@ export class PostgresService implements Service {
   readonly wire: Wire = postgresWire;
   readonly #primary: PostgresServer;
   readonly #standby: Standby | null;
+  readonly #clocks: ServerClocks;
 
-  constructor(primary: PostgresServer, standby: Standby | null, version: string) {
+  constructor(
+    primary: PostgresServer,
+    standby: Standby | null,
+    clocks: ServerClocks,
+    version: string,
+  ) {
     this.#primary = primary;
     this.#standby = standby;
+    this.#clocks = clocks;
     this.versions = { postgres: version };
   }
 
   static async start(hasStandby: boolean): Promise<PostgresService> {
-    const primary = await startPostgres();
+    const clocks = new ServerClocks();
+    const primary = await startPostgres({ env: clocks.env(0) });
     const [row] = await primary.ask("show server_version");
     const [version = "unknown"] = String(row?.server_version).split(" ");
-    return new PostgresService(primary, hasStandby ? await standbyOf(primary) : null, version);
+    const standby = hasStandby ? await standbyOf(primary) : null;
+    return new PostgresService(primary, standby, clocks, version);
   }
 
   get ports(): readonly number[] {
@@ -41,6 +51,10 @@ export class PostgresService implements Service {
     await rm(this.#primary.dataDir, { recursive: true, force: true });
     await this.#primary.initialise();
     await this.#primary.start();
+  }
+
+  async shiftClock(byMs: number): Promise<void> {
+    await this.#clocks.shift(0, byMs, this.#primary);
   }
 
   cutFollowers(): void {

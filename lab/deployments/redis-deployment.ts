@@ -14,6 +14,8 @@ export interface RedisShape {
   readonly nodes: number;
   /** Replicas of the one server. */
   readonly replicas: number;
+  /** The subject waits for the replicas: a new master has some before clients find it. */
+  readonly areReplicasAwaited: boolean;
   /** The key of the lock. */
   readonly key: string;
   readonly lanes: readonly string[];
@@ -33,6 +35,7 @@ export class RedisDeployment implements Deployment {
   readonly folder = "";
   readonly versions: Readonly<Record<string, string>>;
   readonly #key: string;
+  readonly #areReplicasAwaited: boolean;
   readonly #nodes: RedisServer[];
   readonly #replicas: readonly Replica[];
   /** Masters that another server replaced. */
@@ -50,17 +53,19 @@ export class RedisDeployment implements Deployment {
     nodes: RedisServer[],
     replicas: readonly Replica[],
     clocks: ServerClocks,
-    key: string,
+    { key, areReplicasAwaited }: RedisShape,
     versions: Readonly<Record<string, string>>,
   ) {
     this.#key = key;
+    this.#areReplicasAwaited = areReplicasAwaited;
     this.#nodes = nodes;
     this.#replicas = replicas;
     this.#clocks = clocks;
     this.versions = versions;
   }
 
-  static async start({ nodes: count, replicas, key, lanes }: RedisShape): Promise<RedisDeployment> {
+  static async start(shape: RedisShape): Promise<RedisDeployment> {
+    const { nodes: count, replicas, lanes } = shape;
     const clocks = new ServerClocks();
     const nodes = await startAll(
       Array.from({ length: count }, (_, index) => startRedis({ env: clocks.env(index) })),
@@ -70,7 +75,7 @@ export class RedisDeployment implements Deployment {
     const { redis_version: redis = "unknown" } = await master.info("server");
     const starts = Array.from({ length: replicas }, () => startReplica(master));
     const followers = await Promise.all(starts);
-    const deployment = new RedisDeployment(nodes, followers, clocks, key, { redis });
+    const deployment = new RedisDeployment(nodes, followers, clocks, shape, { redis });
     await untilAcknowledged(master, replicas);
     const ports = nodes.map(({ port }) => port);
     await deployment.#lanes.connect(lanes, ports);
@@ -129,14 +134,18 @@ export class RedisDeployment implements Deployment {
     if (!next) return;
     await next.ask("REPLICAOF", "NO", "ONE");
     this.#nodes[0] = next;
+    this.#retired.push(old);
+    if (this.#areReplicasAwaited) await this.#giveReplicas(next, old);
+    await this.#lanes.moveTo(next.port);
+  }
+
+  /** The old master comes back, as Sentinel would have it: a replica of the new one. */
+  async #giveReplicas(next: RedisServer, old: RedisServer): Promise<void> {
     const others = this.#replicas.filter(({ server }) => server !== next);
-    // The old master comes back, as Sentinel would have it: a replica of the new one.
     await old.start();
     const followers = [old, ...others.map(({ server }) => server)];
     for (const server of followers) await server.ask("REPLICAOF", "127.0.0.1", next.port);
     await untilAcknowledged(next, followers.length);
-    this.#retired.push(old);
-    await this.#lanes.moveTo(next.port);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

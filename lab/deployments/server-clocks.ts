@@ -1,5 +1,4 @@
 import { makeClocks, type ShiftedClock } from "../../test/servers/clock-shift.js";
-import type { RedisServer } from "../../test/servers/redis.js";
 
 let made: ReturnType<typeof makeClocks> | undefined;
 let count = 0;
@@ -27,7 +26,11 @@ export class ServerClocks {
     return clock?.env ?? {};
   }
 
-  async shift(index: number, byMs: number, server: RedisServer): Promise<void> {
+  async shift(
+    index: number,
+    byMs: number,
+    server: Parameters<ShiftedClock["shift"]>[1],
+  ): Promise<void> {
     const clock = this.#clocks.get(index);
     if (!clock) throw new Error("a clock that jumps needs Linux and a C compiler");
     await clock.shift(byMs, server);

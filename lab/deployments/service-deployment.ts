@@ -46,8 +46,9 @@ export class ServiceDeployment implements Deployment {
     return this.#service.restartEmpty();
   }
 
-  shiftClock(): Promise<void> {
-    return Promise.reject(new Error("the lab does not shift the clock of this server"));
+  async shiftClock(byMs: number): Promise<void> {
+    if (!this.#service.shiftClock) throw new Error("the lab cannot shift the clock of this server");
+    await this.#service.shiftClock(byMs);
   }
 
   cutReplicas(): void {

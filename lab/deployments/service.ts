@@ -8,6 +8,8 @@ export interface Service extends AsyncDisposable {
   readonly ports: readonly number[];
   /** All servers lose their data. Resolves when they answer again. */
   restartEmpty(): Promise<void>;
+  /** Absent where the lab cannot shift its clock. */
+  shiftClock?(byMs: number): Promise<void>;
   /** Writes do not reach the followers any more. Does nothing where a write needs a majority. */
   cutFollowers(): void;
   /**

@@ -7,6 +7,7 @@ import type { Subject } from "../subjects/subject.js";
 export interface Scene {
   readonly a: Actor;
   readonly b: Actor;
+  /** Where the fault has three processes. */
   readonly c: Actor;
   readonly store: Deployment;
   readonly ttlMs: number;
@@ -19,6 +20,8 @@ export interface Fault {
   /** As the command names it. */
   readonly id: string;
   readonly title: string;
+  /** How many processes it needs. Default 2: each costs a start. */
+  readonly processes?: 3;
   /** Its trials have leases that are so many times as long. Default 1. */
   readonly stretch?: number;
   /** It hits the network or a server: a folder has neither. */

@@ -7,6 +7,7 @@ export const lateRelease: Fault = {
   id: "late-release",
   title: "the release arrives after the ttl",
   needsServer: true,
+  processes: 3,
   // The next holder must still be within its ttl when the release arrives and C asks.
   stretch: 2,
   patience: ONE_TTL,

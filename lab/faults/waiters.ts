@@ -6,6 +6,7 @@ export const farWaiter: Fault = {
   id: "far-waiter",
   title: "the first one that waits is far from the server",
   needsServer: true,
+  processes: 3,
   stretch: 3,
   latest: 0.05,
   isOrdered: true,

@@ -30,14 +30,14 @@ export async function tryLock(
     const count = (await Promise.all(votes)).filter((isFor) => isFor).length;
     return count > nodes.length / 2 ? sentMs + ttlMs - (ttlMs / 100 + 2) : null;
   };
+  const take = async (node: Redis): Promise<boolean> =>
+    (await node.set(key, value, "PX", ttlMs, "NX")) !== null || (await node.get(key)) === value;
+  const renew = async (node: Redis): Promise<boolean> =>
+    (await node.eval(COMPARE_AND_EXPIRE, 1, key, value, ttlMs)) === 1;
   const unlock = (): Promise<unknown> =>
     collect(async (node) => (await node.eval(COMPARE_AND_DELETE, 1, key, value)) === 1);
 
-  let validUntilMs = await collect(async (node) => {
-    return (
-      (await node.set(key, value, "PX", ttlMs, "NX")) !== null || (await node.get(key)) === value
-    );
-  });
+  let validUntilMs = await collect(take);
   if (validUntilMs === null) {
     await unlock();
     return null;
@@ -45,10 +45,7 @@ export async function tryLock(
   const isHeld = (): boolean => validUntilMs !== null && performance.now() < validUntilMs;
   const extend = async (): Promise<void> => {
     if (!isHeld()) return clearInterval(watchdog);
-    validUntilMs =
-      (await collect(async (node) => {
-        return (await node.eval(COMPARE_AND_EXPIRE, 1, key, value, ttlMs)) === 1;
-      })) ?? validUntilMs;
+    validUntilMs = (await collect(renew)) ?? validUntilMs;
   };
   const watchdog = setInterval(() => extend().catch(() => undefined), ttlMs / 3);
   return {

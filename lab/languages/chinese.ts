@@ -31,7 +31,8 @@ const FAULTS = {
   "the master dies before WAIT, and the client repeats WAIT at the new one":
     "主节点在 WAIT 之前宕机，客户端在新的主节点上重发 WAIT",
   "a replica takes over that had not received the lock": "被提升的从节点没有收到这把锁",
-  "a server restarts without its data": "一台服务器丢了数据重启",
+  "a server restarts without its data, or a file is deleted":
+    "一台服务器丢了数据重启，或者文件被删",
   "the clock of a server jumps ahead by a minute": "一台服务器的时钟往前跳了一分钟",
   "the first one that waits is far from the server": "最先等待的进程离服务器远",
 };

@@ -2,7 +2,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { PROJECT } from "../versions.js";
+import { agreementOf } from "../agreement.js";
+import { sightingsIn } from "../run-log.js";
+import { HISTORIES, PROJECT, RUNS } from "../versions.js";
 import { historiesIn, keep } from "./kept-histories.js";
 import { fileOf } from "./matrix-page.js";
 import { report } from "./report.js";
@@ -11,13 +13,18 @@ const { values } = parseArgs({ options: { take: { type: "boolean", default: fals
 const folder = join(PROJECT, "docs", "lab");
 
 if (values.take) {
-  const left = keep(historiesIn(join(PROJECT, "lab", "build", "histories")), folder);
+  const left = keep(historiesIn(HISTORIES), folder);
   for (const history of left) {
     process.stderr.write(
       `left out, not as expected: ${fileOf(history)}, ${history.verdict.text}\n`,
     );
   }
   if (left.length > 0) process.exitCode = 1;
+  const sightings = sightingsIn(RUNS);
+  if (sightings.length > 0) {
+    const agreement = JSON.stringify(agreementOf(sightings), null, 1);
+    writeFileSync(join(PROJECT, "lab", "agreement.json"), `${agreement}\n`);
+  }
 }
 
 const histories = historiesIn(folder);

@@ -15,6 +15,11 @@ const matrix: Matrix = {
     { id: "failover", title: "failover" },
   ],
   histories: [stoppedHolder, killedHolder, crowded],
+  agreement: {
+    from: "2026-11-16T10:00:00.000Z",
+    to: "2026-11-17T10:00:00.000Z",
+    verdicts: { "rung-1 killed-holder": { stuck: 20 }, "rung-2 late": { held: 18, stuck: 2 } },
+  },
   exemptionOf: (subject, fault) =>
     subject === "rung-1" && fault === "failover" ? "it has no replica" : null,
 };
@@ -28,6 +33,21 @@ it("has a table for each family with trials, and a cell for each trial with its 
   expect(page).toContain("| failover | – |  |");
   expect(page).toContain("- failover: it has no replica");
   expect(page).not.toContain("a peer");
+});
+
+it("says how many runs agree, of each family", () => {
+  const page = matrixPage(matrix);
+  expect(page).toContain(
+    "The ladder: 2 trials, each at least 20 times, from 2026-11-16 to 2026-11-17; in 1\nof them",
+  );
+  expect(page).toContain("- rung-2 late: 18 × held, 2 × stuck");
+  expect(page).not.toContain("Holdfast: ");
+});
+
+it("names the row of a store's page for each of its exceptions", () => {
+  expect(matrixPage(matrix)).toContain(
+    "| redis | failover | told late | [redis](stores/redis.md#what-survives-what): failover, ",
+  );
 });
 
 it("has the versions, the history and the command of each trial", () => {
@@ -45,7 +65,7 @@ it("has as many cells in each row as its head", () => {
     const counts = rows.map((row) => row.match(/(?<!\\)\|/g)?.length);
     expect(new Set(counts).size).toBe(1);
   }
-  expect(tables.length).toBe(6);
+  expect(tables.length).toBe(7);
 });
 
 it.each([

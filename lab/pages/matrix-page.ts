@@ -1,3 +1,5 @@
+import { type Agreement, summaryOf } from "../agreement.js";
+import { exceptions } from "../exceptions.js";
 import type { History, Verdict, VerdictKind } from "../history.js";
 import { isGood } from "../timeline/ink.js";
 import { duration } from "../timeline/scale.js";
@@ -16,6 +18,7 @@ export interface Matrix {
   readonly subjects: readonly Row[];
   readonly faults: readonly Named[];
   readonly histories: readonly History[];
+  readonly agreement: Agreement;
   /** The reason for which a fault cannot happen to a subject; null if it can. */
   exemptionOf(subject: string, fault: string): string | null;
 }
@@ -29,12 +32,10 @@ const FAMILIES = [
   {
     family: "holdfast",
     title: "Holdfast",
-    about: `The stores, with their defaults. The table "What survives what" of a store's page
-has each ✗ as an exception: [redis](stores/redis.md#what-survives-what),
-[redlock](stores/redlock.md#what-survives-what), [file](stores/file.md#what-survives-what),
-[postgres](stores/postgres.md#what-survives-what), [etcd](stores/etcd.md#what-survives-what),
-[zookeeper](stores/zookeeper.md#what-survives-what). The late write after a last check gets past
-every lock; a [fence](guide.md#fencing) refuses it.`,
+    about: `The stores, with their defaults, but for the memory store, which is of one process. Each ✗
+is an exception that the table "What survives what" of the store's page has, too; they are listed
+below the table. The late write after a last check gets past every lock; a
+[fence](guide.md#fencing) refuses it.`,
   },
   {
     family: "peer",
@@ -88,7 +89,12 @@ ${FAMILIES.map((family) => familyPart(family, matrix)).join("\n")}
 ## Take a trial again
 
 \`npm run lab -- SUBJECT FAULT\` runs one trial; with \`--open\` it also writes a page with the
-program, the picture and the lines that cure it. \`npm run lab -- --all\` runs all of them.
+program, the picture and the lines that cure it. \`npm run lab -- --all\` runs all of them, and
+\`npm run lab -- --runs 20\` the ladder and Holdfast twenty times.
+
+${FAMILIES.map((family) => agreementPart(family, matrix))
+  .filter((part) => part !== "")
+  .join("\n")}
 
 ${matrix.subjects
   .map((subject) => subjectPart(subject, matrix))
@@ -111,7 +117,35 @@ function familyPart({ family, title, about }: (typeof FAMILIES)[number], matrix:
 ${about}
 
 ${table([head, ...rows])}
-`;
+${family === "holdfast" ? exceptionsPart(tested) : ""}`;
+}
+
+/** The cells in which a store need not hold, and the row of its page that says so. */
+function exceptionsPart(subjects: readonly Row[]): string {
+  const rows = subjects.flatMap(({ id, title }) =>
+    Object.entries(exceptions[id] ?? {}).map(([fault, { kind, page, event }]) => {
+      return [title, fault, kind, `[${page}](stores/${page}.md#what-survives-what): ${event}`];
+    }),
+  );
+  if (rows.length === 0) return "";
+  return `\n${table([["store", "fault", "may be", "row of its page"], ...rows])}\n`;
+}
+
+/** How many runs of each trial agree. */
+function agreementPart(
+  { family, title }: (typeof FAMILIES)[number],
+  { subjects, agreement }: Matrix,
+): string {
+  const { trials, agreed, fewestRuns, divided } = summaryOf(agreement, (subject) => {
+    return subjects.some(({ id, family: own }) => id === subject && own === family);
+  });
+  if (trials === 0) return "";
+  const [from, to] = [agreement.from, agreement.to].map((time) => time.slice(0, 10));
+  const days = from === to ? `on ${from}` : `from ${from} to ${to}`;
+  const head = `${title}: ${trials} trials, each at least ${fewestRuns} times, ${days}; in ${agreed}
+of them all runs have the same verdict.`;
+  if (divided.length === 0) return `${head}\n`;
+  return `${head} The others:\n\n${divided.map(([id, text]) => `- ${id}: ${text}`).join("\n")}\n`;
 }
 
 function cell(subject: string, fault: string, matrix: Matrix): string {

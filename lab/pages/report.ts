@@ -1,13 +1,15 @@
 /** All pages and pictures that `npm run lab:report` writes, by their path in the project. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Agreement, scoreOf } from "../agreement.js";
 import { faults } from "../faults/all.js";
 import type { History } from "../history.js";
 import { chinese } from "../languages/chinese.js";
 import { english } from "../languages/language.js";
-import { exemptionOf } from "../matrix.js";
+import { cellsOf, exemptionOf } from "../matrix.js";
 import { subjects } from "../subjects/all.js";
-import { timeline } from "../timeline/timeline.js";
+import { type Remarks, timeline } from "../timeline/timeline.js";
+import { cureOf } from "./exhibit.js";
 import { type Edition, filledIn, functionIn, type Sources } from "./ladder-page.js";
 import { fileOf, matrixPage } from "./matrix-page.js";
 
@@ -15,7 +17,9 @@ export function report(project: string, histories: readonly History[]): Map<stri
   const read = (...path: readonly string[]): string => {
     return readFileSync(join(project, ...path), "utf8");
   };
+  const agreement: Agreement = JSON.parse(read("lab", "agreement.json"));
   const matrix = matrixPage({
+    agreement,
     subjects,
     faults,
     histories,
@@ -42,8 +46,12 @@ export function report(project: string, histories: readonly History[]): Map<stri
   const ladder = filled("ladder.md", { language: english, pictures: "ladder" });
   const chineseLadder = filled("ladder.zh.md", { language: chinese, pictures: "../ladder" });
   // The package has the ladder with its pictures, and not the lab, which is large.
+  const cells = cellsOf(subjects, faults);
   const pictures = (folder: string, some: Iterable<History>) =>
-    [...some].map((one) => [`docs/${folder}/${fileOf(one)}.svg`, timeline(one)] as const);
+    [...some].map((one) => {
+      const remarks = { ...agreementOn(one, agreement), ...cureFor(one, cells) };
+      return [`docs/${folder}/${fileOf(one)}.svg`, timeline(one, remarks)] as const;
+    });
   return new Map([
     ["docs/lab.md", matrix],
     ["docs/ladder.md", ladder],
@@ -51,4 +59,16 @@ export function report(project: string, histories: readonly History[]): Map<stri
     ...pictures("lab", histories),
     ...pictures("ladder", shown),
   ]);
+}
+
+function agreementOn(history: History, agreement: Agreement): Remarks {
+  const score = scoreOf(agreement, history);
+  if (!score) return {};
+  const same = score.counts[history.verdict.kind] ?? 0;
+  return { agreement: `the same verdict in ${same} of ${score.runs} runs` };
+}
+
+function cureFor(history: History, cells: Parameters<typeof cureOf>[1]): Remarks {
+  const cure = cureOf(history, cells);
+  return cure ? { cure: cure.title } : {};
 }

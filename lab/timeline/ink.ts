@@ -18,16 +18,18 @@ export type Ink = keyof typeof LIGHT_AND_DARK;
 export const colour = (ink: Ink): string => LIGHT_AND_DARK[ink][0];
 
 /**
- * The dark theme replaces the value of each attribute. A renderer without CSS shows the light
+ * The dark theme replaces the value of each attribute that the picture has. A renderer without CSS shows the light
  * theme, and one without CSS variables, which several viewers are, shows both.
  */
-export const DARK: string = `@media (prefers-color-scheme: dark) {
-${Object.values(LIGHT_AND_DARK)
-  .flatMap(([light, dark]) =>
-    ["fill", "stroke"].map((name) => `[${name}="${light}"] { ${name}: ${dark}; }`),
-  )
-  .join("\n")}
-}`;
+export function darkOf(markup: string): string {
+  const rules = Object.values(LIGHT_AND_DARK).flatMap(([light, dark]) =>
+    ["fill", "stroke"]
+      // The page itself is filled in every picture.
+      .filter((name) => light === colour("page") || markup.includes(`${name}="${light}"`))
+      .map((name) => `[${name}="${light}"] { ${name}: ${dark}; }`),
+  );
+  return `@media (prefers-color-scheme: dark) {\n${rules.join("\n")}\n}`;
+}
 
 /** A verdict that a lock may have. */
 export const isGood = (kind: VerdictKind): boolean => kind === "held" || kind === "told in time";

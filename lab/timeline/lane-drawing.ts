@@ -16,7 +16,7 @@ import {
   solid,
   text,
 } from "./signs.js";
-import { common, type Span } from "./spans.js";
+import { common, type Span, without } from "./spans.js";
 import { stacked } from "./stacking.js";
 import type { Truth } from "./truths.js";
 
@@ -67,6 +67,9 @@ export function processLane(
     ...lane.beliefs.map((span) => hollow(extent(span), y, "holder")),
     ...lane.works.map((span) => solid(extent(span), y, "holder")),
     ...red.map((span) => solid(extent(span), y, "clash")),
+    ...[...without(lane.works, red), ...red].map((span) => {
+      return inside(["works"], extent(span), y, "page");
+    }),
     ...lane.stops.map((span) => {
       return (
         dashed(extent(span), y) +

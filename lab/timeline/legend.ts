@@ -48,7 +48,7 @@ function itemsOf({ lanes, store, clashes }: Scene): Item[] {
       sign: bar(hollow, "store"),
     },
     {
-      words: "ghost: a value that no process knows of",
+      words: "ghost: a value by which no process believes",
       isShown: store.truths.some(({ isGhost }) => isGhost),
       sign: bar(hollow, "clash"),
     },

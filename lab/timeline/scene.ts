@@ -26,6 +26,8 @@ export interface ProcessLane {
   readonly killedAtMs: readonly number[];
   /** Writes that the resource accepted. */
   readonly writesAtMs: readonly number[];
+  /** The moments at which late messages of the process reach the store. */
+  readonly arrivals: readonly number[];
 }
 
 export interface Scene {
@@ -98,8 +100,11 @@ function processLane(
     stops,
     killedAtMs: timesOf((entry) => isFault(entry, "killed")),
     writesAtMs: timesOf((entry) => entry.type === "writes" && !entry.isRefused),
+    arrivals: timesOf((entry) => ARRIVALS.some((kind) => isFault(entry, kind))),
   };
 }
+
+const ARRIVALS: readonly FaultKind[] = ["late copy", "late release"];
 
 const PAUSES = [
   ["stopped", "continued"],

@@ -6,6 +6,8 @@ import { element, escaped, tenth } from "./markup.js";
 export const BAR = 26;
 /** A sign is at least this wide, however short its time. */
 const LEAST = 2;
+/** The radius of the corners of a bar. */
+const ROUND = 3;
 
 export interface Extent {
   readonly x: number;
@@ -44,10 +46,15 @@ export function text(
 export function hollow(extent: Extent, y: number, ink: Ink): string {
   const { x, width, height = BAR, isOpen = false } = extent;
   const wide = Math.max(LEAST, width);
-  const start = `M${tenth(x + wide)} ${tenth(y - height / 2)}`;
-  const path = `${start}H${tenth(x)}v${height}h${tenth(wide)}${isOpen ? "" : "z"}`;
-  const joined = { "stroke-width": 2, "stroke-linejoin": "round" };
-  return element("path", { d: path, fill: "none", stroke: colour(ink), ...joined });
+  const line = { fill: "none", stroke: colour(ink), "stroke-width": 2 };
+  if (!isOpen) {
+    return element("rect", { x, y: y - height / 2, width: wide, height, rx: ROUND, ...line });
+  }
+  const start = `M${tenth(x + wide)} ${tenth(y - height / 2)}H${tenth(x + ROUND)}`;
+  const corner = (down: number, right: number): string =>
+    `a${ROUND} ${ROUND} 0 0 0 ${right} ${down}`;
+  const side = `${corner(ROUND, -ROUND)}v${height - 2 * ROUND}${corner(ROUND, ROUND)}`;
+  return element("path", { d: `${start}${side}H${tenth(x + wide)}`, ...line });
 }
 
 /** Pale: held in the store by a process that does not believe. */
@@ -96,6 +103,12 @@ export function diamond(x: number, y: number): string {
 export function pole(x: number, top: number, bottom: number, ink: Ink, isFlag: boolean): string {
   const d = `M${tenth(x)} ${tenth(bottom)}V${tenth(top)}${isFlag ? "l8 4l-8 4" : ""}`;
   return element("path", { d, fill: isFlag ? colour(ink) : "none", stroke: colour(ink) });
+}
+
+/** The way of a message that arrives late, from its process to the store. */
+export function way(x: number, top: number, bottom: number): string {
+  const line = { stroke: colour("fault"), "stroke-width": 1.5, "stroke-dasharray": "2 3" };
+  return element("line", { x1: x, y1: top, x2: x, y2: bottom, ...line });
 }
 
 /** A band through all lanes: two at once. */

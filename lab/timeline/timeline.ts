@@ -1,5 +1,5 @@
 import type { History } from "../history.js";
-import { colour, DARK, type Ink, isGood } from "./ink.js";
+import { colour, darkOf, type Ink, isGood } from "./ink.js";
 import {
   extentOf,
   NOTE,
@@ -15,7 +15,7 @@ import { type Font, shortened, widthOf, wrapped } from "./lettering.js";
 import { element, escaped } from "./markup.js";
 import { duration, type Scale, scaleFor, ticksOf } from "./scale.js";
 import { type Scene, sceneOf } from "./scene.js";
-import { band, text } from "./signs.js";
+import { band, text, way } from "./signs.js";
 import { lengthOf } from "./spans.js";
 import { story } from "./story.js";
 
@@ -29,14 +29,24 @@ const HEADLINE: Font = { size: 17, isBold: true };
 const VERDICT: Font = { size: 14, isBold: true };
 const SMALL: Font = { size: 12 };
 
+/** Facts that are not in the history itself. */
+export interface Remarks {
+  /** How many runs of the trial had this verdict. */
+  readonly agreement?: string;
+  /** The subject that holds where this one fails. */
+  readonly cure?: string;
+}
+
 /** The picture of one history as an SVG that needs nothing else: no script, no font, no file. */
-export function timeline(history: History): string {
+export function timeline(history: History, { agreement, cure }: Remarks = {}): string {
   const scene = sceneOf(history);
-  const head = headOf(history);
+  const head = headOf(history, agreement);
   const plot = plotOf(scene, head.bottom + 10);
   const signs = legend(scene, EDGE, WIDTH - EDGE, plot.bottom + 8);
-  const foot = lines([[history.command, "dim", SMALL]], signs.bottom + 22);
+  const last = cure === undefined ? history.command : `${history.command} · cured by ${cure}`;
+  const foot = lines([[last, "dim", SMALL]], signs.bottom + 22);
   const height = foot.bottom + 8;
+  const body = [head, plot, signs, foot].map(({ markup }) => `${markup}\n`).join("");
   const title = `${history.subjectTitle} · ${history.faultTitle}: ${history.verdict.text}`;
   return `${element(
     "svg",
@@ -50,9 +60,9 @@ export function timeline(history: History): string {
     "\n",
     `${element("title", { id: "title" }, escaped(title))}\n`,
     `${element("desc", { id: "story" }, escaped(story(history)))}\n`,
-    `<style>${DARK}</style>\n`,
+    `<style>${darkOf(body)}</style>\n`,
     `${element("rect", { width: WIDTH, height, fill: colour("page") })}\n`,
-    [head, plot, signs, foot].map(({ markup }) => `${markup}\n`).join(""),
+    body,
   )}\n`;
 }
 
@@ -61,15 +71,22 @@ interface Part {
   readonly bottom: number;
 }
 
-function headOf({ subjectTitle, faultTitle, versions, ttlMs, verdict }: History): Part {
-  const facts = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+function headOf(
+  { subjectTitle, faultTitle, versions, ttlMs, verdict }: History,
+  agreement: string | undefined,
+): Part {
+  const facts = [
+    `ttl ${duration(ttlMs)}`,
+    ...Object.entries(versions).map(([name, version]) => `${name} ${version}`),
+    ...(agreement === undefined ? [] : [agreement]),
+  ];
   const { kind, text: words } = verdict;
   const sentence = words.startsWith(kind) ? words : `${kind}: ${words}`;
   return lines(
     [
       [`${subjectTitle} · ${faultTitle}`, "text", HEADLINE],
       [sentence, isGood(kind) ? "store" : "clash", VERDICT],
-      [[`ttl ${duration(ttlMs)}`, ...facts].join(" · "), "dim", SMALL],
+      [facts.join(" · "), "dim", SMALL],
     ],
     EDGE + HEADLINE.size,
   );
@@ -114,6 +131,10 @@ function plotOf(scene: Scene, top: number): Part {
     markup: [
       grid(scene.endMs, scale, top, store.bottom + 8),
       ...scene.clashes.map((clash) => band(extentOf(clash, scale), top, lanesBottom)),
+      ...lanes.flatMap(({ arrivals }, index) => {
+        const from = places[index]?.bottom ?? top;
+        return arrivals.map((atMs) => way(scale.x(atMs), from, store.top));
+      }),
       ...lanes.map((lane, index) => {
         const place: Place = places[index] ?? store;
         return processLane(lane, place, scale, scene.clashes);

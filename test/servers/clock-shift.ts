@@ -1,13 +1,17 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { RedisServer } from "./redis.js";
 import { waitUntil } from "./wait-until.js";
 
 /** Below the difference of two shifts, and far above the time that a server caches its clock. */
 const NEAR_MS = 10;
+
+/** A server that tells the time. */
+interface Timed {
+  clockMs(): Promise<number>;
+}
 
 /** The wall clock of a server, which a test shifts while the server runs. */
 export interface ShiftedClock {
@@ -17,13 +21,15 @@ export interface ShiftedClock {
    * Resolves when the server returns the shifted time. Valkey 9.1 reads the wall clock once in a
    * millisecond and adds its monotonic clock in between, so it returns the old time for a while.
    */
-  shift(byMs: number, server: RedisServer): Promise<void>;
+  shift(byMs: number, server: Timed): Promise<void>;
 }
 
 /** Clocks that can be shifted; null without a C compiler or LD_PRELOAD. */
 export function makeClocks(): { clock(name: string): ShiftedClock; end(): void } | null {
   if (process.platform !== "linux") return null;
   const folder = mkdtempSync(join(tmpdir(), "holdfast-clock-"));
+  // A server may run as another user.
+  chmodSync(folder, 0o755);
   const library = join(folder, "clock-shift.so");
   const source = fileURLToPath(new URL("./clock-shift.c", import.meta.url));
   const end = (): void => rmSync(folder, { recursive: true, force: true });
@@ -37,15 +43,13 @@ export function makeClocks(): { clock(name: string): ShiftedClock; end(): void }
   return {
     clock(name) {
       const file = join(folder, name);
-      const shift = async (byMs: number, server: RedisServer): Promise<void> => {
+      const shift = async (byMs: number, server: Timed): Promise<void> => {
         const bytes = Buffer.alloc(8);
         bytes.writeBigInt64LE(BigInt(byMs) * 1000n);
         // Written in place: the server has mapped the file.
         writeFileSync(file, bytes, { flag: "r+" });
         const isTold = async (): Promise<boolean> => {
-          const [seconds, micros] = (await server.ask("TIME")) as string[];
-          const toldMs = Number(seconds) * 1_000 + Number(micros) / 1_000;
-          return Math.abs(toldMs - Date.now() - byMs) < NEAR_MS;
+          return Math.abs((await server.clockMs()) - Date.now() - byMs) < NEAR_MS;
         };
         await waitUntil(isTold, { what: `a clock that is shifted by ${byMs} ms` });
       };

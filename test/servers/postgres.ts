@@ -21,17 +21,21 @@ export interface PostgresOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Its data are on a disk, not in memory. */
   readonly isOnDisk?: boolean;
+  /** Environment variables in addition to those of this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A Postgres server that trusts every connection from this machine. */
 export class PostgresServer extends ServerProcess {
   readonly port: number;
   readonly #settings: Readonly<Record<string, string>>;
+  readonly #env: Readonly<Record<string, string>>;
 
-  constructor(port: number, { settings = {}, isOnDisk = false }: PostgresOptions = {}) {
+  constructor(port: number, { settings = {}, isOnDisk = false, env = {} }: PostgresOptions = {}) {
     super("postgres", isOnDisk);
     this.port = port;
     this.#settings = settings;
+    this.#env = env;
     giveToUser(this.dir);
   }
 
@@ -68,7 +72,8 @@ export class PostgresServer extends ServerProcess {
     };
     const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
     // SIGINT ends the connections; SIGTERM waits for them.
-    return { ...asUser("postgres", ["-D", this.dataDir, ...options]), stopSignal: "SIGINT" };
+    const program = asUser("postgres", ["-D", this.dataDir, ...options]);
+    return { ...program, env: { ...process.env, ...this.#env }, stopSignal: "SIGINT" };
   }
 
   protected async isReady(): Promise<boolean> {
@@ -84,6 +89,12 @@ export class PostgresServer extends ServerProcess {
     } finally {
       await client.end();
     }
+  }
+
+  /** The server's wall clock. */
+  async clockMs(): Promise<number> {
+    const [row] = await this.ask("select extract(epoch from clock_timestamp()) as seconds");
+    return Number(row?.seconds) * 1_000;
   }
 
   /** A connection that the caller ends. */

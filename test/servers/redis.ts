@@ -54,6 +54,12 @@ export class RedisServer extends ServerProcess {
     return ask(this.port, ...args);
   }
 
+  /** The server's wall clock. */
+  async clockMs(): Promise<number> {
+    const [seconds, micros] = (await this.ask("TIME")) as string[];
+    return Number(seconds) * 1_000 + Number(micros) / 1_000;
+  }
+
   client(): Promise<RespClient> {
     return RespClient.connect(this.port);
   }
