@@ -4,6 +4,7 @@ import type { Entry } from "./history.js";
 import { TruthWatch, truthsOf } from "./truth-watch.js";
 
 const entries: readonly Entry[] = [
+  { type: "asks", lane: "A", atMs: 60 },
   { type: "believes", lane: "A", token: "7", atMs: 100 },
   { type: "releases", lane: "A", atMs: 200 },
 ];
@@ -19,7 +20,7 @@ it("a token names the lane that believes by it", () => {
   ]);
 });
 
-it("a value is its lane's while that lane believes, and a ghost's before and after", () => {
+it("a value is its lane's while that lane asks or believes, and a ghost's before and after", () => {
   const laneOf = (value: string): string | null => (value === "of-A" ? "A" : null);
   const holders = (sightings: { atMs: number; by: string | null }[]) =>
     truthsOf(sightings, entries, laneOf).map((one) => one.type === "truth" && one.holder);
@@ -30,6 +31,12 @@ it("a value is its lane's while that lane believes, and a ghost's before and aft
       { atMs: 50, by: null },
     ]),
   ).toEqual(["ghost", null]);
+  expect(
+    holders([
+      { atMs: 10, by: "of-A" },
+      { atMs: 70, by: null },
+    ]),
+  ).toEqual(["A", null]);
   expect(holders([{ atMs: 300, by: "of-A" }])).toEqual(["ghost"]);
   expect(holders([{ atMs: 99, by: "of nobody" }])).toEqual(["ghost"]);
 });

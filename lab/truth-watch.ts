@@ -41,8 +41,8 @@ export class TruthWatch {
 }
 
 /**
- * The truths of a history. A value counts as a ghost when the process that set it never believed
- * while it was there.
+ * The truths of a history. A value counts as a ghost when the process that set it neither asked nor
+ * believed while it was there.
  */
 export function truthsOf(
   sightings: readonly Sighting[],
@@ -57,19 +57,20 @@ export function truthsOf(
     }
     const lane = laneOf(by);
     const toMs = sightings[at + 1]?.atMs ?? Number.POSITIVE_INFINITY;
-    const isBelieved = lane !== null && believesBetween(entries, lane, atMs, toMs);
-    return { atMs, type: "truth", holder: isBelieved ? lane : "ghost" };
+    const isKnown = lane !== null && isInvolved(entries, lane, atMs, toMs);
+    return { atMs, type: "truth", holder: isKnown ? lane : "ghost" };
   });
 }
 
-function believesBetween(
+/** Whether the process asks or believes at a time between the two. */
+function isInvolved(
   entries: readonly Entry[],
   lane: string,
   fromMs: number,
   toMs: number,
 ): boolean {
   const of = entries.filter((entry) => "lane" in entry && entry.lane === lane);
-  const from = of.find(({ type }) => type === "believes")?.atMs ?? Number.POSITIVE_INFINITY;
+  const from = of.find(({ type }) => type === "asks")?.atMs ?? Number.POSITIVE_INFINITY;
   const to = of.find(({ type }) => type === "releases" || type === "disbelieves")?.atMs;
   return from <= toMs && (to ?? Number.POSITIVE_INFINITY) > fromMs;
 }

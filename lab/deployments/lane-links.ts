@@ -10,6 +10,7 @@ import type { Wire } from "./wire.js";
 export class LaneLinks {
   readonly proxies: readonly FaultProxy[];
   readonly #wire: Wire;
+  #isStalled = false;
 
   constructor(proxies: readonly FaultProxy[], wire: Wire) {
     this.proxies = proxies;
@@ -64,11 +65,22 @@ export class LaneLinks {
     for (const proxy of this.proxies) proxy.delay("requests", delayMs);
   }
 
+  get isStalled(): boolean {
+    return this.#isStalled;
+  }
+
   stallRequests(): void {
+    this.#isStalled = true;
     for (const proxy of this.proxies) proxy.stall("requests");
   }
 
+  unstallRequests(): void {
+    this.#isStalled = false;
+    for (const proxy of this.proxies) proxy.unstall("requests");
+  }
+
   async heal(): Promise<void> {
+    this.#isStalled = false;
     await Promise.all(this.proxies.map((proxy) => proxy.heal()));
   }
 

@@ -34,11 +34,12 @@ export class Lanes {
   /** Clients connect to the same ports again, as to a name that now means another server. */
   async moveTo(targetPort: number): Promise<void> {
     const { framing } = this.#wire;
-    for (const [lane, { proxies }] of this.#links) {
+    for (const [lane, { proxies, isStalled }] of this.#links) {
       await closeAll(proxies);
       const moved = proxies.map(({ port }) => new FaultProxy(port, { targetPort, framing }));
+      const links = this.#set(lane, moved);
+      if (isStalled) links.stallRequests();
       await Promise.all(moved.map((proxy) => proxy.listen()));
-      this.#set(lane, moved);
     }
   }
 
@@ -46,13 +47,15 @@ export class Lanes {
     for (const { proxies } of this.#links.values()) await closeAll(proxies);
   }
 
-  #set(lane: string, proxies: readonly FaultProxy[]): void {
+  #set(lane: string, proxies: readonly FaultProxy[]): LaneLinks {
     for (const proxy of proxies) {
       proxy.onRequest((request) => {
         this.#onRequest(lane, request);
         return undefined;
       });
     }
-    this.#links.set(lane, new LaneLinks(proxies, this.#wire));
+    const links = new LaneLinks(proxies, this.#wire);
+    this.#links.set(lane, links);
+    return links;
   }
 }

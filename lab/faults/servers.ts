@@ -1,4 +1,5 @@
 /** Faults of the servers that keep the lock. */
+import { setTimeout as pause } from "node:timers/promises";
 import type { FaultKind } from "../history.js";
 import type { Subject } from "../subjects/subject.js";
 import { type Fault, ONE_TTL, type Scene, WAIT } from "./fault.js";
@@ -6,6 +7,8 @@ import { type Fault, ONE_TTL, type Scene, WAIT } from "./fault.js";
 const JUMP_MS = 60_000;
 /** A replica that connects again takes a second and more to acknowledge a write. */
 const STRETCH = 3;
+/** B reaches the servers before A, by this part of the ttl at most: leases of A live through it. */
+const HEAD_START = 0.3;
 /** A holder knows by its own deadline, one ttl after its last renewal; the rest is for the lab. */
 const KNOWS = 1.2;
 
@@ -19,19 +22,30 @@ interface Strike {
 }
 
 /**
- * The fault strikes as soon as A works, so that the next renewal of A is as far away as it can be.
- * Then B asks until it works. B works on until A has had the lock, which A may still ask for if the
- * fault struck early, and has found out.
+ * The fault strikes as soon as A works, and B reaches the servers before A does: any other order
+ * gives A more time to find out. B asks until it works, and works on until A has had the lock,
+ * which A may still ask for if the fault struck early, and has found out.
  */
 async function strikeWhileHeld(
-  { a, b, ttlMs, happens }: Scene,
+  { a, b, store, ttlMs, happens }: Scene,
   { what, text, strike, atOnce = new Promise(() => {}) }: Strike,
 ): Promise<void> {
   await a.asks();
   await Promise.race([a.worksWithin(ttlMs / 2), atOnce]);
+  const isBehind = a.isBelieving;
+  if (isBehind) {
+    a.happens("cut", "requests kept back");
+    store.links(a.lane).stallRequests();
+  }
   happens(what, text);
   await strike();
-  if (!(await b.insists(2 * ttlMs))) return;
+  const served = b.insists(2 * ttlMs);
+  await Promise.race([served, pause(HEAD_START * ttlMs)]);
+  if (isBehind) {
+    a.happens("healed", "requests arrive");
+    store.links(a.lane).unstallRequests();
+  }
+  if (!(await served)) return;
   if (a.isAsking) await a.worksWithin(ttlMs);
   await a.disbelievesWithin(KNOWS * ttlMs);
 }

@@ -93,6 +93,13 @@ export class FaultProxy implements AsyncDisposable {
     this.#setFlow(direction, "stalled", (lane) => lane.stall());
   }
 
+  /** Delivers bytes that `stall` kept back, and lets later ones pass. Other faults go on. */
+  unstall(direction: Direction): void {
+    for (const one of each(direction)) {
+      if (this.#flow[one] === "stalled") this.#setFlow(one, "open", (lane) => lane.unstall());
+    }
+  }
+
   /** Loses bytes for good. Connections stay half-open until `heal` resets them. */
   blackhole(direction: Direction): void {
     this.#setFlow(direction, "lost", (lane) => lane.lose());
