@@ -78,6 +78,15 @@ it("a wait behind a late copy is a ghost", () => {
   expect(verdictOf([...turn("A", 10, 80), copy, asks]).kind).toBe("ghost");
 });
 
+it("says that a process never had the lock, unless it was killed", () => {
+  const asks: Entry = { type: "asks", lane: "B", atMs: 20 };
+  const refused: Entry = { type: "refused", lane: "B", why: "no", atMs: 30 };
+  const killed: Entry = { type: "fault", lane: "B", what: "killed", text: "", atMs: 31 };
+  const others = [...turn("A", 10, 90), asks, refused];
+  expect(verdictOf(others).text).toBe("held by one at a time; B never had it");
+  expect(verdictOf([...others, killed]).text).toBe("held by one at a time");
+});
+
 it("a late write counts unless the resource refused it", () => {
   const write = (isRefused: boolean): Entry => ({
     type: "writes",

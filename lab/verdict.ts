@@ -150,6 +150,19 @@ function follow(entry: Entry, asking: Set<string>, believing: Set<string>): void
 function good(entries: readonly Entry[]): Verdict {
   const isLoss = (entry: Entry): entry is EntryOf<"disbelieves"> => entry.type === "disbelieves";
   const loss = entries.find(isLoss);
-  if (!loss) return { kind: "held", text: "held by one at a time" };
-  return { kind: "told in time", text: `${loss.lane} stopped before the next one began` };
+  if (loss) return { kind: "told in time", text: `${loss.lane} stopped before the next one began` };
+  const [unserved] = unservedOf(entries);
+  const rest = unserved === undefined ? "" : `; ${unserved} never had it`;
+  return { kind: "held", text: `held by one at a time${rest}` };
+}
+
+/** The processes that asked, lived on, and never had the lock. */
+function unservedOf(entries: readonly Entry[]): string[] {
+  const isOver = (lane: string): boolean =>
+    entries.some((entry) => {
+      if (!("lane" in entry) || entry.lane !== lane) return false;
+      return entry.type === "believes" || (entry.type === "fault" && entry.what === "killed");
+    });
+  const asking = entries.flatMap((entry) => (entry.type === "asks" ? [entry.lane] : []));
+  return asking.filter((lane) => !isOver(lane));
 }

@@ -17,8 +17,9 @@ export function versionsOf({ family, packages }: Subject): Record<string, string
   const versions = packages.map((name) => {
     const home = family === "peer" && name !== "ioredis" ? PEERS : PROJECT;
     const file = name === "holdfast" ? PROJECT : join(home, "node_modules", name);
-    const { version } = JSON.parse(readFileSync(join(file, "package.json"), "utf8"));
-    return [name, String(version)];
+    // A package may be installed under another name, and a version may begin with a letter.
+    const found = JSON.parse(readFileSync(join(file, "package.json"), "utf8"));
+    return [String(found.name), String(found.version).replace(/^v/, "")];
   });
   return { node: process.versions.node, ...Object.fromEntries(versions) };
 }

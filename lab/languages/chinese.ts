@@ -72,6 +72,7 @@ const PRICES = {
 
 const VERDICTS: readonly (readonly [english: RegExp, chinese: string])[] = [
   [/^held by one at a time$/, "始终只有一个持有者"],
+  [/^held by one at a time; (\w+) never had it$/, "始终只有一个持有者，$1 没有拿到锁"],
   [/^(\w+) stopped before the next one began$/, "$1 在下一个持有者开始之前已经停下"],
   [/^two held for (\d+) ms$/, "两个进程同时持有 $1 毫秒"],
   [/^stuck for ever$/, "锁永远卡住"],

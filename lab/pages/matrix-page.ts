@@ -182,10 +182,17 @@ function subjectPart({ id, title }: Named, matrix: Matrix): string {
   });
   return `### ${title}
 
-${versions.join(", ")}; ttl ${duration(first.ttlMs)}; taken ${first.startedAt.slice(0, 10)}.
+${versions.join(", ")}; ttl ${ttlOf(own)}; taken ${first.startedAt.slice(0, 10)}.
 
 ${table([["fault", "verdict", "files", "command"], ...trials])}
 ${exempt.length === 0 ? "" : `\nCannot happen here:\n\n${exempt.join("\n")}\n`}`;
+}
+
+/** Some faults need longer leases, and a busy machine makes them longer. */
+function ttlOf(histories: readonly History[]): string {
+  const all = histories.map(({ ttlMs }) => ttlMs);
+  const [least, most] = [Math.min(...all), Math.max(...all)];
+  return least === most ? duration(least) : `${duration(least)} to ${duration(most)}`;
 }
 
 function find({ histories }: Matrix, subject: string, fault: string): History | undefined {

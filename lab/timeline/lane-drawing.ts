@@ -83,8 +83,10 @@ export function processLane(
 }
 
 export function storeLane(truths: readonly Truth[], place: Place, scale: Scale): string {
+  const silence = "the store does not say which process holds the lock";
   return [
     laneTitle("store", place, scale),
+    truths.length === 0 ? text(silence, scale.left + 8, place.middle + 4, "dim", NOTE) : "",
     ...truths.map((truth) => {
       const { holder, token, isGhost, doubts } = truth;
       const ink = isGhost ? "clash" : "store";
