@@ -48,7 +48,10 @@ export function commandOf(args: readonly string[]): Command {
       jobs: { type: "string", default: `${defaultJobs()}` },
     },
   });
+  const runs = countOf("--runs", values.runs);
   if (words.length > 2) throw new Error(`There are two words at most: ${words.join(" ")}.`);
+  if (values.resume && runs === 1) throw new Error("--resume goes on with --runs.");
+  if (values.open && runs > 1) throw new Error("--open shows one trial of one run.");
   return {
     words,
     isAll: values.all,
@@ -57,7 +60,7 @@ export function commandOf(args: readonly string[]): Command {
     lists: values.list,
     helps: values.help,
     resumes: values.resume,
-    runs: countOf("--runs", values.runs),
+    runs,
     jobs: countOf("--jobs", values.jobs),
   };
 }
