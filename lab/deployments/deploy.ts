@@ -42,8 +42,10 @@ export async function deploy(
         await ZookeeperService.start(hasReplicas ? MEMBERS : 1),
         lanes,
       );
-    case "postgres":
-      return await ServiceDeployment.start(await PostgresService.start(hasReplicas), lanes);
+    case "postgres": {
+      const wants = { hasStandby: hasReplicas, isEmptied: fault.empties ?? false };
+      return await ServiceDeployment.start(await PostgresService.start(wants), lanes);
+    }
     case "folder":
       return new FolderDeployment();
   }

@@ -1,4 +1,5 @@
-import { rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { type FaultProxy, startProxy } from "../../test/faults/proxy.js";
 import { type PostgresServer, startPostgres } from "../../test/servers/postgres.js";
 import { promote, startStandby } from "../../test/servers/postgres-standby.js";
@@ -6,6 +7,11 @@ import { closeAll } from "../../test/servers/server-process.js";
 import { ServerClocks } from "./server-clocks.js";
 import type { Service } from "./service.js";
 import { postgresWire, type Wire } from "./wire.js";
+
+interface Wants {
+  readonly hasStandby: boolean;
+  readonly isEmptied: boolean;
+}
 
 interface Standby {
   readonly server: PostgresServer;
@@ -33,11 +39,14 @@ export class PostgresService implements Service {
     this.versions = { postgres: version };
   }
 
-  static async start(hasStandby: boolean): Promise<PostgresService> {
+  /** `isEmptied`: it will lose its data. */
+  static async start({ hasStandby, isEmptied }: Wants): Promise<PostgresService> {
     const clocks = new ServerClocks();
     const primary = await startPostgres({ env: clocks.env(0) });
     const [row] = await primary.ask("show server_version");
     const [version = "unknown"] = String(row?.server_version).split(" ");
+    // To make an empty cluster takes longer than a lease: it is made before the trial.
+    if (isEmptied) await primary.initialise(emptyFolder(primary));
     const standby = hasStandby ? await standbyOf(primary) : null;
     return new PostgresService(primary, standby, clocks, version);
   }
@@ -49,7 +58,7 @@ export class PostgresService implements Service {
   async restartEmpty(): Promise<void> {
     await this.#primary.kill();
     await rm(this.#primary.dataDir, { recursive: true, force: true });
-    await this.#primary.initialise();
+    await rename(emptyFolder(this.#primary), this.#primary.dataDir);
     await this.#primary.start();
   }
 
@@ -73,6 +82,10 @@ export class PostgresService implements Service {
     if (this.#standby) await closeAll([this.#standby.server, this.#standby.link]);
     await this.#primary.close();
   }
+}
+
+function emptyFolder({ dir }: PostgresServer): string {
+  return join(dir, "empty");
 }
 
 async function standbyOf(primary: PostgresServer): Promise<Standby> {

@@ -30,6 +30,8 @@ export interface Fault {
   readonly latest?: number;
   /** The processes must get the lock in the order in which they ask. */
   readonly isOrdered?: boolean;
+  /** A server loses its data. */
+  readonly empties?: boolean;
   /** It needs replicas of the one Redis. */
   readonly needsReplicas?: boolean;
   /**

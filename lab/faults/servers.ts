@@ -110,6 +110,7 @@ export const otherReplica: Fault = {
 export const restartsEmpty: Fault = {
   id: "restarts-empty",
   title: "a server restarts without its data, or a file is deleted",
+  empties: true,
   stretch: STRETCH,
   patience: ONE_TTL,
   run: (scene) => {

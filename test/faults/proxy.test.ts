@@ -108,6 +108,21 @@ it("delivers stalled requests after the client has disconnected", async () => {
   await arrives("a");
 });
 
+it("lets stalled requests pass again, and other faults go on", async () => {
+  await using proxy = await proxied();
+  await using client = await RespClient.connect(proxy.port);
+  proxy.stall("requests");
+  proxy.blackhole("replies");
+  const unanswered = client.send("SET", "a", 1);
+  unanswered.catch(() => undefined);
+  await waitUntil(() => proxy.counters.requests.chunks === 1, { what: "the request is stalled" });
+  expect(await redis.ask("GET", "a")).toBeNull();
+  proxy.unstall("both");
+  await arrives("a");
+  await proxy.heal();
+  await expect(unanswered).rejects.toThrow("ECONNRESET");
+});
+
 it("resets in the middle of a reply", async () => {
   await using proxy = await proxied();
   await redis.ask("SET", "a", "0123456789");

@@ -48,10 +48,10 @@ export class PostgresServer extends ServerProcess {
     return `postgres://${USER}@127.0.0.1:${this.port}/postgres`;
   }
 
-  /** Makes an empty database cluster. */
-  async initialise(): Promise<void> {
+  /** Makes an empty database cluster in a folder. Default: that of its data. */
+  async initialise(folder: string = this.dataDir): Promise<void> {
     const how = ["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"];
-    await this.runProgram("initdb", [...how, "--username", USER, "--pgdata", this.dataDir]);
+    await this.runProgram("initdb", [...how, "--username", USER, "--pgdata", folder]);
   }
 
   /** Runs a program of Postgres as the user of the server, such as `pg_basebackup`. */
