@@ -13,6 +13,7 @@ import {
   hollow,
   pale,
   pole,
+  SMALLEST,
   solid,
   text,
 } from "./signs.js";
@@ -21,7 +22,7 @@ import { stacked } from "./stacking.js";
 import type { Truth } from "./truths.js";
 
 export const TITLE: Font = { size: 13, isBold: true };
-export const NOTE: Font = { size: 11 };
+export const NOTE: Font = { size: SMALLEST };
 const ROW = 15;
 /** From a pole to its word. */
 const BEFORE = 11;

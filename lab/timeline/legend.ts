@@ -1,9 +1,20 @@
 import type { Ink } from "./ink.js";
 import { type Font, widthOf } from "./lettering.js";
 import type { Scene } from "./scene.js";
-import { cross, dashed, diamond, dotted, hollow, pale, pole, solid, text } from "./signs.js";
+import {
+  cross,
+  dashed,
+  diamond,
+  dotted,
+  hollow,
+  pale,
+  pole,
+  SMALLEST,
+  solid,
+  text,
+} from "./signs.js";
 
-const LETTERS: Font = { size: 11 };
+const LETTERS: Font = { size: SMALLEST };
 const LINE = 24;
 const SIGN = 28;
 const HEIGHT = 15;

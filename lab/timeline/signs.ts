@@ -4,6 +4,8 @@ import type { Font } from "./lettering.js";
 import { element, escaped, tenth } from "./markup.js";
 
 export const BAR = 26;
+/** The size of most texts: the picture has it as its own, and they do not repeat it. */
+export const SMALLEST = 11;
 /** A sign is at least this wide, however short its time. */
 const LEAST = 2;
 /** The radius of the corners of a bar. */
@@ -34,7 +36,7 @@ export function text(
       x,
       y,
       fill: colour(ink),
-      "font-size": size,
+      "font-size": size === SMALLEST ? undefined : size,
       "font-weight": isBold ? 600 : undefined,
       "text-anchor": anchor === "start" ? undefined : anchor,
     },

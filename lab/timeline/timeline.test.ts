@@ -3,6 +3,7 @@ import type { History } from "../history.js";
 import { crowded, historyOf, killedHolder, stoppedHolder } from "./example-histories.js";
 import { colour, type Ink } from "./ink.js";
 import { widthOf } from "./lettering.js";
+import { SMALLEST } from "./signs.js";
 import { story } from "./story.js";
 import { timeline } from "./timeline.js";
 
@@ -28,7 +29,7 @@ const unescaped = (text: string): string =>
 function textsOf(svg: string): Box[] {
   return [...svg.matchAll(/(<text[^>]*>)([^<]*)<\/text>/g)].map(([, tag = "", words = ""]) => {
     const text = unescaped(words);
-    const size = numberOf(tag, "font-size");
+    const size = numberOf(tag, "font-size", SMALLEST);
     const width = widthOf(text, { size, isBold: tag.includes('"600"') });
     const [before = 0] = [
       ...(tag.includes('"middle"') ? [width / 2] : []),

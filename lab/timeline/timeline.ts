@@ -12,10 +12,10 @@ import {
 } from "./lane-drawing.js";
 import { legend } from "./legend.js";
 import { type Font, shortened, widthOf, wrapped } from "./lettering.js";
-import { element, escaped } from "./markup.js";
+import { element, escaped, tenth } from "./markup.js";
 import { duration, type Scale, scaleFor, ticksOf } from "./scale.js";
 import { type Scene, sceneOf } from "./scene.js";
-import { band, text, way } from "./signs.js";
+import { band, SMALLEST, text, way } from "./signs.js";
 import { lengthOf } from "./spans.js";
 import { story } from "./story.js";
 
@@ -54,6 +54,7 @@ export function timeline(history: History, { agreement, cure }: Remarks = {}): s
       xmlns: "http://www.w3.org/2000/svg",
       viewBox: `0 0 ${WIDTH} ${height}`,
       "font-family": FONTS,
+      "font-size": SMALLEST,
       role: "img",
       "aria-labelledby": "title story",
     },
@@ -159,12 +160,12 @@ function captionOf({ clashes }: Scene, scale: Scale, y: number): string {
 }
 
 function grid(endMs: number, scale: Scale, top: number, bottom: number): string {
-  return ticksOf(endMs)
-    .map((ms) => {
-      const at = scale.x(ms);
-      const line = { x1: at, y1: top, x2: at, y2: bottom, stroke: colour("grid") };
-      const words = ms === 0 ? "0" : endMs < 1000 ? `${ms} ms` : `${ms / 1000} s`;
-      return element("line", line) + text(words, at, bottom + 14, "dim", NOTE, "middle");
-    })
-    .join("\n");
+  const ticks = ticksOf(endMs);
+  const [from, to] = [tenth(top), tenth(bottom)];
+  const d = ticks.map((ms) => `M${tenth(scale.x(ms))} ${from}V${to}`).join("");
+  const times = ticks.map((ms) => {
+    const words = ms === 0 ? "0" : endMs < 1000 ? `${ms} ms` : `${ms / 1000} s`;
+    return text(words, scale.x(ms), bottom + 14, "dim", NOTE, "middle");
+  });
+  return [element("path", { d, stroke: colour("grid") }), ...times].join("\n");
 }
