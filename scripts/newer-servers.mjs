@@ -303,8 +303,18 @@ async function versionIn(programs) {
     return `ZooKeeper ${/version ([\d.]+)/.exec(stdout)?.[1]}`;
   }
   const known = ["etcd", "postgres", "redis-server"];
-  const program = known.find((name) => existsSync(join(programs, name))) ?? "";
-  const { stdout } = await exec(join(programs, program), ["--version"]);
+  return await versionOf(
+    join(programs, known.find((name) => existsSync(join(programs, name))) ?? ""),
+  );
+}
+
+/**
+ * The name and version of a server, as its program says them.
+ *
+ * @param {string} program `redis-server` of Redis or Valkey, `etcd` or `postgres`, or its path
+ */
+export async function versionOf(program) {
+  const { stdout } = await exec(program, ["--version"]);
   const [, word, number] =
     /^(\w+).*?(?:v=|Version: )([\d.]+)/.exec(stdout) ?? /\((\w+)\) ([\d.]+)/.exec(stdout) ?? [];
   return `${word} ${number}`;

@@ -73,5 +73,14 @@ export function runTool(bin, args, options) {
 
 /** @param {number} startedMs */
 export function secondsSince(startedMs) {
-  return `${((performance.now() - startedMs) / 1000).toFixed(1)} s`;
+  return `${tenthsSince(startedMs).toFixed(1)} s`;
+}
+
+/**
+ * Seconds, to a tenth.
+ *
+ * @param {number} startedMs
+ */
+export function tenthsSince(startedMs) {
+  return Math.round((performance.now() - startedMs) / 100) / 10;
 }

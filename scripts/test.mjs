@@ -1,19 +1,22 @@
 // `npm test -- PART…`: sets up and runs the parts, all when none is named, one after the other;
 // a companion runs beside its part, and its output comes when its own turn has come. A test with
 // servers that fails is run once more at the end, alone: see `secondLook`.
+// With --record, the figures of the run go into docs/testing.md.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { check } from "./checks.mjs";
 import { fetchServer } from "./newer-servers.mjs";
 import { companions, isTimed, matrix, order, parts } from "./parts.mjs";
-import { root, run, runTool, secondsSince } from "./run.mjs";
+import { recordRun, sumOf } from "./recorded-run.mjs";
+import { root, run, runTool, tenthsSince } from "./run.mjs";
 import { build, buildLab, buildSimulation, install } from "./setup.mjs";
 
 /** More failures than this are no accident of a busy machine. */
 const MOST_UNSTEADY = 5;
 
-const named = process.argv.slice(2);
+const isRecorded = process.argv.includes("--record");
+const named = process.argv.slice(2).filter((word) => word !== "--record");
 const unknown = named.filter((part) => !order.includes(part));
 if (unknown.length > 0) {
   console.error(`There is no part ${unknown.join(", ")}. The parts are: ${order.join(", ")}.`);
@@ -29,9 +32,7 @@ for (const entry of (process.env.HOLDFAST_SERVERS ?? "").split(",")) {
 const reports = mkdtempSync(join(tmpdir(), "holdfast-test-"));
 process.on("exit", () => rmSync(reports, { recursive: true, force: true }));
 
-const total = { passed: 0, failed: 0 };
-/** @type {string[]} */
-const summary = [];
+/** @typedef {import("./recorded-run.mjs").PartResult} PartResult */
 /**
  * A test that failed, or a file that did not load: then `test` is null.
  *
@@ -42,42 +43,79 @@ const summary = [];
  * @property {string} text
  * @property {import("./run.mjs").RunOptions} options
  */
-/** @type {Failure[]} told once more at the end: the output of a run is long */
-const failures = [];
+/**
+ * The end of a part. Figures are what its tests noted (test/fixtures/figures.ts), added up.
+ *
+ * @typedef {object} Outcome
+ * @property {number} passed
+ * @property {number} failed
+ * @property {number} [skipped]
+ * @property {Readonly<Record<string, number>>} [figures]
+ * @property {readonly Failure[]} [failures]
+ * @property {string} [output] of a quiet run
+ */
+/** @type {PartResult[]} */
+const results = [];
+/** @type {{ failure: Failure, result: PartResult }[]} told once more: the output of a run is long */
+let failures = [];
+/** @type {string[]} */
+const leftOut = [];
+/** @type {string[]} */
+const unsteady = [];
 const chosen = order.filter(
   (part) => (named.length === 0 || named.includes(part)) && hasFiles(part),
 );
-/** @type {Map<string, ReturnType<typeof runPart>>} */
+const startedMs = performance.now();
+/** @type {Map<string, ReturnType<typeof timed>>} */
 const beside = new Map();
 for (const part of chosen) {
   const companion = companions[part];
   if (companion && chosen.includes(companion.part)) {
-    beside.set(companion.part, runPart(companion.part, { quiet: true, isLow: companion.isLow }));
+    const options = { quiet: true, isLow: companion.isLow };
+    beside.set(companion.part, timed(runPart(companion.part, options)));
   }
   if (part === "matrix") await runMatrix();
-  else await count(part, () => shown(beside.get(part) ?? runPart(part)));
+  else await count(part, () => beside.get(part) ?? timed(runPart(part)));
 }
 
-for (const failure of await secondLook()) console.log(`\nFAILED ${titleOf(failure)}`);
-console.log(`\n${summary.join("\n")}\n\n${total.passed} passed, ${total.failed} failed`);
-process.exitCode = total.failed > 0 ? 1 : 0;
+await secondLook();
+for (const { failure } of failures) console.log(`\nFAILED ${titleOf(failure)}`);
+const lines = results.map(({ title, passed, failed, seconds }) => {
+  return `${title}: ${passed} passed, ${failed} failed, ${seconds} s`;
+});
+const passed = sumOf(results, "passed");
+const failed = sumOf(results, "failed");
+const remarks = unsteady.map((test) => `unsteady, passed alone: ${test}`);
+console.log(`\n${[...lines, ...leftOut, ...remarks].join("\n")}`);
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;
+if (isRecorded) {
+  await recordRun({ named, results, leftOut, unsteady, seconds: tenthsSince(startedMs) });
+}
 
 /**
  * @param {string} title
- * @param {() => Promise<{ passed: number, failed: number }>} work
+ * @param {() => ReturnType<typeof timed>} work
  */
 async function count(title, work) {
-  const startedMs = performance.now();
   console.log(`\n== ${title}`);
-  const { passed, failed } = await work();
-  total.passed += passed;
-  total.failed += failed;
-  summary.push(`${title}: ${passed} passed, ${failed} failed, ${secondsSince(startedMs)}`);
+  const { output = "", failures: failed = [], ...counts } = await work();
+  process.stdout.write(output);
+  const result = { title, skipped: 0, figures: {}, ...counts };
+  results.push(result);
+  failures.push(...failed.map((failure) => ({ failure, result })));
+}
+
+/** @param {Promise<Outcome>} work */
+async function timed(work) {
+  const startedMs = performance.now();
+  return { ...(await work), seconds: tenthsSince(startedMs) };
 }
 
 /**
  * @param {string} part
  * @param {import("./run.mjs").RunOptions} [options]
+ * @returns {Promise<Outcome>}
  */
 async function runPart(part, options) {
   if (part === "check") return { passed: 0, failed: await check() };
@@ -94,22 +132,15 @@ async function runPart(part, options) {
   return await runProject(part, [], options);
 }
 
-/** @param {Promise<{ passed: number, failed: number, output?: string }>} run perhaps a quiet one */
-async function shown(run) {
-  const result = await run;
-  process.stdout.write(result.output ?? "");
-  return result;
-}
-
 /** Runs the stores on newer servers. One that cannot be had is left out, and the run says so. */
 async function runMatrix() {
   for (const [server, files] of Object.entries(matrix)) {
     try {
       const version = await fetchServer(server);
       const env = { HOLDFAST_SERVERS: server };
-      await count(`stores on ${version}`, () => runProject("stores", files, { env }));
+      await count(`stores on ${version}`, () => timed(runProject("stores", files, { env })));
     } catch (error) {
-      summary.push(`stores: left out, ${error instanceof Error ? error.message : error}`);
+      leftOut.push(`stores: left out, ${error instanceof Error ? error.message : error}`);
     }
   }
 }
@@ -118,47 +149,52 @@ async function runMatrix() {
  * @param {string} project
  * @param {readonly string[]} [files] parts of the names of those to run; default: all
  * @param {import("./run.mjs").RunOptions} [options]
+ * @returns {Promise<Outcome>}
  */
 async function runProject(project, files = [], options = {}) {
-  const report = join(reports, `${project}.json`);
-  rmSync(report, { force: true });
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const file = join(reports, `${project}.json`);
+  rmSync(file, { force: true });
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
   const args = ["run", `--project=${project}`, ...reporters, ...files];
   const { code, output } = await runTool("vitest/vitest.mjs", args, options);
-  const counts = existsSync(report) ? JSON.parse(readFileSync(report, "utf8")) : {};
+  const report = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
   const { env = {} } = options;
-  failures.push(
-    ...failuresIn(counts).map((failure) => ({ ...failure, project, options: { env } })),
-  );
-  const failed = counts.numFailedTests ?? 0;
-  // A file that does not load or an unhandled rejection fails the run without failing a test.
+  const failures = failuresIn(report).map((failure) => ({ ...failure, project, options: { env } }));
+  // An unhandled rejection fails the run without failing a test.
   const least = code === 0 ? 0 : 1;
-  return { passed: counts.numPassedTests ?? 0, failed: Math.max(failed, least), output };
+  return {
+    passed: report.numPassedTests ?? 0,
+    failed: Math.max(failures.length, least),
+    skipped: report.numPendingTests ?? 0,
+    figures: figuresIn(report),
+    failures,
+    output,
+  };
 }
 
 /**
  * Runs the tests that failed once more, alone: a busy machine can keep a server or a process waiting
  * for longer than a test allows. A test that passes now counts as passed, and the run names it as
  * unsteady. Not where many failed, nor in parts whose clock is simulated: those failures are final.
- *
- * @returns {Promise<Failure[]>} those that are left
  */
 async function secondLook() {
-  const isHopeless = failures.length > MOST_UNSTEADY || total.failed > failures.length;
-  if (isHopeless || !failures.every(({ project }) => isTimed(project))) return failures;
-  const first = failures.splice(0);
-  const left = [];
-  for (const failure of first) {
+  const isHopeless = failures.length > MOST_UNSTEADY || sumOf(results, "failed") > failures.length;
+  if (isHopeless || !failures.every(({ failure }) => isTimed(failure.project))) return;
+  const first = failures;
+  failures = [];
+  for (const { failure, result } of first) {
     const { project, file, test, options } = failure;
     const only = test === null ? [] : ["--testNamePattern", `^${escaped(test)}$`];
     console.log(`\n== once more, alone: ${titleOf(failure)}`);
     const { passed, failed } = await runProject(project, [file, ...only], options);
-    if (failed > 0 || passed === 0) left.push(failure);
-    else summary.push(`unsteady, passed alone: ${file}: ${test ?? "the file"}`);
+    if (failed > 0 || passed === 0) {
+      failures.push({ failure, result });
+      continue;
+    }
+    result.passed += 1;
+    result.failed -= 1;
+    unsteady.push(`${file}: ${test ?? "the file"}`);
   }
-  total.passed += first.length - left.length;
-  total.failed -= first.length - left.length;
-  return left;
 }
 
 /** @param {Failure} failure */
@@ -184,6 +220,21 @@ function failuresIn(report) {
     if (status === "failed" && tests.length === 0) found.push({ file, test: null, text: message });
   }
   return found;
+}
+
+/** @param {any} report of vitest, as JSON */
+function figuresIn(report) {
+  /** @type {Record<string, number>} */
+  const sums = {};
+  for (const { assertionResults } of report.testResults ?? []) {
+    for (const { status, meta } of assertionResults) {
+      if (status !== "passed") continue;
+      for (const [name, value] of Object.entries(meta?.figures ?? {})) {
+        sums[name] = (sums[name] ?? 0) + value;
+      }
+    }
+  }
+  return sums;
 }
 
 /** @param {string} text */

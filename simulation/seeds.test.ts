@@ -1,27 +1,23 @@
 import { describe, expect, it } from "vitest";
+import { noteFigures } from "../test/fixtures/figures.js";
 import { simulate } from "./built-simulation.js";
 import { seedCounts } from "./seed-counts.js";
 
-const { arbiter: SEEDS, ...FAMILIES } = Object.fromEntries(
-  Object.entries(seedCounts).map(([family, { usual, full }]) => {
-    return [family, process.env.HOLDFAST_FULL ? full : usual];
-  }),
-) as Record<keyof typeof seedCounts, number>;
+const FAMILIES = Object.entries(seedCounts).map(([family, { usual, full }]) => {
+  return [family, process.env.HOLDFAST_FULL ? full : usual] as const;
+});
 const PATIENCE_MS = 30 * 60_000;
 
-describe("all seeds", () => {
+describe.each(FAMILIES)("all seeds of the family %s", (family, seeds) => {
+  const patience = { timeout: PATIENCE_MS };
   // Two processes, because there are two cores; a failure prints how to see it again.
-  it.concurrent.each([0, SEEDS / 2])("pass, from %d on", { timeout: PATIENCE_MS }, async (seed) => {
-    const { code, output } = await simulate("--seed", `${seed}`, "--count", `${SEEDS / 2}`);
-    expect(code, output).toBe(0);
-  });
-});
-
-describe.each(Object.entries(FAMILIES))("all seeds of a %s", (family, seeds) => {
-  it.concurrent.each([0, seeds / 2])("pass, from %d on", { timeout: PATIENCE_MS }, async (seed) => {
-    const args = [`--${family}`, "--seed", `${seed}`, "--count", `${seeds / 2}`];
+  it.concurrent.for([0, seeds / 2])("pass, from %d on", patience, async (seed, context) => {
+    const kind = family === "arbiter" ? [] : [`--${family}`];
+    const args = [...kind, "--seed", `${seed}`, "--count", `${seeds / 2}`];
     const { code, output } = await simulate(...args);
-    expect(code, output).toBe(0);
+    context.expect(code, output).toBe(0);
+    const [, steps] = /: (\d+) steps in /.exec(output) ?? [];
+    noteFigures(context, { [`seeds: ${family}`]: seeds / 2, "simulated steps": Number(steps) });
   });
 });
 

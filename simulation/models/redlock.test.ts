@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { noteFigures } from "../../test/fixtures/figures.js";
 import { check } from "./spin.js";
 
 const MODEL = fileURLToPath(new URL("redlock.pml", import.meta.url));
@@ -75,17 +76,20 @@ beforeEach(({ skip }) => skip(missing !== null, `SPIN and a C compiler are neede
 
 describe("the rules hold", () => {
   const cases = Object.keys(isFull ? worlds : WORLDS) as World[];
-  it.each(cases)("with %s", PATIENCE, async (world) => {
-    const { isUpheld, output } = await check(MODEL, worlds[world]);
+  it.for(cases)("with %s", PATIENCE, async (world, context) => {
+    const { isUpheld, states, output } = await check(MODEL, worlds[world]);
     expect(isUpheld, output).toBe(true);
+    noteFigures(context, { "model states": states });
   });
 });
 
 describe("without a rule they do not", () => {
-  it.each(isFull ? [...RULES, ...LARGE_RULES] : RULES)("%s (%s)", PATIENCE, async (rule, world) => {
+  const rules = isFull ? [...RULES, ...LARGE_RULES] : RULES;
+  it.for(rules)("%s (%s)", PATIENCE, async ([rule, world], context) => {
     const { isUpheld, output } = await check(MODEL, [...worlds[world], rule]);
     expect(isUpheld).toBe(false);
     expect(output).toContain("assertion violated");
+    noteFigures(context, { "model rules needed": 1 });
   });
 });
 

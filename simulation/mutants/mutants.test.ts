@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { noteFigures } from "../../test/fixtures/figures.js";
 import { hunt } from "./hunt.js";
 import { mutants } from "./list.js";
 
@@ -7,10 +8,11 @@ const BUILD = fileURLToPath(new URL("../../build", import.meta.url));
 const PATIENCE_MS = 30 * 60_000;
 
 describe("planted bugs", () => {
-  it("are all found by the seeds of a test run", { timeout: PATIENCE_MS }, async () => {
+  it("are all found by the seeds of a test run", { timeout: PATIENCE_MS }, async (context) => {
     const catches = await hunt(mutants, () => {}, BUILD);
     const escaped = catches.filter(({ seed }) => seed === null).map(({ line }) => line);
     expect(escaped).toEqual([]);
     expect(catches.length).toBeGreaterThanOrEqual(25);
+    noteFigures(context, { "planted bugs found": catches.length });
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { noteFigures } from "../../test/fixtures/figures.js";
 import { BUILD, simulate, simulateIn } from "../built-simulation.js";
 import { withMutant } from "../mutants/hunt.js";
 import { mutants } from "../mutants/list.js";
@@ -8,10 +9,18 @@ import { scopes } from "./scopes.js";
 const PATIENCE = { timeout: 20 * 60_000 };
 
 describe("in a small world", () => {
-  it.each(scopes.map(({ title }) => title))("nothing goes wrong: %s", PATIENCE, async (title) => {
+  const titles = scopes.map(({ title }) => title);
+  it.for(titles)("nothing goes wrong: %s", PATIENCE, async (title, context) => {
     const { code, output } = await simulate("--search", title);
     expect(code, output).toBe(0);
-    expect(output).toMatch(/^.*: \d+ states, \d+ transitions, depth \d+/);
+    const [, states, transitions] =
+      /^.*: (\d+) states, (\d+) transitions, depth \d+/.exec(output) ?? [];
+    expect(Number(states)).toBeGreaterThan(0);
+    noteFigures(context, {
+      "searched states": Number(states),
+      "searched transitions": Number(transitions),
+      "worlds searched to their end": output.includes("nothing left to search") ? 1 : 0,
+    });
   });
 });
 
@@ -19,10 +28,11 @@ describe("a rule of the small client that is left out is missed", () => {
   const cases = breakages.flatMap(({ without, scope, violates }) => {
     return without === undefined ? [] : [[without, scope, violates] as const];
   });
-  it.each(cases)("%s (%s)", PATIENCE, async (without, scope, violates) => {
+  it.for(cases)("%s (%s)", PATIENCE, async ([without, scope, violates], context) => {
     const { code, output } = await simulate("--search", scope, "--without", without);
     expect(code, output).toBe(1);
     expect(output).toMatch(violates);
+    noteFigures(context, { "omissions found": 1 });
   });
 });
 
@@ -30,7 +40,7 @@ describe("a rule of the code that is left out is missed", () => {
   const cases = breakages.flatMap(({ mutant, scope, violates }) => {
     return mutant === undefined ? [] : [[mutant, scope, violates] as const];
   });
-  it.each(cases)("%s (%s)", PATIENCE, async (title, scope, violates) => {
+  it.for(cases)("%s (%s)", PATIENCE, async ([title, scope, violates], context) => {
     const mutant = mutants.find((one) => one.title === title);
     if (!mutant) throw new Error(`There is no mutant "${title}".`);
     const { code, output } = await withMutant(mutant, BUILD, (build) => {
@@ -38,5 +48,6 @@ describe("a rule of the code that is left out is missed", () => {
     });
     expect(code, output).toBe(1);
     expect(output).toMatch(violates);
+    noteFigures(context, { "omissions found": 1 });
   });
 });
