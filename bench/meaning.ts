@@ -1,4 +1,4 @@
-/** The meaning of each question for a reader of docs/benchmarks.md, by the name of the question. */
+/** The meaning of each question for a reader of docs/benchmarks.md, those that most ask first. */
 
 const UNCONTENDED =
   "It is what a request pays that takes one lock, does its work and gives it back. Beside the " +
@@ -45,4 +45,9 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 export function meaningOf(question: string): string {
   return MEANINGS[question] ?? "";
+}
+
+/** The place of a question among those of its store. */
+export function placeOf(question: string): number {
+  return Object.keys(MEANINGS).indexOf(question);
 }

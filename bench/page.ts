@@ -1,6 +1,6 @@
 import { bestOf } from "./contest.js";
 import { glance } from "./glance.js";
-import { meaningOf } from "./meaning.js";
+import { meaningOf, placeOf } from "./meaning.js";
 import type { Result } from "./results.js";
 import { stolenText } from "./stolen-time.js";
 import { fateOf, figure, markdown, rowsOf, timesFloor } from "./table.js";
@@ -17,6 +17,10 @@ export function page(all: readonly Result[]): string {
 A dot to the right of the line means that Holdfast is better than the best of the other packages
 in that question. Below is each question, with its meaning for you. Figures of one question can be
 compared with each other; other machines give other figures.
+
+- [At a glance](#at-a-glance) · [where another package is ahead](#where-another-package-is-ahead) ·
+  [how to read the tables](#how-to-read-the-tables) · [how it was measured](#how-it-was-measured)
+- The questions of each store: ${stores.map((store) => `[${store}](#${store})`).join(" · ")}
 
 ## At a glance
 
@@ -112,7 +116,9 @@ ${markdown([head, ...rows])}`;
 }
 
 function section(store: string, all: readonly Result[]): string {
-  const own = all.filter(({ question }) => question.store === store);
+  const own = all
+    .filter(({ question }) => question.store === store)
+    .sort((one, other) => placeOf(one.question.name) - placeOf(other.question.name));
   return `## ${store}\n\n${own.map(part).join("\n")}`;
 }
 

@@ -10,8 +10,9 @@ const LEVEL = 0.03;
 export function verdict(result: Result): string {
   const { question, standings } = result;
   const times = timesFloor(bestOf("holdfast", question.better, standings), standings);
-  const rate = question.better === "higher" ? "the rate of " : "";
-  const floor = Number.isFinite(times) ? `It is ${figure(times)} × ${rate}the raw commands.` : "";
+  const raw =
+    question.better === "higher" ? "the rate of the raw commands" : "what the raw commands take";
+  const floor = Number.isFinite(times) ? `That is ${figure(times)} × ${raw}.` : "";
   return [beside(result), floor].filter(Boolean).join(" ");
 }
 
