@@ -29,7 +29,7 @@ export async function recordRun({ named, ...run }) {
     ...run,
   };
   writeFileSync(FILE, `${JSON.stringify(record, null, 2)}\n`);
-  const page = ["run", "--project=unit", "--update", "test/testing-page.test.ts"];
+  const page = ["run", "--project=unit", "test/testing-page.test.ts", "--update"];
   const { code, output } = await runTool("vitest/vitest.mjs", page, { quiet: true });
   if (code !== 0) throw new Error(`docs/testing.md could not be written:\n${output}`);
   console.log("recorded: test/recorded-run.json, docs/testing.md");

@@ -23,6 +23,9 @@ export interface ConformanceCase {
  * those that are `alone`.
  *
  * @example
+ * import { test } from "node:test";
+ * import { conformance } from "holdfast/conformance";
+ *
  * for (const { title, skip, run } of conformance(harness)) {
  *   test(title, { skip: skip ?? false }, run);
  * }

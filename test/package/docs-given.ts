@@ -18,6 +18,8 @@ declare global {
   const stop: AbortController;
   const rows: readonly string[];
   const redis: import("ioredis").Redis;
+  const etcd: import("etcd3").Etcd3;
+  const harness: import("holdfast/conformance").Harness;
   const sql: Sql;
   const pool: { connect(): Promise<PoolClient> };
   const cache: {
@@ -41,6 +43,48 @@ declare global {
   function indexBatch(token: bigint): Promise<void>;
   function tiltCamera(angle: string): Promise<void>;
   function transfer(from: bigint, to: bigint): Promise<void>;
+}
+`;
+
+/** The same at run time, for examples of the API that need no server: `run` calls one of them. */
+export const GIVEN_AT_RUN_TIME = `
+import { setTimeout as sleep } from "node:timers/promises";
+import { Holdfast } from "holdfast";
+import { memoryStore } from "holdfast/memory";
+
+const nothing = async () => {};
+Object.assign(globalThis, {
+  save: nothing,
+  rebuild: nothing,
+  cleanUp: nothing,
+  writeReport: nothing,
+  sendNewsletter: nothing,
+  transfer: nothing,
+  render: async () => "",
+  sendReport: async () => "sent",
+  indexBatch: () => sleep(1),
+  fetch: async () => Response.json({}),
+});
+
+/** A loop that waits for its signal is told to stop, and after that its locks are closed. */
+export async function run(example) {
+  globalThis.stop = new AbortController();
+  globalThis.locks = new Holdfast(memoryStore());
+  globalThis.lease = await locks.mutex("given").acquire({ transferable: true });
+  let isOver = false;
+  const ended = example().catch((error) => {
+    if (!isOver) throw error;
+  });
+  const limit = async () => {
+    await sleep(200);
+    isOver = true;
+    stop.abort();
+    await sleep(200);
+  };
+  await Promise.race([ended, limit()]);
+  isOver = true;
+  await locks.close();
+  await ended;
 }
 `;
 

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { headingsOf, linksOf } from "../fixtures/markdown.js";
-import { GIVEN, PACKAGES } from "./docs-given.js";
+import { GIVEN, GIVEN_AT_RUN_TIME, PACKAGES } from "./docs-given.js";
 
 const root = join(import.meta.dirname, "../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -28,7 +28,7 @@ interface Block {
   /** Document and line, as a file name. */
   readonly name: string;
   readonly code: string;
-  /** Whether it is a whole program on the memory store; other blocks are fragments. */
+  /** Whether it can run on the memory store. */
   readonly isProgram: boolean;
 }
 
@@ -46,16 +46,13 @@ const blocks: readonly Block[] = documents.flatMap((document) =>
   }),
 );
 
-/** Source files whose comments editors show to users. */
-const PUBLIC = new RegExp(
-  "^(connect|holdfast|fence/(http|redis|sql)|lease/lease|locks/(lock|election|once)|" +
-    "(opentelemetry|prometheus)/(metrics|traces)|stores/.*(index|etcd-store))\\.ts$",
-);
+/** Source files with examples that need neither a server nor a package. */
+const AT_HAND = /^(holdfast|fence\/http|lease\/lease|locks\/\w+|stores\/memory\/memory-store)\.ts$/;
 
 /** The examples in the comments of the public API, each in a function: some of them return. */
 const commented: readonly Block[] = readdirSync(join(root, "src"), { recursive: true })
   .map(String)
-  .filter((file) => PUBLIC.test(file))
+  .filter((file) => file.endsWith(".ts"))
   .flatMap((file) => {
     const comments = read(`src/${file}`).matchAll(/@example\n((?: *\* ?.*\n)*?) *\*\//g);
     return [...comments].map(({ index, 1: comment = "" }) => {
@@ -64,8 +61,8 @@ const commented: readonly Block[] = readdirSync(join(root, "src"), { recursive: 
       const body = lines.filter((line) => !isImport(line)).join("\n");
       return {
         name: `${file.replace(/\.ts$/, "").replaceAll("/", "-")}-${index}`,
-        code: `${lines.filter(isImport).join("\n")}\nasync () => {\n${body}};\n`,
-        isProgram: false,
+        code: `${lines.filter(isImport).join("\n")}\nexport default async () => {\n${body}};\n`,
+        isProgram: AT_HAND.test(file),
       };
     });
   });
@@ -146,9 +143,15 @@ describe("code in the documentation", () => {
     compile(blocks, { noEmit: true });
   });
 
-  it("compiles in comments of the public API", () => {
-    expect(commented.length).toBeGreaterThan(20);
-    compile(commented, { noEmit: true });
+  it("compiles in comments of the public API, and runs where it needs no server", () => {
+    expect(commented.length).toBeGreaterThan(40);
+    compile(commented, { rootDir: ".", outDir: "examples" });
+    const calls = commented
+      .filter(({ isProgram }) => isProgram)
+      .map(({ name }) => `await run((await import("./examples/${name}.js")).default);\n`);
+    expect(calls.length).toBeGreaterThan(20);
+    writeFileSync(join(folder, "examples.mjs"), `${GIVEN_AT_RUN_TIME}${calls.join("")}`);
+    run("examples.mjs");
   });
 
   it("runs where it is whole", () => {

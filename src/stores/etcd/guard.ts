@@ -12,8 +12,11 @@ export type EtcdGuard = readonly [key: Buffer, column: "Create", comparator: "==
  * own. Throws `UnsupportedError` for a lease that is not of an etcd store.
  *
  * @example
- * await etcd.if(...guard(lease)).then(etcd.put("config").value("new")).commit(); // succeeded: true
- * | false
+ * import { guard } from "holdfast/etcd";
+ *
+ * const write = etcd.put("config").value("new");
+ * const { succeeded } = await etcd.if(...guard(lease)).then(write).commit();
+ * if (!succeeded) throw new Error("a newer holder was here");
  */
 export function guard(lease: object): EtcdGuard {
   const { hold } = lease as { readonly hold?: { readonly grant: Grant } };
