@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { VERBS } from "../src/cli/verbs.js";
+import { commandsOf } from "./fixtures/markdown.js";
 
 const root = join(import.meta.dirname, "..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -66,6 +68,38 @@ it("asks in a report of a bug for all that is needed to repeat it", () => {
 it("offers templates that can be read", () => {
   for (const file of namesIn(".github/ISSUE_TEMPLATE"))
     expect(parse(read(file))).toBeTypeOf("object");
+});
+
+describe("commands in the documentation", () => {
+  const pages = [".", "docs", "docs/stores", "docs/zh", "examples", "simulation"]
+    .flatMap(namesIn)
+    // The page of mistakes has commands that are wrong.
+    .filter((file) => file.endsWith(".md") && !file.endsWith("/mistakes.md"));
+
+  it.each(pages)("exist: %s", async (page) => {
+    for (const { program, verb, options } of commandsOf(read(page))) {
+      if (program === "npm run") {
+        expect(scripts).toHaveProperty([verb]);
+        continue;
+      }
+      expect(VERBS).toHaveProperty([verb]);
+      const { options: known } = await (VERBS[verb] as (typeof VERBS)[string]).load();
+      const all = [...Object.keys(known), "store", "json", "quiet", "verbose", "help"];
+      expect(options.filter((option) => !all.includes(option))).toEqual([]);
+    }
+  });
+
+  it("are found in blocks and in lines", () => {
+    const text =
+      "Type `holdfast list --deadlocks`, or:\n\n```\n0 3 * * *  holdfast run -n a -- b --x\n```\n";
+    expect(commandsOf(text)).toEqual([
+      { program: "holdfast", verb: "run", options: [] },
+      { program: "holdfast", verb: "list", options: ["deadlocks"] },
+    ]);
+    expect(commandsOf("`npm run bench -- redis`, `the schema holdfast is missing`")).toEqual([
+      { program: "npm run", verb: "bench", options: [] },
+    ]);
+  });
 });
 
 it("has a changelog whose newest section is the version of the package", () => {

@@ -18,7 +18,8 @@ import { GIVEN, GIVEN_AT_RUN_TIME, PACKAGES } from "./docs-given.js";
 const root = join(import.meta.dirname, "../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
 
-const documents = [".", "docs", "docs/stores", "docs/zh", "examples"].flatMap((folder) =>
+const FOLDERS = [".", "docs", "docs/stores", "docs/zh", "examples", "simulation"];
+const documents = FOLDERS.flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith(".md"))
     .map((name) => posix.join(folder, name)),
