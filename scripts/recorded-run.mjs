@@ -15,7 +15,12 @@ const FILE = join(root, "test/recorded-run.json");
 /**
  * Writes the record, and the page from it.
  *
- * @param {Pick<RecordedRun, "results" | "leftOut" | "unsteady" | "seconds"> & { named: readonly string[] }} run
+ * @param {object} run
+ * @param {readonly string[]} run.named the parts that were named; empty for all
+ * @param {readonly PartResult[]} run.results
+ * @param {readonly string[]} run.leftOut
+ * @param {readonly string[]} run.unsteady
+ * @param {number} run.seconds
  */
 export async function recordRun({ named, ...run }) {
   const whole = process.env.HOLDFAST_FULL ? "npm run test:full" : "npm test";

@@ -56,7 +56,7 @@ process.on("exit", () => rmSync(reports, { recursive: true, force: true }));
  */
 /** @type {PartResult[]} */
 const results = [];
-/** @type {{ failure: Failure, result: PartResult }[]} told once more: the output of a run is long */
+/** @type {{ failure: Failure, result: PartResult }[]} told once more: the output is long */
 let failures = [];
 /** @type {string[]} */
 const leftOut = [];
@@ -173,9 +173,10 @@ async function runProject(project, files = [], options = {}) {
 }
 
 /**
- * Runs the tests that failed once more, alone: a busy machine can keep a server or a process waiting
- * for longer than a test allows. A test that passes now counts as passed, and the run names it as
- * unsteady. Not where many failed, nor in parts whose clock is simulated: those failures are final.
+ * Runs the tests that failed once more, alone: a busy machine can keep a server or a process
+ * waiting for longer than a test allows. A test that passes now counts as passed, and the run names
+ * it as unsteady. Not where many failed, nor in parts whose clock is simulated: those failures are
+ * final.
  */
 async function secondLook() {
   const isHopeless = failures.length > MOST_UNSTEADY || sumOf(results, "failed") > failures.length;
