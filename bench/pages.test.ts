@@ -12,7 +12,6 @@ import { summary } from "./summary.js";
 const docs = join(import.meta.dirname, "..", "docs");
 const results = keptResults(join(import.meta.dirname, "results"));
 
-const CLIENT_CPU = "client CPU µs/pair";
 const read = (file: string): string => readFileSync(join(docs, file), "utf8");
 
 // After a change of a page or of the results: npm run bench:report.
@@ -42,16 +41,26 @@ it("says what each question means for the reader", () => {
   expect(names.filter((name) => meaningOf(name) === "")).toEqual([]);
 });
 
-// Figures that are typed in on the pages of the stores, to two digits.
-it.each([
-  ["redis", /took (\S+) × as long/, 1, "replicas", "holdfast, replicas 1", "holdfast, replicas 0"],
-  ["redis", /once (\S+) × /, 1, "replicas-names", "holdfast, replicas 1", "holdfast, replicas 0"],
-  ["etcd", /takes (\S+) % of/, 100, "uncontended", "holdfast", "holdfast on etcd3", CLIENT_CPU],
-] as const)("has a figure as the results give it: %s, %s", (store, pattern, whole, ...path) => {
-  const [question, one, other, column] = path;
-  const cost = (name: string): number => new CostBook(results).cost(store, question, name, column);
-  const [, typed] = pattern.exec(read(`stores/${store}.md`).replaceAll("\n", " ")) ?? [];
-  const ratio = (whole * cost(one)) / cost(other);
+/** Figures that are typed in on the pages of the stores, to two digits. */
+const REPLICAS = ["holdfast, replicas 1", "holdfast, replicas 0"] as const;
+const typedFigures = [
+  { store: "redis", text: /took (\S+) × as long/, question: "replicas", of: REPLICAS },
+  { store: "redis", text: /once (\S+) × /, question: "replicas-names", of: REPLICAS },
+  {
+    store: "etcd",
+    text: /takes (\S+) % of/,
+    question: "uncontended",
+    of: ["holdfast", "holdfast on etcd3"] as const,
+    column: "client CPU µs/pair",
+    whole: 100,
+  },
+];
+
+it.each(typedFigures)("has a figure as the results give it: $store, $text", (figure) => {
+  const { store, text, question, of, column, whole = 1 } = figure;
+  const [one, other] = of.map((name) => new CostBook(results).cost(store, question, name, column));
+  const [, typed] = text.exec(read(`stores/${store}.md`).replaceAll("\n", " ")) ?? [];
+  const ratio = (whole * Number(one)) / Number(other);
   expect(Number(typed)).toBe(Number(ratio.toPrecision(2)));
 });
 
