@@ -14,7 +14,7 @@ import { type RedisServer, startRedis } from "../servers/redis.js";
 import { closeAll, startAll } from "../servers/server-process.js";
 import { redlockHarness } from "./redlock-harness.js";
 
-type Client = RedlockStoreOptions["clients"][number];
+type Client = NonNullable<RedlockStoreOptions["clients"]>[number];
 
 /** A client that the test has to close. */
 interface Opened {

@@ -8,12 +8,13 @@ import { nextPush } from "../faults/next-push.js";
 import type { FaultProxy } from "../faults/proxy.js";
 import type { RedisServer } from "../servers/redis.js";
 
-type Clients = RedlockStoreOptions["clients"];
+type Clients = NonNullable<RedlockStoreOptions["clients"]>;
 
 export function redlockUrl(servers: readonly RedisServer[], namespace: string): string {
   const [first, ...others] = servers.map(({ port }) => `127.0.0.1:${port}`);
   const hosts = others.map((address) => `&host=${address}`).join("");
-  return `redlock://${first}?namespace=${namespace}&bootstrap=now${hosts}`;
+  const bootstrap = hosts && "&bootstrap=now";
+  return `redlock://${first}?namespace=${namespace}${bootstrap}${hosts}`;
 }
 
 /** The harness of the conformance kit for Redlock. */
@@ -25,6 +26,8 @@ export function redlockHarness(
 ): Harness {
   const open = (namespace: string, by: Clients): Store => {
     const nodeNames = servers().map(({ port }) => `127.0.0.1:${port}`);
+    const [client, ...others] = by;
+    if (client && others.length === 0) return redlockStore({ client, namespace });
     return redlockStore({ clients: by, nodeNames, namespace, bootstrap: "now" });
   };
   const keys = (server: RedisServer, namespace: string, kinds: string): Promise<string[]> =>

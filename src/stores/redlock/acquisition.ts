@@ -54,6 +54,8 @@ export interface AcquisitionParts {
   readonly releases: Releases;
   readonly seen: SeenBallots;
   readonly metaText: MetaText;
+  /** A waiter looks at the lock after at most so long. */
+  readonly pollMs: number;
 }
 
 export class Acquisition {
@@ -81,7 +83,8 @@ export class Acquisition {
     this.#wait = wait;
     this.#parts = parts;
     this.#name = keyOf(claim.space, claim.name);
-    this.#waiter = wait ? new Waiter(keys, quorum, wakeUps, quorum.limitMs(claim.ttlMs, 0)) : null;
+    const pace = { limitMs: quorum.limitMs(claim.ttlMs, 0), pollMs: parts.pollMs };
+    this.#waiter = wait ? new Waiter(keys, quorum, wakeUps, pace) : null;
   }
 
   async run(): Promise<RedlockGrant | Busy> {

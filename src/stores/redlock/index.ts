@@ -13,6 +13,7 @@
  */
 import { InvalidOptionError, invalidValue } from "../../errors.js";
 import { knownOptions } from "../../known-options.js";
+import { isWellFormed } from "../../rules/name.js";
 import type { Store } from "../../store.js";
 import { checkNamespace } from "../namespace.js";
 import { type Driver, driverOf } from "../redis-client/driver.js";
@@ -28,7 +29,12 @@ export interface RedlockStoreOptions {
    * One client for each server: ioredis 5 or 6, or redis (node-redis) 5 or 6. At least 2, better 3
    * or 5; all processes must name the same servers. The store never closes these clients.
    */
-  readonly clients: readonly (Ioredis | NodeRedis)[];
+  readonly clients?: readonly (Ioredis | NodeRedis)[];
+  /**
+   * Instead of `clients`: the client of the one server that decides alone. The store never closes
+   * this client.
+   */
+  readonly client?: Ioredis | NodeRedis;
   /**
    * The names of the servers, in the order of `clients`: the same names in every process. Default:
    * the host and port of each client. Needed where processes reach a server by different addresses.
@@ -36,7 +42,20 @@ export interface RedlockStoreOptions {
   readonly nodeNames?: readonly string[];
   /** Locks of different namespaces do not meet. Default: the empty one. */
   readonly namespace?: string;
-  /** How long to wait for one server; never more than a fifth of the ttl. Default 50. */
+  /**
+   * Stands before the name of a lock in its key, as other programs have it: `mutex:` for
+   * redis-semaphore. Not together with `namespace`. Default: none.
+   */
+  readonly prefix?: string;
+  /**
+   * A waiter also looks at the key after at most so long, because other programs tell nobody when
+   * they release. Default: waiters look after a time that rises from 0.2 s to 5 s.
+   */
+  readonly pollMs?: number;
+  /**
+   * How long to wait for one server; never more than a fifth of the ttl. Default 50; 200 with
+   * `client`.
+   */
   readonly nodeTimeoutMs?: number;
   /** By which part of a lease the clocks of servers and clients may run apart. Default 0.01. */
   readonly driftFactor?: number;
@@ -54,7 +73,9 @@ export interface RedlockStoreOptions {
 
 const LEAST_NODES = 2;
 const MOST_DRIFT = 0.2;
-const NUMBERS = ["nodeTimeoutMs", "driftFactor", "maxTtlMs"] as const;
+const LONE_TIMEOUT_MS = 200;
+const NUMBERS = ["nodeTimeoutMs", "driftFactor", "maxTtlMs", "pollMs"] as const;
+const TEXTS = ["namespace", "prefix", "bootstrap"] as const;
 const EXAMPLE = "must be an object with the clients in it: redlockStore({ clients })";
 
 /**
@@ -73,22 +94,18 @@ export function redlockStore(options: RedlockStoreOptions): Store {
 }
 
 function open(options: RedlockStoreOptions, onClose?: () => Promise<unknown>): Store {
-  const known = ["clients", "nodeNames", "namespace", "bootstrap", ...NUMBERS] as const;
+  const known = ["client", "clients", "nodeNames", ...TEXTS, ...NUMBERS] as const;
   const given = Array.isArray(options) ? "a list of clients" : options;
-  const {
-    clients,
-    nodeTimeoutMs = 50,
-    driftFactor = 0.01,
-    ...more
-  } = knownOptions(given as RedlockStoreOptions, known, EXAMPLE);
-  const { maxTtlMs = 30_000, bootstrap = "wait", nodeNames } = more;
-  const namespace = checkNamespace(more.namespace);
-  demand(
-    Array.isArray(clients) && clients.length >= LEAST_NODES,
-    "clients",
-    clients?.length,
-    "must be one client for each server, 3 or more (2 at least); redisStore is for one server",
-  );
+  const all = knownOptions(given as RedlockStoreOptions, known, EXAMPLE);
+  const { client, driftFactor = 0.01, maxTtlMs = 30_000, pollMs, prefix = "" } = all;
+  const isLone = client !== undefined;
+  const { nodeTimeoutMs = isLone ? LONE_TIMEOUT_MS : 50, bootstrap = isLone ? "now" : "wait" } =
+    all;
+  const namespace = checkNamespace(all.namespace);
+  const isPrefix = typeof prefix === "string" && isWellFormed(prefix);
+  demand(isPrefix, "prefix", prefix, "must be a well-formed string");
+  const isOne = prefix === "" || namespace === "";
+  demand(isOne, "prefix", prefix, "must not be given together with a namespace");
   demand(nodeTimeoutMs >= 1, "nodeTimeoutMs", nodeTimeoutMs, "must be at least 1");
   demand(
     driftFactor >= 0 && driftFactor <= MOST_DRIFT,
@@ -97,11 +114,30 @@ function open(options: RedlockStoreOptions, onClose?: () => Promise<unknown>): S
     `must be from 0 to ${MOST_DRIFT}`,
   );
   demand(maxTtlMs >= 1 && Number.isFinite(maxTtlMs), "maxTtlMs", maxTtlMs, "must be at least 1");
+  demand(pollMs === undefined || pollMs >= 1, "pollMs", pollMs, "must be at least 1");
   const isKnown = bootstrap === "wait" || bootstrap === "now";
   demand(isKnown, "bootstrap", bootstrap, 'must be "wait" or "now"');
-  const nodes = nodesOf(clients.map(driverOf), nodeNames);
-  const settings = { namespace, nodeTimeoutMs, driftFactor, maxTtlMs, bootstrap };
-  return new RedlockStore(nodes, onClose ? { ...settings, onClose } : settings);
+  const nodes = nodesOf(clientsOf(all).map(driverOf), all.nodeNames);
+  const terms = { namespace, prefix, nodeTimeoutMs, driftFactor, maxTtlMs, bootstrap };
+  const waiting = pollMs === undefined ? {} : { pollMs };
+  return new RedlockStore(nodes, { ...terms, ...waiting, ...(onClose && { onClose }) });
+}
+
+function clientsOf({ client, clients }: RedlockStoreOptions): readonly (Ioredis | NodeRedis)[] {
+  demand(
+    client === undefined || clients === undefined,
+    "client",
+    "beside clients",
+    "must be given alone: one client for one server, or clients for several",
+  );
+  if (client !== undefined) return [client];
+  demand(
+    Array.isArray(clients) && clients.length >= LEAST_NODES,
+    "clients",
+    clients?.length,
+    "must be one client for each server, 3 or more (2 at least); for one server give client",
+  );
+  return clients;
 }
 
 function nodesOf(drivers: readonly Driver[], names?: readonly string[]): RedlockNode[] {
@@ -137,9 +173,11 @@ function demand(isMet: boolean, option: string, value: unknown, rule: string): a
  * `bootstrap=now` as parameters. Uses ioredis where installed, else redis.
  */
 export async function openRedlockStore(url: URL): Promise<Store> {
-  const { targets, options: given } = await readRedlockUrl(url, NUMBERS);
+  const { targets, options: given } = await readRedlockUrl(url, TEXTS, NUMBERS);
   const { clients, names, close } = await openNodes(targets);
-  const options = { clients, nodeNames: names, ...given };
+  const [client, ...others] = clients;
+  const servers = others.length > 0 ? { clients, nodeNames: names } : { client };
+  const options = { ...servers, ...given } as RedlockStoreOptions;
   try {
     return open(options, close);
   } catch (error) {

@@ -8,7 +8,8 @@
  *   holdfast:ns:w:l:name   its queue of waiters
  *
  * A lock of the empty namespace whose name begins with `holdfast:` has the key `holdfast::l:name`,
- * and a namespace is written without colons, so that no two locks share a key.
+ * and a namespace is written without colons, so that no two locks share a key. A prefix counts as the
+ * beginning of every name.
  */
 import { keyOf, type Space } from "../../rules/name.js";
 
@@ -18,14 +19,17 @@ const NODE = `${RESERVED}node`;
 export class Layout {
   readonly #root: string;
   readonly #isRaw: boolean;
+  readonly #prefix: string;
 
-  constructor(namespace: string) {
+  constructor(namespace: string, prefix = "") {
+    this.#prefix = prefix;
     this.#isRaw = namespace === "";
     this.#root = `${RESERVED}${encodeURIComponent(namespace)}:`;
   }
 
   /** The keys of a lock, in the order of the script, which finds the queue of waiters by itself. */
-  keysOf(space: Space, name: string): readonly [string, string, string] {
+  keysOf(space: Space, given: string): readonly [string, string, string] {
+    const name = this.#prefix + given;
     const key = keyOf(space, name);
     const isRaw = this.#isRaw && space === "lock" && !name.startsWith(RESERVED);
     const lock = isRaw ? name : this.#root + key;
@@ -39,11 +43,11 @@ export class Layout {
 
   /** A glob for the ballots of names that begin with `prefix`, behind the driver's own prefix. */
   ballotPattern(keyPrefix: string, space: Space, prefix: string): string {
-    const start = `${keyPrefix}${this.#root}b:${keyOf(space, prefix)}`;
+    const start = `${keyPrefix}${this.#root}b:${keyOf(space, this.#prefix + prefix)}`;
     return `${start.replace(/[\\*?[\]^]/g, "\\$&")}*`;
   }
 
   nameOf(keyPrefix: string, space: Space, ballot: string): string {
-    return ballot.slice(`${keyPrefix}${this.#root}b:${keyOf(space, "")}`.length);
+    return ballot.slice(`${keyPrefix}${this.#root}b:${keyOf(space, this.#prefix)}`.length);
   }
 }

@@ -52,7 +52,7 @@ export class Membership {
 
   /** A majority votes. `bootstrap: "now"` vouches for the time before that, not for ever. */
   onMajority(): void {
-    this.#bootstrap = "wait";
+    if (this.#quorum.nodes.length > 1) this.#bootstrap = "wait";
   }
 
   /** Surveys all nodes and admits those that may vote. Callers share one survey at a time. */

@@ -46,6 +46,10 @@ const ANNOUNCE_MS = 3_600_000;
 
 export interface RedlockSettings {
   readonly namespace: string;
+  /** Stands before every name. Default: none. */
+  readonly prefix?: string;
+  /** A waiter looks at the lock after at most so long. */
+  readonly pollMs?: number;
   readonly nodeTimeoutMs: number;
   readonly driftFactor: number;
   readonly maxTtlMs: number;
@@ -84,7 +88,7 @@ export class RedlockStore implements Store {
     this.namespace = namespace;
     this.port = port;
     this.#onClose = settings.onClose ?? (async () => {});
-    this.#layout = new Layout(namespace);
+    this.#layout = new Layout(namespace, settings.prefix);
     const quorum = new Quorum(nodes, settings, port);
     this.#quorum = quorum;
     const rules = { maxTtlMs, announceMs, bootstrap };
@@ -100,6 +104,7 @@ export class RedlockStore implements Store {
       wakeUps: this.#wakeUps,
       releases: this.#releases,
       seen: this.#seen,
+      pollMs: settings.pollMs ?? Number.POSITIVE_INFINITY,
       metaText: new MetaText(),
     };
   }

@@ -9,23 +9,20 @@ import { failedVote, nodeError } from "./failure.js";
 import { majorityOf, preventsMajority } from "./tally.js";
 
 /** A URL of `redlock:` or `redlocks:`: its servers and options. */
-export async function readRedlockUrl<Name extends string>(
+export async function readRedlockUrl<Text extends string, Name extends string>(
   url: URL,
+  texts: readonly Text[],
   numbers: readonly Name[],
 ): Promise<{
   readonly targets: readonly RedisTarget[];
-  readonly options: {
-    readonly namespace: string;
-    readonly bootstrap: "wait" | "now";
-  } & { readonly [K in Name]?: number };
+  readonly options: { readonly [K in Text]?: string } & { readonly [K in Name]?: number };
 }> {
-  const read = readTargetUrl(url, ["namespace", "bootstrap", ...numbers]);
-  const options = {
-    namespace: read.text("namespace") ?? "",
-    // The store refuses any other word.
-    bootstrap: (read.text("bootstrap") ?? "wait") as "wait" | "now",
-    ...read.numbers(...numbers),
-  };
+  const read = readTargetUrl(url, [...texts, ...numbers]);
+  const given = texts.flatMap((name) => {
+    const text = read.text(name);
+    return text === undefined ? [] : [[name, text]];
+  });
+  const options = { ...Object.fromEntries(given), ...read.numbers(...numbers) };
   return { targets: await targetsOf(read), options };
 }
 

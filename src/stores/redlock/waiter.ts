@@ -23,6 +23,13 @@ const LONGEST_REAR_LOOK_MS = 5_000;
 const STAGGER_MS = 5;
 const FORGOTTEN_MS = 100;
 
+export interface WaiterPace {
+  /** How long a node may take to answer. */
+  readonly limitMs: number;
+  /** A waiter looks at the lock after at most so long. */
+  readonly pollMs: number;
+}
+
 export class Waiter implements Sleeper {
   /** The first ballot. All nodes get the same number, so that they agree on the order. */
   since = "";
@@ -31,7 +38,7 @@ export class Waiter implements Sleeper {
   readonly #keys: readonly string[];
   readonly #quorum: Quorum;
   readonly #wakeUps: WakeUps;
-  readonly #limitMs: number;
+  readonly #pace: WaiterPace;
   readonly #woken = new Set<number>();
   /** The nodes whose queues may have this waiter. */
   readonly #entered = new Set<number>();
@@ -48,11 +55,11 @@ export class Waiter implements Sleeper {
   /** Of the last look. */
   answers: Answers = [];
 
-  constructor(keys: readonly string[], quorum: Quorum, wakeUps: WakeUps, limitMs: number) {
+  constructor(keys: readonly string[], quorum: Quorum, wakeUps: WakeUps, pace: WaiterPace) {
     this.#keys = keys;
     this.#quorum = quorum;
     this.#wakeUps = wakeUps;
-    this.#limitMs = limitMs;
+    this.#pace = pace;
     this.id = wakeUps.add(this);
     this.member = `${wakeUps.channel}/${this.id}`;
   }
@@ -101,7 +108,7 @@ export class Waiter implements Sleeper {
       nodes: nodes.filter((_, at) => this.#entered.has(at)),
       keys: this.#keys,
       args: this.#leaving(isHolder ? 0 : reserveMs),
-      limitMs: this.#limitMs,
+      limitMs: this.#pace.limitMs,
       decode: () => ({ type: "left" }),
       judge: (answers) => (new Tally(answers).isOpen ? null : true),
     });
@@ -194,7 +201,8 @@ export class Waiter implements Sleeper {
   #lookMs(ahead: number): number {
     const frontMs = Math.min(FIRST_LOOK_MS * 2 ** this.#looks, LONGEST_LOOK_MS);
     this.#looks += 1;
-    const delayMs = Math.min(frontMs * (1 + ahead), LONGEST_REAR_LOOK_MS);
+    const ownMs = Math.min(frontMs * (1 + ahead), LONGEST_REAR_LOOK_MS);
+    const delayMs = Math.min(ownMs, this.#pace.pollMs);
     return jittered(delayMs, this.#quorum.port.random);
   }
 
@@ -203,7 +211,7 @@ export class Waiter implements Sleeper {
     return this.#quorum.ask<Sight, "open" | "held" | "silent">({
       keys: this.#keys,
       args: ["wait", this.member, this.since],
-      limitMs: this.#limitMs,
+      limitMs: this.#pace.limitMs,
       decode: (raw) => decodeSight(raw, 0),
       judge: judgeSight,
     });
