@@ -30,6 +30,8 @@ const openers: Readonly<Record<string, Opener>> = {
   "postgresql:": postgres,
   "redlock:": redlock,
   "redlocks:": redlock,
+  "redlock+sentinel:": redlock,
+  "redlock+cluster:": redlock,
   "redis:": redis,
   "rediss:": redis,
   "redis+sentinel:": redis,

@@ -87,6 +87,7 @@ describe("redlock", () => {
   const nodeNames = (): string[] => servers.map(({ port }) => `127.0.0.1:${port}`);
   runCase({
     ...redlockHarness(
+      3,
       () => servers,
       () => shared,
       () => Promise.reject(new Error("not used here")),

@@ -80,6 +80,7 @@ export function forEachClient(
       });
       run(
         redlockHarness(
+          nodes,
           () => servers,
           () => clients,
           async () => {

@@ -17,17 +17,19 @@ export function redlockUrl(servers: readonly RedisServer[], namespace: string): 
   return `redlock://${first}?namespace=${namespace}${bootstrap}${hosts}`;
 }
 
-/** The harness of the conformance kit for Redlock. */
+/** The harness of the conformance kit for Redlock, on so many nodes. A Cluster counts as one. */
 export function redlockHarness(
+  nodes: number,
   servers: () => readonly RedisServer[],
   clients: () => Clients,
   /** Opens clients for the cases with faults, each through a proxy. */
-  disturbed: () => Promise<{ clients: Clients; proxies: readonly FaultProxy[] }>,
+  disturbed?: () => Promise<{ clients: Clients; proxies: readonly FaultProxy[] }>,
 ): Harness {
+  const isLone = nodes === 1;
   const open = (namespace: string, by: Clients): Store => {
     const nodeNames = servers().map(({ port }) => `127.0.0.1:${port}`);
-    const [client, ...others] = by;
-    if (client && others.length === 0) return redlockStore({ client, namespace });
+    const [client] = by;
+    if (isLone && client) return redlockStore({ client, namespace });
     return redlockStore({ clients: by, nodeNames, namespace, bootstrap: "now" });
   };
   const keys = (server: RedisServer, namespace: string, kinds: string): Promise<string[]> =>
@@ -41,46 +43,50 @@ export function redlockHarness(
       transferable: true,
       marks: true,
       minTtlMs: 100,
-      exclusiveBecause: "its nodes agree on one holder by majority, not on how many share a lock",
+      exclusiveBecause: isLone
+        ? "a plain key has one value, and so one holder"
+        : "its nodes agree on one holder by majority, not on how many share a lock",
     },
     open: async (namespace) => open(namespace, clients()),
-    faults: {
-      kinds: ["loseReply", "keepBack", "dropPush", "cut", "heal"],
-      async open(namespace) {
-        const { clients: own, proxies } = await disturbed();
-        const heard = proxies.map((proxy) =>
-          nextPush(proxy, { kind: "subscribe", channel: hasNews }, "pass"),
-        );
-        return {
-          store: open(namespace, own),
-          loseReply(to) {
-            const match = hasVerb(VERBS[to]);
-            const lost = proxies.map((proxy) => loseReply(proxy, { match }).struck);
-            return { struck: Promise.all(lost) };
-          },
-          keepBack(command) {
-            const match = hasVerb(VERBS[command]);
-            const held = proxies.map((proxy) => holdRequest(proxy, { match, resets: true }));
-            const struck = Promise.all(held.map(({ caught }) => caught));
-            return { struck, deliver: () => Promise.all(held.map((one) => one.deliver())) };
-          },
-          // Every node publishes a release, so the message is lost at every node.
-          async dropPush() {
-            await Promise.all(heard);
-            const lost = proxies.map((proxy) =>
-              nextPush(proxy, { kind: "message", channel: hasNews }, "drop"),
-            );
-            return { struck: Promise.race(lost) };
-          },
-          cut: () => {
-            for (const proxy of proxies) proxy.cut();
-          },
-          async heal() {
-            await Promise.all(proxies.map((proxy) => proxy.heal()));
-          },
-        };
+    ...(disturbed && {
+      faults: {
+        kinds: ["loseReply", "keepBack", "dropPush", "cut", "heal"],
+        async open(namespace) {
+          const { clients: own, proxies } = await disturbed();
+          const heard = proxies.map((proxy) =>
+            nextPush(proxy, { kind: "subscribe", channel: hasNews }, "pass"),
+          );
+          return {
+            store: open(namespace, own),
+            loseReply(to) {
+              const match = hasVerb(VERBS[to]);
+              const lost = proxies.map((proxy) => loseReply(proxy, { match }).struck);
+              return { struck: Promise.all(lost) };
+            },
+            keepBack(command) {
+              const match = hasVerb(VERBS[command]);
+              const held = proxies.map((proxy) => holdRequest(proxy, { match, resets: true }));
+              const struck = Promise.all(held.map(({ caught }) => caught));
+              return { struck, deliver: () => Promise.all(held.map((one) => one.deliver())) };
+            },
+            // Every node publishes a release, so the message is lost at every node.
+            async dropPush() {
+              await Promise.all(heard);
+              const lost = proxies.map((proxy) =>
+                nextPush(proxy, { kind: "message", channel: hasNews }, "drop"),
+              );
+              return { struck: Promise.race(lost) };
+            },
+            cut: () => {
+              for (const proxy of proxies) proxy.cut();
+            },
+            async heal() {
+              await Promise.all(proxies.map((proxy) => proxy.heal()));
+            },
+          };
+        },
       },
-    },
+    }),
     exempt: {
       "an acquire whose reply is lost ends with one holder and the token of the first grant":
         "every attempt has its own ballot, so the token of a repeated attempt is higher",
@@ -92,8 +98,9 @@ export function redlockHarness(
     async wipe(namespace) {
       // At the same time, because a renewal in between would repair deleted keys.
       const found = await Promise.all(servers().map((server) => keys(server, namespace, "leobw")));
+      // One key in each command: those of different slots cannot share one in a Cluster.
       await Promise.all(
-        servers().map((server, at) => server.ask("DEL", "none", ...(found[at] ?? []))),
+        servers().flatMap((server, at) => (found[at] ?? []).map((key) => server.ask("DEL", key))),
       );
     },
     // Ballots stay for a day by design, so that tokens keep rising.

@@ -19,5 +19,19 @@ function tableAt(index: number): number {
 
 /** The slot of a key; where the key has text in braces, the slot of the first such text. */
 export function slotOf(key: string): number {
-  return crc16(/^[^{]*\{([^}]+)\}/.exec(key)?.[1] ?? key) % SLOTS;
+  return crc16(inBraces(key) ?? key) % SLOTS;
+}
+
+/** A text that, in braces, puts another key into the slot of this key. */
+export function tagOf(key: string): string {
+  const tag = inBraces(key) ?? key;
+  if (tag !== "" && !tag.includes("}")) return tag;
+  // A brace would end the tag. Every slot has a number that belongs to it.
+  let number = 0;
+  while (slotOf(`${number}`) !== slotOf(key)) number += 1;
+  return `${number}`;
+}
+
+function inBraces(key: string): string | undefined {
+  return /^[^{]*\{([^}]+)\}/.exec(key)?.[1];
 }

@@ -19,7 +19,7 @@ import { checkNamespace } from "../namespace.js";
 import { type Driver, driverOf } from "../redis-client/driver.js";
 import type { Ioredis } from "../redis-client/ioredis.js";
 import type { NodeRedis } from "../redis-client/node-redis.js";
-import { RedlockNode } from "./redlock-node.js";
+import { NODE_SCRIPTS, RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
 import { openNodes, readRedlockUrl } from "./redlock-url.js";
 
@@ -117,19 +117,26 @@ function open(options: RedlockStoreOptions, onClose?: () => Promise<unknown>): S
   demand(pollMs === undefined || pollMs >= 1, "pollMs", pollMs, "must be at least 1");
   const isKnown = bootstrap === "wait" || bootstrap === "now";
   demand(isKnown, "bootstrap", bootstrap, 'must be "wait" or "now"');
-  const nodes = nodesOf(clientsOf(all).map(driverOf), all.nodeNames);
+  const drivers = clientsOf(all).map(driverOf);
+  const nodes = isLone ? drivers.map(loneNode) : nodesOf(drivers, all.nodeNames);
   const terms = { namespace, prefix, nodeTimeoutMs, driftFactor, maxTtlMs, bootstrap };
   const waiting = pollMs === undefined ? {} : { pollMs };
   return new RedlockStore(nodes, { ...terms, ...waiting, ...(onClose && { onClose }) });
 }
 
-function clientsOf({ client, clients }: RedlockStoreOptions): readonly (Ioredis | NodeRedis)[] {
+function clientsOf({
+  client,
+  clients,
+  nodeNames,
+}: RedlockStoreOptions): readonly (Ioredis | NodeRedis)[] {
   demand(
     client === undefined || clients === undefined,
     "client",
     "beside clients",
     "must be given alone: one client for one server, or clients for several",
   );
+  const hasNames = client !== undefined && nodeNames !== undefined;
+  demand(!hasNames, "nodeNames", nodeNames, "are for several servers");
   if (client !== undefined) return [client];
   demand(
     Array.isArray(clients) && clients.length >= LEAST_NODES,
@@ -138,6 +145,13 @@ function clientsOf({ client, clients }: RedlockStoreOptions): readonly (Ioredis 
     "must be one client for each server, 3 or more (2 at least); for one server give client",
   );
   return clients;
+}
+
+/** The server that decides alone. Its name stands in messages only. */
+function loneNode(driver: Driver): RedlockNode {
+  const { isCluster, address } = driver;
+  const name = isCluster ? "the Cluster" : (address ?? "the master");
+  return new RedlockNode(name, driver, isCluster ? NODE_SCRIPTS.spread : NODE_SCRIPTS.lone);
 }
 
 function nodesOf(drivers: readonly Driver[], names?: readonly string[]): RedlockNode[] {

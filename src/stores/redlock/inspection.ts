@@ -15,7 +15,7 @@ import {
   type NodeRelease,
 } from "./codec.js";
 import { nodeError, quorumError } from "./failure.js";
-import type { Layout } from "./layout.js";
+import type { KeyLayout } from "./layout.js";
 import { holderView, markView, type NameRecord, parseRecord } from "./name-record.js";
 import type { Poll, Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
@@ -38,9 +38,9 @@ interface Kept {
 
 export class Inspection {
   readonly #quorum: Quorum;
-  readonly #layout: Layout;
+  readonly #layout: KeyLayout;
 
-  constructor(quorum: Quorum, layout: Layout) {
+  constructor(quorum: Quorum, layout: KeyLayout) {
     this.#quorum = quorum;
     this.#layout = layout;
   }
@@ -120,16 +120,20 @@ export class Inspection {
     const pattern = this.#layout.ballotPattern(driver.keyPrefix, space, prefix);
     const names = new Set<string>();
     const untilMs = clock.nowMs() + SCAN_MS;
-    let cursor = "0";
-    do {
-      const args = [cursor, "MATCH", pattern, "COUNT", "1000"];
-      const [next, keys] = list(await driver.send("", "scan", args));
-      for (const key of list(keys)) {
-        names.add(this.#layout.nameOf(driver.keyPrefix, space, String(key)));
-      }
-      cursor = String(next);
-      // The caller waits no longer, and a cursor may never end.
-    } while (/^[1-9]\d*$/.test(cursor) && clock.nowMs() < untilMs);
+    // Each master of a Cluster has a part of the keys.
+    for (const master of await driver.masters()) {
+      let cursor = "0";
+      do {
+        const args = ["scan", cursor, "MATCH", pattern, "COUNT", "1000"];
+        const [next, keys] = list(await master.send(args));
+        for (const key of list(keys)) {
+          const name = this.#layout.nameOf(driver.keyPrefix, space, String(key));
+          if (name?.startsWith(prefix)) names.add(name);
+        }
+        cursor = String(next);
+        // The caller waits no longer, and a cursor may never end.
+      } while (/^[1-9]\d*$/.test(cursor) && clock.nowMs() < untilMs);
+    }
     return [...names];
   }
 

@@ -50,13 +50,23 @@ export class Membership {
     return this.#rules.maxTtlMs;
   }
 
+  /**
+   * Whether leases may be this long at all. A lone server that waits after its start has no other
+   * node that remembers a longer lease.
+   */
+  isAllowed(ttlMs: number): boolean {
+    const { bootstrap, maxTtlMs } = this.#rules;
+    return !this.#quorum.isLone || bootstrap === "now" || ttlMs <= maxTtlMs;
+  }
+
   /** A majority votes. `bootstrap: "now"` vouches for the time before that, not for ever. */
   onMajority(): void {
-    if (this.#quorum.nodes.length > 1) this.#bootstrap = "wait";
+    this.#bootstrap = "wait";
   }
 
   /** Surveys all nodes and admits those that may vote. Callers share one survey at a time. */
   readmit(): Promise<void> {
+    if (this.#quorum.isLone) return Promise.resolve();
     this.#admitting ??= this.#readmit().finally(() => {
       this.#admitting = null;
       this.#lastMs = this.#quorum.port.clock.nowMs();
@@ -79,6 +89,7 @@ export class Membership {
 
   /** Whether a majority certainly knows of leases of this length, if they are granted now. */
   isAnnounced(ttlMs: number): boolean {
+    if (this.#quorum.isLone) return this.isAllowed(ttlMs);
     const { ttlMs: mostMs, untilMs } = this.#announced;
     return Math.ceil(ttlMs) <= mostMs && this.#quorum.port.clock.nowMs() < untilMs;
   }
@@ -90,6 +101,7 @@ export class Membership {
    * counted from before it was sent: see docs/stores/redlock.md.
    */
   async announce(ttlMs: number): Promise<boolean> {
+    if (this.#quorum.isLone) return this.isAllowed(ttlMs);
     const ttl = Math.ceil(ttlMs);
     const { announceMs } = this.#rules;
     const { set, port } = this.#quorum;

@@ -1,8 +1,9 @@
 import type { Port } from "../../time/port.js";
 import type { Timer } from "../../time/timers.js";
+import { slotOf } from "../redis-client/cluster-slot.js";
 import { sha1 } from "../redis-client/sha1.js";
 import { decodeAside, decodeForeign, type Failure } from "./codec.js";
-import { type Recipient, type RedlockNode, scriptCall } from "./redlock-node.js";
+import { NODE_SCRIPTS, type Recipient, type RedlockNode, scriptCall } from "./redlock-node.js";
 
 /** A node may take at most this part of the ttl, so that a round leaves most of the lease. */
 const LIMIT_PART = 5;
@@ -16,7 +17,7 @@ export class Quorum {
   readonly port: Port;
   /** The names of all nodes: clients that name other nodes must not share a node with this one. */
   readonly set: string;
-  /** Stands for `set` where it is only compared. */
+  /** Stands for `set` where it is only compared. A lone server gets its start delay instead. */
   readonly setId: string;
   readonly nodeTimeoutMs: number;
   /** By which part of a lease the clocks of nodes and clients may run apart. */
@@ -28,6 +29,7 @@ export class Quorum {
     nodes: readonly RedlockNode[],
     { nodeTimeoutMs, driftFactor }: Pick<Quorum, "nodeTimeoutMs" | "driftFactor">,
     port: Port,
+    startDelayMs = 0,
   ) {
     this.nodes = nodes;
     this.port = port;
@@ -36,9 +38,20 @@ export class Quorum {
       .map(({ name }) => name)
       .sort()
       .join(",");
-    this.setId = setIdOf(this.set);
+    this.setId = this.isLone ? startDelayText(startDelayMs) : setIdOf(this.set);
     this.nodeTimeoutMs = nodeTimeoutMs;
     this.reserveMs = Math.ceil(RESERVE_TIMEOUTS * nodeTimeoutMs);
+  }
+
+  /** One server, or one Cluster, decides alone: no other node remembers what it forgot. */
+  get isLone(): boolean {
+    return this.nodes.length === 1;
+  }
+
+  /** One call carries only locks of the same shard: in a Cluster a shard is a slot. */
+  shardOf([, lock = ""]: readonly string[]): number {
+    const { isCluster = false, keyPrefix = "" } = this.nodes[0]?.driver ?? {};
+    return isCluster ? slotOf(keyPrefix + lock) : 0;
   }
 
   /** How long a node may take, for a lease of this length, after so many rounds of silence. */
@@ -58,6 +71,11 @@ export class Quorum {
 
 export function setIdOf(set: string): string {
   return sha1(set).slice(0, 16);
+}
+
+/** A lone server gives out no lock before so many ms after its start. */
+export function startDelayText(startDelayMs: number): string {
+  return `${Math.ceil(startDelayMs)}`.padStart(16, "0");
 }
 
 export interface Question<Answer, Judgement> {
@@ -114,7 +132,9 @@ export class Poll<Answer, Judgement> implements Recipient {
 
   send(): void {
     const { keys, args, limitMs } = this.#question;
-    const call = scriptCall(keys, args);
+    // All nodes have the same script.
+    const script = this.#nodes[0]?.script ?? NODE_SCRIPTS.node;
+    const call = scriptCall(script, keys, args);
     this.#sentMs = this.#port.clock.nowMs();
     for (const [at, node] of this.#nodes.entries()) node.send(call, at, this);
     if (!this.#isOver) this.#await(this.#sentMs, limitMs);

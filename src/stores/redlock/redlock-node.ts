@@ -7,11 +7,31 @@ import { sha1 } from "../redis-client/sha1.js";
 import { nodeError } from "./failure.js";
 import { SCRIPT } from "./script.generated.js";
 
-const SHA = sha1(SCRIPT);
+/** The script of a node, and the hash by which a server knows it. */
+export interface NodeScript {
+  readonly text: string;
+  readonly sha: string;
+}
 
-/** The arguments of a call of the script, by its hash. */
-export function scriptCall(keys: readonly string[], args: readonly string[]): readonly string[] {
-  return [SHA, `${keys.length}`, ...keys, ...args];
+function script(isLone: boolean, isSpread: boolean): NodeScript {
+  const text = `local IS_LONE, IS_SPREAD = ${isLone}, ${isSpread}\n${SCRIPT}`;
+  return { text, sha: sha1(text) };
+}
+
+/** A node of several; a server that decides alone; and a Cluster that does. */
+export const NODE_SCRIPTS: Readonly<Record<"node" | "lone" | "spread", NodeScript>> = {
+  node: script(false, false),
+  lone: script(true, false),
+  spread: script(true, true),
+};
+
+/** The arguments of a call of a script, by its hash. */
+export function scriptCall(
+  { sha }: NodeScript,
+  keys: readonly string[],
+  args: readonly string[],
+): readonly string[] {
+  return [sha, `${keys.length}`, ...keys, ...args];
 }
 
 /**
@@ -24,11 +44,13 @@ const MOST_UNANSWERED = 10_000;
 export class RedlockNode {
   readonly name: string;
   readonly driver: Driver;
+  readonly script: NodeScript;
   #unanswered = 0;
 
-  constructor(name: string, driver: Driver) {
+  constructor(name: string, driver: Driver, nodeScript: NodeScript = NODE_SCRIPTS.node) {
     this.name = name;
     this.driver = driver;
+    this.script = nodeScript;
   }
 
   /** Publishes foreign data in a reply: a caller whose majority holds hears of it no other way. */
@@ -43,7 +65,7 @@ export class RedlockNode {
     return new Promise((resolve, reject) => {
       const onAnswer = (_at: number, _node: RedlockNode, raw: unknown): void => resolve(raw);
       const onError = (_at: number, error: StoreError): void => reject(error);
-      this.send(scriptCall(keys, args), 0, { onAnswer, onError });
+      this.send(scriptCall(this.script, keys, args), 0, { onAnswer, onError });
     });
   }
 
@@ -65,7 +87,7 @@ export class RedlockNode {
         this.#unanswered -= 1;
         if (!isNoScript(error)) return recipient.onError(at, nodeError(this.name, error));
         checkVersion(driver, key, "redlock")
-          .then(() => driver.send(key, "eval", [SCRIPT, ...call.slice(1)]))
+          .then(() => driver.send(key, "eval", [this.script.text, ...call.slice(1)]))
           .then(
             (raw) => recipient.onAnswer(at, this, raw),
             (cause: unknown) => recipient.onError(at, nodeError(this.name, cause)),

@@ -1,6 +1,6 @@
 /** A store over independent nodes: asks all of them, and believes what a majority says. */
 import { assert } from "../../assert.js";
-import { ClosedError, type StoreError } from "../../errors.js";
+import { ClosedError, InvalidOptionError, type StoreError } from "../../errors.js";
 import type { Examination, ExamineRequest } from "../../examination.js";
 import { MetaText } from "../../rules/meta-text.js";
 import { keyOf, type Space } from "../../rules/name.js";
@@ -22,7 +22,8 @@ import { SeenBallots } from "./ballot.js";
 import { explainVotes } from "./failure.js";
 import { Grants, RedlockGrant } from "./grants.js";
 import { Inspection } from "./inspection.js";
-import { Layout } from "./layout.js";
+import { type KeyLayout, Layout } from "./layout.js";
+import { LoneLayout } from "./lone-layout.js";
 import { Membership } from "./membership.js";
 import { Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
@@ -39,6 +40,11 @@ export const TRAITS: Traits = {
   marks: true,
   minTtlMs: 100,
   exclusiveBecause: "its nodes agree on one holder by majority, not on how many share a lock",
+};
+
+const LONE_TRAITS: Traits = {
+  ...TRAITS,
+  exclusiveBecause: "a plain key has one value, and so one holder",
 };
 
 /** Leases above `maxTtlMs` are announced anew after this time. */
@@ -63,9 +69,9 @@ export interface RedlockSettings {
 export class RedlockStore implements Store {
   readonly name = "redlock";
   readonly namespace: string;
-  readonly traits: Traits = TRAITS;
+  readonly traits: Traits;
   readonly port: Port;
-  readonly #layout: Layout;
+  readonly #layout: KeyLayout;
   readonly #quorum: Quorum;
   readonly #membership: Membership;
   readonly #grants: Grants;
@@ -88,9 +94,14 @@ export class RedlockStore implements Store {
     this.namespace = namespace;
     this.port = port;
     this.#onClose = settings.onClose ?? (async () => {});
-    this.#layout = new Layout(namespace, settings.prefix);
-    const quorum = new Quorum(nodes, settings, port);
+    const startDelayMs = bootstrap === "wait" ? maxTtlMs : 0;
+    const quorum = new Quorum(nodes, settings, port, startDelayMs);
     this.#quorum = quorum;
+    this.traits = quorum.isLone ? LONE_TRAITS : TRAITS;
+    const [{ driver }] = nodes as readonly [RedlockNode];
+    this.#layout = quorum.isLone
+      ? new LoneLayout(namespace, settings.prefix ?? "", driver)
+      : new Layout(namespace, settings.prefix);
     const rules = { maxTtlMs, announceMs, bootstrap };
     this.#membership = new Membership(quorum, this.#layout.keysOfNode(), rules);
     this.#grants = new Grants(nodes);
@@ -111,6 +122,7 @@ export class RedlockStore implements Store {
 
   async acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy> {
     if (this.#isClosed) throw new ClosedError({ store: this.name });
+    if (!this.#membership.isAllowed(claim.ttlMs)) throw tooLong(claim.ttlMs, this.#membership);
     this.#wakeUps.listen();
     const keys = this.#layout.keysOf(claim.space, claim.name);
     const acquisition = new Acquisition(claim, keys, wait, this.#parts);
@@ -208,6 +220,11 @@ export class RedlockStore implements Store {
     this.#wakeUps.close();
     await this.#onClose();
   }
+}
+
+function tooLong(ttlMs: number, { maxTtlMs }: Membership): InvalidOptionError {
+  const rule = `must be at most maxTtlMs (${maxTtlMs}): a server that restarts waits for that time`;
+  return new InvalidOptionError("ttlMs", ttlMs, rule);
 }
 
 function grantOfThisStore(grant: Grant): RedlockGrant {

@@ -3,12 +3,17 @@ import { systemTimers, TimeLimitError, within } from "../../time/timers.js";
 import type { Ioredis } from "../redis-client/ioredis.js";
 import type { NodeRedis } from "../redis-client/node-redis.js";
 import { CONNECT_LIMIT_MS, type OpenedClient, openClient } from "../redis-client/open-client.js";
-import { databaseOf, type RedisTarget, readTargetUrl } from "../redis-client/redis-target.js";
+import {
+  databaseOf,
+  type RedisTarget,
+  readTargetUrl,
+  targetOf,
+} from "../redis-client/redis-target.js";
 import type { StoreUrl } from "../store-url.js";
 import { failedVote, nodeError } from "./failure.js";
 import { majorityOf, preventsMajority } from "./tally.js";
 
-/** A URL of `redlock:` or `redlocks:`: its servers and options. */
+/** A URL of `redlock:`, `redlocks:`, `redlock+sentinel:` or `redlock+cluster:`. */
 export async function readRedlockUrl<Text extends string, Name extends string>(
   url: URL,
   texts: readonly Text[],
@@ -28,6 +33,8 @@ export async function readRedlockUrl<Text extends string, Name extends string>(
 
 /** One target for each server, all with the same user, password, database and TLS. */
 async function targetsOf(url: StoreUrl): Promise<RedisTarget[]> {
+  // The servers of a Cluster, or behind sentinels, decide as one.
+  if (url.protocol.includes("+")) return [await targetOf(url)];
   const { username, password, path, protocol } = url;
   const access = { username, password, database: databaseOf(protocol, path), tls: await url.tls() };
   return url.hosts.map((node) => ({ kind: "plain", nodes: [node], master: "", ...access }));

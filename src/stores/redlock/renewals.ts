@@ -123,9 +123,18 @@ export class Renewals {
     isRepeated = false,
   ): Promise<void> {
     const batches: Promise<void>[] = [];
-    for (let start = 0; start < leases.length; start += MOST_LEASES) {
-      const batch = leases.slice(start, start + MOST_LEASES);
-      batches.push(this.#batch(batch, isKnown, results, isRepeated));
+    const shards = new Map<number, Lease[]>();
+    for (const lease of leases) {
+      const shard = this.#quorum.shardOf(lease.grant.keys);
+      const others = shards.get(shard);
+      if (others) others.push(lease);
+      else shards.set(shard, [lease]);
+    }
+    for (const shard of shards.values()) {
+      for (let start = 0; start < shard.length; start += MOST_LEASES) {
+        const batch = shard.slice(start, start + MOST_LEASES);
+        batches.push(this.#batch(batch, isKnown, results, isRepeated));
+      }
     }
     await Promise.all(batches);
   }

@@ -15,6 +15,9 @@ and (tonumber(sub(marker, 129, 141)) or 0) > call('TIME')[1] * 1000 + 999
 end
 local token = sub(record, 1, 16)
 local gap = isAdmitted and (tonumber(sub(marker, 1, 16)) or 0) - token
+if IS_LONE and raw and sub(terms, 36, 51) == '0000000000000000' then
+gap = call('TIME')[1] * 1000000 + 30000000 - token
+end
 if gap and gap >= 0 and gap < 60000000 then
 local isAbove
 if raw then
@@ -25,7 +28,8 @@ else
 local floor, bound = tonumber(sub(marker, 87, 102)), (call('TIME')[1] - 86399) * 1000000
 isAbove = floor and token - bound > 0 and token - floor > 0 and bound - floor < 30000000
 end
-if isAbove and call('PUBSUB', 'NUMSUB', 'holdfast@/' .. sub(marker, 47, 86))[2] > 0
+if isAbove
+and (IS_LONE or call('PUBSUB', 'NUMSUB', 'holdfast@/' .. sub(marker, 47, 86))[2] > 0)
 and call('SET', lock, ARGV[4], 'PX', sub(terms, 52), 'NX') then
 if raw and raw >= sub(record, 1, 7) then
 call('SET', ballot, record, 'KEEPTTL')
@@ -52,7 +56,7 @@ local verb, node, lock, ballot = ARGV[1], KEYS[1], KEYS[2], KEYS[3]
 local kept = call('MGET', lock, ballot, node)
 local holder, raw, marker = kept[1], kept[2], kept[3]
 local max = math.max
-local DAY, YEAR = 86400000000, 31536000000000
+local SECOND, DAY, YEAR = 1000000, 86400000000, 31536000000000
 local STRIDE = 10000000
 local SILENCE = 1000
 local MOST_DROPPED = 64
@@ -62,9 +66,9 @@ local PERIOD = 1000000000
 local time = call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
-local letter = string.find(ballot, ':', #node - 3, true)
-local isNamed = letter ~= nil
-local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
+local letter = not IS_LONE and string.find(ballot, ':', #node - 3, true)
+local isNamed = IS_LONE or letter ~= nil
+local waiters = IS_LONE and node or letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
 local function waiterOf(member) return match(member, '^(holdfast@.*)/(.*)$') end
 local function isWaiter(at) return waiterOf(call('ZRANGE', waiters, at, at)[1]) end
 local queueType = waiters and call('TYPE', waiters).ok
@@ -81,6 +85,7 @@ local kind = call('TYPE', key).ok
 if kind ~= 'none' then return { 'X', key, kind } end
 end
 local function readMarker()
+if IS_LONE then return { top = 0, max = math.huge, long = 0, till = 0 } end
 local text = marker
 if not text then return nil, foreignType(node) end
 local floor = sub(text, 87, 102)
@@ -112,6 +117,14 @@ return nowMs < known.till and max(known.max, known.long) or known.max
 end
 local function admission(id, ttlMs)
 local known, foreign = readMarker()
+if IS_LONE then
+local delayMs = tonumber(id)
+if delayMs == 0 then return nil, known end
+local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
+local waitMs = delayMs - uptime * 1000
+if waitMs > 0 then return { 'Q', whole(waitMs) } end
+return nil, known
+end
 if not known then return foreign or { 'U' } end
 local isHeard = call('PUBSUB', 'NUMSUB', 'holdfast@/' .. known.run)[2] > 0
 if not isHeard and known.run ~= runId() then return { 'U' } end
@@ -127,6 +140,7 @@ end
 return nil, known
 end
 local function followed(known)
+if IS_LONE then return nowUs - SECOND end
 local bound = nowUs - DAY
 if not known or not known.floor then return bound end
 if bound > known.floor + SLACK / 2 then
@@ -157,7 +171,7 @@ local untilMs = math.floor((max(nowUs, stored) + DAY + SLACK + PERIOD) / 1000)
 call('SET', ballot, whole(stored) .. text, 'PXAT', whole(untilMs))
 end
 local function raiseTop(known, token)
-if token <= known.top then return end
+if IS_LONE or token <= known.top then return end
 known.top = token + STRIDE
 writeMarker(known)
 end
@@ -171,7 +185,8 @@ return call('ZRANK', waiters, waiter)
 end
 local function notify(word, waiter)
 local channel, id = waiterOf(waiter)
-return channel and call('PUBLISH', channel, word .. ' ' .. id) or 0
+local listeners = channel and call('PUBLISH', channel, word .. ' ' .. id) or 0
+return channel and IS_SPREAD and 1 or listeners
 end
 local function wakeNext(kind, rest, reserveMs)
 if not waiters then return '' end
@@ -204,6 +219,7 @@ local function ahead(stored, known)
 if stored > max(nowUs + YEAR, known and known.top or 0) then return { 'X', ballot, 'ahead' } end
 end
 local function absence()
+if IS_LONE then return 0 end
 local known = readMarker()
 return known and known.run == runId() and known.from <= nowMs and 0 or -1
 end
@@ -257,7 +273,7 @@ return { 'R', whole(stored), leftMs, enqueue(waiter, since, kind, text), foreign
 end
 if token <= stored then
 if holder and token == stored then return { 'G', call('PTTL', lock) } end
-return { 'L', whole(stored) }
+return { 'L', whole(text and stored or IS_LONE and nowUs or stored) }
 end
 if token > max(nowUs + YEAR, known.top) then return { 'A', whole(nowUs) } end
 call('SET', lock, owner, 'PX', ttlMs)
@@ -305,6 +321,7 @@ end
 local stored, kind, rest, text = readBallot()
 local revoked = revocation(kind, rest, owner)
 if revoked then return revoked end
+if IS_LONE then return { 'N' } end
 local refusal, known = admission(id, ttlMs)
 if refusal then return refusal end
 if text and stored > token then return { 'N' } end
@@ -381,7 +398,7 @@ if foreign then return foreign end
 if verb == 'survey' then
 local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
 local answer = { runId(), uptime, whole(nowUs) }
-if not known then return answer end
+if IS_LONE or not known then return answer end
 local floor = known.floor and whole(known.floor) or ''
 for _, one in ipairs({ known.run, known.set, whole(known.from), whole(known.max), floor,
 whole(known.top), whole(known.long), whole(known.till) }) do

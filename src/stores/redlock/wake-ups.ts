@@ -45,7 +45,10 @@ export class WakeUps {
           this.#wakeAll();
           this.#grants.lookAfterAll(at);
         },
-        prepare: (connection) => this.#proveSameProcess(connection),
+        // A lone server has no marker that names a process.
+        ...(!this.#quorum.isLone && {
+          prepare: (connection: OwnConnection) => this.#proveSameProcess(connection),
+        }),
       });
       subscription.start();
       return subscription;

@@ -9,6 +9,7 @@
 -- absent by MGET, or that was not read, is written with NX, which leaves such a key as it is.
 --
 -- in:       KEYS ARGV - the three keys; a verb and its arguments (node.lua, verbs.lua)
+--           IS_LONE IS_SPREAD - the server decides alone; and is a Cluster (redlock-node.ts)
 -- out:      call sub match
 -- commands: DEL MGET PUBSUB SET TIME
 local call, sub, match, verb = redis.call, string.sub, string.match, ARGV[1]
@@ -29,6 +30,10 @@ if verb == 'vote' then
   end
   local token = sub(record, RECORD.ballot)
   local gap = isAdmitted and (tonumber(sub(marker, MARKER.top)) or 0) - token
+  -- A lone server has no marker. Its clock says the same of a ballot that is close to it.
+  if IS_LONE and raw and sub(terms, TERMS.id) == '0000000000000000' then
+    gap = call('TIME')[1] * 1000000 + 30000000 - token
+  end
   -- A ballot close to the highest ballots of the node needs no look at the clock: it is less than a
   -- year ahead of them, and new enough that its own time says how long to keep it. A ballot that
   -- has not 16 digits is cut to a number that is far from them.
@@ -46,7 +51,8 @@ if verb == 'vote' then
     -- The name of this channel has the run id of the marker. A client listens to it only over a
     -- connection on which the server said that it is this run. So a listener, of any client, proves
     -- that the marker was written for this very process.
-    if isAbove and call('PUBSUB', 'NUMSUB', 'holdfast@/' .. sub(marker, MARKER.run))[2] > 0
+    if isAbove
+      and (IS_LONE or call('PUBSUB', 'NUMSUB', 'holdfast@/' .. sub(marker, MARKER.run))[2] > 0)
       and call('SET', lock, ARGV[4], 'PX', sub(terms, TERMS.ttl), 'NX') then
       -- Ballots of the same 1,000 seconds share an expiry: that of the first is late enough for all
       -- of them (PERIOD in node.lua). To set it costs as much as to read a key.

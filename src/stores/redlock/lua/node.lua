@@ -1,6 +1,10 @@
 -- One node of a Redlock deployment: whether it may vote, and its keys for a name. The same rules in
 -- TypeScript are in node-rules.ts. Times of leases are in ms, ballots in microseconds.
 --
+-- A lone server decides without other nodes (IS_LONE). It has no marker, because no other node could
+-- tell it what it forgot. The first key is then that of the waiters, so that all keys of a call are
+-- in one slot of a Cluster.
+--
 -- Keys:  node     string: MARKER (records.lua)
 --        lock     string: the owner, as in the published algorithm
 --        ballot   string: the stored ballot, and behind it a record of the name:
@@ -10,7 +14,7 @@
 --                 R until waiter                           reserved for the waiter that was woken
 --                 V owner reason                           the owner that was revoked, and why
 --        waiters  sorted set: channel/id of the waiters, by the time when each says it came; its
---                 name is that of the ballot with another letter
+--                 name is that of the ballot with another letter; given by a client of a lone server
 --
 -- A key may hold data of another program: a value of another type, or another text. Such a key is
 -- never written and never deleted. The node then answers X, with the key and its type, and does not
@@ -26,7 +30,7 @@ local verb, node, lock, ballot = ARGV[1], KEYS[1], KEYS[2], KEYS[3]
 local kept = call('MGET', lock, ballot, node)
 local holder, raw, marker = kept[1], kept[2], kept[3]
 local max = math.max
-local DAY, YEAR = 86400000000, 31536000000000
+local SECOND, DAY, YEAR = 1000000, 86400000000, 31536000000000
 -- `top` is kept so far ahead of the highest ballot, so that not every vote has to write it.
 local STRIDE = 10000000
 -- A waiter that was woken and does not ask for so many ms is stopped or gone.
@@ -46,9 +50,9 @@ local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
 -- Keys may begin with a prefix of the client. Behind `holdfast:` comes a namespace, which has no
 -- colons, and then the letter of the key.
-local letter = string.find(ballot, ':', #node - 3, true)
-local isNamed = letter ~= nil
-local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
+local letter = not IS_LONE and string.find(ballot, ':', #node - 3, true)
+local isNamed = IS_LONE or letter ~= nil
+local waiters = IS_LONE and node or letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
 
 -- The channel and the id of a waiter of this store, or nil.
 local function waiterOf(member) return match(member, '^(holdfast@.*)/(.*)$') end
@@ -77,6 +81,7 @@ end
 -- The marker as a table, or nil; without a floor, it is yet to be learned. The second value is the
 -- refusal if the marker is foreign.
 local function readMarker()
+  if IS_LONE then return { top = 0, max = math.huge, long = 0, till = 0 } end
   local text = marker
   if not text then return nil, foreignType(node) end
   local floor = sub(text, MARKER.floor)
@@ -115,8 +120,18 @@ end
 -- Why this node does not vote for a lease of this length, or nil and the marker. A listener of the
 -- channel of its run proves that the marker was written for this process (lean.lua); without a
 -- listener the run id of the server decides.
+--
+-- A lone server gives out locks so long after its start as `id` says.
 local function admission(id, ttlMs)
   local known, foreign = readMarker()
+  if IS_LONE then
+    local delayMs = tonumber(id)
+    if delayMs == 0 then return nil, known end
+    local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
+    local waitMs = delayMs - uptime * 1000
+    if waitMs > 0 then return { 'Q', whole(waitMs) } end
+    return nil, known
+  end
   if not known then return foreign or { 'U' } end
   local isHeard = call('PUBSUB', 'NUMSUB', 'holdfast@/' .. known.run)[2] > 0
   if not isHeard and known.run ~= runId() then return { 'U' } end
@@ -133,8 +148,10 @@ local function admission(id, ttlMs)
   return nil, known
 end
 
--- The floor follows the clock, a day behind it, and never goes back.
+-- The floor follows the clock, a day behind it, and never goes back. A lone server that lost its
+-- data asks no other node, so its floor is as high as a clock that is a little slow allows.
 local function followed(known)
+  if IS_LONE then return nowUs - SECOND end
   local bound = nowUs - DAY
   if not known or not known.floor then return bound end
   if bound > known.floor + SLACK / 2 then
@@ -174,7 +191,7 @@ local function writeBallot(stored, text)
 end
 
 local function raiseTop(known, token)
-  if token <= known.top then return end
+  if IS_LONE or token <= known.top then return end
   known.top = token + STRIDE
   writeMarker(known)
 end
@@ -195,7 +212,9 @@ end
 -- Sends a message to a waiter and gives the number of listeners; 0 for a foreign member.
 local function notify(word, waiter)
   local channel, id = waiterOf(waiter)
-  return channel and call('PUBLISH', channel, word .. ' ' .. id) or 0
+  local listeners = channel and call('PUBLISH', channel, word .. ' ' .. id) or 0
+  -- In a Cluster, PUBLISH counts only the listeners at its own server.
+  return channel and IS_SPREAD and 1 or listeners
 end
 
 -- Wakes the first waiter that listens, and gives the text for the ballot. The waiter that was woken

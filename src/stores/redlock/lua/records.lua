@@ -22,7 +22,7 @@ TERMS = {
   waiter = 8, -- the waiter to enter if the node refuses; spaces if none waits
   longest = 13, -- the longest lease in daily use, or this one if it is longer
   state = 1, -- as the marker has to have it
-  id = 16, -- as the marker has to have it
+  id = 16, -- as the marker has to have it; for a lone server, its delay after a start
   ttl = REST,
 }
 

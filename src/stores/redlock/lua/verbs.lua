@@ -17,6 +17,7 @@ end
 
 -- The answer that nothing is held: 0, or -1 if the node may have forgotten.
 local function absence()
+  if IS_LONE then return 0 end
   local known = readMarker()
   return known and known.run == runId() and known.from <= nowMs and 0 or -1
 end
@@ -83,7 +84,8 @@ if verb == 'vote' then
   end
   if token <= stored then
     if holder and token == stored then return { 'G', call('PTTL', lock) } end
-    return { 'L', whole(stored) }
+    -- The floor of a lone server follows its clock. A ballot above the time will be above the floor.
+    return { 'L', whole(text and stored or IS_LONE and nowUs or stored) }
   end
   if token > max(nowUs + YEAR, known.top) then return { 'A', whole(nowUs) } end
   call('SET', lock, owner, 'PX', ttlMs)
@@ -139,6 +141,8 @@ if verb == 'renew' then
   local stored, kind, rest, text = readBallot()
   local revoked = revocation(kind, rest, owner)
   if revoked then return revoked end
+  -- No other node can prove that the lease went on.
+  if IS_LONE then return { 'N' } end
   local refusal, known = admission(id, ttlMs)
   if refusal then return refusal end
   -- Only a ballot counts, not a floor: a floor says which ballots may have been here, and the
@@ -233,7 +237,7 @@ if foreign then return foreign end
 if verb == 'survey' then
   local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
   local answer = { runId(), uptime, whole(nowUs) }
-  if not known then return answer end
+  if IS_LONE or not known then return answer end
   local floor = known.floor and whole(known.floor) or ''
   for _, one in ipairs({ known.run, known.set, whole(known.from), whole(known.max), floor,
     whole(known.top), whole(known.long), whole(known.till) }) do
