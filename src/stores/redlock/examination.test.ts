@@ -3,7 +3,7 @@ import { redlockChecks } from "./examination.js";
 import type { NodeState } from "./redlock-facts.js";
 import { redlockSurvivals } from "./survivals.js";
 
-const terms = { set: "a,b,c", nodeTimeoutMs: 50, maxTtlMs: 30_000 };
+const terms = { set: "a,b,c", nodeTimeoutMs: 50, maxTtlMs: 30_000, isLone: false, startDelayMs: 0 };
 
 const node = (name: string, slowestMs: number, more: Partial<NodeState> = {}): NodeState => ({
   name,
@@ -12,6 +12,7 @@ const node = (name: string, slowestMs: number, more: Partial<NodeState> = {}): N
   skewMs: 0,
   roundTrip: { slowestMs, count: 25 },
   survey: null,
+  hasScripts: true,
   ...more,
 });
 

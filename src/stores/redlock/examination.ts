@@ -5,6 +5,7 @@ import { worstFindings } from "../examining/worst-findings.js";
 import { serverChecks } from "../redis-client/server-checks.js";
 import type { ServerFacts } from "../redis-client/server-facts.js";
 import { quorumError } from "./failure.js";
+import { loneChecks, loneSurvivals } from "./lone-examination.js";
 import {
   type NodeState,
   type RedlockFacts,
@@ -149,6 +150,9 @@ export async function examineRedlock(
   const { terms } = tools;
   const { states, read } = await readNodes(tools, signal);
   if (states.every(({ info }) => info === null)) throw quorumError(tools.nodes, []);
+  const [checks, survivals] = terms.isLone
+    ? [loneChecks, loneSurvivals]
+    : [redlockChecks, redlockSurvivals];
   const facts = { nodes: { value: states }, terms: { value: terms } };
   const ofServers = read
     .filter((_, at) => states[at]?.info !== null)
@@ -158,7 +162,7 @@ export async function examineRedlock(
     }));
   return {
     store: "redlock",
-    findings: [...findingsOf(redlockChecks, facts, ttlMs), ...worstFindings(ofServers)],
-    survivals: redlockSurvivals({ nodes: states, terms }, ttlMs),
+    findings: [...findingsOf(checks, facts, ttlMs), ...worstFindings(ofServers)],
+    survivals: survivals({ nodes: states, terms }, ttlMs),
   };
 }

@@ -12,6 +12,8 @@ export interface MarkedNode {
   marker: Marker | null;
   /** The data of another program at the key of the marker. */
   foreign?: Foreign | null;
+  /** The server decides alone, and has no marker. It gives out no lock so long after its start. */
+  readonly lone?: { readonly startDelayMs: number };
 }
 
 /** False when the instruction does not apply any more. */
@@ -79,8 +81,8 @@ export function longestMs(marker: Marker, nowUs: number): number {
 }
 
 /** A node that may have forgotten a lease does not say that the lease was absent. */
-export function absence({ run, marker }: MarkedNode, nowUs: number): NodeRelease {
-  const isSure = marker?.run === run && marker.fromMs <= ms(nowUs);
+export function absence({ run, marker, lone }: MarkedNode, nowUs: number): NodeRelease {
+  const isSure = lone !== undefined || (marker?.run === run && marker.fromMs <= ms(nowUs));
   return { type: isSure ? "absent" : "unsure" };
 }
 
@@ -90,7 +92,11 @@ export function asleep(
   nowUs: number,
   { set, ttlMs }: { readonly set: string; readonly ttlMs: number },
 ): Asleep | Foreign | null {
-  const { run, marker, foreign } = node;
+  const { run, marker, foreign, lone } = node;
+  if (lone) {
+    const waitMs = node.startedMs + lone.startDelayMs - ms(nowUs);
+    return waitMs > 0 ? { type: "asleep", why: "young", waitMs } : null;
+  }
   if (foreign) return foreign;
   // rule: marker-of-this-process-only
   if (marker?.run !== run) return { type: "asleep", why: "unmarked" };

@@ -7,6 +7,9 @@
 import type { Foreign, NodeRelease, NodeRenewal, Vote } from "./codec.js";
 import { absence, asleep, longestMs, type MarkedNode, ms } from "./marker-rules.js";
 
+/** Clocks of clients may be so far behind a lone server without a second round trip. */
+const LONE_SLACK_US = 1_000_000;
+
 const DAY_US = 86_400_000_000;
 const YEAR_US = 365 * DAY_US;
 /** A ballot is kept a little longer than a day: after that its absence says as much. */
@@ -78,7 +81,8 @@ export function vote(node: NodeState, name: string, nowUs: number, request: Vote
   // rule: vote-only-above-the-ballot
   if (ballot <= stored) {
     if (lock && ballot === stored) return { type: "granted", remainingMs: leftMs(lock, nowUs) };
-    return { type: "too_low", stored };
+    // The floor of a lone server follows its clock: a ballot above the time will be above the floor.
+    return { type: "too_low", stored: node.lone && !state.ballot ? nowUs : stored };
   }
   if (ballot > most) return { type: "too_high", nowUs };
   take(node, state, nowUs, request, ballot);
@@ -99,12 +103,15 @@ export function renew(
   if (state.foreignLock || (lock && lock.owner !== owner)) return { type: "replaced" };
   if (lock) {
     if (node.foreign) return node.foreign;
-    const maxTtlMs = node.marker ? longestMs(node.marker, nowUs) : 0;
+    const unmarkedMs = node.lone ? Number.POSITIVE_INFINITY : 0;
+    const maxTtlMs = node.marker ? longestMs(node.marker, nowUs) : unmarkedMs;
     if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
     return prolong(state, lock, nowUs, request);
   }
   const { revoked } = state.ballot ?? {};
   if (revoked?.owner === owner) return { type: "revoked", reason: revoked.reason };
+  // No other node can prove that the lease went on.
+  if (node.lone) return { type: "missing" };
   const refusal = asleep(node, nowUs, request);
   if (refusal) return refusal;
   // A floor is no ballot: it says which votes the node may have forgotten. The holder proves that
@@ -209,6 +216,7 @@ function stateOf(node: NodeState, name: string, nowUs: number): NameState {
 /** A name without a ballot was last voted for a day ago, or before the node forgot its votes. */
 function storedBallot(node: NodeState, { ballot }: NameState, nowUs: number): number {
   if (ballot) return ballot.stored;
+  if (node.lone) return nowUs - LONE_SLACK_US;
   const { marker } = node;
   const bound = nowUs - DAY_US;
   if (!marker || marker.floor === null) return bound;

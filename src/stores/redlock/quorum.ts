@@ -22,6 +22,8 @@ export class Quorum {
   readonly nodeTimeoutMs: number;
   /** By which part of a lease the clocks of nodes and clients may run apart. */
   readonly driftFactor: number;
+  /** For so long after its start a lone server gives out no lock. */
+  readonly startDelayMs: number;
   /** For so long a node is kept for the waiter that it woke. */
   readonly reserveMs: number;
 
@@ -40,6 +42,7 @@ export class Quorum {
       .join(",");
     this.setId = this.isLone ? startDelayText(startDelayMs) : setIdOf(this.set);
     this.nodeTimeoutMs = nodeTimeoutMs;
+    this.startDelayMs = startDelayMs;
     this.reserveMs = Math.ceil(RESERVE_TIMEOUTS * nodeTimeoutMs);
   }
 

@@ -202,12 +202,12 @@ export class RedlockStore implements Store {
   }
 
   async examine(request: ExamineRequest): Promise<Examination> {
-    const { nodes, set, nodeTimeoutMs } = this.#quorum;
+    const { nodes, set, nodeTimeoutMs, isLone, startDelayMs } = this.#quorum;
     const { maxTtlMs } = this.#membership;
     // Only a doctor needs this.
     const { examineRedlock } = await import("./examination.js");
     const survey = () => this.#membership.survey();
-    const terms = { set, nodeTimeoutMs, maxTtlMs };
+    const terms = { set, nodeTimeoutMs, maxTtlMs, isLone, startDelayMs };
     return examineRedlock({ nodes, port: this.port, terms, survey }, request);
   }
 
