@@ -11,7 +11,7 @@ const folder = import.meta.dirname;
 /** The packages of the other languages are fetched once. */
 const built = join(homedir(), ".cache", "holdfast", "interop");
 
-export type Library = "Curator" | "kazoo";
+export type Library = "Curator" | "kazoo" | "redis-py" | "redsync";
 
 const commands: Readonly<Record<Library, () => Promise<readonly string[]>>> = {
   Curator: async () => {
@@ -23,13 +23,22 @@ const commands: Readonly<Record<Library, () => Promise<readonly string[]>>> = {
     const jars = readFileSync(classPath, "utf8").trim();
     return ["java", "-Xmx128m", "-cp", `${join(target, "classes")}:${jars}`, "Contender"];
   },
-  kazoo: async () => {
-    const environment = join(built, "python");
-    if (!existsSync(environment)) await execute("python3", ["-m", "venv", environment]);
-    await execute(join(environment, "bin", "pip"), ["install", "-q", "kazoo==2.11.0"]);
-    return [join(environment, "bin", "python"), join(folder, "kazoo-contender.py")];
+  kazoo: () => python("kazoo==2.11.0", "kazoo-contender.py"),
+  "redis-py": () => python("redis==8.1.0", "redis-py-contender.py"),
+  redsync: async () => {
+    const program = join(built, "redsync-contender");
+    const args = ["build", "-mod=mod", "-o", program, "."];
+    await execute("go", args, { cwd: join(folder, "redsync") });
+    return [program];
   },
 };
+
+async function python(requirement: string, program: string): Promise<readonly string[]> {
+  const environment = join(built, "python");
+  if (!existsSync(environment)) await execute("python3", ["-m", "venv", environment]);
+  await execute(join(environment, "bin", "pip"), ["install", "-q", requirement]);
+  return [join(environment, "bin", "python"), join(folder, program)];
+}
 
 /** The command that starts a contender; throws where its tools are not installed. */
 export async function commandOf(library: Library): Promise<readonly string[]> {
