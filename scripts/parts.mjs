@@ -62,6 +62,9 @@ const onRedis = isFull
       "redis-failover",
       "redis-differential",
       "redlock-differential",
+      "redlock-one-differential",
+      "redlock-no-scripts",
+      "redlock-plain",
     ];
 const onEtcd = isFull
   ? ["test/servers/etcd", "test/stores/etcd"]

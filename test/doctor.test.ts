@@ -9,6 +9,7 @@ import { postgresChecks } from "../src/stores/postgres/examination.js";
 import { redisChecks, redisServerChecks } from "../src/stores/redis/examination.js";
 import { serverChecks } from "../src/stores/redis-client/server-checks.js";
 import { redlockChecks } from "../src/stores/redlock/examination.js";
+import { loneChecks } from "../src/stores/redlock/lone-examination.js";
 import { zookeeperChecks } from "../src/stores/zookeeper/examination.js";
 
 const ids = [
@@ -19,6 +20,7 @@ const ids = [
   redisServerChecks,
   redisChecks,
   redlockChecks,
+  loneChecks,
   postgresChecks,
   etcdChecks,
   zookeeperChecks,

@@ -1,6 +1,6 @@
 /**
- * The conformance kit on a Redis Cluster, which decides alone. By default one client; HOLDFAST_FULL=1
- * runs both.
+ * The conformance kit on a Redis Cluster, which decides alone. By default one client;
+ * HOLDFAST_FULL=1 runs both.
  */
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";

@@ -1,4 +1,4 @@
-/** Plain keys that are shared with redis-py and redsync. Needs Python and Go, and runs on demand. */
+/** Plain keys shared with redis-py and redsync. Needs Python and Go, and runs on demand. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Holdfast } from "../../src/holdfast.js";

@@ -83,8 +83,8 @@ export class Acquisition {
     this.#wait = wait;
     this.#parts = parts;
     this.#name = keyOf(claim.space, claim.name);
-    const pace = { limitMs: quorum.limitMs(claim.ttlMs, 0), pollMs: parts.pollMs };
-    this.#waiter = wait ? new Waiter(keys, quorum, wakeUps, pace) : null;
+    const rules = { limitMs: quorum.limitMs(claim.ttlMs, 0), pollMs: parts.pollMs };
+    this.#waiter = wait ? new Waiter(keys, quorum, wakeUps, rules) : null;
   }
 
   async run(): Promise<RedlockGrant | Busy> {

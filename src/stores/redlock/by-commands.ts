@@ -3,20 +3,20 @@
  * `SET … IFEQ`: Redis 8.4, Valkey 8.1 or newer. The answers are those of the script.
  *
  * Why it is safe: only `SET … NX` takes the key, and only `SET … IFEQ` with the value of the owner
- * prolongs or deletes it. So no client changes the key of another owner, whenever a command arrives.
- * A deadline counts from before `SET` was sent, as with the script.
+ * prolongs or deletes it. So no client changes the key of another owner, whenever a command
+ * arrives. A deadline counts from before `SET` was sent, as with the script.
  *
- * Why tokens rise: an owner writes its ballot after it took the key, by a comparison with the ballot
- * that it read, and above it. An answer that comes after the deadline does not count. So a ballot
- * that counts was written while its owner had the key, and every later owner reads it, or a higher
- * one, after it took the key.
+ * Why tokens rise: an owner writes its ballot after it took the key, by a comparison with the
+ * ballot that it read, and above it. An answer that comes after the deadline does not count. So a
+ * ballot that counts was written while its owner had the key, and every later owner reads it, or a
+ * higher one, after it took the key.
  *
  * Why a renewal never shortens a lease: each is as long as the longest one of its lease, so a late
  * copy of an earlier one ends later than all that its owner believed when it sent the copy.
  *
- * What a script adds: no ballot is compared when the key is taken. So a late copy of `SET … NX` may
- * leave a key that no process holds, until it expires. A resumption, and a delay after a start, need
- * a decision about two things at once, and are refused.
+ * The script does more: it compares ballots when the key is taken. Without it, a late copy of
+ * `SET … NX` may leave a key that no process holds, until the key expires. A resumption, and a
+ * delay after a start, need a decision about two things at once, and are refused.
  */
 import { StoreError } from "../../errors.js";
 import type { Driver } from "../redis-client/driver.js";
@@ -52,7 +52,10 @@ export class ByCommands {
     this.#keys = new CommandKeys(driver, this.#queue);
   }
 
-  /** Whether the server knows `SET … IFEQ`; rejects where that is not certain. Changes nothing: no ballot has this text. */
+  /**
+   * Whether the server knows `SET … IFEQ`; rejects where that is not certain. Changes nothing: no
+   * ballot has this text.
+   */
   static async isPossible(driver: Driver, ballot: string): Promise<boolean> {
     try {
       await driver.send(ballot, "set", [ballot, "?", "IFEQ", "?"]);

@@ -9,8 +9,8 @@ const MOST_DROPPED = 64;
 const MOST_TOLD = 255;
 
 /**
- * The queue of the waiters of a lock by plain commands. It decides nothing, so it need not be exact:
- * waiters also look by their own clocks.
+ * The queue of the waiters of a lock by plain commands. It decides nothing, so it need not be
+ * exact: waiters also look by their own clocks.
  */
 export class CommandQueue {
   readonly #driver: Driver;

@@ -81,7 +81,7 @@ export function vote(node: NodeState, name: string, nowUs: number, request: Vote
   // rule: vote-only-above-the-ballot
   if (ballot <= stored) {
     if (lock && ballot === stored) return { type: "granted", remainingMs: leftMs(lock, nowUs) };
-    // The floor of a lone server follows its clock: a ballot above the time will be above the floor.
+    // The floor of a lone server follows its clock: a ballot above the time will be above it.
     return { type: "too_low", stored: node.lone && !state.ballot ? nowUs : stored };
   }
   if (ballot > most) return { type: "too_high", nowUs };

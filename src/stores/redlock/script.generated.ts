@@ -76,7 +76,8 @@ local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
 local letter = not IS_LONE and string.find(ballot, ':', #node - 3, true)
 local isNamed = IS_LONE or letter ~= nil
-local waiters = IS_LONE and node or letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
+local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
+if IS_LONE then waiters = node end
 local function waiterOf(member) return match(member, '^(holdfast@.*)/(.*)$') end
 local function isWaiter(at) return waiterOf(call('ZRANGE', waiters, at, at)[1]) end
 local queueType = waiters and call('TYPE', waiters).ok

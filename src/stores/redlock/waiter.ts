@@ -23,7 +23,7 @@ const LONGEST_REAR_LOOK_MS = 5_000;
 const STAGGER_MS = 5;
 const FORGOTTEN_MS = 100;
 
-export interface WaiterPace {
+export interface WaiterRules {
   /** How long a node may take to answer. */
   readonly limitMs: number;
   /** A waiter looks at the lock after at most so long. */
@@ -38,7 +38,7 @@ export class Waiter implements Sleeper {
   readonly #keys: readonly string[];
   readonly #quorum: Quorum;
   readonly #wakeUps: WakeUps;
-  readonly #pace: WaiterPace;
+  readonly #rules: WaiterRules;
   readonly #woken = new Set<number>();
   /** The nodes whose queues may have this waiter. */
   readonly #entered = new Set<number>();
@@ -55,11 +55,11 @@ export class Waiter implements Sleeper {
   /** Of the last look. */
   answers: Answers = [];
 
-  constructor(keys: readonly string[], quorum: Quorum, wakeUps: WakeUps, pace: WaiterPace) {
+  constructor(keys: readonly string[], quorum: Quorum, wakeUps: WakeUps, rules: WaiterRules) {
     this.#keys = keys;
     this.#quorum = quorum;
     this.#wakeUps = wakeUps;
-    this.#pace = pace;
+    this.#rules = rules;
     this.id = wakeUps.add(this);
     this.member = `${wakeUps.channel}/${this.id}`;
   }
@@ -108,7 +108,7 @@ export class Waiter implements Sleeper {
       nodes: nodes.filter((_, at) => this.#entered.has(at)),
       keys: this.#keys,
       args: this.#leaving(isHolder ? 0 : reserveMs),
-      limitMs: this.#pace.limitMs,
+      limitMs: this.#rules.limitMs,
       decode: () => ({ type: "left" }),
       judge: (answers) => (new Tally(answers).isOpen ? null : true),
     });
@@ -202,7 +202,7 @@ export class Waiter implements Sleeper {
     const frontMs = Math.min(FIRST_LOOK_MS * 2 ** this.#looks, LONGEST_LOOK_MS);
     this.#looks += 1;
     const ownMs = Math.min(frontMs * (1 + ahead), LONGEST_REAR_LOOK_MS);
-    const delayMs = Math.min(ownMs, this.#pace.pollMs);
+    const delayMs = Math.min(ownMs, this.#rules.pollMs);
     return jittered(delayMs, this.#quorum.port.random);
   }
 
@@ -211,7 +211,7 @@ export class Waiter implements Sleeper {
     return this.#quorum.ask<Sight, "open" | "held" | "silent">({
       keys: this.#keys,
       args: ["wait", this.member, this.since],
-      limitMs: this.#pace.limitMs,
+      limitMs: this.#rules.limitMs,
       decode: (raw) => decodeSight(raw, 0),
       judge: judgeSight,
     });

@@ -1,8 +1,8 @@
 -- Runs one verb about one name, or the verb `renew` for many leases. The answer to `renew` is a
 -- list with one answer for each lease. When the verb fails for a lease, the answer of that lease is
 -- `E` with the error, and the next lease follows. The word `user_script` tells that the verb may
--- have written before it failed. All leases share the first key, which `renew` does not use on a lone
--- server.
+-- have written before it failed. All leases share the first key, which `renew` does not use on a
+-- lone server.
 local function run(KEYS, ARGV)
   include('node')
   include('verbs')

@@ -1,9 +1,9 @@
 -- One node of a Redlock deployment: whether it may vote, and its keys for a name. The same rules in
 -- TypeScript are in node-rules.ts. Times of leases are in ms, ballots in microseconds.
 --
--- A lone server decides without other nodes (IS_LONE). It has no marker, because no other node could
--- tell it what it forgot. The first key is then that of the waiters, so that all keys of a call are
--- in one slot of a Cluster.
+-- A lone server decides without other nodes (IS_LONE). It has no marker, because no other node
+-- could tell it what it forgot. The first key is then that of the waiters, so that all keys of a
+-- call are in one slot of a Cluster.
 --
 -- Keys:  node     string: MARKER (records.lua)
 --        lock     string: the owner, as in the published algorithm
@@ -14,7 +14,7 @@
 --                 R until waiter                           reserved for the waiter that was woken
 --                 V owner reason                           the owner that was revoked, and why
 --        waiters  sorted set: channel/id of the waiters, by the time when each says it came; its
---                 name is that of the ballot with another letter; given by a client of a lone server
+--                 name is that of the ballot with another letter; a lone server is given it
 --
 -- A key may hold data of another program: a value of another type, or another text. Such a key is
 -- never written and never deleted. The node then answers X, with the key and its type, and does not
@@ -52,7 +52,8 @@ local nowMs = math.floor(nowUs / 1000)
 -- colons, and then the letter of the key.
 local letter = not IS_LONE and string.find(ballot, ':', #node - 3, true)
 local isNamed = IS_LONE or letter ~= nil
-local waiters = IS_LONE and node or letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
+local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
+if IS_LONE then waiters = node end
 
 -- The channel and the id of a waiter of this store, or nil.
 local function waiterOf(member) return match(member, '^(holdfast@.*)/(.*)$') end

@@ -84,7 +84,7 @@ if verb == 'vote' then
   end
   if token <= stored then
     if holder and token == stored then return { 'G', call('PTTL', lock) } end
-    -- The floor of a lone server follows its clock. A ballot above the time will be above the floor.
+    -- The floor of a lone server follows its clock. A ballot above the time will be above it.
     return { 'L', whole(text and stored or IS_LONE and nowUs or stored) }
   end
   if token > max(nowUs + YEAR, known.top) then return { 'A', whole(nowUs) } end
