@@ -75,11 +75,11 @@ export class RedlockNode {
 
   /** Sends a call that goes to many nodes; `at` tells the recipient which of them this one is. */
   send(call: readonly string[], at: number, recipient: Recipient): void {
-    if (this.#byCommands) return this.#sendCommands(this.#byCommands, call, at, recipient);
     if (this.#unanswered >= MOST_UNANSWERED) {
       const full = `${MOST_UNANSWERED} requests before it are unanswered`;
       return recipient.onError(at, nodeError(this.name, full));
     }
+    if (this.#byCommands) return this.#sendCommands(this.#byCommands, call, at, recipient);
     this.#unanswered += 1;
     const { driver } = this;
     const [, , key = ""] = call;
@@ -140,10 +140,16 @@ export class RedlockNode {
     recipient: Recipient,
   ): void {
     const count = 2 + Number(call[1]);
-    byCommands.run(call.slice(2, count), call.slice(count)).then(
-      (raw) => recipient.onAnswer(at, this, raw),
-      (cause: unknown) => recipient.onError(at, nodeError(this.name, cause)),
-    );
+    this.#unanswered += 1;
+    byCommands
+      .run(call.slice(2, count), call.slice(count))
+      .finally(() => {
+        this.#unanswered -= 1;
+      })
+      .then(
+        (raw) => recipient.onAnswer(at, this, raw),
+        (cause: unknown) => recipient.onError(at, nodeError(this.name, cause)),
+      );
   }
 }
 
