@@ -97,7 +97,9 @@ export class QuorumError extends StoreError {
   ) {
     const said = votes.map(({ node, detail }) => `${node}: ${detail.replace(/\.$/, "")}`);
     const lock = context.lockName === undefined ? "" : `Lock "${context.lockName}": `;
-    const text = `No majority of the ${votes.length} nodes (${said.join("; ")}). ${advice}`;
+    const missing =
+      votes.length === 1 ? "No vote of the one server" : `No majority of the ${votes.length} nodes`;
+    const text = `${missing} (${said.join("; ")}). ${advice}`;
     super(lock + text, context);
     this.votes = votes;
     this.advice = advice;
