@@ -4,7 +4,8 @@
  *
  * Why it is safe: only `SET … NX` takes the key, and only `SET … IFEQ` with the value of the owner
  * prolongs or deletes it. So no client changes the key of another owner, whenever a command
- * arrives, and an owner whose key was deleted never takes it again. A deadline counts from before `SET` was sent, as with the script.
+ * arrives. An owner whose key was deleted never takes it again. A deadline counts from before `SET`
+ * was sent, as with the script.
  *
  * Why tokens rise: an owner writes its ballot after it took the key, by a comparison with the
  * ballot that it read, and above it. An answer that comes after the deadline does not count. So a

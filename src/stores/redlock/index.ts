@@ -10,6 +10,7 @@
  * next ballot. An attempt that fails closes its ballot on all nodes, so that no late request
  * revives it. A node that restarted or lost its data does not vote before every lease that it may
  * have forgotten is over, and never below a ballot that a majority of the other nodes knows of.
+ * With `client`, one server is the majority, and no other node remembers what it forgets.
  */
 import { InvalidOptionError, invalidValue } from "../../errors.js";
 import { knownOptions } from "../../known-options.js";
@@ -183,8 +184,9 @@ function demand(isMet: boolean, option: string, value: unknown, rule: string): a
 
 /**
  * Opens `redlock://user:password@h1:6379,h2:6379,h3:6379/5` (`redlocks:` with TLS, and its files as
- * `ca`, `cert` and `key`), with `namespace`, `nodeTimeoutMs`, `driftFactor`, `maxTtlMs` and
- * `bootstrap=now` as parameters. Uses ioredis where installed, else redis.
+ * `ca`, `cert` and `key`), with the options as parameters, such as `bootstrap=now`. With one host,
+ * or as `redlock+sentinel:` or `redlock+cluster:`, one server decides alone. Uses ioredis where
+ * installed, else redis.
  */
 export async function openRedlockStore(url: URL): Promise<Store> {
   const { targets, options: given } = await readRedlockUrl(url, TEXTS, NUMBERS);
