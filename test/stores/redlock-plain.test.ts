@@ -109,12 +109,11 @@ describe("beside other programs", () => {
 
 describe("memory", () => {
   it("tokens rise through the loss of all data", async () => {
-    const locks = open();
-    const first = await locks.mutex("kept").acquire();
+    const first = await open().mutex("kept").acquire();
     await server.ask("FLUSHALL");
     // The floor is a second behind the clock of the server.
     await waitUntil(() => BigInt(Date.now() - 2_000) * 1_000n > first.token, { what: "2 s" });
-    const second = await locks.mutex("kept").acquire({ waitMs: PATIENT_MS });
+    const second = await open().mutex("kept").acquire({ waitMs: PATIENT_MS });
     assert.ok(second.token > first.token);
     await second.release();
   });
