@@ -1,6 +1,5 @@
 import type { Holdfast } from "../holdfast.js";
 import type { Lease } from "../lease/lease.js";
-import type { OnceResult } from "../locks/once.js";
 import { type CronOptions, checkedOptions } from "./options.js";
 import { type Due, runName, scheduledTimeOf } from "./scheduled-time.js";
 
@@ -15,18 +14,17 @@ import { type Due, runName, scheduledTimeOf } from "./scheduled-time.js";
  *
  * new Cron("0 3 * * *", onceEach(locks, "report", (lease) => sendReport(lease.token)));
  */
-export function onceEach<T>(
+export function onceEach(
   locks: Holdfast,
   job: string,
-  work: (lease: Lease, scheduledAt: Date) => T | Promise<T>,
+  work: (lease: Lease, scheduledAt: Date) => unknown,
   options?: CronOptions,
-): (due: Due) => Promise<OnceResult<T>> {
+): (due: Due) => Promise<void> {
   const { once, onSkip } = checkedOptions(options);
   return async (due) => {
     const scheduledAt = scheduledTimeOf(due);
     const name = runName(job, scheduledAt);
     const result = await locks.once(name, (lease) => work(lease, scheduledAt), once);
     if (!result.ran) onSkip({ name, state: result.state, by: result.by });
-    return result;
   };
 }
