@@ -1,0 +1,52 @@
+// A replica with a clock of its own: `cron-replica.mjs STORE_URL NAME AHEAD_MS SCHEDULER WORK_MS`.
+// It prints a line for each run that begins, each run that ends and each run that it skips.
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect } from "holdfast";
+import { cronCoordinator, onceEach } from "holdfast/cron";
+
+const [, , url = "", replica = "", aheadMs = "0", scheduler = "", workMs = "0"] = process.argv;
+
+// The wall clock of this process differs, as that of another machine does.
+const SystemDate = Date;
+const nowMs = () => SystemDate.now() + Number(aheadMs);
+globalThis.Date = /** @type {DateConstructor} */ (
+  class extends SystemDate {
+    /** @param {[] | [number]} given */
+    constructor(...given) {
+      super(given.length === 0 ? nowMs() : given[0]);
+    }
+    static now() {
+      return nowMs();
+    }
+  }
+);
+
+const say = (/** @type {string} */ text) => console.log(`${replica} ${text}`);
+const locks = await connect(url, { ttlMs: 1_000, meta: { label: replica } });
+const options = {
+  // Replicas take over from one that dies.
+  waitMs: Number(workMs) > 0 ? 30_000 : 0,
+  onSkip: (/** @type {import("holdfast/cron").SkippedRun} */ { name, state, by }) =>
+    say(`${state} by ${by?.label}: ${name}`),
+};
+
+async function work(/** @type {string} */ time) {
+  say(`begins: job:${time}`);
+  await sleep(Number(workMs));
+  say(`ends: job:${time}`);
+}
+
+if (scheduler === "croner") {
+  const { Cron } = await import("croner");
+  const run = onceEach(locks, "job", (_, time) => work(time.toISOString()), options);
+  new Cron("* * * * * *", { protect: true }, run);
+} else {
+  const { default: cron } = await import("node-cron");
+  cron.schedule("* * * * * *", ({ date }) => work(date.toISOString()), {
+    name: "job",
+    distributed: true,
+    noOverlap: true,
+    runCoordinator: cronCoordinator(locks, options),
+  });
+}
+say("ready");
