@@ -15,6 +15,9 @@ export interface CronCoordinator {
    * by `execute()`, which asks no coordinator.
    *
    * @example
+   * import type { TaskContext } from "node-cron";
+   * import { cronCoordinator } from "holdfast/cron";
+   *
    * const coordinator = cronCoordinator(locks);
    * const task = async (context: TaskContext) => {
    *   const lease = coordinator.leaseOf(context);

@@ -39,13 +39,6 @@ const EXAMPLE = "must be an object: { url: process.env.HOLDFAST_STORE }";
 export class HoldfastModule {
   /**
    * A module with a `Holdfast` of these settings. `url: "memory:"` needs no server, for tests.
-   *
-   * @example
-   * import { Module } from "@nestjs/common";
-   * import { HoldfastModule } from "holdfast/nest";
-   *
-   * @Module({ imports: [HoldfastModule.forRoot({ url: "redis://localhost:6379" })] })
-   * class AppModule {}
    */
   static forRoot(options: HoldfastModuleOptions): DynamicModule {
     const { name, global, ...settings } = knownOptions(options, [...PLACE, ...SETTINGS], EXAMPLE);
@@ -54,24 +47,6 @@ export class HoldfastModule {
 
   /**
    * The same with settings that other providers give.
-   *
-   * @example
-   * import { Module } from "@nestjs/common";
-   * import { HoldfastModule } from "holdfast/nest";
-   *
-   * class Config {
-   *   readonly store = "redis://localhost:6379";
-   * }
-   *
-   * @Module({
-   *   imports: [
-   *     HoldfastModule.forRootAsync({
-   *       inject: [Config],
-   *       useFactory: (config: Config) => ({ url: config.store }),
-   *     }),
-   *   ],
-   * })
-   * class AppModule {}
    */
   static forRootAsync(options: HoldfastModuleAsyncOptions): DynamicModule {
     const names = [...PLACE, "imports", "inject", "useFactory"] as const;

@@ -11,18 +11,6 @@ export interface LockedOptions extends AcquireOptions {
 /**
  * Runs every call of an async method under a mutex, as `mutex(name, options).run` does: errors of
  * the method pass as they are, and `currentLease()` is its lease.
- *
- * @example
- * import { Injectable } from "@nestjs/common";
- * import { currentLease, Locked } from "holdfast/nest";
- *
- * @Injectable()
- * class Invoices {
- *   @Locked((id: string) => `invoice:${id}`, { waitMs: 5_000 })
- *   async pay(id: string): Promise<void> {
- *     await save({ id, token: currentLease()?.token });
- *   }
- * }
  */
 export function Locked<A extends unknown[] = never[]>(
   name: LockName<A>,

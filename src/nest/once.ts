@@ -17,18 +17,6 @@ export type Skippable<M> = M extends (...args: never[]) => Promise<infer R>
 /**
  * Runs an async method as `once` does: at least once for each name, and not again for `keepMs`
  * after a success. A call that finds it running or done returns undefined.
- *
- * @example
- * import { Injectable } from "@nestjs/common";
- * import { Once } from "holdfast/nest";
- *
- * @Injectable()
- * class Mails {
- *   @Once((day: string) => `report:${day}`, { keepMs: 86_400_000 })
- *   async send(day: string): Promise<void> {
- *     await save({ day });
- *   }
- * }
  */
 export function Once<A extends unknown[] = never[]>(
   name: LockName<A>,

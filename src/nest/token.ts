@@ -15,13 +15,6 @@ export function holdfastToken(name?: string): InjectionToken<Holdfast> {
 
 /**
  * Injects the `Holdfast` of this name. The one without a name is injected by its class.
- *
- * @example
- * import { InjectHoldfast } from "holdfast/nest";
- *
- * class Audit {
- *   constructor(@InjectHoldfast("audit") readonly locks: Holdfast) {}
- * }
  */
 export function InjectHoldfast(name?: string): ParameterDecorator & PropertyDecorator {
   return Inject(holdfastToken(name));

@@ -1,14 +1,16 @@
-// A replica with a clock of its own: `cron-replica.mjs STORE_URL NAME AHEAD_MS SCHEDULER WORK_MS`.
+// A replica with a clock of its own: `cron-replica.mjs STORE_URL NAME CLOCK SCHEDULER WORK_MS`. CLOCK
+// says how many milliseconds it is ahead, or the time that it shows when the schedule starts.
 // It prints a line for each run that begins, each run that ends and each run that it skips.
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "holdfast";
 import { cronCoordinator, onceEach } from "holdfast/cron";
 
-const [, , url = "", replica = "", aheadMs = "0", scheduler = "", workMs = "0"] = process.argv;
+const [, , url = "", replica = "", clock = "0", scheduler = "", workMs = "0"] = process.argv;
 
 // The wall clock of this process differs, as that of another machine does.
 const SystemDate = Date;
-const nowMs = () => SystemDate.now() + Number(aheadMs);
+let aheadMs = Number(clock);
+const nowMs = () => SystemDate.now() + (aheadMs || 0);
 globalThis.Date = /** @type {DateConstructor} */ (
   class extends SystemDate {
     /** @param {[] | [number]} given */
@@ -22,8 +24,9 @@ globalThis.Date = /** @type {DateConstructor} */ (
 );
 
 const say = (/** @type {string} */ text) => console.log(`${replica} ${text}`);
-const locks = await connect(url, { ttlMs: 1_000, meta: { label: replica } });
+const locks = await connect(url, { meta: { label: replica } });
 const options = {
+  ttlMs: 1_000,
   // Replicas take over from one that dies.
   waitMs: Number(workMs) > 0 ? 30_000 : 0,
   onSkip: (/** @type {import("holdfast/cron").SkippedRun} */ { name, state, by }) =>
@@ -36,16 +39,18 @@ async function work(/** @type {string} */ time) {
   say(`ends: job:${time}`);
 }
 
+const { Cron } = await import("croner");
+const { default: cron } = await import("node-cron");
+if (Number.isNaN(aheadMs)) aheadMs = SystemDate.parse(clock) - SystemDate.now();
 if (scheduler === "croner") {
-  const { Cron } = await import("croner");
   const run = onceEach(locks, "job", (_, time) => work(time.toISOString()), options);
   new Cron("* * * * * *", { protect: true }, run);
 } else {
-  const { default: cron } = await import("node-cron");
   cron.schedule("* * * * * *", ({ date }) => work(date.toISOString()), {
     name: "job",
     distributed: true,
     noOverlap: true,
+    logger: { info() {}, warn() {}, debug() {}, error: console.error },
     runCoordinator: cronCoordinator(locks, options),
   });
 }
