@@ -4,7 +4,7 @@ import type { OnceRun } from "../locks/once.js";
 import { type CronOptions, checkedOptions } from "./options.js";
 import { type NodeCronContext, runName } from "./scheduled-time.js";
 
-/** A `RunCoordinator` of `node-cron` 4: says for each scheduled time whether this process runs it. */
+/** A `RunCoordinator` of `node-cron` 4: says whether this process runs a scheduled time. */
 export interface CronCoordinator {
   /** Whether this process is to run the time that the key names; `node-cron` calls it. */
   shouldRun(key: string, ttlMs: number): Promise<boolean>;

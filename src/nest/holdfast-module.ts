@@ -89,7 +89,7 @@ async function open(given: HoldfastSettings): Promise<Holdfast> {
   return store === undefined ? connect(url, defaults) : new Holdfast(store, defaults);
 }
 
-/** Nest calls it after the connections of the servers were closed: requests under way have ended. */
+/** Nest calls it after the servers were closed: requests under way have ended. */
 class HoldfastCloser {
   readonly #locks: Holdfast;
 

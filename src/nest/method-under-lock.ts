@@ -64,7 +64,7 @@ function injectHoldfast(target: object, name: string | undefined): symbol {
 
 const injected = new WeakMap<object, Set<symbol>>();
 
-/** Decorators below have marked `method`: schedules, routes, guards. The new one has their marks. */
+/** Decorators below have marked `method`, as a schedule or a route: the new one has the marks. */
 function sameToOthers<F extends object>(locked: F, method: { readonly name: string }): F {
   const reflect = Reflect as unknown as Metadata;
   for (const key of reflect.getMetadataKeys?.(method) ?? []) {

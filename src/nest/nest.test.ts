@@ -102,7 +102,7 @@ afterEach(async () => {
 });
 
 describe("the module", () => {
-  it("gives a Holdfast by its class and by its name, and closes them with the application", async () => {
+  it("gives a Holdfast by its class or its name, and closes it with the application", async () => {
     class Audit {
       locks: Holdfast | undefined;
     }

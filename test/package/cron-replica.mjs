@@ -1,5 +1,5 @@
-// A replica with a clock of its own: `cron-replica.mjs STORE_URL NAME CLOCK SCHEDULER WORK_MS`. CLOCK
-// says how many milliseconds it is ahead, or the time that it shows when the schedule starts.
+// A replica with a clock of its own: `cron-replica.mjs STORE_URL NAME CLOCK SCHEDULER WORK_MS`.
+// CLOCK says how many milliseconds it is ahead, or the time that it shows when the schedule starts.
 // It prints a line for each run that begins, each run that ends and each run that it skips.
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "holdfast";

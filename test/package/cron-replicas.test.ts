@@ -58,7 +58,7 @@ describe.each(PAIRS)("by %s and %s", (scheduler, other) => {
   it("a replica whose clock is 2 s late runs nothing that has ended before", async () => {
     start("early", 0, scheduler);
     start("late", -2_000, other);
-    // What the early one has run, the late one finds done 2 s later.
+    // The late one comes 2 s after the early one, and finds its runs done.
     await expect.poll(() => runsWith("late done by early").length, PATIENCE).toBeGreaterThan(1);
     const begun = runsWith("begins");
     expect(begun.length).toBeGreaterThan(1);

@@ -6,7 +6,8 @@ import { openPostgresStore } from "holdfast/postgres";
 import { openRedisStore } from "holdfast/redis";
 import { openZookeeperStore } from "holdfast/zookeeper";
 
-/** @type {Record<string, (url: URL) => import("holdfast/store").Store | Promise<import("holdfast/store").Store>>} */
+/** @typedef {import("holdfast/store").Store} Store */
+/** @type {Record<string, (url: URL) => Store | Promise<Store>>} */
 const openers = {
   "etcd:": openEtcdStore,
   "postgres:": openPostgresStore,

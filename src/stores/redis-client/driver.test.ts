@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { Cluster, Redis } from "ioredis";
-import { Cluster as ValkeyCluster, Redis as Valkey } from "iovalkey";
+import { Redis as Valkey, Cluster as ValkeyCluster } from "iovalkey";
 import { createClient, createCluster, createSentinel } from "redis";
 import { createClient as createClient4, createCluster as createCluster4 } from "redis4";
 import { describe, expect, it } from "vitest";
