@@ -189,6 +189,22 @@ function openAround(): Scope | undefined {
   return scope;
 }
 
+/**
+ * The lease of the innermost `run`, `tryRun`, `once` or `lead` around this call, for code that gets
+ * no lease as an argument. Undefined outside of them, and after the end of the body.
+ *
+ * @example
+ * import { currentLease } from "holdfast/nest";
+ *
+ * async function write(row: string) {
+ *   currentLease()?.assertHeld();
+ *   await save(row);
+ * }
+ */
+export function currentLease(): Lease | undefined {
+  return openAround()?.lease;
+}
+
 /** The runs around a call that a waiter names: more than a few tell nothing new. */
 const MOST_ENCLOSING = 4;
 

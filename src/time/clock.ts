@@ -35,6 +35,12 @@ export const monotonicClock: Clock = {
 /** `os.uptime()` has a resolution of 10 ms, so a smaller difference than two steps says nothing. */
 const UPTIME_STEP_MS = 10;
 
+/**
+ * Bun, Deno and Node on macOS tell the uptime in whole seconds, too coarse for a lease: there every
+ * jump of the wall clock ahead counts as sleep. If somebody set the clock, leases end early.
+ */
+const isWholeSeconds = (uptimeMs: number): boolean => Number.isInteger(uptimeMs / 1000);
+
 /** The wall clock follows the monotonic one this closely, unless it is set or the machine slept. */
 const WALL_JUMP_MS = 4;
 
@@ -49,7 +55,8 @@ export function suspendAware(
   monotonic: Clock = monotonicClock,
   uptimeMs: () => number = () => uptime() * 1000,
 ): Clock {
-  const startMs = uptimeMs() - monotonic.nowMs();
+  const firstUptimeMs = uptimeMs();
+  const startMs = firstUptimeMs - monotonic.nowMs();
   let wallLeadMs = monotonic.wallUs() / 1000 - monotonic.nowMs();
   let suspendedMs = 0;
   return {
@@ -57,10 +64,16 @@ export function suspendAware(
     exactMs() {
       const nowMs = monotonic.nowMs();
       const leadMs = monotonic.wallUs() / 1000 - nowMs;
-      if (Math.abs(leadMs - wallLeadMs) > WALL_JUMP_MS) {
+      const jumpMs = leadMs - wallLeadMs;
+      if (Math.abs(jumpMs) > WALL_JUMP_MS) {
         wallLeadMs = leadMs;
-        const gainedMs = uptimeMs() - nowMs - startMs;
-        if (gainedMs > suspendedMs + 2 * UPTIME_STEP_MS) suspendedMs = gainedMs + UPTIME_STEP_MS;
+        const nowUptimeMs = uptimeMs();
+        const gainedMs = nowUptimeMs - nowMs - startMs;
+        if (isWholeSeconds(firstUptimeMs) && isWholeSeconds(nowUptimeMs)) {
+          suspendedMs += Math.max(0, jumpMs);
+        } else if (gainedMs > suspendedMs + 2 * UPTIME_STEP_MS) {
+          suspendedMs = gainedMs + UPTIME_STEP_MS;
+        }
       }
       return nowMs + suspendedMs;
     },

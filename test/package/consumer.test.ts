@@ -151,7 +151,7 @@ describe("a project with more packages", () => {
 
   it("names the clients that it can use", () => {
     const connect = 'import("holdfast").then(({ connect }) => connect("redis://127.0.0.1:1"))';
-    const message = /needs ioredis 5 or 6 .* the installed ioredis and redis cannot be used/;
+    const message = /needs ioredis 5 or 6, .* the installed ioredis and redis cannot be used/;
     for (const name of ["ioredis", "redis"]) {
       const path = join(project.folder, "node_modules", name);
       rmSync(path);

@@ -87,32 +87,3 @@ export async function run(example) {
   await ended;
 }
 `;
-
-/** The parts of packages that recipes use and this project does not install. */
-export const PACKAGES = `
-declare module "@nestjs/common" {
-  export function Injectable(): ClassDecorator;
-  export function Module(parts: { providers?: unknown[]; exports?: unknown[] }): ClassDecorator;
-  export interface OnApplicationShutdown {
-    onApplicationShutdown(signal?: string): unknown;
-  }
-}
-declare module "@nestjs/schedule" {
-  export function Cron(expression: string): MethodDecorator;
-}
-declare module "bullmq" {
-  export class DelayedError extends Error {}
-  export interface Job<Data> {
-    readonly data: Data;
-    moveToDelayed(timestamp: number, token?: string): Promise<void>;
-  }
-  export class Worker<Data> {
-    constructor(
-      queue: string,
-      processor: (job: Job<Data>, token?: string) => Promise<unknown>,
-      options: { connection: { host: string; port: number }; concurrency?: number },
-    );
-    close(): Promise<void>;
-  }
-}
-`;

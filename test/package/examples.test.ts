@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const HEED_SIGTERM = ["leader.mjs", "worker.mjs"];
 
 /** Examples that need a server: `test/stores/docs.test.ts` runs them. */
-const NEED_SERVER = ["fenced-transaction.mjs"];
+const NEED_SERVER = ["bullmq-customers.mjs", "fenced-transaction.mjs"];
 
 /** The output of each example. Full URLs, so that knip finds unused files. */
 const EXAMPLES: ReadonlyMap<URL, readonly string[]> = new Map([

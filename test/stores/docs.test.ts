@@ -107,6 +107,17 @@ test("the example of a fenced transaction", async () => {
   ]);
 });
 
+test("the example of a processor for BullMQ", async () => {
+  await using server = await startRedis();
+  const example = new URL("../../examples/bullmq-customers.mjs", import.meta.url);
+  const env = { ...process.env, REDIS_URL: server.url };
+  const { stdout, stderr } = await run(process.execPath, [fileURLToPath(example)], { env });
+  expect(stderr).toBe("");
+  const [first, second] = stdout.trimEnd().split("\n");
+  expect(first).toBe("8 jobs done, 0 times two of one customer at once");
+  expect(second).toMatch(/^never more than [12] customers at work$/);
+});
+
 test("file", async () => {
   // Not in the default file of the user who runs the tests.
   const printed = await runPage("docs/stores/file.md", [

@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { channel } from "node:diagnostics_channel";
 import { inspect, promisify } from "node:util";
 import { Redis } from "ioredis";
+import { Redis as Valkey } from "iovalkey";
 import { createClient, RESP_TYPES } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { connect } from "../../src/connect.js";
@@ -50,6 +51,26 @@ test("both libraries use the same key prefix and exclude each other", async () =
   await expect.poll(async () => (await locks.inspect("prefixed")).waiters.length).toBe(1);
   expect(await lease.release()).toBe(true);
   await (await waiting).release();
+});
+
+test("iovalkey and ioredis exclude and wake each other, and each hears of a loss", async () => {
+  const valkey = new Valkey({ port: server.port });
+  trial.closeLater(() => valkey.disconnect());
+  const locks = trial.by(valkey, () => {});
+  const others = trial.by(ioredis(), () => {});
+  for (const [one, other] of [[locks, others] as const, [others, locks] as const]) {
+    const lease = await one.mutex("shared").acquire();
+    expect(await other.mutex("shared").tryAcquire()).toBeNull();
+    // Far longer than this test may take: the waiter is woken, and does not ask by itself.
+    const waiting = other.mutex("shared").acquire({ ttlMs: 600_000, waitMs: 600_000 });
+    await expect.poll(async () => (await one.inspect("shared")).waiters.length).toBe(1);
+    expect(await lease.release()).toBe(true);
+    const next = await waiting;
+    expect(next.token).toBeGreaterThan(lease.token);
+    expect(await one.revoke("shared", { token: next.token, reason: "stuck" })).toBe(true);
+    await expect.poll(() => next.signal.aborted).toBe(true);
+    expect(next.state).toBe("lost");
+  }
 });
 
 test("the type mapping of a client does not change the replies to the store", async () => {

@@ -1,4 +1,4 @@
-/** Clients that a URL opens when only node-redis is installed, and a missing server. */
+/** Clients that a URL opens when ioredis is not installed, and a missing server. */
 import assert from "node:assert/strict";
 import { expect, it, vi } from "vitest";
 import { connect } from "../../src/connect.js";
@@ -25,6 +25,21 @@ it("a URL without a server fails in time and names the address", async () => {
   expect(error.message).toMatch(/could not connect within 5000 ms/);
   expect(error.outcome).toBe("not_applied");
 }, 15_000);
+
+it("a URL is opened by iovalkey where it is the only client", async () => {
+  vi.doMock("redis", () => {
+    throw new Error("not installed");
+  });
+  const server = await startRedis();
+  try {
+    await using locks = await connect(server.url);
+    const lease = await locks.mutex("m").acquire();
+    expect(await lease.release()).toBe(true);
+  } finally {
+    vi.doUnmock("redis");
+    await server.close();
+  }
+});
 
 it("a URL with one missing node works at once without it", async () => {
   const servers = await startAll([startRedis(), startRedis()]);

@@ -4,6 +4,7 @@
  */
 import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
+import { Redis as Valkey, Cluster as ValkeyCluster } from "iovalkey";
 import { createClient, createCluster, createSentinel } from "redis";
 import {
   createClient as createClient5,
@@ -136,6 +137,7 @@ describe("one server", () => {
   };
   const others: Openers = {
     "ioredis 5": (route) => ioredis(new Redis5(route(server.port))),
+    iovalkey: (route) => ioredis(new Valkey(route(server.port))),
     "node-redis 5": (route) => nodeRedis(createClient5({ url: urlBy(route) })),
   };
   conformance(isFull ? { ...clients, ...others } : clients, {
@@ -167,6 +169,7 @@ ofEveryKind("a Cluster", () => {
   const others: Openers = {
     "node-redis 6": (route) => nodeRedis(createCluster(byNodeRedis(route))),
     "ioredis 5": (route) => ioredis(new Cluster5(nodes(route), byIoredis(route))),
+    iovalkey: (route) => ioredis(new ValkeyCluster(nodes(route), byIoredis(route))),
     "node-redis 5": (route) => nodeRedis(createCluster5(byNodeRedis(route))),
   };
   conformance(isFull ? { ...clients, ...others } : clients, {
@@ -201,6 +204,7 @@ ofEveryKind("Sentinel", () => {
   const others: Openers = {
     "ioredis 6": (route) => ioredis(new Redis(byIoredis(route))),
     "ioredis 5": (route) => ioredis(new Redis5(byIoredis(route))),
+    iovalkey: (route) => ioredis(new Valkey(byIoredis(route))),
     "node-redis 5": (route) => nodeRedis(createSentinel5(byNodeRedis(route))),
   };
   conformance(isFull ? { ...clients, ...others } : clients, {

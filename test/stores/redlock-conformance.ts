@@ -4,6 +4,7 @@
  */
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
+import { Redis as Valkey } from "iovalkey";
 import { createClient } from "redis";
 import { createClient as createClient5 } from "redis5";
 import { afterAll, beforeAll, describe } from "vitest";
@@ -38,11 +39,12 @@ async function nodeRedis(client: unknown): Promise<Opened> {
   return { client: opening, close: () => opening.destroy() };
 }
 
-type ClientName = "ioredis 6" | "ioredis 5" | "node-redis 6" | "node-redis 5";
+type ClientName = "ioredis 6" | "ioredis 5" | "iovalkey" | "node-redis 6" | "node-redis 5";
 
 const openers: Record<ClientName, Opener> = {
   "ioredis 6": ({ port }) => ioredis(new Redis(port)),
   "ioredis 5": ({ port }) => ioredis(new Redis5(port)),
+  iovalkey: ({ port }) => ioredis(new Valkey(port)),
   "node-redis 6": ({ url }) => nodeRedis(createClient({ url })),
   "node-redis 5": ({ url }) => nodeRedis(createClient5({ url })),
 };

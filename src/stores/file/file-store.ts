@@ -5,6 +5,7 @@ import { ArbiterStore } from "../arbiter/arbiter-store.js";
 import { checkNamespace } from "../namespace.js";
 import { FileArbiter } from "./file-arbiter.js";
 import { defaultPath } from "./lock-folder.js";
+import { assertMachineClock } from "./machine-port.js";
 
 /** Where the lock file is, and how it is used. */
 export interface FileStoreOptions {
@@ -24,7 +25,7 @@ const EXAMPLE = "must be an object: fileStore({ path })";
 
 /**
  * Locks for many processes of one machine, with nothing to run. Node 22.13 or later, or the package
- * `libsql`.
+ * `libsql`. Not in Bun and Deno, where it throws `UnsupportedError`.
  *
  * @example
  * import { Holdfast } from "holdfast";
@@ -44,6 +45,7 @@ export function fileStore(options?: FileStoreOptions): Store {
   if (path?.startsWith("file:")) {
     throw new InvalidOptionError("path", path, "must be a path; a URL is for connect(url)");
   }
+  assertMachineClock();
   const arbiter = new FileArbiter(path ?? defaultPath(), checkNamespace(namespace));
   return new ArbiterStore(arbiter, offerMs === undefined ? {} : { offerMs });
 }

@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
+import { UnsupportedError } from "../../errors.js";
 import { localPort, type Port } from "../../time/port.js";
 
 /**
@@ -9,6 +10,26 @@ import { localPort, type Port } from "../../time/port.js";
 function machineMs(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1000 + nanoseconds / 1e6;
+}
+
+/** Readings of one moment differ by less; a machine takes longer to start its first program. */
+const SAME_MS = 100;
+
+/**
+ * Throws where `process.hrtime` counts from the start of the process instead of the machine: Bun
+ * and Deno do. There an older process would take the lease of a younger one for long expired.
+ */
+export function assertMachineClock(
+  nowMs: number = machineMs(),
+  processMs: number = process.uptime() * 1000,
+): void {
+  if (Math.abs(nowMs - processMs) > SAME_MS) return;
+  const { bun, deno } = process.versions as Partial<Record<string, string>>;
+  const runtime = bun ? `Bun ${bun}` : deno ? `Deno ${deno}` : "This runtime";
+  const why = "its process.hrtime is not the clock of the machine, which processes must share";
+  throw new UnsupportedError(`${runtime} cannot use the file store: ${why}. Use another store.`, {
+    store: "file",
+  });
 }
 
 const ID_BYTES = 16;

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { Cluster, Redis } from "ioredis";
+import { Redis as Valkey, Cluster as ValkeyCluster } from "iovalkey";
 import { createClient, createCluster, createSentinel } from "redis";
 import { createClient as createClient4, createCluster as createCluster4 } from "redis4";
 import { describe, expect, it } from "vitest";
@@ -14,6 +15,8 @@ describe("driverOf", () => {
   it.each([
     ["ioredis", new Redis(lazy)],
     ["a Cluster of ioredis", new Cluster([{ port: 1 }], lazy)],
+    ["iovalkey", new Valkey(lazy)],
+    ["a Cluster of iovalkey", new ValkeyCluster([{ port: 1 }], lazy)],
     ["redis", createClient()],
     ["a Cluster of redis", createCluster({ rootNodes: [] })],
     ["a Sentinel client of redis", createSentinel(sentinel)],

@@ -20,7 +20,7 @@ export interface Ioredis extends Emitter {
   duplicate(...args: never[]): unknown;
 }
 
-/** The used members of ioredis 5 and 6: one connection, found directly or by Sentinel. */
+/** The used members of ioredis 5 and 6 and of iovalkey: one connection, direct or by Sentinel. */
 interface Plain extends Emitter {
   readonly status: string;
   readonly options: {

@@ -32,6 +32,8 @@ export async function openClient(target: RedisTarget, store: string): Promise<Op
   if (ioredis && isSupportedIoredis(ioredis)) return openIoredis(ioredis, target, store);
   const redis = (await import("redis" as string).catch(() => null)) as RedisModule | null;
   if (redis && isSupportedNodeRedis(redis)) return openNodeRedis(redis, target, store);
+  const iovalkey = (await import("iovalkey" as string).catch(() => null)) as IoredisModule | null;
+  if (iovalkey) return openIoredis(iovalkey, target, store);
   throw unusable([...(ioredis ? ["ioredis"] : []), ...(redis ? ["redis"] : [])]);
 }
 

@@ -1,7 +1,7 @@
 import type { Ioredis } from "./ioredis.js";
 import type { NodeRedis } from "./node-redis.js";
 
-export const SUPPORTED_CLIENTS = "ioredis 5 or 6 or redis (node-redis) 5 or 6";
+export const SUPPORTED_CLIENTS = "ioredis 5 or 6, iovalkey, or redis (node-redis) 5 or 6";
 
 /** ioredis 4 lacks a method that came with 5, and has an option that 5 dropped. */
 export function isIoredis4(client: object): boolean {

@@ -25,8 +25,8 @@ import { RedisArbiter } from "./redis-arbiter.js";
 /** The client, and how safe a grant must be before it counts. */
 export interface RedisStoreOptions {
   /**
-   * A client of ioredis 5 or 6 or of redis (node-redis) 5 or 6: plain, Sentinel or Cluster. The
-   * store uses its database, key prefix, user and TLS settings, and never closes it.
+   * A client of ioredis 5 or 6, iovalkey, or redis (node-redis) 5 or 6: plain, Sentinel or Cluster.
+   * The store uses its database, key prefix, user and TLS settings, and never closes it.
    */
   readonly client: Ioredis | NodeRedis;
   /** Locks of different namespaces do not meet. Default: the empty one. */

@@ -27,8 +27,8 @@ import { openNodes, readRedlockUrl } from "./redlock-url.js";
 /** The clients of the servers, and how far the servers are trusted. */
 export interface RedlockStoreOptions {
   /**
-   * One client for each server: ioredis 5 or 6, or redis (node-redis) 5 or 6. At least 2, better 3
-   * or 5; all processes must name the same servers. The store never closes these clients.
+   * One client for each server: ioredis 5 or 6, iovalkey, or redis (node-redis) 5 or 6. At least 2,
+   * better 3 or 5; all processes must name the same servers. The store never closes these clients.
    */
   readonly clients?: readonly (Ioredis | NodeRedis)[];
   /**
