@@ -34,8 +34,8 @@ function keep(
   };
   tokens += 1n;
   const grant = store.grantFor(claimOf("o", { ttlMs: options.ttlMs, ...claim }), tokens);
-  const lease = { publishRenewal: () => {} } as unknown as HeldLease;
-  const tenant = { lease, onWarning: vi.fn(), onLost: vi.fn() };
+  const lease = {} as HeldLease;
+  const tenant = { lease, onWarning: vi.fn(), onLost: vi.fn(), onRenewal: () => {} };
   return { grant, hold: keeper.keep(grant, tenant, options), ...tenant };
 }
 

@@ -1,5 +1,6 @@
 import type { LossReason } from "../errors.js";
 import type { Options } from "../options.js";
+import type { RenewalNote } from "../store.js";
 import type { Target } from "./call-options.js";
 import type { Cohort } from "./cohort.js";
 import type { Cohorts } from "./cohorts.js";
@@ -56,6 +57,10 @@ export class LoneCall implements Tenant, LeaseGiver {
 
   onWarning(): void {
     this.lease?.onWarning();
+  }
+
+  onRenewal(note: RenewalNote): void {
+    this.lease?.onRenewal(note);
   }
 
   onLost(reason: LossReason, detail: string): void {

@@ -1,15 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
+import { machineClock } from "../../time/clock.js";
 import { localPort, type Port } from "../../time/port.js";
-
-/**
- * Time that all processes of this machine share: `process.hrtime` is the system's monotonic clock
- * itself, while `performance.now()` counts from the start of each process. It stands still while
- * the machine sleeps, and so do all leases kept by it.
- */
-function machineMs(): number {
-  const [seconds, nanoseconds] = process.hrtime();
-  return seconds * 1000 + nanoseconds / 1e6;
-}
 
 const ID_BYTES = 16;
 const DRAWN = Buffer.alloc(64 * ID_BYTES);
@@ -34,8 +25,9 @@ function drawId(): string {
   return DRAWN.toString("hex", drawn - ID_BYTES, drawn);
 }
 
+/** All processes keep leases by one clock; it stands still while the machine sleeps, as they do. */
 export const machinePort: Port = {
   ...localPort,
   random: { ...localPort.random, id: drawId },
-  clock: { nowMs: machineMs, exactMs: machineMs, sleptMs: 0, wallUs: () => Date.now() * 1000 },
+  clock: machineClock,
 };
