@@ -1,5 +1,13 @@
 import { type Clock, machineClock, type Sleep, suspendAware, systemUptimeMs } from "./clock.js";
 
+/** The clocks of a machine. */
+interface Machine {
+  readonly clock: Clock;
+  uptimeMs(): number;
+}
+
+const thisMachine: Machine = { clock: machineClock, uptimeMs: systemUptimeMs };
+
 /**
  * One clock for two threads. The monotonic clock of the machine is the same in both; the sleep of
  * the machine is counted in shared memory. If each thread counted by itself, one of them could
@@ -31,15 +39,14 @@ class SharedSleep implements Sleep {
 }
 
 /** The memory of a shared clock: one thread makes it, and hands it to the other. */
-export function clockMemory(): SharedArrayBuffer {
+export function clockMemory(machine: Machine = thisMachine): SharedArrayBuffer {
   const memory = new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT);
-  new BigInt64Array(memory)[0] = BigInt(
-    Math.floor((systemUptimeMs() - machineClock.nowMs()) * 1000),
-  );
+  const leadMs = machine.uptimeMs() - machine.clock.nowMs();
+  new BigInt64Array(memory)[0] = BigInt(Math.floor(leadMs * 1000));
   return memory;
 }
 
 /** The clock that every thread with this memory reads alike. */
-export function sharedClock(memory: SharedArrayBuffer): Clock {
-  return suspendAware(machineClock, systemUptimeMs, new SharedSleep(memory));
+export function sharedClock(memory: SharedArrayBuffer, machine: Machine = thisMachine): Clock {
+  return suspendAware(machine.clock, machine.uptimeMs, new SharedSleep(memory));
 }
