@@ -2,7 +2,7 @@ export { AcquireTimeoutError, type BlockedBy } from "./errors/acquire-timeout-er
 export { ClosedError, DeadlockError, UnsupportedError } from "./errors/call-errors.js";
 export {
   aboutLock,
-  type ErrorClass,
+  type ErrorKind,
   type ErrorContext,
   HoldfastError,
   remade,

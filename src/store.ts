@@ -126,7 +126,7 @@ export interface GoneEvent {
 }
 
 /** The times of a renewal, by the clock of the store's port: it was answered, or was not yet. */
-export interface RenewalNote {
+export interface RenewalReport {
   /** `failed`: no answer yet; it is tried again until the deadline. */
   readonly outcome: "renewed" | "failed";
   /** When that was known. */
@@ -140,7 +140,7 @@ export interface RenewalNote {
 }
 
 /** The renewer of the store has renewed a grant, or got no answer yet. */
-export interface RenewalEvent extends RenewalNote {
+export interface RenewalEvent extends RenewalReport {
   /** Tells it from `GoneEvent`. */
   readonly type: "renewal";
   /** The very object that `acquire` or `resume` returned. */

@@ -38,7 +38,7 @@ export class HoldfastError extends Error {
     // A copy: one failure may end several calls, each about its own lock.
     const message = `Lock "${lockName}": ${this.message}`;
     const cause = "cause" in this ? { cause: this.cause } : undefined;
-    const type = this.constructor as unknown as ErrorClass<this>;
+    const type = this.constructor as unknown as ErrorKind<this>;
     return remade(type, message, cause, {
       ...this,
       lockName,
@@ -62,14 +62,14 @@ export class HoldfastError extends Error {
 }
 
 /** A class of errors: its instances, and the text that `instanceof` compares. */
-export interface ErrorClass<T extends HoldfastError> {
+export interface ErrorKind<T extends HoldfastError> {
   readonly prototype: T;
   readonly brand: string;
 }
 
 /** An error of this class with these fields, made without its constructor. */
 export function remade<T extends HoldfastError>(
-  type: ErrorClass<T>,
+  type: ErrorKind<T>,
   message: string,
   cause: { readonly cause: unknown } | undefined,
   fields: object,

@@ -15,7 +15,7 @@ import type { AcquireEvent, LockKind } from "../events.js";
 import type { Options } from "../options.js";
 import { NO_CALL } from "../publish.js";
 import { Fifo, type Place } from "../rules/fifo.js";
-import type { AcquireResult, Busy, HolderView, Meta, RenewalNote } from "../store.js";
+import type { AcquireResult, Busy, HolderView, Meta, RenewalReport } from "../store.js";
 import type { Timer } from "../time/timers.js";
 import { type CallOptions, claimFor, type Enclosing, type Target } from "./call-options.js";
 import type { Cohorts } from "./cohorts.js";
@@ -169,8 +169,8 @@ export class Cohort implements Tenant, LeaseGiver {
     this.#lease?.onWarning();
   }
 
-  onRenewal(note: RenewalNote): void {
-    this.#lease?.onRenewal(note);
+  onRenewal(report: RenewalReport): void {
+    this.#lease?.onRenewal(report);
   }
 
   onLost(reason: LossReason, detail: string): void {

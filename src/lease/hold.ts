@@ -1,6 +1,6 @@
 import type { LossReason } from "../errors.js";
 import { renewAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
-import type { Grant, KeepTerms, RenewalNote } from "../store.js";
+import type { Grant, KeepTerms, RenewalReport } from "../store.js";
 import type { HeapItem } from "../time/heap.js";
 import type { HeldLease } from "./lease.js";
 
@@ -12,7 +12,7 @@ export interface Tenant {
   onWarning(): void;
   onLost(reason: LossReason, detail: string): void;
   /** The hold was renewed, or its renewal has no answer yet. */
-  onRenewal(note: RenewalNote): void;
+  onRenewal(report: RenewalReport): void;
 }
 
 /**

@@ -14,7 +14,7 @@ import { checkDuration } from "../options.js";
 import { LoneMap } from "../rules/lone-map.js";
 import { cutReason } from "../rules/reason.js";
 import { repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
-import type { Grant, Renewal, RenewalNote, Store, StoreEvent } from "../store.js";
+import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../store.js";
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
 import { WorkUnderWay } from "../time/work-under-way.js";
@@ -198,17 +198,17 @@ export class Keeper {
     if (hold.hasRenewer) hold.renewMs = Number.POSITIVE_INFINITY;
     this.#replan(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
-    if (isRenewed) hold.tenant?.onRenewal(this.#note(hold, "renewed", { beforeMs }));
-    else hold.tenant?.onRenewal(this.#note(hold, "failed", { error: renewal.error }));
+    if (isRenewed) hold.tenant?.onRenewal(this.#report(hold, "renewed", { beforeMs }));
+    else hold.tenant?.onRenewal(this.#report(hold, "failed", { error: renewal.error }));
   }
 
-  #note(
+  #report(
     { deadlineMs: afterMs }: Hold,
-    outcome: RenewalNote["outcome"],
+    outcome: RenewalReport["outcome"],
     { beforeMs = afterMs, error }: { beforeMs?: number; error?: unknown } = {},
-  ): RenewalNote {
-    const note = { outcome, atMs: this.#store.port.clock.nowMs(), beforeMs, afterMs };
-    return error === undefined ? note : { ...note, error };
+  ): RenewalReport {
+    const report = { outcome, atMs: this.#store.port.clock.nowMs(), beforeMs, afterMs };
+    return error === undefined ? report : { ...report, error };
   }
 
   #warn(hold: Hold): void {
@@ -233,7 +233,7 @@ export class Keeper {
     this.drop(hold);
     // The deadline came before an answer to the last renewal: nothing has told of it yet.
     if (reason === "expired" && hold.isUnanswered) {
-      hold.tenant?.onRenewal(this.#note(hold, "failed"));
+      hold.tenant?.onRenewal(this.#report(hold, "failed"));
     }
     if (hold.isDetached) return hold.tenant?.onLost(reason, detail);
     // The store may still count the grant as held, at its maximum or by a slower clock. This

@@ -18,7 +18,7 @@ import type {
   RenewEvent,
 } from "../events.js";
 import { describe, events, publishIn } from "../publish.js";
-import type { Busy, Meta, RenewalNote } from "../store.js";
+import type { Busy, Meta, RenewalReport } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { encodeHandle } from "./handle.js";
 import type { Hold, Tenant } from "./hold.js";
@@ -228,7 +228,7 @@ export class HeldLease implements Lease, Tenant {
     if (events.held.hasSubscribers) publishIn(this.#context, events.held, this.#about());
   }
 
-  onRenewal({ outcome, atMs, beforeMs, afterMs, error }: RenewalNote): void {
+  onRenewal({ outcome, atMs, beforeMs, afterMs, error }: RenewalReport): void {
     if (!events.renew.hasSubscribers) return;
     const { ttlMs } = this.#hold;
     const times = { remainingMs: afterMs - atMs, spareMs: beforeMs - atMs, ttlMs };

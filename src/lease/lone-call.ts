@@ -1,6 +1,6 @@
 import type { LossReason } from "../errors.js";
 import type { Options } from "../options.js";
-import type { RenewalNote } from "../store.js";
+import type { RenewalReport } from "../store.js";
 import type { Target } from "./call-options.js";
 import type { Cohort } from "./cohort.js";
 import type { Cohorts } from "./cohorts.js";
@@ -59,8 +59,8 @@ export class LoneCall implements Tenant, LeaseGiver {
     this.lease?.onWarning();
   }
 
-  onRenewal(note: RenewalNote): void {
-    this.lease?.onRenewal(note);
+  onRenewal(report: RenewalReport): void {
+    this.lease?.onRenewal(report);
   }
 
   onLost(reason: LossReason, detail: string): void {

@@ -1,6 +1,6 @@
 import {
   ClosedError,
-  type ErrorClass,
+  type ErrorKind,
   type HoldfastError,
   InternalError,
   InvalidOptionError,
@@ -12,7 +12,7 @@ import {
 } from "../errors.js";
 
 /** The errors that stores throw; all others become plain errors with the same text. */
-const CLASSES: readonly ErrorClass<HoldfastError>[] = [
+const CLASSES: readonly ErrorKind<HoldfastError>[] = [
   ClosedError,
   InternalError,
   InvalidOptionError,

@@ -1,6 +1,6 @@
 import type { LossReason } from "../errors.js";
 import type { Hold, Tenant } from "../lease/hold.js";
-import type { Grant, RenewalNote } from "../store.js";
+import type { Grant, RenewalReport } from "../store.js";
 import { copyOfError } from "./error-copy.js";
 import type { FromThread, GrantCopy } from "./messages.js";
 import type { Outbox } from "./outbox.js";
@@ -39,9 +39,9 @@ export class KeptGrant implements Tenant {
   /** The caller compares the deadline with the same clock, and needs no word. */
   onWarning(): void {}
 
-  onRenewal({ error, ...note }: RenewalNote): void {
-    const sent = error === undefined ? note : { ...note, error: copyOfError(error) };
-    this.#outbox.post({ type: "renewal", grant: this.id, note: sent });
+  onRenewal({ error, ...report }: RenewalReport): void {
+    const sent = error === undefined ? report : { ...report, error: copyOfError(error) };
+    this.#outbox.post({ type: "renewal", grant: this.id, report: sent });
   }
 
   onLost(reason: LossReason, detail: string): void {

@@ -14,13 +14,13 @@ import type {
   LockView,
   Meta,
   Renewal,
-  RenewalNote,
+  RenewalReport,
   Traits,
 } from "../store.js";
 import type { ErrorCopy } from "./error-copy.js";
 
-/** What a new thread is given. */
-export interface ThreadData {
+/** The data that a new thread is given. */
+export interface ThreadOptions {
   /** See `clockMemory`. */
   readonly clock: SharedArrayBuffer;
   /** See `ExitSignal`. */
@@ -97,7 +97,7 @@ export interface Opened {
   readonly examines: boolean;
 }
 
-export type RenewalNoteCopy = Omit<RenewalNote, "error"> & { readonly error?: ErrorCopy };
+export type RenewalReportCopy = Omit<RenewalReport, "error"> & { readonly error?: ErrorCopy };
 
 export type FromThread =
   | { readonly type: "answer"; readonly id: number; readonly value: unknown }
@@ -114,7 +114,7 @@ export type FromThread =
       readonly reason: LossReason;
       readonly detail: string;
     }
-  | { readonly type: "renewal"; readonly grant: number; readonly note: RenewalNoteCopy }
+  | { readonly type: "renewal"; readonly grant: number; readonly report: RenewalReportCopy }
   /** The store has published an event; `error` is that of a `ForeignEvent`. */
   | {
       readonly type: "published";

@@ -16,13 +16,13 @@ interface PendingCall {
 }
 
 /** A message of the other thread that answers no call. */
-export type News = Exclude<FromThread, { type: "answer" | "failure" }>;
+export type UnaskedMessage = Exclude<FromThread, { type: "answer" | "failure" }>;
 
 /** Hears the other thread. */
 export interface LinkListener {
-  onNews(news: News): void;
-  /** True if the news concern this thread at once, before all that came earlier. */
-  isUrgent(news: News): boolean;
+  onUnasked(message: UnaskedMessage): void;
+  /** True if the message concerns this thread at once, before all that came earlier. */
+  isUrgent(message: UnaskedMessage): boolean;
   /** An answer to a call that has failed here before. */
   onLateAnswer(value: unknown): void;
 }
@@ -36,8 +36,8 @@ export class ThreadLink {
   readonly #port: MessagePort;
   readonly #timers: Port["timers"];
   #listener: LinkListener | null = null;
-  /** News that came before there was a listener. */
-  #unheard: News[] = [];
+  /** Messages that came before there was a listener. */
+  #unheard: UnaskedMessage[] = [];
   readonly #outbox: Outbox<ToThread>;
   readonly #calls = new Map<number, PendingCall>();
   /** Taken from the port by `catchUp`, and not handled yet. */
@@ -70,7 +70,7 @@ export class ThreadLink {
 
   listen(listener: LinkListener): void {
     this.#listener = listener;
-    for (const news of this.#unheard.splice(0)) listener.onNews(news);
+    for (const message of this.#unheard.splice(0)) listener.onUnasked(message);
   }
 
   /** Sends a call; its number cancels it. */
@@ -99,12 +99,13 @@ export class ThreadLink {
     this.#outbox.flush();
   }
 
-  /** Handles urgent news that wait in the port now: the event loop may be blocked for long. */
+  /** Handles urgent messages that wait in the port now: the event loop may be blocked for long. */
   catchUp(): void {
     this.#takeAll();
     const rest: FromThread[] = [];
     for (const message of this.#early) {
-      if (isNews(message) && this.#listener?.isUrgent(message)) this.#listener.onNews(message);
+      if (isUnasked(message) && this.#listener?.isUrgent(message))
+        this.#listener.onUnasked(message);
       else rest.push(message);
     }
     this.#early = rest;
@@ -141,13 +142,13 @@ export class ThreadLink {
   #handle(messages: readonly FromThread[]): void {
     this.#hasSpoken = true;
     for (const message of messages) {
-      if (!isNews(message)) this.#settle(message);
-      else if (this.#listener) this.#listener.onNews(message);
+      if (!isUnasked(message)) this.#settle(message);
+      else if (this.#listener) this.#listener.onUnasked(message);
       else this.#unheard.push(message);
     }
   }
 
-  #settle(message: Exclude<FromThread, News>): void {
+  #settle(message: Exclude<FromThread, UnaskedMessage>): void {
     const call = this.#calls.get(message.id);
     this.#calls.delete(message.id);
     if (this.#calls.size === 0) this.#rest();
@@ -193,7 +194,7 @@ export class ThreadLink {
   }
 }
 
-function isNews(message: FromThread): message is News {
+function isUnasked(message: FromThread): message is UnaskedMessage {
   return message.type !== "answer" && message.type !== "failure";
 }
 

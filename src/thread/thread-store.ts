@@ -42,9 +42,9 @@ import { localPort, type Port } from "../time/port.js";
 import { clockMemory, sharedClock } from "../time/shared-clock.js";
 import { copyOfError, errorOf } from "./error-copy.js";
 import { ExitSignal, forgetAtExit, releaseAtExit } from "./exit-release.js";
-import type { GrantCopy, Opened, RenewalCopy, ThreadData } from "./messages.js";
+import type { GrantCopy, Opened, RenewalCopy, ThreadOptions } from "./messages.js";
 import { ThreadGrant, threadGrant } from "./thread-grant.js";
-import { type LinkListener, type News, ThreadLink } from "./thread-link.js";
+import { type LinkListener, ThreadLink, type UnaskedMessage } from "./thread-link.js";
 
 /** How long the release of a grant that no caller wants may take. */
 const CLEANUP_MS = 5_000;
@@ -54,7 +54,7 @@ export async function openThreadStore(url: string): Promise<Store> {
   const clock = clockMemory();
   const exitSignal = new ExitSignal();
   const { port1, port2 } = new MessageChannel();
-  const data: ThreadData = { clock, exit: exitSignal.memory, port: port2 };
+  const data: ThreadOptions = { clock, exit: exitSignal.memory, port: port2 };
   const worker = new Worker(new URL("./worker.js", import.meta.url), {
     name: "holdfast",
     workerData: data,
@@ -202,35 +202,35 @@ class ThreadStore implements Store, LinkListener {
     return this.#link.close();
   }
 
-  onNews(news: News): void {
-    switch (news.type) {
+  onUnasked(message: UnaskedMessage): void {
+    switch (message.type) {
       case "report":
-        this.#waits.get(news.id)?.report(news.holder, news.ahead);
+        this.#waits.get(message.id)?.report(message.holder, message.ahead);
         break;
       case "gone": {
-        const grant = this.#grants.get(news.grant);
-        const { reason, detail } = news;
-        this.#grants.delete(news.grant);
+        const grant = this.#grants.get(message.grant);
+        const { reason, detail } = message;
+        this.#grants.delete(message.grant);
         if (grant) this.#listener({ type: "gone", grant, reason, detail });
         break;
       }
       case "renewal": {
-        const grant = this.#grants.get(news.grant);
-        const { error, ...note } = news.note;
+        const grant = this.#grants.get(message.grant);
+        const { error, ...report } = message.report;
         const why = error ? { error: errorOf(error) } : {};
-        if (grant) this.#listener({ type: "renewal", grant, ...note, ...why });
+        if (grant) this.#listener({ type: "renewal", grant, ...report, ...why });
         break;
       }
       case "published": {
-        const channel = events[news.channel];
-        const why = news.error ? { error: errorOf(news.error) } : {};
-        if (channel.hasSubscribers) channel.publish({ ...news.event, ...why });
+        const channel = events[message.channel];
+        const why = message.error ? { error: errorOf(message.error) } : {};
+        if (channel.hasSubscribers) channel.publish({ ...message.event, ...why });
       }
     }
   }
 
-  isUrgent(news: News): boolean {
-    return news.type === "gone" && this.#grants.has(news.grant);
+  isUrgent(message: UnaskedMessage): boolean {
+    return message.type === "gone" && this.#grants.has(message.grant);
   }
 
   /** The call has failed, so no caller knows of the grant. */

@@ -7,11 +7,11 @@ import { localPort, useClock } from "../time/port.js";
 import { sharedClock } from "../time/shared-clock.js";
 import { copyOfError } from "./error-copy.js";
 import { ExitSignal } from "./exit-release.js";
-import type { FromThread, Opened, ThreadData, ToThread } from "./messages.js";
+import type { FromThread, Opened, ThreadOptions, ToThread } from "./messages.js";
 import { Outbox } from "./outbox.js";
 import { StoreHost } from "./store-host.js";
 
-const { clock, exit, port } = workerData as ThreadData;
+const { clock, exit, port } = workerData as ThreadOptions;
 const outbox = new Outbox<FromThread>(port, localPort.timers.soon);
 const exitSignal = new ExitSignal(exit);
 let host: StoreHost | undefined;

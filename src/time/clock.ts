@@ -47,7 +47,7 @@ export const machineClock: Clock = { ...monotonicClock, nowMs: machineMs, exactM
 
 /** The sleep of the machine, as one thread counts it, or several threads together. */
 export interface Sleep {
-  /** What uptime was ahead of the monotonic clock when the count began. */
+  /** How far uptime was ahead of the monotonic clock when the count began. */
   readonly startMs: number;
   /** Since then, as far as it was noticed; it only ever grows. */
   sleptMs: number;
