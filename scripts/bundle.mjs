@@ -41,7 +41,8 @@ const BESIDE_COMMAND = [
  * ledger runs in the stores of one machine only.
  */
 const NOT_CORE = [
-  /^[/\\](stores[/\\][\w-]+|cli|conformance|dashboard|telemetry|opentelemetry|prometheus|thread)[/\\]/,
+  /^[/\\](stores[/\\][\w-]+|cli|conformance|dashboard|thread)[/\\]/,
+  /^[/\\](telemetry|opentelemetry|prometheus)[/\\]/,
   /[/\\](ledger|upkeep)\.js$/,
 ];
 
