@@ -2,8 +2,8 @@ export { AcquireTimeoutError, type BlockedBy } from "./errors/acquire-timeout-er
 export { ClosedError, DeadlockError, UnsupportedError } from "./errors/call-errors.js";
 export {
   aboutLock,
-  type ErrorKind,
   type ErrorContext,
+  type ErrorKind,
   HoldfastError,
   remade,
 } from "./errors/holdfast-error.js";
