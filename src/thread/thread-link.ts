@@ -7,7 +7,7 @@ import type { CallName, Calls, FromThread, ToThread } from "./messages.js";
 import { Outbox } from "./outbox.js";
 
 /** A thread that says nothing for this long, with calls under way, is asked for a sign of life. */
-const SILENCE_MS = 10_000;
+const SILENCE_MS = 30_000;
 const CLOSE_MS = 10_000;
 
 interface PendingCall {

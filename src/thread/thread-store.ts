@@ -70,8 +70,14 @@ export async function openThreadStore(url: string): Promise<Store> {
     return new ThreadStore(opened, port, link, exitSignal);
   } catch (error) {
     await link.close();
-    throw error;
+    const { code } = ((error as Error).cause ?? {}) as { code?: unknown };
+    throw code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND" ? bundled(error) : error;
   }
+}
+
+function bundled(cause: unknown): UnsupportedError {
+  const advice = "If the program is bundled, leave holdfast out of the bundle.";
+  return new UnsupportedError(`The file of the thread was not found. ${advice}`, { cause });
 }
 
 /** The threads must read one clock: else a deadline of one means nothing to the other. */
