@@ -32,13 +32,14 @@ export interface ThreadOptions {
 export interface GrantCopy {
   readonly type: "granted";
   readonly grant: number;
-  readonly claim: Claim;
+  /** The owner of its claim; after a retry it may differ from the one asked with. */
+  readonly owner: string;
   readonly token: bigint;
   readonly span: number;
   readonly locator: string | null;
   readonly isHandoff: boolean;
-  /** See `SharedDeadline`. */
-  readonly deadline: SharedArrayBuffer;
+  /** See `SharedGrant`. */
+  readonly memory: SharedArrayBuffer;
 }
 
 export type RenewalCopy =

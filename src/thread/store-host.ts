@@ -1,11 +1,15 @@
 import { Keeper } from "../lease/keeper.js";
 import { WaitTime } from "../lease/wait-time.js";
 import type { AcquireResult, Claim, Grant, LockView, Store } from "../store.js";
+import { Limits } from "../time/limits.js";
 import { copyOfError, errorOf } from "./error-copy.js";
 import { EXIT_MS } from "./exit-release.js";
-import { KeptGrant } from "./kept-grant.js";
+import { KeptGrant, type KeptGrantOwner } from "./kept-grant.js";
 import type { CallName, Calls, FromThread, GrantCopy, RenewalCopy, ToThread } from "./messages.js";
 import type { Outbox } from "./outbox.js";
+
+/** So many times in the life of a grant, the thread looks whether the caller has taken it. */
+const LOOKS = 12;
 
 /** A call of the other thread, answered now or later; `id` is that of the call. */
 type Answers = {
@@ -20,11 +24,13 @@ type Answers = {
  * other thread. A grant that the caller has not taken yet is not renewed, so a caller that is stuck
  * costs the other waiters one ttl.
  */
-export class StoreHost {
+export class StoreHost implements KeptGrantOwner {
   readonly #store: Store;
   readonly #outbox: Outbox<FromThread>;
   readonly #keeper: Keeper;
   readonly #grants = new Map<number, KeptGrant>();
+  /** The looks for grants that the caller has not taken yet. */
+  readonly #looks: Limits;
   readonly #lists = new Map<number, AsyncIterator<LockView>>();
   readonly #cancels = new Map<number, () => void>();
   #numbers = 0;
@@ -33,6 +39,7 @@ export class StoreHost {
     this.#store = store;
     this.#outbox = outbox;
     this.#keeper = new Keeper(store);
+    this.#looks = new Limits(store.port);
   }
 
   /** `onExit`: the process exits, and all that can be released is. */
@@ -52,8 +59,10 @@ export class StoreHost {
         break;
       }
       case "detach": {
-        const hold = this.#grants.get(message.grant)?.hold;
-        if (hold) this.#keeper.detach(hold);
+        const kept = this.#grants.get(message.grant);
+        if (!kept?.hold) break;
+        this.#looks.remove(kept);
+        this.#keeper.detach(kept.hold);
         break;
       }
       case "endList":
@@ -163,22 +172,41 @@ export class StoreHost {
 
   /** Until the caller has taken it, a new grant is not renewed. */
   #adopt(grant: Grant): GrantCopy {
-    const kept = new KeptGrant(++this.#numbers, grant, this.#outbox, ({ id }) => {
-      this.#grants.delete(id);
-    });
+    const kept = new KeptGrant(++this.#numbers, grant, this.#outbox, this);
     this.#grants.set(kept.id, kept);
     const { ttlMs } = grant.claim;
     this.#keep(kept, { ttlMs, renew: false, graceMs: 0, maxHoldMs: Number.POSITIVE_INFINITY });
+    this.#lookLater(kept);
     return kept.copy;
   }
 
+  onLook(kept: KeptGrant): void {
+    const { taken } = kept;
+    if (!taken) return this.#lookLater(kept);
+    this.#keep(kept, { ...taken, renew: true, maxHoldMs: Number.POSITIVE_INFINITY });
+  }
+
+  onEnd(kept: KeptGrant): void {
+    this.#grants.delete(kept.id);
+    this.#looks.remove(kept);
+  }
+
+  #lookLater(kept: KeptGrant): void {
+    const { deadlineMs, claim } = kept.grant;
+    const nowMs = this.#store.port.clock.nowMs();
+    // A handoff may begin with less than its ttl; at the end of a life, no look is of use.
+    kept.dueMs = nowMs + Math.max(Math.min(deadlineMs - nowMs, claim.ttlMs) / LOOKS, 1);
+    if (kept.dueMs < deadlineMs) this.#looks.add(kept);
+  }
+
   #keep(kept: KeptGrant, options: Parameters<Keeper["keep"]>[2]): void {
+    this.#looks.remove(kept);
     if (kept.hold) this.#keeper.drop(kept.hold);
     kept.hold = this.#keeper.keep(kept.grant, kept, options);
   }
 
   #forget(kept: KeptGrant): void {
-    this.#grants.delete(kept.id);
+    this.onEnd(kept);
     if (kept.hold) this.#keeper.drop(kept.hold);
   }
 

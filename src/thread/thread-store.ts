@@ -138,7 +138,7 @@ class ThreadStore implements Store, LinkListener {
       const asked = late === 0 ? claim : { ...claim, owner: this.port.random.id() };
       const result = await this.#ask(asked, wait);
       if (result.type === "busy") return result;
-      const grant = this.#adopt(result);
+      const grant = this.#adopt(asked, result);
       // This thread may have been blocked while the answer waited in its port.
       if (this.port.clock.exactMs() + (claim.leastMs ?? 0) < grant.deadlineMs) return grant;
       this.#giveBack(grant);
@@ -168,7 +168,7 @@ class ThreadStore implements Store, LinkListener {
   async resume(claim: Claim, token: bigint, locator: string | null): Promise<Grant | null> {
     const copy = await this.#link.call("resume", claim, token, locator).answer;
     if (!copy) return null;
-    const grant = this.#adopt(copy);
+    const grant = this.#adopt(claim, copy);
     if (this.port.clock.exactMs() < grant.deadlineMs) return grant;
     this.#giveBack(grant);
     return null;
@@ -241,13 +241,16 @@ class ThreadStore implements Store, LinkListener {
 
   /** The call has failed, so no caller knows of the grant. */
   onLateAnswer(value: unknown): void {
-    const { type } = (value ?? {}) as { type?: unknown };
-    if (type === "granted") this.#giveBack(this.#adopt(value as GrantCopy));
+    const { type, grant } = (value ?? {}) as Partial<GrantCopy>;
+    if (type !== "granted" || grant === undefined) return;
+    this.#link.call("release", grant, CLEANUP_MS, undefined).answer.catch(() => {});
   }
 
   #keep(grant: Grant, terms: KeepTerms): void {
+    const own = threadGrant(grant);
+    if (own.take(terms)) return;
     // At once: the caller may block its event loop before this turn ends.
-    this.#link.tellNow({ type: "keep", grant: threadGrant(grant).number, terms });
+    this.#link.tellNow({ type: "keep", grant: own.number, terms });
   }
 
   async #ask(claim: Claim, wait: Wait | null): Promise<GrantCopy | Busy> {
@@ -258,8 +261,8 @@ class ThreadStore implements Store, LinkListener {
     return answer.finally(() => this.#waits.delete(id));
   }
 
-  #adopt(copy: GrantCopy): ThreadGrant {
-    const grant = new ThreadGrant(copy);
+  #adopt(asked: Claim, copy: GrantCopy): ThreadGrant {
+    const grant = new ThreadGrant(asked, copy);
     this.#grants.set(grant.number, grant);
     return grant;
   }
