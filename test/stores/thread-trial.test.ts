@@ -58,30 +58,38 @@ describe.concurrent("an event loop that is blocked for three times the ttl", () 
   async function blocked(thread: boolean) {
     const { url, holder } = trial();
     await using locks = await connect(url);
-    const options = { thread, ttlMs: TTL_MS, blocks: BLOCKS, blockMs: 3 * TTL_MS };
+    // A lease that is lost stays lost.
+    const blocks = thread ? BLOCKS : 1;
+    const options = { thread, ttlMs: TTL_MS, blocks, blockMs: 3 * TTL_MS };
     await using child = holder("block", options);
     await child.receive<{ token: string }>(({ token }) => token !== undefined);
     const end = new AbortController();
     const watched = watch(locks, end.signal);
     const looks: { state: string; isTold: boolean }[] = [];
-    for (let count = 0; count < BLOCKS; count += 1) {
+    for (let count = 0; count < blocks; count += 1) {
       looks.push(await child.receive(({ state }) => state !== undefined));
-      if (!thread) break;
     }
     end.abort();
-    return { looks, tokens: await watched };
+    const tokens = await watched;
+    await child.send({ release: true });
+    const { released } = await child.receive<{ released: boolean }>(
+      (message) => "released" in message,
+    );
+    return { looks, tokens, released };
   }
 
   it("keeps its lease, by a thread, and no other process gets the lock", async () => {
-    const { looks, tokens } = await blocked(true);
+    const { looks, tokens, released } = await blocked(true);
     expect(looks).toEqual(Array(BLOCKS).fill({ state: "held", isTold: false }));
     expect(tokens).toEqual([]);
+    expect(released).toBe(true);
   });
 
   it("loses its lease without one, and the first look tells it", async () => {
-    const { looks, tokens } = await blocked(false);
-    expect(looks[0]).toEqual({ state: "lost", isTold: true });
+    const { looks, tokens, released } = await blocked(false);
+    expect(looks).toEqual([{ state: "lost", isTold: true }]);
     expect(tokens.length).toBeGreaterThan(0);
+    expect(released).toBe(false);
   });
 });
 
