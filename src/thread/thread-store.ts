@@ -46,6 +46,8 @@ import type { GrantCopy, Opened, RenewalCopy, ThreadOptions } from "./messages.j
 import { ThreadGrant, threadGrant } from "./thread-grant.js";
 import { type LinkListener, ThreadLink, type UnaskedMessage } from "./thread-link.js";
 
+/** The timers of two threads do not differ by more. */
+const EARLY_MS = 1_000;
 /** How long the release of a grant that no caller wants may take. */
 const CLEANUP_MS = 5_000;
 
@@ -258,7 +260,13 @@ class ThreadStore implements Store, LinkListener {
     if (!wait) return answer;
     this.#waits.set(id, wait);
     wait.onEnd(() => this.#link.tell({ type: "cancel", id }));
-    return answer.finally(() => this.#waits.delete(id));
+    const result = await answer.finally(() => this.#waits.delete(id));
+    // The timer of the thread may fire a moment before the one of the caller, for which a wait that
+    // has not ended was not ended by its time.
+    const restMs = wait.untilMs - this.port.clock.nowMs();
+    const isEarly = result.type === "busy" && !result.mark && !wait.ended && restMs < EARLY_MS;
+    if (isEarly) await new Promise<void>((resume) => wait.onEnd(resume));
+    return result;
   }
 
   #adopt(asked: Claim, copy: GrantCopy): ThreadGrant {
