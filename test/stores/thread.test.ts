@@ -1,4 +1,7 @@
-/** The conformance kit on stores that run in a thread of their own. */
+/**
+ * The conformance kit on stores that run in a thread of their own. It takes minutes, so it runs
+ * with HOLDFAST_FULL=1; thread-trial.test.ts runs always.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,15 +17,14 @@ import { redisFaults } from "./redis-faults.js";
 import { redisHarness } from "./redis-harness.js";
 import { runConformance } from "./run-conformance.js";
 
-/** Each case has threads of its own: fewer cases at a time than elsewhere. */
-const CONCURRENCY = 4;
+const onDemand = describe.runIf(process.env.HOLDFAST_FULL);
 
 const exempt: NonNullable<Harness["exempt"]> = {
   "after the event loop was blocked past the ttl, the next statement sees the lease as lost":
     "the thread renews the lease meanwhile",
 };
 
-describe("redis", () => {
+onDemand("redis", () => {
   let server: RedisServer;
   const proxies: FaultProxy[] = [];
   beforeAll(async () => {
@@ -41,43 +43,37 @@ describe("redis", () => {
       throw new Error("a store in a thread has a client of its own");
     },
   });
-  runConformance(
-    {
-      ...harness,
-      exempt,
-      open: (namespace) => openThreadStore(url(server.port, namespace)),
-      child: {
-        module: new URL("./thread-child.mjs", import.meta.url),
-        argument: (namespace) => url(server.port, namespace),
-      },
-      faults: {
-        kinds: ["loseReply", "keepBack", "dropPush", "cut", "heal"],
-        async open(namespace) {
-          const proxy = await startProxy({ targetPort: server.port, framing: "resp" });
-          proxies.push(proxy);
-          const faults = redisFaults([proxy]);
-          return { store: await openThreadStore(url(proxy.port, namespace)), ...faults };
-        },
+  runConformance({
+    ...harness,
+    exempt,
+    open: (namespace) => openThreadStore(url(server.port, namespace)),
+    child: {
+      module: new URL("./thread-child.mjs", import.meta.url),
+      argument: (namespace) => url(server.port, namespace),
+    },
+    faults: {
+      kinds: ["loseReply", "keepBack", "dropPush", "cut", "heal"],
+      async open(namespace) {
+        const proxy = await startProxy({ targetPort: server.port, framing: "resp" });
+        proxies.push(proxy);
+        const faults = redisFaults([proxy]);
+        return { store: await openThreadStore(url(proxy.port, namespace)), ...faults };
       },
     },
-    { concurrency: CONCURRENCY },
-  );
+  });
 });
 
-describe("file", () => {
+onDemand("file", () => {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-thread-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const url = (namespace: string): string => {
     const path = pathToFileURL(join(folder, `${namespace.slice(0, 13)}.db`));
     return `${path}?namespace=${namespace}`;
   };
-  runConformance(
-    {
-      traits: fileStore().traits,
-      exempt,
-      open: (namespace) => openThreadStore(url(namespace)),
-      child: { module: new URL("./thread-child.mjs", import.meta.url), argument: url },
-    },
-    { concurrency: CONCURRENCY },
-  );
+  runConformance({
+    traits: fileStore().traits,
+    exempt,
+    open: (namespace) => openThreadStore(url(namespace)),
+    child: { module: new URL("./thread-child.mjs", import.meta.url), argument: url },
+  });
 });
