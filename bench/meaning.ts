@@ -40,6 +40,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   calls: "Messages cost money between zones, and time everywhere.",
   commands: "Packages that poll pay for each waiter all the time; here a handoff is all there is.",
   "start-up": "It matters to short programs: jobs, commands, functions.",
+  thread: "It is what leases cost that a blocked event loop does not lose.",
   subscribers: "It is what metrics and traces add to each lock.",
 };
 

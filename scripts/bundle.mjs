@@ -14,8 +14,14 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { root } from "./run.mjs";
 
-/** Programs that the package starts as processes, and modules that the command loads late. */
-const PROGRAMS = ["conformance/child.js", "cli/demo/run-demo.js", "cli/demo/worker.js"];
+/** Programs that the package starts as processes or threads, and modules that it loads late. */
+const PROGRAMS = [
+  "conformance/child.js",
+  "cli/demo/run-demo.js",
+  "cli/demo/worker.js",
+  "thread/thread-store.js",
+  "thread/worker.js",
+];
 
 const COMMAND = "cli/main.js";
 
@@ -27,6 +33,7 @@ const BESIDE_COMMAND = [
   /[/\\]stores[/\\](?!file)\w+[/\\]index\.js$/,
   /[/\\]demo[/\\]run-demo\.js$/,
   /[/\\]dashboard[/\\]index\.js$/,
+  /[/\\]thread[/\\]thread-store\.js$/,
 ];
 
 /**
@@ -34,7 +41,8 @@ const BESIDE_COMMAND = [
  * ledger runs in the stores of one machine only.
  */
 const NOT_CORE = [
-  /^[/\\](stores[/\\][\w-]+|cli|conformance|dashboard|telemetry|opentelemetry|prometheus)[/\\]/,
+  /^[/\\](stores[/\\][\w-]+|cli|conformance|dashboard|thread)[/\\]/,
+  /^[/\\](telemetry|opentelemetry|prometheus)[/\\]/,
   /[/\\](ledger|upkeep)\.js$/,
 ];
 

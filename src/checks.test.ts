@@ -36,13 +36,19 @@ describe("a check", () => {
 });
 
 describe("the event loop", () => {
-  const severityAt = (loopDelayMs: number, ttlMs: number): string | undefined =>
-    processChecks[0]?.judge({ loopDelayMs: { value: loopDelayMs } }, ttlMs)?.severity;
+  const severityAt = (loopDelayMs: number, ttlMs: number, hasRenewer = false) => {
+    const facts = { loopDelayMs: { value: loopDelayMs }, hasRenewer: { value: hasRenewer } };
+    return processChecks[0]?.judge(facts, ttlMs)?.severity;
+  };
 
   it("is judged by the ttl", () => {
     expect(severityAt(9, 30_000)).toBe("ok");
     expect(severityAt(4_000, 30_000)).toBe("note");
     expect(severityAt(10_000, 30_000)).toBe("warning");
     expect(severityAt(9, 27)).toBe("warning");
+  });
+
+  it("may be blocked where a thread renews", () => {
+    expect(severityAt(100_000, 30_000, true)).toBe("ok");
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { connect } from "./connect.js";
-import { InvalidOptionError } from "./errors.js";
+import { InvalidOptionError, UnsupportedError } from "./errors.js";
 import { Holdfast } from "./holdfast.js";
 
 describe("connect", () => {
@@ -63,6 +63,29 @@ describe("connect", () => {
     const error = await problem(url);
     expect(error).toMatchObject({ option: "url" });
     expect(error.message).not.toContain("hunter2");
+  });
+
+  it("opens no thread for locks that live in the thread of the caller", async () => {
+    const refused = connect("memory:", { thread: true });
+    await expect(refused).rejects.toMatchObject({ option: "thread", value: true });
+  });
+
+  it("checks the option thread, and the URL before it starts a thread", async () => {
+    for (const thread of ["yes", 1, null]) {
+      const refused = connect("memory:", { thread: thread as never });
+      await expect(refused).rejects.toMatchObject({ option: "thread" });
+    }
+    const refused = connect("mysql://db.internal", { thread: true });
+    await expect(refused).rejects.toMatchObject({ option: "url", value: "mysql:" });
+    const misspelt = connect("memory:", { tread: true } as never);
+    await expect(misspelt).rejects.toThrow("did you mean thread?");
+  });
+
+  it("says why a thread cannot start whose file is not there, as in a bundle", async () => {
+    // The sources have no compiled file, like the bundle of a program.
+    const refused = connect("redis://127.0.0.1:1", { thread: true });
+    await expect(refused).rejects.toThrow("leave holdfast out of the bundle");
+    await expect(refused).rejects.toBeInstanceOf(UnsupportedError);
   });
 
   it("checks the defaults", async () => {

@@ -1,44 +1,18 @@
-import { InvalidOptionError, invalidValue } from "./errors.js";
+import { InvalidOptionError } from "./errors.js";
 import { Holdfast } from "./holdfast.js";
-import { unknownWord } from "./known-options.js";
-import type { AcquireOptions } from "./options.js";
-import { nearestWord } from "./rules/nearest-word.js";
+import { knownOptions } from "./known-options.js";
+import { openerOf, openStore } from "./open-store.js";
+import { type AcquireOptions, OPTION_NAMES } from "./options.js";
 import type { Store } from "./store.js";
-import { parseStoreUrl } from "./stores/store-url.js";
 
-type Opener = (url: URL) => Promise<Store>;
-
-const etcd: Opener = async (url) => (await import("./stores/etcd/index.js")).openEtcdStore(url);
-const file: Opener = async (url) => (await import("./stores/file/index.js")).openFileStore(url);
-const memory: Opener = async (url) =>
-  (await import("./stores/memory/index.js")).openMemoryStore(url);
-const postgres: Opener = async (url) =>
-  (await import("./stores/postgres/index.js")).openPostgresStore(url);
-const redis: Opener = async (url) => (await import("./stores/redis/index.js")).openRedisStore(url);
-const redlock: Opener = async (url) =>
-  (await import("./stores/redlock/index.js")).openRedlockStore(url);
-const zookeeper: Opener = async (url) =>
-  (await import("./stores/zookeeper/index.js")).openZookeeperStore(url);
-
-/** The schemes of URLs. The code of a store is loaded when its first URL is opened. */
-const openers: Readonly<Record<string, Opener>> = {
-  "etcd:": etcd,
-  "etcds:": etcd,
-  "file:": file,
-  "memory:": memory,
-  "postgres:": postgres,
-  "postgresql:": postgres,
-  "redlock:": redlock,
-  "redlocks:": redlock,
-  "redlock+sentinel:": redlock,
-  "redlock+cluster:": redlock,
-  "redis:": redis,
-  "rediss:": redis,
-  "redis+sentinel:": redis,
-  "redis+cluster:": redis,
-  "zookeeper:": zookeeper,
-  "zookeepers:": zookeeper,
-};
+/** The options of `connect`: defaults for all locks, and how the store is opened. */
+export interface ConnectOptions extends AcquireOptions {
+  /**
+   * Open the store in a thread of its own, which renews leases while the event loop of the caller
+   * is blocked. Default false. Not for `memory:`.
+   */
+  readonly thread?: boolean | undefined;
+}
 
 /**
  * Opens the store that a URL names, with defaults for all locks; `close` closes it again.
@@ -48,8 +22,12 @@ const openers: Readonly<Record<string, Opener>> = {
  *
  * const locks = await connect("redis://localhost:6379/5", { waitMs: 5_000 });
  */
-export async function connect(url: string, defaults?: AcquireOptions): Promise<Holdfast> {
-  const store = await openStore(url);
+export async function connect(url: string, options?: ConnectOptions): Promise<Holdfast> {
+  const { thread = false, ...defaults } = knownOptions(options, [...OPTION_NAMES, "thread"]);
+  if (typeof thread !== "boolean") {
+    throw new InvalidOptionError("thread", thread, "must be true or false");
+  }
+  const store = await (thread ? openInThread(url) : openStore(url));
   try {
     return new Holdfast(store, defaults);
   } catch (error) {
@@ -58,28 +36,12 @@ export async function connect(url: string, defaults?: AcquireOptions): Promise<H
   }
 }
 
-function openStore(url: string): Promise<Store> {
-  const schemes = Object.keys(openers);
-  const rule = `must be a URL that begins with one of ${schemes.join(", ")}`;
-  if (url === undefined || url === "") {
-    const given = url === "" ? "empty" : "undefined";
-    const advice = "Is the environment variable that should hold it set?";
-    const message = `The URL of the store is ${given}. ${advice}`;
-    throw new InvalidOptionError("url", "(hidden)", rule, message);
+async function openInThread(url: string): Promise<Store> {
+  if (openerOf(url).parsed.protocol === "memory:") {
+    const rule = "must be false for memory:, whose locks live in this very thread";
+    throw new InvalidOptionError("thread", true, rule);
   }
-  let parsed: URL;
-  try {
-    parsed = parseStoreUrl(url);
-  } catch (error) {
-    if (error instanceof InvalidOptionError) throw error;
-    throw invalidValue("url", "(hidden)", rule);
-  }
-  const { protocol } = parsed;
-  const open = openers[protocol];
-  // Only the scheme is shown: the rest may hold a password.
-  if (!open) {
-    if (nearestWord(protocol, schemes)) throw unknownWord("scheme", "url", protocol, schemes);
-    throw new InvalidOptionError("url", protocol, rule);
-  }
-  return open(parsed);
+  // Few programs need it.
+  const { openThreadStore } = await import("./thread/thread-store.js");
+  return openThreadStore(url);
 }

@@ -40,7 +40,10 @@ export class Doctor {
         return within(timers, STORE_MS, store.examine({ ttlMs, signal }));
       });
       const [examination] = await Promise.all([asked, pause(timers, MEASURED_MS, true)]);
-      const facts = { loopDelayMs: { value: endMeasurement() } };
+      const facts = {
+        loopDelayMs: { value: endMeasurement() },
+        hasRenewer: { value: store.renewer !== undefined },
+      };
       const ofProcess = processChecks.flatMap((check) => check.judge(facts, ttlMs) ?? []);
       return { ...examination, findings: [...examination.findings, ...ofProcess] };
     } finally {

@@ -1,6 +1,12 @@
 export { AcquireTimeoutError, type BlockedBy } from "./errors/acquire-timeout-error.js";
 export { ClosedError, DeadlockError, UnsupportedError } from "./errors/call-errors.js";
-export { aboutLock, type ErrorContext, HoldfastError } from "./errors/holdfast-error.js";
+export {
+  aboutLock,
+  type ErrorContext,
+  type ErrorKind,
+  HoldfastError,
+  remade,
+} from "./errors/holdfast-error.js";
 export { InternalError } from "./errors/internal-error.js";
 export { InvalidOptionError, invalidValue } from "./errors/invalid-option-error.js";
 export {

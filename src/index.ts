@@ -1,4 +1,4 @@
-export { connect } from "./connect.js";
+export { type ConnectOptions, connect } from "./connect.js";
 export type {
   BlockedBy,
   ErrorContext,

@@ -10,16 +10,22 @@ const SAMPLE_MS = 10;
 export interface ProcessFacts {
   /** 99 of 100 timers of this process are at most this late. */
   readonly loopDelayMs: number;
+  /** A thread of its own renews the leases of this process. */
+  readonly hasRenewer: boolean;
 }
 
 const check = checksOver<ProcessFacts>();
 
 export const processChecks: readonly Check<ProcessFacts>[] = [
-  check("process/event-loop", ["loopDelayMs"], ({ loopDelayMs }, ttlMs) => {
+  check("process/event-loop", ["loopDelayMs", "hasRenewer"], (facts, ttlMs) => {
+    const { loopDelayMs, hasRenewer } = facts;
     const seen = `Timers of this process are up to ${Math.ceil(loopDelayMs)} ms late (p99)`;
     const everyMs = Math.round(renewAfterMs(ttlMs));
     const why = `A blocked event loop sends renewals late, which are due every ${everyMs} ms.`;
-    const remedy = "Move long computations to a worker thread, or choose a longer ttlMs.";
+    const remedy =
+      "Move long computations to a worker thread, connect with thread: true, " +
+      "or choose a longer ttlMs.";
+    if (hasRenewer) return ok(`${seen}; a thread renews the leases.`);
     if (loopDelayMs >= renewAfterMs(ttlMs)) {
       return warning(`${seen}, more than a third of the ttl.`, why, remedy);
     }

@@ -115,7 +115,7 @@ export type Renewal =
 
 /** The store learned, without being asked, that a grant is over. */
 export interface GoneEvent {
-  /** The only event so far. */
+  /** Tells it from `RenewalEvent`. */
   readonly type: "gone";
   /** The very object that `acquire` or `resume` returned. */
   readonly grant: Grant;
@@ -123,6 +123,60 @@ export interface GoneEvent {
   readonly reason: LossReason;
   /** The reason of a revocation, or more words of the store; may be empty. */
   readonly detail: string;
+}
+
+/** The times of a renewal, by the clock of the store's port: it was answered, or was not yet. */
+export interface RenewalReport {
+  /** `failed`: no answer yet; it is tried again until the deadline. */
+  readonly outcome: "renewed" | "failed";
+  /** When that was known. */
+  readonly atMs: number;
+  /** The deadline without the renewal. */
+  readonly beforeMs: number;
+  /** The deadline with it. */
+  readonly afterMs: number;
+  /** The error of the store, where the renewal failed. */
+  readonly error?: unknown;
+}
+
+/** The renewer of the store has renewed a grant, or got no answer yet. */
+export interface RenewalEvent extends RenewalReport {
+  /** Tells it from `GoneEvent`. */
+  readonly type: "renewal";
+  /** The very object that `acquire` or `resume` returned. */
+  readonly grant: Grant;
+}
+
+/** The news of a store that no call waits for. */
+export type StoreEvent = GoneEvent | RenewalEvent;
+
+/** How a grant is to be kept. */
+export interface KeepTerms {
+  /** How long the store keeps the grant after each renewal. */
+  readonly ttlMs: number;
+  /** False: the grant is not renewed, and ends at its deadline. */
+  readonly renew: boolean;
+  /** Renewals stop this long before the deadline. */
+  readonly graceMs: number;
+  /** The grant ends at this time of the clock of the store's port, renewed or not. */
+  readonly endMs: number;
+}
+
+/**
+ * Renews grants outside of the event loop of the caller, in a thread of its own. Where a store has
+ * a renewer, its client sends no renewals, except for a caller that asks for one.
+ */
+export interface Renewer {
+  /**
+   * From now on the grant is kept on these terms; a further call changes them. `release` and
+   * `detach` end it.
+   */
+  keep(grant: Grant, terms: KeepTerms): void;
+  /**
+   * Tells the listener of `onEvent` before it returns if the grant is known to be gone. The event
+   * that says so may be waiting for an event loop that is blocked.
+   */
+  catchUp(grant: Grant): void;
 }
 
 /** One holder of a lock. */
@@ -221,7 +275,9 @@ export interface Store {
    */
   detach(grant: Grant): void;
   /** One listener, set by the client that owns this store. */
-  onEvent(listener: (event: GoneEvent) => void): void;
+  onEvent(listener: (event: StoreEvent) => void): void;
+  /** Renews grants in a thread of its own; without it, the client sends the renewals. */
+  readonly renewer?: Renewer;
 
   /** The holders, the waiters and the mark of one name; an empty view for an unused name. */
   inspect(space: Space, name: string): Promise<LockView>;

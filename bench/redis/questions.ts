@@ -14,12 +14,14 @@ import { oneName } from "./one-name.js";
 import { replicated, replicatedNames } from "./replicas.js";
 import { startUp } from "./start-up.js";
 import { subscribers } from "./subscribers.js";
+import { thread } from "./thread.js";
 import { uncontended } from "./uncontended.js";
 import { waiters } from "./waiters.js";
 
 export const questions: readonly Question[] = [
   uncontended,
   subscribers,
+  thread,
   manyNames,
   handoff,
   oneName,

@@ -28,11 +28,7 @@ export class HoldfastError extends Error {
     super(message, "cause" in context ? { cause: context.cause } : undefined);
     this.lockName = context.lockName;
     this.store = context.store;
-    const brands: string[] = [];
-    for (let type = new.target; type.brand !== undefined; type = Object.getPrototypeOf(type)) {
-      brands.push(type.brand);
-    }
-    Object.defineProperty(this, BRAND, { value: brands });
+    Object.defineProperty(this, BRAND, { value: brandsOf(new.target) });
     this.name = new.target.brand;
   }
 
@@ -40,10 +36,11 @@ export class HoldfastError extends Error {
   about(lockName: string, store: string): this {
     if (this.lockName !== undefined) return this;
     // A copy: one failure may end several calls, each about its own lock.
+    const message = `Lock "${lockName}": ${this.message}`;
     const cause = "cause" in this ? { cause: this.cause } : undefined;
-    const copy = new Error(`Lock "${lockName}": ${this.message}`, cause);
-    Object.defineProperty(copy, BRAND, { value: (this as { [BRAND]?: unknown })[BRAND] });
-    return Object.assign(Object.setPrototypeOf(copy, Object.getPrototypeOf(this)), this, {
+    const type = this.constructor as unknown as ErrorKind<this>;
+    return remade(type, message, cause, {
+      ...this,
       lockName,
       store,
     });
@@ -62,6 +59,31 @@ export class HoldfastError extends Error {
     const brands = (value as { [BRAND]?: unknown })[BRAND];
     return Array.isArray(brands) && brands.includes(this.brand);
   }
+}
+
+/** A class of errors: its instances, and the text that `instanceof` compares. */
+export interface ErrorKind<T extends HoldfastError> {
+  readonly prototype: T;
+  readonly brand: string;
+}
+
+/** An error of this class with these fields, made without its constructor. */
+export function remade<T extends HoldfastError>(
+  type: ErrorKind<T>,
+  message: string,
+  cause: { readonly cause: unknown } | undefined,
+  fields: object,
+): T {
+  const error = new Error(message, cause);
+  Object.defineProperty(error, BRAND, { value: brandsOf(type) });
+  return Object.assign(Object.setPrototypeOf(error, type.prototype), fields);
+}
+
+/** The brands of a class and of all classes that it extends. */
+function brandsOf(type: { readonly brand: string }): string[] {
+  const brands: string[] = [];
+  for (let at = type; at.brand !== undefined; at = Object.getPrototypeOf(at)) brands.push(at.brand);
+  return brands;
 }
 
 /** Returns the result of `check`, and adds the lock to its errors. */

@@ -15,7 +15,7 @@ import type { AcquireEvent, LockKind } from "../events.js";
 import type { Options } from "../options.js";
 import { NO_CALL } from "../publish.js";
 import { Fifo, type Place } from "../rules/fifo.js";
-import type { AcquireResult, Busy, HolderView, Meta } from "../store.js";
+import type { AcquireResult, Busy, HolderView, Meta, RenewalReport } from "../store.js";
 import type { Timer } from "../time/timers.js";
 import { type CallOptions, claimFor, type Enclosing, type Target } from "./call-options.js";
 import type { Cohorts } from "./cohorts.js";
@@ -169,6 +169,10 @@ export class Cohort implements Tenant, LeaseGiver {
     this.#lease?.onWarning();
   }
 
+  onRenewal(report: RenewalReport): void {
+    this.#lease?.onRenewal(report);
+  }
+
   onLost(reason: LossReason, detail: string): void {
     const lease = this.#lease;
     this.#hold = null;
@@ -250,7 +254,7 @@ export class Cohort implements Tenant, LeaseGiver {
     // rule: span-is-used-up
     this.#turnsLeft -= 1;
     // A longer ttl that the turn before renewed for does not count for this one.
-    hold.ttlMs = this.#options.ttlMs;
+    keeper.setTtl(hold, this.#options.ttlMs);
     const { kind } = member ?? this.#target;
     const { context, event } = member?.options ?? {};
     const turn = { token, startMs, kind, context, traceparent: event?.traceparent };

@@ -3,7 +3,7 @@ import { claimOf } from "../../test/fixtures/ledger-server.js";
 import type { Grant } from "../store.js";
 import { Hold, type Tenant } from "./hold.js";
 
-const tenant: Tenant = { lease: null, onWarning() {}, onLost() {} };
+const tenant: Tenant = { lease: null, onWarning() {}, onLost() {}, onRenewal() {} };
 const NONE = Number.POSITIVE_INFINITY;
 
 function makeHold(given: Partial<ConstructorParameters<typeof Hold>[3]> = {}): {

@@ -1,6 +1,6 @@
 import type { LossReason } from "../errors.js";
 import { renewAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
-import type { Grant } from "../store.js";
+import type { Grant, KeepTerms, RenewalReport } from "../store.js";
 import type { HeapItem } from "../time/heap.js";
 import type { HeldLease } from "./lease.js";
 
@@ -11,6 +11,8 @@ export interface Tenant {
   /** `graceMs` are left; the hold will not be renewed any more. */
   onWarning(): void;
   onLost(reason: LossReason, detail: string): void;
+  /** The hold was renewed, or its renewal has no answer yet. */
+  onRenewal(report: RenewalReport): void;
 }
 
 /**
@@ -23,6 +25,8 @@ export class Hold implements HeapItem {
   /** Renewals go no further than this. */
   readonly endMs: number;
   readonly graceMs: number;
+  /** The renewer of the store sends the renewals, not the keeper. */
+  readonly hasRenewer: boolean;
   /** Null only until the lease for a new grant is made. */
   tenant: Tenant | null;
   renews: boolean;
@@ -43,6 +47,7 @@ export class Hold implements HeapItem {
     tenant: Tenant | null,
     nowMs: number,
     options: { ttlMs: number; renew: boolean; graceMs: number; maxHoldMs: number },
+    hasRenewer = false,
   ) {
     this.grant = grant;
     this.tenant = tenant;
@@ -51,6 +56,7 @@ export class Hold implements HeapItem {
     this.graceMs = options.graceMs;
     this.renews = options.renew;
     this.ttlMs = options.ttlMs;
+    this.hasRenewer = hasRenewer;
     this.renewMs = this.renewalDueMs(nowMs);
     this.plan();
   }
@@ -70,10 +76,17 @@ export class Hold implements HeapItem {
    * ttl, and an answer may be to a shorter renewal: then the next one is due sooner.
    */
   renewalDueMs(sentMs: number): number {
+    if (this.hasRenewer) return Number.POSITIVE_INFINITY;
     const restMs = this.grant.deadlineMs - this.graceMs - sentMs;
     const halfMs = Math.max(restMs / 2, retryAfterMs(this.ttlMs));
     // rule: short-lease-is-renewed-sooner
     return sentMs + Math.min(renewAfterMs(this.ttlMs), halfMs);
+  }
+
+  /** How a renewer keeps the grant. */
+  get terms(): KeepTerms {
+    const { ttlMs, renews, graceMs, endMs } = this;
+    return { ttlMs, renew: renews, graceMs, endMs };
   }
 
   /** Why the hold is over when its time is over. */

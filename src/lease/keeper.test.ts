@@ -3,8 +3,8 @@ import { claimOf } from "../../test/fixtures/ledger-server.js";
 import { ManualPort } from "../../test/fixtures/manual-port.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import { InternalError } from "../errors.js";
-import type { Claim, Grant } from "../store.js";
-import type { Hold } from "./hold.js";
+import type { Claim, Grant, KeepTerms } from "../store.js";
+import type { Hold, Tenant } from "./hold.js";
 import { Keeper } from "./keeper.js";
 import type { HeldLease } from "./lease.js";
 
@@ -19,6 +19,7 @@ interface Kept {
   readonly hold: Hold;
   readonly onWarning: ReturnType<typeof vi.fn<() => void>>;
   readonly onLost: ReturnType<typeof vi.fn<(reason: string, detail: string) => void>>;
+  readonly onRenewal: ReturnType<typeof vi.fn<Tenant["onRenewal"]>>;
 }
 
 function keep(
@@ -34,8 +35,8 @@ function keep(
   };
   tokens += 1n;
   const grant = store.grantFor(claimOf("o", { ttlMs: options.ttlMs, ...claim }), tokens);
-  const lease = { publishRenewal: () => {} } as unknown as HeldLease;
-  const tenant = { lease, onWarning: vi.fn(), onLost: vi.fn() };
+  const lease = {} as HeldLease;
+  const tenant = { lease, onWarning: vi.fn(), onLost: vi.fn(), onRenewal: vi.fn() };
   return { grant, hold: keeper.keep(grant, tenant, options), ...tenant };
 }
 
@@ -281,5 +282,79 @@ describe("a detached hold", () => {
     expect(store.released).toEqual([]);
     expect(store.renewed.slice(1).flat()).not.toContain(detached?.grant);
     expect(keeper.leases()).toHaveLength(2);
+  });
+});
+
+describe("with a renewer", () => {
+  let terms: KeepTerms[];
+  let known: (() => void) | undefined;
+
+  beforeEach(() => {
+    terms = [];
+    known = undefined;
+    store.renewer = {
+      keep: (_, kept) => void terms.push(kept),
+      catchUp: () => known?.(),
+    };
+  });
+
+  it("sends no renewals, and goes by the deadlines that the renewer moves", async () => {
+    const { grant, hold, onLost } = keep({ maxHoldMs: 3_600_000 });
+    const endMs = port.nowMs + 3_600_000;
+    expect(terms).toEqual([{ ttlMs: 30_000, renew: true, graceMs: 0, endMs }]);
+    for (let renewal = 0; renewal < 10; renewal += 1) {
+      await port.advance(20_000);
+      store.extend(grant);
+    }
+    expect(store.renewed).toEqual([]);
+    expect(keeper.check(hold)).toBe(true);
+    await port.advance(30_000);
+    expect(onLost).toHaveBeenCalledWith("expired", "");
+  });
+
+  it("tells the renewer that the grace has begun, and that a ttl has changed", async () => {
+    const { hold, onWarning } = keep({ graceMs: 5_000 });
+    await keeper.renew(hold, 60_000);
+    expect(terms.at(-1)).toMatchObject({ ttlMs: 60_000, renew: true });
+    await port.advance(60_000 - 5_000);
+    expect(onWarning).toHaveBeenCalledOnce();
+    expect(terms.at(-1)).toMatchObject({ renew: false });
+    keeper.setTtl(hold, 60_000);
+    expect(terms).toHaveLength(3);
+  });
+
+  it("sends no renewal after one that a caller asked for and that failed", async () => {
+    const { hold } = keep();
+    store.onRenew = () => Promise.reject(new Error("away"));
+    expect(await keeper.renew(hold, 30_000)).toMatchObject({ type: "unknown" });
+    await port.advance(20_000);
+    expect(store.renewed).toHaveLength(1);
+  });
+
+  it("hears of a loss in the first look, with the reason of the store", () => {
+    const { grant, hold, onLost } = keep();
+    known = () => store.tell(grant, "revoked", "stuck");
+    expect(keeper.check(hold)).toBe(false);
+    expect(onLost).toHaveBeenCalledOnce();
+    expect(onLost).toHaveBeenCalledWith("revoked", "stuck");
+  });
+
+  it("hears of a loss in its own timer, with the reason of the store", async () => {
+    const { grant, onLost } = keep();
+    await port.advance(29_000);
+    known = () => store.tell(grant, "replaced");
+    await port.advance(2_000);
+    expect(onLost).toHaveBeenCalledOnce();
+    expect(onLost).toHaveBeenCalledWith("replaced", "");
+  });
+
+  it("passes on what the renewer says of renewals", () => {
+    const { grant, hold, onRenewal } = keep();
+    const note = { outcome: "renewed", atMs: 1, beforeMs: 2, afterMs: 3 } as const;
+    store.tellRenewal(grant, note);
+    expect(onRenewal).toHaveBeenCalledWith(expect.objectContaining(note));
+    keeper.drop(hold);
+    store.tellRenewal(grant, note);
+    expect(onRenewal).toHaveBeenCalledOnce();
   });
 });

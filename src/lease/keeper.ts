@@ -5,7 +5,8 @@
  * answer is sent again, and again, until the deadline (see rules/renewal-pace.ts); only the store's
  * word that the grant is gone, or the deadline by our own clock, ends a hold. The clock is compared
  * before every step, so a process that was stopped, blocked or asleep first ends what is over and
- * never renews it.
+ * never renews it. Where the store has a renewer, that thread sends the renewals, and moves the
+ * deadlines on; the keeper compares them with the clock all the same.
  */
 import { assert, present } from "../assert.js";
 import type { LossReason } from "../errors.js";
@@ -13,7 +14,7 @@ import { checkDuration } from "../options.js";
 import { LoneMap } from "../rules/lone-map.js";
 import { cutReason } from "../rules/reason.js";
 import { repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
-import type { GoneEvent, Grant, Renewal, Store } from "../store.js";
+import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../store.js";
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
 import { WorkUnderWay } from "../time/work-under-way.js";
@@ -39,7 +40,7 @@ export class Keeper {
 
   constructor(store: Store) {
     this.#store = store;
-    store.onEvent((event) => this.#onGone(event));
+    store.onEvent((event) => this.#onEvent(event));
   }
 
   get store(): Store {
@@ -60,12 +61,21 @@ export class Keeper {
     tenant: Tenant | null,
     options: { ttlMs: number; renew: boolean; graceMs: number; maxHoldMs: number },
   ): Hold {
-    const hold = new Hold(grant, tenant, this.#store.port.clock.nowMs(), options);
+    const { port, renewer } = this.#store;
+    const hold = new Hold(grant, tenant, port.clock.nowMs(), options, renewer !== undefined);
     assert(!this.#byGrant.get(grant), "a grant is kept by one hold");
     this.#byGrant.set(grant, hold);
     this.#holds.push(hold);
+    renewer?.keep(grant, hold.terms);
     if (hold.dueMs < this.#timerMs) this.#arm();
     return hold;
+  }
+
+  /** Further renewals are for this time. */
+  setTtl(hold: Hold, ttlMs: number): void {
+    if (hold.ttlMs === ttlMs) return;
+    hold.ttlMs = ttlMs;
+    this.#store.renewer?.keep(hold.grant, hold.terms);
   }
 
   /** The tenant is done with it. */
@@ -85,6 +95,7 @@ export class Keeper {
 
   /** Ends the hold if its deadline has passed; true while it holds. */
   check(hold: Hold): boolean {
+    if (hold.isLive) this.#store.renewer?.catchUp(hold.grant);
     // rule: held-by-the-clock
     if (hold.isLive && this.#store.port.clock.exactMs() >= hold.deadlineMs) {
       this.#lose(hold, hold.endReason, "");
@@ -92,10 +103,15 @@ export class Keeper {
     return hold.isLive;
   }
 
+  /** The store said, in an answer that the keeper did not ask for, that the grant is gone. */
+  end(hold: Hold, reason: LossReason, detail: string): void {
+    if (hold.isLive) this.#lose(hold, reason, detail);
+  }
+
   /** Renews at once, for a longer or the same time. */
   async renew(hold: Hold, ttlMs: number): Promise<Renewal> {
     const leastMs = Math.max(this.#store.traits.minTtlMs, 2 * hold.graceMs + 1);
-    hold.ttlMs = checkDuration("ttlMs", ttlMs, leastMs);
+    this.setTtl(hold, checkDuration("ttlMs", ttlMs, leastMs));
     const [renewal] = await this.#send([hold]);
     return present(renewal, "a store answers every renewal");
   }
@@ -127,12 +143,14 @@ export class Keeper {
     const batch: Hold[] = [];
     for (let hold = this.#holds.peek(); hold; hold = this.#holds.peek()) {
       if (hold.dueMs > nowMs && !isDueAlong(hold, nowMs)) break;
+      this.#store.renewer?.catchUp(hold.grant);
+      if (!hold.isLive) continue;
       // rule: no-renewal-after-the-deadline
       if (nowMs >= hold.deadlineMs) {
         this.#lose(hold, hold.endReason, "");
         continue;
       }
-      if (nowMs >= hold.warningMs && hold.warn()) hold.tenant?.onWarning();
+      if (nowMs >= hold.warningMs && hold.warn()) this.#warn(hold);
       if (hold.renews && isDueAlong(hold, nowMs)) {
         if (batch.length === MAX_BATCH) break;
         batch.push(hold);
@@ -177,11 +195,25 @@ export class Keeper {
     const isRenewed = renewal.type === "renewed";
     // rule: renewals-come-in-time
     hold.renewMs = isRenewed ? hold.renewalDueMs(sentMs) : clock.nowMs() + retryAfterMs(hold.ttlMs);
+    if (hold.hasRenewer) hold.renewMs = Number.POSITIVE_INFINITY;
     this.#replan(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
-    const lease = hold.tenant?.lease;
-    if (isRenewed) lease?.publishRenewal("renewed", beforeMs);
-    else lease?.publishRenewal("failed", hold.deadlineMs, renewal.error);
+    if (isRenewed) hold.tenant?.onRenewal(this.#report(hold, "renewed", { beforeMs }));
+    else hold.tenant?.onRenewal(this.#report(hold, "failed", { error: renewal.error }));
+  }
+
+  #report(
+    { deadlineMs: afterMs }: Hold,
+    outcome: RenewalReport["outcome"],
+    { beforeMs = afterMs, error }: { beforeMs?: number; error?: unknown } = {},
+  ): RenewalReport {
+    const report = { outcome, atMs: this.#store.port.clock.nowMs(), beforeMs, afterMs };
+    return error === undefined ? report : { ...report, error };
+  }
+
+  #warn(hold: Hold): void {
+    this.#store.renewer?.keep(hold.grant, hold.terms);
+    hold.tenant?.onWarning();
   }
 
   #replan(hold: Hold): void {
@@ -189,9 +221,11 @@ export class Keeper {
     this.#holds.update(hold);
   }
 
-  #onGone({ grant, reason, detail }: GoneEvent): void {
-    const hold = this.#byGrant.get(grant);
-    if (hold) this.#lose(hold, reason, detail);
+  #onEvent(event: StoreEvent): void {
+    const hold = this.#byGrant.get(event.grant);
+    if (!hold) return;
+    if (event.type === "gone") this.#lose(hold, event.reason, event.detail);
+    else hold.tenant?.onRenewal(event);
   }
 
   #lose(hold: Hold, reason: LossReason, told: string): void {
@@ -199,7 +233,7 @@ export class Keeper {
     this.drop(hold);
     // The deadline came before an answer to the last renewal: nothing has told of it yet.
     if (reason === "expired" && hold.isUnanswered) {
-      hold.tenant?.lease?.publishRenewal("failed", hold.deadlineMs);
+      hold.tenant?.onRenewal(this.#report(hold, "failed"));
     }
     if (hold.isDetached) return hold.tenant?.onLost(reason, detail);
     // The store may still count the grant as held, at its maximum or by a slower clock. This

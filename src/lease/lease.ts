@@ -18,7 +18,7 @@ import type {
   RenewEvent,
 } from "../events.js";
 import { describe, events, publishIn } from "../publish.js";
-import type { Busy, Meta } from "../store.js";
+import type { Busy, Meta, RenewalReport } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { encodeHandle } from "./handle.js";
 import type { Hold, Tenant } from "./hold.js";
@@ -228,12 +228,10 @@ export class HeldLease implements Lease, Tenant {
     if (events.held.hasSubscribers) publishIn(this.#context, events.held, this.#about());
   }
 
-  /** `beforeMs`: the deadline without the renewal. */
-  publishRenewal(outcome: RenewEvent["outcome"], beforeMs: number, error?: unknown): void {
+  onRenewal({ outcome, atMs, beforeMs, afterMs, error }: RenewalReport): void {
     if (!events.renew.hasSubscribers) return;
-    const { deadlineMs, ttlMs } = this.#hold;
-    const nowMs = this.#clock.nowMs();
-    const times = { remainingMs: deadlineMs - nowMs, spareMs: beforeMs - nowMs, ttlMs };
+    const { ttlMs } = this.#hold;
+    const times = { remainingMs: afterMs - atMs, spareMs: beforeMs - atMs, ttlMs };
     const event: RenewEvent = Object.assign(this.#about(), { outcome, ...times });
     if (error !== undefined) Object.assign(event, { error });
     publishIn(this.#context, events.renew, event);

@@ -1,5 +1,6 @@
 import type { LossReason } from "../errors.js";
 import type { Options } from "../options.js";
+import type { RenewalReport } from "../store.js";
 import type { Target } from "./call-options.js";
 import type { Cohort } from "./cohort.js";
 import type { Cohorts } from "./cohorts.js";
@@ -56,6 +57,10 @@ export class LoneCall implements Tenant, LeaseGiver {
 
   onWarning(): void {
     this.lease?.onWarning();
+  }
+
+  onRenewal(report: RenewalReport): void {
+    this.lease?.onRenewal(report);
   }
 
   onLost(reason: LossReason, detail: string): void {

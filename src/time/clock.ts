@@ -32,6 +32,27 @@ export const monotonicClock: Clock = {
   wallUs: () => Date.now() * 1000,
 };
 
+/**
+ * The monotonic clock of the system itself: the same in all threads and all processes of this
+ * machine, while `performance.now()` counts from the start of each thread. It stands still while
+ * the machine sleeps.
+ */
+function machineMs(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1000 + nanoseconds / 1e6;
+}
+
+/** Monotonic time that all threads and processes of this machine share. */
+export const machineClock: Clock = { ...monotonicClock, nowMs: machineMs, exactMs: machineMs };
+
+/** The sleep of the machine, as one thread counts it, or several threads together. */
+export interface Sleep {
+  /** How far uptime was ahead of the monotonic clock when the count began. */
+  readonly startMs: number;
+  /** Since then, as far as it was noticed; it only ever grows. */
+  sleptMs: number;
+}
+
 /** `os.uptime()` has a resolution of 10 ms, so a smaller difference than two steps says nothing. */
 const UPTIME_STEP_MS = 10;
 
@@ -40,6 +61,8 @@ const UPTIME_STEP_MS = 10;
  * jump of the wall clock ahead counts as sleep. If somebody set the clock, leases end early.
  */
 const isWholeSeconds = (uptimeMs: number): boolean => Number.isInteger(uptimeMs / 1000);
+
+export const systemUptimeMs = (): number => uptime() * 1000;
 
 /** The wall clock follows the monotonic one this closely, unless it is set or the machine slept. */
 const WALL_JUMP_MS = 4;
@@ -53,14 +76,17 @@ const WALL_JUMP_MS = 4;
  */
 export function suspendAware(
   monotonic: Clock = monotonicClock,
-  uptimeMs: () => number = () => uptime() * 1000,
+  uptimeMs: () => number = systemUptimeMs,
+  shared?: Sleep,
 ): Clock {
   const firstUptimeMs = uptimeMs();
-  const startMs = firstUptimeMs - monotonic.nowMs();
-  let wallLeadMs = monotonic.wallUs() / 1000 - monotonic.nowMs();
-  let suspendedMs = 0;
+  const sleep = shared ?? { startMs: firstUptimeMs - monotonic.nowMs(), sleptMs: 0 };
+  // A count that began before may lack a sleep: the first look asks.
+  let wallLeadMs = shared
+    ? Number.POSITIVE_INFINITY
+    : monotonic.wallUs() / 1000 - monotonic.nowMs();
   return {
-    nowMs: () => monotonic.nowMs() + suspendedMs,
+    nowMs: () => monotonic.nowMs() + sleep.sleptMs,
     exactMs() {
       const nowMs = monotonic.nowMs();
       const leadMs = monotonic.wallUs() / 1000 - nowMs;
@@ -68,17 +94,17 @@ export function suspendAware(
       if (Math.abs(jumpMs) > WALL_JUMP_MS) {
         wallLeadMs = leadMs;
         const nowUptimeMs = uptimeMs();
-        const gainedMs = nowUptimeMs - nowMs - startMs;
+        const gainedMs = nowUptimeMs - nowMs - sleep.startMs;
         if (isWholeSeconds(firstUptimeMs) && isWholeSeconds(nowUptimeMs)) {
-          suspendedMs += Math.max(0, jumpMs);
-        } else if (gainedMs > suspendedMs + 2 * UPTIME_STEP_MS) {
-          suspendedMs = gainedMs + UPTIME_STEP_MS;
+          sleep.sleptMs += Math.max(0, jumpMs);
+        } else if (gainedMs > sleep.sleptMs + 2 * UPTIME_STEP_MS) {
+          sleep.sleptMs = gainedMs + UPTIME_STEP_MS;
         }
       }
-      return nowMs + suspendedMs;
+      return nowMs + sleep.sleptMs;
     },
     get sleptMs() {
-      return suspendedMs;
+      return sleep.sleptMs;
     },
     wallUs: () => monotonic.wallUs(),
   };

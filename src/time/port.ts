@@ -22,7 +22,14 @@ export const localPort: Port = {
   random: systemRandom,
 };
 
+let threadClock: Clock | undefined;
+
+/** Gives all stores across the network that this thread opens the clock of another thread. */
+export function useClock(clock: Clock): void {
+  threadClock = clock;
+}
+
 /** For stores across the network: time that also counts the sleep of this machine. */
 export function networkPort(): Port {
-  return { ...localPort, clock: suspendAware() };
+  return { ...localPort, clock: threadClock ?? suspendAware() };
 }

@@ -80,6 +80,17 @@ import { fileStore } from "holdfast/file";
 export const openStore = (options) => fileStore(options);
 `;
 
+/** A thread runs a file of the package. */
+const THREAD = `
+const { pathToFileURL } = require("node:url");
+const { connect } = require("holdfast");
+
+connect(pathToFileURL(process.argv[2]).href, { thread: true }).then(async (locks) => {
+  console.log(await locks.mutex("a").run(async (lease) => typeof lease.token));
+  await locks.close();
+});
+`;
+
 const hasSqlite = process.getBuiltinModule?.("node:sqlite") !== undefined;
 
 describe("a project with nothing but the package", () => {
@@ -167,5 +178,10 @@ describe("a project with more packages", () => {
     const libsql = JSON.stringify(join(root, "node_modules/libsql"));
     project.write("node_modules/libsql/index.js", `module.exports = require(${libsql});`);
     expect(project.node("conformance.mjs", join(project.folder, "locks/locks.db"))).toBe("2");
+  });
+
+  it("opens a store in a thread, from CommonJS", () => {
+    project.write("thread.cjs", THREAD);
+    expect(project.node("thread.cjs", join(project.folder, "locks/thread.db"))).toBe("bigint");
   });
 });

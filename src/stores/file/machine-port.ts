@@ -1,16 +1,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { UnsupportedError } from "../../errors.js";
+import { machineClock } from "../../time/clock.js";
 import { localPort, type Port } from "../../time/port.js";
-
-/**
- * Time that all processes of this machine share: `process.hrtime` is the system's monotonic clock
- * itself, while `performance.now()` counts from the start of each process. It stands still while
- * the machine sleeps, and so do all leases kept by it.
- */
-function machineMs(): number {
-  const [seconds, nanoseconds] = process.hrtime();
-  return seconds * 1000 + nanoseconds / 1e6;
-}
 
 /** Readings of one moment differ by less; a machine takes longer to start its first program. */
 const SAME_MS = 100;
@@ -20,7 +11,7 @@ const SAME_MS = 100;
  * and Deno do. There an older process would take the lease of a younger one for long expired.
  */
 export function assertMachineClock(
-  nowMs: number = machineMs(),
+  nowMs: number = machineClock.nowMs(),
   processMs: number = process.uptime() * 1000,
 ): void {
   if (Math.abs(nowMs - processMs) > SAME_MS) return;
@@ -55,8 +46,9 @@ function drawId(): string {
   return DRAWN.toString("hex", drawn - ID_BYTES, drawn);
 }
 
+/** All processes keep leases by one clock; it stands still while the machine sleeps, as they do. */
 export const machinePort: Port = {
   ...localPort,
   random: { ...localPort.random, id: drawId },
-  clock: { nowMs: machineMs, exactMs: machineMs, sleptMs: 0, wallUs: () => Date.now() * 1000 },
+  clock: machineClock,
 };

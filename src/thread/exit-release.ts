@@ -1,0 +1,62 @@
+/**
+ * The release of grants at the exit of a process. Its event loop has ended by then, but the thread
+ * of the store runs on until the last listener of `exit` returns. The listener tells that thread to
+ * release what is held, and waits for it in shared memory, for a second at most.
+ */
+import { localPort } from "../time/port.js";
+
+/** The exit of a process takes no longer than this for the releases of all its stores. */
+export const EXIT_MS = 1_000;
+
+/** Memory in which one thread waits for the other. */
+export class ExitSignal {
+  readonly memory: SharedArrayBuffer;
+  readonly #cell: Int32Array;
+
+  constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)) {
+    this.memory = memory;
+    this.#cell = new Int32Array(memory);
+  }
+
+  /** Blocks this thread until the other one has released, or the time is over. */
+  await(limitMs: number): void {
+    Atomics.wait(this.#cell, 0, 0, limitMs);
+  }
+
+  /** All is released that can be. */
+  give(): void {
+    Atomics.store(this.#cell, 0, 1);
+    Atomics.notify(this.#cell, 0);
+  }
+}
+
+/** A store in a thread that may hold grants when its process exits. */
+interface Releasing {
+  readonly hasGrants: boolean;
+  readonly exitSignal: ExitSignal;
+  /** Tells the thread to release them, and to give the signal. */
+  beginExit(): void;
+}
+
+const open = new Set<Releasing>();
+
+function onExit(): void {
+  const { clock } = localPort;
+  const untilMs = clock.nowMs() + EXIT_MS;
+  const releasing = [...open].filter(({ hasGrants }) => hasGrants);
+  for (const store of releasing) store.beginExit();
+  for (const { exitSignal } of releasing) exitSignal.await(Math.max(0, untilMs - clock.nowMs()));
+}
+
+/** From now on, the grants of the store are released when the process exits. */
+export function releaseAtExit(store: Releasing): void {
+  // One listener for all stores: Node warns of many.
+  if (open.size === 0) process.on("exit", onExit);
+  open.add(store);
+}
+
+/** The store is closed. */
+export function forgetAtExit(store: Releasing): void {
+  open.delete(store);
+  if (open.size === 0) process.off("exit", onExit);
+}

@@ -1,0 +1,218 @@
+import { Keeper } from "../lease/keeper.js";
+import { WaitTime } from "../lease/wait-time.js";
+import type { AcquireResult, Claim, Grant, LockView, Store } from "../store.js";
+import { Limits } from "../time/limits.js";
+import { copyOfError, errorOf } from "./error-copy.js";
+import { EXIT_MS } from "./exit-release.js";
+import { KeptGrant, type KeptGrantOwner } from "./kept-grant.js";
+import type { CallName, Calls, FromThread, GrantCopy, RenewalCopy, ToThread } from "./messages.js";
+import type { Outbox } from "./outbox.js";
+
+/** So many times in the life of a grant, the thread looks whether the caller has taken it. */
+const LOOKS = 12;
+
+/** A call of the other thread, answered now or later; `id` is that of the call. */
+type Answers = {
+  readonly [Name in Exclude<CallName, "open">]: (
+    id: number,
+    ...args: Parameters<Calls[Name]>
+  ) => ReturnType<Calls[Name]> | Promise<ReturnType<Calls[Name]>>;
+};
+
+/**
+ * The store in its own thread, with the keeper that renews its grants: answers the calls of the
+ * other thread. A grant that the caller has not taken yet is not renewed, so a caller that is stuck
+ * costs the other waiters one ttl.
+ */
+export class StoreHost implements KeptGrantOwner {
+  readonly #store: Store;
+  readonly #outbox: Outbox<FromThread>;
+  readonly #keeper: Keeper;
+  readonly #grants = new Map<number, KeptGrant>();
+  /** The looks for grants that the caller has not taken yet. */
+  readonly #looks: Limits;
+  readonly #lists = new Map<number, AsyncIterator<LockView>>();
+  readonly #cancels = new Map<number, () => void>();
+  #numbers = 0;
+
+  constructor(store: Store, outbox: Outbox<FromThread>) {
+    this.#store = store;
+    this.#outbox = outbox;
+    this.#keeper = new Keeper(store);
+    this.#looks = new Limits(store.port);
+  }
+
+  /** `onExit`: the process exits, and all that can be released is. */
+  receive(message: ToThread, onExit: () => void): void {
+    switch (message.type) {
+      case "call":
+        void this.#answer(message);
+        break;
+      case "cancel":
+        this.#cancels.get(message.id)?.();
+        break;
+      case "keep": {
+        const kept = this.#grants.get(message.grant);
+        const { endMs, ...terms } = message.terms;
+        const maxHoldMs = endMs - this.#store.port.clock.nowMs();
+        if (kept) this.#keep(kept, { ...terms, maxHoldMs });
+        break;
+      }
+      case "detach": {
+        const kept = this.#grants.get(message.grant);
+        if (!kept?.hold) break;
+        this.#looks.remove(kept);
+        this.#keeper.detach(kept.hold);
+        break;
+      }
+      case "endList":
+        void this.#lists
+          .get(message.list)
+          ?.return?.()
+          .catch(() => {});
+        this.#lists.delete(message.list);
+        break;
+      case "exit":
+        void this.#releaseAll().then(onExit);
+    }
+  }
+
+  async #answer({ id, name, args }: ToThread & { type: "call" }): Promise<void> {
+    try {
+      const answer = this.#answers[name as keyof Answers] as (
+        id: number,
+        ...args: unknown[]
+      ) => unknown;
+      this.#outbox.post({ type: "answer", id, value: await answer(id, ...args) });
+    } catch (error) {
+      this.#outbox.post({ type: "failure", id, error: copyOfError(error) });
+    }
+  }
+
+  readonly #answers: Answers = {
+    acquire: (id, claim, untilMs) => this.#acquire(id, claim, untilMs),
+    renew: (_, asked) => this.#renew(asked),
+    release: (_, number, withinMs, keep) => {
+      const kept = this.#grants.get(number);
+      // Gone, and given back by the keeper.
+      if (!kept) return false;
+      this.#forget(kept);
+      return this.#store.release(kept.grant, withinMs, keep);
+    },
+    resume: async (_, claim, token, locator) => {
+      const grant = await this.#store.resume(claim, token, locator);
+      return grant && this.#adopt(grant);
+    },
+    inspect: (_, space, name) => this.#store.inspect(space, name),
+    list: (_, space, prefix) => {
+      const list = ++this.#numbers;
+      this.#lists.set(list, this.#store.list(space, prefix)[Symbol.asyncIterator]());
+      return list;
+    },
+    next: async (_, list) => {
+      const next = await this.#lists.get(list)?.next();
+      return next && !next.done ? next.value : null;
+    },
+    revoke: (_, space, name, token, reason) => this.#store.revoke(space, name, token, reason),
+    explain: async (_, copy) => {
+      const error = errorOf(copy) as Parameters<NonNullable<Store["explain"]>>[0];
+      const explained = (await this.#store.explain?.(error)) ?? error;
+      return explained === error ? null : copyOfError(explained);
+    },
+    examine: async (id, ttlMs) => {
+      const controller = new AbortController();
+      this.#cancels.set(id, () => controller.abort());
+      try {
+        const empty = { store: this.#store.name, findings: [], survivals: [] };
+        return (await this.#store.examine?.({ ttlMs, signal: controller.signal })) ?? empty;
+      } finally {
+        this.#cancels.delete(id);
+      }
+    },
+    now: () => this.#store.port.clock.exactMs(),
+    close: async () => {
+      await this.#keeper.stop();
+      await this.#store.close();
+    },
+  };
+
+  async #acquire(id: number, claim: Claim, untilMs: number | null) {
+    const { port } = this.#store;
+    let result: AcquireResult;
+    if (untilMs === null) result = await this.#store.acquire(claim, null);
+    else {
+      const wait = new WaitTime(port, untilMs - port.clock.nowMs(), undefined, {
+        onReport: (holder, ahead) => this.#outbox.post({ type: "report", id, holder, ahead }),
+      });
+      this.#cancels.set(id, () => wait.end("withdrawn"));
+      try {
+        result = await this.#store.acquire(claim, wait);
+      } finally {
+        this.#cancels.delete(id);
+        wait.settle();
+      }
+    }
+    return result.type === "granted" ? this.#adopt(result) : result;
+  }
+
+  async #renew(asked: Parameters<Calls["renew"]>[0]): Promise<RenewalCopy[]> {
+    const known = asked.map(({ grant, ttlMs }) => ({ kept: this.#grants.get(grant), ttlMs }));
+    const sent = known.flatMap(({ kept, ttlMs }) => (kept ? [{ grant: kept.grant, ttlMs }] : []));
+    const renewals = [...(await this.#store.renew(sent))];
+    return known.map(({ kept }): RenewalCopy => {
+      const renewal = kept ? renewals.shift() : undefined;
+      if (!renewal) return { type: "gone", reason: "missing", detail: "" };
+      if (renewal.type === "unknown") return { type: "unknown", error: copyOfError(renewal.error) };
+      if (renewal.type === "gone" && kept?.hold) {
+        this.#keeper.end(kept.hold, renewal.reason, renewal.detail);
+      }
+      return renewal;
+    });
+  }
+
+  /** Until the caller has taken it, a new grant is not renewed. */
+  #adopt(grant: Grant): GrantCopy {
+    const kept = new KeptGrant(++this.#numbers, grant, this.#outbox, this);
+    this.#grants.set(kept.id, kept);
+    const { ttlMs } = grant.claim;
+    this.#keep(kept, { ttlMs, renew: false, graceMs: 0, maxHoldMs: Number.POSITIVE_INFINITY });
+    this.#lookLater(kept);
+    return kept.copy;
+  }
+
+  onLook(kept: KeptGrant): void {
+    const { taken } = kept;
+    if (!taken) return this.#lookLater(kept);
+    this.#keep(kept, { ...taken, renew: true, maxHoldMs: Number.POSITIVE_INFINITY });
+  }
+
+  onEnd(kept: KeptGrant): void {
+    this.#grants.delete(kept.id);
+    this.#looks.remove(kept);
+  }
+
+  #lookLater(kept: KeptGrant): void {
+    const { deadlineMs, claim } = kept.grant;
+    const nowMs = this.#store.port.clock.nowMs();
+    // A handoff may begin with less than its ttl; at the end of a life, no look is of use.
+    kept.dueMs = nowMs + Math.max(Math.min(deadlineMs - nowMs, claim.ttlMs) / LOOKS, 1);
+    if (kept.dueMs < deadlineMs) this.#looks.add(kept);
+  }
+
+  #keep(kept: KeptGrant, options: Parameters<Keeper["keep"]>[2]): void {
+    this.#looks.remove(kept);
+    if (kept.hold) this.#keeper.drop(kept.hold);
+    kept.hold = this.#keeper.keep(kept.grant, kept, options);
+  }
+
+  #forget(kept: KeptGrant): void {
+    this.onEnd(kept);
+    if (kept.hold) this.#keeper.drop(kept.hold);
+  }
+
+  async #releaseAll(): Promise<void> {
+    const mine = [...this.#grants.values()].filter(({ hold }) => !hold?.isDetached);
+    for (const kept of mine) this.#forget(kept);
+    await Promise.allSettled(mine.map(({ grant }) => this.#store.release(grant, EXIT_MS)));
+  }
+}

@@ -1,0 +1,297 @@
+/**
+ * A store in a thread of its own, which renews leases while the event loop of the caller is
+ * blocked.
+ *
+ * Why it is safe: the thread runs the very store and the very keeper that would run here, so a
+ * grant is renewed by the same rules: never after its deadline, never to a lesser one. Every
+ * deadline is counted from the sending of its request, in that thread, on a clock that both threads
+ * read alike (see shared-clock.ts; `openThreadStore` refuses a runtime whose threads have no common
+ * clock). It is written to shared memory of that one grant, rounded down, and the caller compares
+ * it with the clock at each look. So this thread believes no longer than that one may, whether a
+ * message is late, lost, or waits behind a blocked event loop. A loss that the store told is
+ * written there, too, and the first look after it finds the reason in the port. If both threads are
+ * stopped, time goes on, and the first look finds the deadline passed. A thread that ends or hangs
+ * moves no deadline: its leases end by the clock.
+ *
+ * A grant is renewed only after the caller has taken it, and up to the `maxHoldMs` that it was
+ * taken with: the keeper of the thread ends it then, also if the caller never looks again.
+ */
+import { MessageChannel, Worker } from "node:worker_threads";
+import { type StoreError, UnsupportedError } from "../errors.js";
+import type { Examination, ExamineRequest } from "../examination.js";
+import { events } from "../publish.js";
+import type { Space } from "../rules/name.js";
+import type {
+  AcquireResult,
+  Busy,
+  Claim,
+  Grant,
+  KeepTerms,
+  LockView,
+  Meta,
+  Renewal,
+  Renewer,
+  Store,
+  StoreEvent,
+  Traits,
+  Wait,
+} from "../store.js";
+import { lateGrantError, MOST_LATE_GRANTS } from "../stores/attempts.js";
+import { machineClock } from "../time/clock.js";
+import { localPort, type Port } from "../time/port.js";
+import { clockMemory, sharedClock } from "../time/shared-clock.js";
+import { copyOfError, errorOf } from "./error-copy.js";
+import { ExitSignal, forgetAtExit, releaseAtExit } from "./exit-release.js";
+import type { GrantCopy, Opened, RenewalCopy, ThreadOptions } from "./messages.js";
+import { ThreadGrant, threadGrant } from "./thread-grant.js";
+import { type LinkListener, ThreadLink, type UnaskedMessage } from "./thread-link.js";
+
+/** The timers of two threads do not differ by more. */
+const EARLY_MS = 1_000;
+/** How long the release of a grant that no caller wants may take. */
+const CLEANUP_MS = 5_000;
+
+/** Opens the store of a URL in a thread of its own. */
+export async function openThreadStore(url: string): Promise<Store> {
+  const clock = clockMemory();
+  const exitSignal = new ExitSignal();
+  const { port1, port2 } = new MessageChannel();
+  const data: ThreadOptions = { clock, exit: exitSignal.memory, port: port2 };
+  const worker = new Worker(new URL("./worker.js", import.meta.url), {
+    name: "holdfast",
+    workerData: data,
+    transferList: [port2],
+  });
+  const link = new ThreadLink(worker, port1, localPort.timers);
+  try {
+    const opened = await link.call("open", url).answer;
+    // Leases in a file are kept by the clock of this machine, which stands still while it sleeps.
+    const isLocal = opened.traits.scope === "machine";
+    const port = { ...localPort, clock: isLocal ? machineClock : sharedClock(clock) };
+    await checkClock(link, port);
+    return new ThreadStore(opened, port, link, exitSignal);
+  } catch (error) {
+    await link.close();
+    const { code } = ((error as Error).cause ?? {}) as { code?: unknown };
+    throw code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND" ? bundled(error) : error;
+  }
+}
+
+function bundled(cause: unknown): UnsupportedError {
+  const advice = "If the program is bundled, leave holdfast out of the bundle.";
+  return new UnsupportedError(`The file of the thread was not found. ${advice}`, { cause });
+}
+
+/** The threads must read one clock: else a deadline of one means nothing to the other. */
+async function checkClock(link: ThreadLink, { clock }: Port): Promise<void> {
+  const beforeMs = clock.exactMs();
+  const thereMs = await link.call("now").answer;
+  if (beforeMs <= thereMs && thereMs <= clock.exactMs()) return;
+  throw new UnsupportedError(
+    "The threads of this runtime have no clock in common, so thread: true cannot work here.",
+  );
+}
+
+class ThreadStore implements Store, LinkListener {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly traits: Traits;
+  readonly port: Port;
+  readonly renewer: Renewer;
+  readonly exitSignal: ExitSignal;
+  readonly explain?: (error: StoreError) => Promise<StoreError>;
+  readonly examine?: (request: ExamineRequest) => Promise<Examination>;
+  readonly #link: ThreadLink;
+  /** The grants that the other thread has, by their numbers. */
+  readonly #grants = new Map<number, ThreadGrant>();
+  /** The waits of acquisitions under way, by the numbers of their calls. */
+  readonly #waits = new Map<number, Wait>();
+  #listener: (event: StoreEvent) => void = () => {};
+
+  constructor(opened: Opened, port: Port, link: ThreadLink, exitSignal: ExitSignal) {
+    this.name = opened.name;
+    if (opened.namespace !== undefined) this.namespace = opened.namespace;
+    this.traits = opened.traits;
+    this.port = port;
+    this.#link = link;
+    this.renewer = {
+      keep: (grant, terms) => this.#keep(grant, terms),
+      catchUp: (grant) => {
+        if (threadGrant(grant).isOver) link.catchUp();
+      },
+    };
+    if (opened.explains) this.explain = (error) => this.#explain(error);
+    if (opened.examines) this.examine = (request) => this.#examine(request);
+    this.exitSignal = exitSignal;
+    releaseAtExit(this);
+    link.listen(this);
+  }
+
+  get hasGrants(): boolean {
+    return this.#grants.size > 0;
+  }
+
+  beginExit(): void {
+    this.#link.tellNow({ type: "exit" });
+  }
+
+  async acquire(claim: Claim, wait: Wait | null): Promise<AcquireResult> {
+    for (let late = 0; late < (wait ? MOST_LATE_GRANTS : 1); late += 1) {
+      const asked = late === 0 ? claim : { ...claim, owner: this.port.random.id() };
+      const result = await this.#ask(asked, wait);
+      if (result.type === "busy") return result;
+      const grant = this.#adopt(asked, result);
+      // This thread may have been blocked while the answer waited in its port.
+      if (this.port.clock.exactMs() + (claim.leastMs ?? 0) < grant.deadlineMs) return grant;
+      this.#giveBack(grant);
+      if (wait?.ended) return { type: "busy", holder: null, mark: null };
+    }
+    throw lateGrantError(claim, this.name);
+  }
+
+  async renew(
+    asked: readonly { readonly grant: Grant; readonly ttlMs: number }[],
+  ): Promise<readonly Renewal[]> {
+    const sent = asked.map(({ grant, ttlMs }) => ({ grant: threadGrant(grant).number, ttlMs }));
+    const renewals = await this.#link.call("renew", sent).answer;
+    return renewals.map(renewalOf);
+  }
+
+  async release(
+    grant: Grant,
+    withinMs: number,
+    keep?: { readonly ttlMs: number; readonly meta: Meta },
+  ): Promise<boolean> {
+    const { number } = threadGrant(grant);
+    const { answer } = this.#link.call("release", number, withinMs, keep);
+    return answer.finally(() => this.#grants.delete(number));
+  }
+
+  async resume(claim: Claim, token: bigint, locator: string | null): Promise<Grant | null> {
+    const copy = await this.#link.call("resume", claim, token, locator).answer;
+    if (!copy) return null;
+    const grant = this.#adopt(claim, copy);
+    if (this.port.clock.exactMs() < grant.deadlineMs) return grant;
+    this.#giveBack(grant);
+    return null;
+  }
+
+  detach(grant: Grant): void {
+    this.#link.tell({ type: "detach", grant: threadGrant(grant).number });
+  }
+
+  onEvent(listener: (event: StoreEvent) => void): void {
+    this.#listener = listener;
+  }
+
+  inspect(space: Space, name: string): Promise<LockView> {
+    return this.#link.call("inspect", space, name).answer;
+  }
+
+  async *list(space: Space, prefix: string): AsyncGenerator<LockView, void> {
+    const list = await this.#link.call("list", space, prefix).answer;
+    try {
+      for (;;) {
+        const view = await this.#link.call("next", list).answer;
+        if (!view) return;
+        yield view;
+      }
+    } finally {
+      this.#link.tell({ type: "endList", list });
+    }
+  }
+
+  revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
+    return this.#link.call("revoke", space, name, token, reason).answer;
+  }
+
+  close(): Promise<void> {
+    forgetAtExit(this);
+    return this.#link.close();
+  }
+
+  onUnasked(message: UnaskedMessage): void {
+    switch (message.type) {
+      case "report":
+        this.#waits.get(message.id)?.report(message.holder, message.ahead);
+        break;
+      case "gone": {
+        const grant = this.#grants.get(message.grant);
+        const { reason, detail } = message;
+        this.#grants.delete(message.grant);
+        if (grant) this.#listener({ type: "gone", grant, reason, detail });
+        break;
+      }
+      case "renewal": {
+        const grant = this.#grants.get(message.grant);
+        const { error, ...report } = message.report;
+        const why = error ? { error: errorOf(error) } : {};
+        if (grant) this.#listener({ type: "renewal", grant, ...report, ...why });
+        break;
+      }
+      case "published": {
+        const channel = events[message.channel];
+        const why = message.error ? { error: errorOf(message.error) } : {};
+        if (channel.hasSubscribers) channel.publish({ ...message.event, ...why });
+      }
+    }
+  }
+
+  isUrgent(message: UnaskedMessage): boolean {
+    return message.type === "gone" && this.#grants.has(message.grant);
+  }
+
+  /** The call has failed, so no caller knows of the grant. */
+  onLateAnswer(value: unknown): void {
+    const { type, grant } = (value ?? {}) as Partial<GrantCopy>;
+    if (type !== "granted" || grant === undefined) return;
+    this.#link.call("release", grant, CLEANUP_MS, undefined).answer.catch(() => {});
+  }
+
+  #keep(grant: Grant, terms: KeepTerms): void {
+    const own = threadGrant(grant);
+    if (own.take(terms)) return;
+    // At once: the caller may block its event loop before this turn ends.
+    this.#link.tellNow({ type: "keep", grant: own.number, terms });
+  }
+
+  async #ask(claim: Claim, wait: Wait | null): Promise<GrantCopy | Busy> {
+    const { id, answer } = this.#link.call("acquire", claim, wait ? wait.untilMs : null);
+    if (!wait) return answer;
+    this.#waits.set(id, wait);
+    wait.onEnd(() => this.#link.tell({ type: "cancel", id }));
+    const result = await answer.finally(() => this.#waits.delete(id));
+    // The timer of the thread may fire a moment before the one of the caller, for which a wait that
+    // has not ended was not ended by its time.
+    const restMs = wait.untilMs - this.port.clock.nowMs();
+    const isEarly = result.type === "busy" && !result.mark && !wait.ended && restMs < EARLY_MS;
+    if (isEarly) await new Promise<void>((resume) => wait.onEnd(resume));
+    return result;
+  }
+
+  #adopt(asked: Claim, copy: GrantCopy): ThreadGrant {
+    const grant = new ThreadGrant(asked, copy);
+    this.#grants.set(grant.number, grant);
+    return grant;
+  }
+
+  #giveBack(grant: ThreadGrant): void {
+    this.release(grant, CLEANUP_MS).catch(() => {});
+  }
+
+  async #explain(error: StoreError): Promise<StoreError> {
+    const explained = await this.#link.call("explain", copyOfError(error)).answer;
+    return explained ? (errorOf(explained) as StoreError) : error;
+  }
+
+  async #examine({ ttlMs, signal }: ExamineRequest): Promise<Examination> {
+    const { id, answer } = this.#link.call("examine", ttlMs);
+    const cancel = (): void => this.#link.tell({ type: "cancel", id });
+    signal.addEventListener("abort", cancel, { once: true });
+    return answer.finally(() => signal.removeEventListener("abort", cancel));
+  }
+}
+
+function renewalOf(copy: RenewalCopy): Renewal {
+  return copy.type === "unknown" ? { type: "unknown", error: errorOf(copy.error) } : copy;
+}

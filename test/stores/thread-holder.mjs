@@ -1,0 +1,114 @@
+// A process that holds a lock and then blocks, exits, fails or loses its thread, as the test says.
+import { subscribe } from "node:diagnostics_channel";
+import { connect } from "../../dist/index.js";
+
+const [url = "", verb = "", options = "{}"] = process.argv.slice(2);
+/** @type {import("node:worker_threads").Worker | undefined} */
+let worker;
+subscribe("worker_threads", (message) => {
+  worker = /** @type {{ worker: import("node:worker_threads").Worker }} */ (message).worker;
+});
+
+/** The monotonic clock of the machine, which the test reads, too. */
+const machineMs = () => Number(process.hrtime.bigint()) / 1e6;
+
+/**
+ * Blocks the event loop, without work for the processor.
+ *
+ * @param {number} durationMs
+ */
+function block(durationMs) {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
+}
+
+/** @param {unknown} message */
+const tell = (message) => new Promise((resolve) => process.send?.(message, resolve));
+
+/** @param {unknown} error */
+function shown(error) {
+  const { name, code, reason, detail, retryable } = /** @type {any} */ (error);
+  return { name, code, reason, detail, retryable };
+}
+
+/** Blocks until a lease is lost, and tells how the first look after it found that. */
+function blockUntilLost() {
+  let heldMs = machineMs();
+  for (;;) {
+    const lookMs = machineMs();
+    try {
+      lease.assertHeld();
+      heldMs = lookMs;
+    } catch (error) {
+      return { heldMs, error: shown(error), state: lease.state };
+    }
+    block(5);
+  }
+}
+
+const { blocks = 1, blockMs = 0, ...given } = JSON.parse(options);
+const locks = await connect(url, given);
+if (verb === "wait") {
+  const waiting = locks.mutex("m").acquire();
+  await new Promise((resume) => process.once("message", resume));
+  // In one turn: once the test hears of it, no grant can be taken before the block.
+  process.send?.({ blocking: true });
+  block(blockMs);
+  await tell({ unblockedMs: machineMs() });
+  const late = await waiting;
+  await tell({ token: `${late.token}`, state: late.state });
+  await locks.close();
+  process.exit();
+}
+const lease = await locks.mutex("m").acquire();
+await tell({ token: `${lease.token}` });
+
+switch (verb) {
+  case "block": {
+    for (let count = 0; count < blocks; count += 1) {
+      block(blockMs);
+      const { state } = lease;
+      await tell({ state, isTold: lease.signal.aborted });
+    }
+    // The test ends its own looks at the lock before.
+    await new Promise((resume) => process.once("message", resume));
+    await tell({ released: await lease.release() });
+    await locks.close();
+    process.disconnect();
+    break;
+  }
+  case "lose": {
+    const lost = blockUntilLost();
+    await tell({ ...lost, aborted: shown(lease.signal.reason) });
+    await locks.close();
+    process.disconnect();
+    break;
+  }
+  case "exit":
+    process.exit(3);
+    break;
+  case "fail":
+    setImmediate(() => {
+      throw new Error("a fault of the program");
+    });
+    break;
+  case "end":
+    // A held lease does not keep the process alive.
+    process.disconnect();
+    break;
+  case "terminate": {
+    const refused = locks.mutex("taken").acquire().catch(shown);
+    await worker?.terminate();
+    const stateAfter = lease.state;
+    const pending = await refused;
+    const next = await locks.mutex("n").acquire().catch(shown);
+    const lost = await new Promise((resolve) => {
+      const onAbort = () => resolve(shown(lease.signal.reason));
+      if (lease.signal.aborted) onAbort();
+      else lease.signal.addEventListener("abort", onAbort);
+      // A lease alone does not keep the process alive.
+      setTimeout(() => {}, 60_000).ref();
+    });
+    await tell({ stateAfter, pending, next, lost });
+    process.exit();
+  }
+}

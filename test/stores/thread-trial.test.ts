@@ -1,0 +1,198 @@
+/**
+ * Leases that a thread renews: event loops that are blocked for three times the ttl, stuck for
+ * good, or gone, and a thread that ends. HOLDFAST_FULL=1 blocks ten times in a row.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connect } from "../../src/connect.js";
+import type { Holdfast } from "../../src/holdfast.js";
+import type { ConnectOptions } from "../../src/index.js";
+import { startProcess } from "../faults/process.js";
+import { type RedisServer, startRedis } from "../servers/redis.js";
+
+/** Long enough that a busy machine does not miss the renewals of a thread. */
+const TTL_MS = 2_000;
+/** A lease that certainly did not expire by itself during a test. */
+const LONG_MS = 600_000;
+const BLOCKS = process.env.HOLDFAST_FULL ? 10 : 2;
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.close());
+
+const machineMs = (): number => Number(process.hrtime.bigint()) / 1e6;
+
+interface HolderOptions extends ConnectOptions {
+  readonly blocks?: number;
+  readonly blockMs?: number;
+}
+
+let trials = 0;
+
+/** A lock in a namespace of its own, with a client of this process and holders elsewhere. */
+function trial() {
+  trials += 1;
+  const url = `${server.url}?namespace=thread-${trials}`;
+  const holder = (verb: string, options: HolderOptions) =>
+    startProcess(new URL("./thread-holder.mjs", import.meta.url), {
+      args: [url, verb, JSON.stringify({ thread: true, ...options })],
+    });
+  return { url, holder };
+}
+
+/** Tries to take the lock until it is told to stop; returns the tokens that it was granted. */
+async function watch(locks: Holdfast, signal: AbortSignal): Promise<bigint[]> {
+  const tokens: bigint[] = [];
+  while (!signal.aborted) {
+    const lease = await locks.mutex("m").tryAcquire();
+    if (lease) tokens.push(lease.token);
+    await lease?.release();
+    await sleep(10);
+  }
+  return tokens;
+}
+
+describe.concurrent("an event loop that is blocked for three times the ttl", () => {
+  async function blocked(thread: boolean) {
+    const { url, holder } = trial();
+    await using locks = await connect(url);
+    // A lease that is lost stays lost.
+    const blocks = thread ? BLOCKS : 1;
+    const options = { thread, ttlMs: TTL_MS, blocks, blockMs: 3 * TTL_MS };
+    await using child = holder("block", options);
+    await child.receive<{ token: string }>(({ token }) => token !== undefined);
+    const end = new AbortController();
+    const watched = watch(locks, end.signal);
+    const looks: { state: string; isTold: boolean }[] = [];
+    for (let count = 0; count < blocks; count += 1) {
+      looks.push(await child.receive(({ state }) => state !== undefined));
+    }
+    end.abort();
+    const tokens = await watched;
+    await child.send({ release: true });
+    const { released } = await child.receive<{ released: boolean }>(
+      (message) => "released" in message,
+    );
+    return { looks, tokens, released };
+  }
+
+  it("keeps its lease, by a thread, and no other process gets the lock", async () => {
+    const { looks, tokens, released } = await blocked(true);
+    expect(looks).toEqual(Array(BLOCKS).fill({ state: "held", isTold: false }));
+    expect(tokens).toEqual([]);
+    expect(released).toBe(true);
+  });
+
+  it("loses its lease without one, and the first look tells it", async () => {
+    const { looks, tokens, released } = await blocked(false);
+    expect(looks).toEqual([{ state: "lost", isTold: true }]);
+    expect(tokens.length).toBeGreaterThan(0);
+    expect(released).toBe(false);
+  });
+});
+
+describe.concurrent("a thread", () => {
+  it("ends the lease of a stuck event loop at maxHoldMs", async () => {
+    const { url, holder } = trial();
+    await using locks = await connect(url);
+    await using child = holder("lose", { ttlMs: LONG_MS, maxHoldMs: 1_500 });
+    await child.receive<{ token: string }>(({ token }) => token !== undefined);
+    const next = await locks.mutex("m").acquire();
+    const grantedMs = machineMs();
+    const lost = await child.receive<{ heldMs: number }>(({ heldMs }) => heldMs !== undefined);
+    expect(lost).toMatchObject({ state: "lost", error: { reason: "max_hold" } });
+    expect(lost.heldMs).toBeLessThan(grantedMs);
+    await next.release();
+  });
+
+  it("tells a revocation to the first look of a blocked event loop, with its reason", async () => {
+    const { url, holder } = trial();
+    await using locks = await connect(url);
+    await using child = holder("lose", { ttlMs: LONG_MS });
+    const { token } = await child.receive<{ token: string }>((message) => "token" in message);
+    expect(await locks.revoke("m", { token: BigInt(token), reason: "stuck" })).toBe(true);
+    const lost = await child.receive<object>((message) => "heldMs" in message);
+    const error = { code: "HF_LEASE_LOST", reason: "revoked", detail: "stuck" };
+    expect(lost).toMatchObject({ state: "lost", error, aborted: error });
+  });
+
+  it("does not renew a lease past a stop of the whole process", async () => {
+    const { url, holder } = trial();
+    await using locks = await connect(url);
+    await using child = holder("lose", { ttlMs: TTL_MS });
+    await child.receive<{ token: string }>(({ token }) => token !== undefined);
+    await child.pause();
+    const next = await locks.mutex("m").acquire();
+    const grantedMs = machineMs();
+    child.resume();
+    const lost = await child.receive<{ heldMs: number }>(({ heldMs }) => heldMs !== undefined);
+    expect(lost).toMatchObject({ state: "lost", error: { code: "HF_LEASE_LOST" } });
+    expect(lost.heldMs).toBeLessThan(grantedMs);
+    expect(await next.release()).toBe(true);
+  });
+
+  it("gives up a grant that its event loop does not take, and asks again", async () => {
+    const { url, holder } = trial();
+    await using locks = await connect(url);
+    const first = await locks.mutex("m").acquire();
+    const blockMs = 4 * TTL_MS;
+    await using child = holder("wait", { ttlMs: TTL_MS, blockMs });
+    await expect.poll(async () => (await locks.inspect("m")).waiters.length).toBe(1);
+    await child.send({ block: true });
+    await child.receive<object>((message) => "blocking" in message);
+    await first.release();
+    const between = await locks.mutex("m").acquire({ ttlMs: LONG_MS });
+    const grantedMs = machineMs();
+    const { unblockedMs } = await child.receive<{ unblockedMs: number }>(
+      (message) => "unblockedMs" in message,
+    );
+    expect(grantedMs).toBeLessThan(unblockedMs);
+    await between.release();
+    const late = await child.receive<{ token: string; state: string }>(
+      (message) => "token" in message,
+    );
+    expect(late.state).toBe("held");
+    expect(BigInt(late.token)).toBeGreaterThan(between.token);
+  });
+
+  it.each([
+    ["exit", 3],
+    ["fail", 1],
+    ["end", 0],
+  ])("releases what a process holds that ends by itself: %s", async (verb, code) => {
+    const { url, holder } = trial();
+    await using locks = await connect(url);
+    await using child = holder(verb, { ttlMs: LONG_MS });
+    expect(await child.exited).toMatchObject({ code });
+    // The lease would live for ten minutes.
+    await (await locks.mutex("m").acquire()).release();
+  });
+
+  it("leaves the lease of a killed process to its expiry", async () => {
+    const { url, holder } = trial();
+    await using locks = await connect(url);
+    await using child = holder("lose", { ttlMs: TTL_MS });
+    await child.receive<{ token: string }>(({ token }) => token !== undefined);
+    await child.kill();
+    await (await locks.mutex("m").acquire()).release();
+  });
+
+  it("that ends by force fails its calls, and its leases end at their deadlines", async () => {
+    const { url, holder } = trial();
+    await using locks = await connect(url);
+    const taken = await locks.mutex("taken").acquire({ ttlMs: LONG_MS });
+    await using child = holder("terminate", { ttlMs: 3 * TTL_MS });
+    const failure = { name: "StoreError", code: "HF_STORE", retryable: false };
+    const seen = await child.receive<object>((message) => "pending" in message);
+    expect(seen).toMatchObject({
+      stateAfter: "held",
+      pending: failure,
+      next: failure,
+      lost: { code: "HF_LEASE_LOST", reason: "expired" },
+    });
+    await (await locks.mutex("m").acquire()).release();
+    await taken.release();
+  });
+});
