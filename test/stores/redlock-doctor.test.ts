@@ -3,6 +3,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Holdfast } from "../../src/holdfast.js";
 import { type RedlockStoreOptions, redlockStore } from "../../src/stores/redlock/index.js";
+import { startProxy } from "../faults/proxy.js";
 import { makeClocks } from "../servers/clock-shift.js";
 import { type RedisServer, startRedis, startReplica } from "../servers/redis.js";
 import { closeAll, startAll } from "../servers/server-process.js";
@@ -101,6 +102,16 @@ test("nodes that evict keys or belong to another set are found, and long leases"
   expectFound(found, "redlock/markers", "danger");
   expectFound(found, "redis/eviction", "danger");
   expectFound(found, "redlock/lease-length", "note");
+});
+
+test("nodes that are slower than nodeTimeoutMs are found", async () => {
+  const targets = servers.slice(0, 2);
+  const proxies = await Promise.all(targets.map(({ port }) => startProxy({ targetPort: port })));
+  for (const proxy of proxies) proxy.delay("replies", 80);
+  const slow = proxies.map(({ port }) => ({ host: "127.0.0.1", port }));
+  const found = await examine([...slow, ...nodesAt(2)], { nodeTimeoutMs: 50 });
+  expectFound(found, "redlock/node-timeout", "warning");
+  await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
 });
 
 test("a clock that is apart from the others is found", async (context) => {
