@@ -4,7 +4,7 @@ import { HoldfastError } from "../errors.js";
 import { SPACES, type Space } from "../rules/name.js";
 import { localPort, type Port } from "../time/port.js";
 import { Examinations } from "./examinations.js";
-import { answer, Gate, jsonAnswer, refusal } from "./gate.js";
+import { answer, Gate, jsonAnswer, refusal, streamAnswer } from "./gate.js";
 import type { LockName } from "./history.js";
 import { LiveStream } from "./live-stream.js";
 import type { LeaseRow, LiveMessage } from "./message.js";
@@ -119,7 +119,7 @@ export class Desk {
     const onEnd = (ended: LiveStream): boolean => this.#streams.delete(ended);
     const stream = new LiveStream(sampler, this.#port.timers, lock, message, onEnd);
     this.#streams.add(stream);
-    return answer(200, "text/event-stream", stream.body);
+    return streamAnswer(stream.body);
   }
 
   async #revoke(request: Request, actor: string): Promise<Response> {

@@ -735,7 +735,7 @@ export function lockTable(rows) {
       <th scope="col">Name</th>
       <th scope="col" class="number">Longest wait</th>
       <th scope="col" class="number">Waiters</th>
-      <th scope="col">Holder</th>
+      <th scope="col" class="wide">Holder</th>
       <th scope="col" class="number wide">Held for</th>
       <th scope="col" class="number wide">Expires in</th>
       <th scope="col" class="wide">Kind</th>
@@ -746,14 +746,18 @@ export function lockTable(rows) {
 function row(lock) {
     const { space, name, kind, holder, holders, waiters, longestWaitMs, heldMs, remainingMs, isLate, } = lock;
     const more = holders > 1 ? \` and \${holders - 1} more\` : "";
+    const held = html \`\${holderOf(holders, holder)}\${more}\`;
     return html \`<tr key=\${\`\${space}/\${name}\`}>
-    <th scope="row"><a href=\${addressOfLock(lock)}>\${foreign(name)}</a></th>
+    <th scope="row">
+      <a href=\${addressOfLock(lock)}>\${foreign(name)}</a>
+      <span class="narrow">\${isLate && lateTag()} \${held}</span>
+    </th>
     <td class="number">\${waiters > 0 ? duration(longestWaitMs) : faint("-")}</td>
     <td class="number">\${waiters > 0 ? waiters.toLocaleString("en") : faint("0")}</td>
-    <td class="holder">\${holderOf(lock.holders, holder)}\${more}</td>
+    <td class="wide">\${held}</td>
     <td class="number wide">\${heldMs === null ? "" : duration(heldMs)}</td>
     <td class="number wide">\${remainingMs === null ? "" : duration(remainingMs)}
-      \${isLate && html \` <span class="tag warn">late</span>\`}</td>
+      \${isLate && lateTag()}</td>
     <td class="wide">\${kind}</td>
   </tr>\`;
 }
@@ -763,6 +767,9 @@ function holderOf(holders, holder) {
     if (holder !== "")
         return html \`\${faint("done by ")}\${foreign(holder)}\`;
     return faint("free");
+}
+function lateTag() {
+    return html \` <span class="tag warn">late</span>\`;
 }
 function faint(text) {
     return html \`<span class="faint">\${text}</span>\`;
@@ -1632,6 +1639,10 @@ tbody th {
   white-space: nowrap;
 }
 
+.narrow {
+  display: none;
+}
+
 .first {
   width: 1%;
 }
@@ -1806,12 +1817,18 @@ dialog textarea {
     order: 1;
   }
 
-  .holder {
-    min-width: 9rem;
-  }
-
   .wide {
     display: none;
+  }
+
+  .narrow {
+    display: block;
+    font-size: 0.87rem;
+    font-weight: 400;
+  }
+
+  thead th {
+    white-space: normal;
   }
 
   .top,

@@ -1,6 +1,6 @@
 import { type Check, checksOver, danger, note, ok, type Verdict, warning } from "../../checks.js";
 import type { Examination, ExamineRequest } from "../../examination.js";
-import { findingsOf, readFacts } from "../examining/read-facts.js";
+import { endOf, findingsOf, readFacts } from "../examining/read-facts.js";
 import { judgeRoundTrip } from "../examining/round-trip.js";
 import { worstFindings, worstSurvivals } from "../examining/worst-findings.js";
 import { serverChecks } from "../redis-client/server-checks.js";
@@ -174,7 +174,8 @@ export async function examineRedis(
   { ttlMs, signal }: ExamineRequest,
 ): Promise<Examination> {
   const { driver, port } = tools;
-  const reading = { port, signal };
+  // The facts of the servers and of the store have to share the time.
+  const reading = { port, signal, endMs: endOf(port) };
   const masters = await driver.masters();
   const use = { replicas: terms.replicas, failsOver: driver.isCluster || driver.address === null };
   const servers = await Promise.all(
