@@ -91,7 +91,7 @@ describe.concurrent("the dashboard is served by", () => {
     await close(server);
   });
 
-  /** The contract of a route handler: it exports a function for each method, from Fetch to Fetch. */
+  /** A route handler is a function for each method, from Fetch to Fetch. */
   it("a route handler of Next, by its contract", async () => {
     await using mounted = new MountedDashboard();
     const route = { GET: mounted.board.handle, POST: mounted.board.handle };

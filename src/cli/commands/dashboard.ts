@@ -23,8 +23,8 @@ export const dashboard: Command = {
   about:
     "Serves a page that shows the locks of the store, live, to browsers of this machine, and " +
     "prints its URL. The part of the URL after # is a secret of this start: all who have it see " +
-    "the locks. While the store is away, the page says so. It runs until it is interrupted. For a host without a browser, pass the port on " +
-    "by ssh: ssh -L 8080:127.0.0.1:8080 HOST.",
+    "the locks. While the store is away, the page says so. It runs until it is interrupted. For " +
+    "a host without a browser, pass the port on by ssh: ssh -L 8080:127.0.0.1:8080 HOST.",
   options: {
     port: { value: "N", help: "the port at 127.0.0.1; default: a free one" },
     "allow-revoke": { help: "let the page revoke leases; without it the page only reads" },
