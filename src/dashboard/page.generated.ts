@@ -682,19 +682,22 @@ function queue(waiters) {
       <th scope="col" class="number first">Place</th>
       <th scope="col" class="number">Waits for</th>
       <th scope="col">Label</th>
-      <th scope="col">Host</th>
-      <th scope="col" class="number">Process</th>
+      <th scope="col" class="wide">Host</th>
+      <th scope="col" class="number wide">Process</th>
       <th scope="col" class="wide">Mode</th>
     </tr></thead>
     <tbody>\${waiters.map(({ label, host, pid, mode, weight, waitedMs }, index) => html \`<tr>
       <td class="number">\${index + 1}</td>
       <td class="number">\${duration(waitedMs)}</td>
-      <td>\${foreign(label)}</td>
-      <td>\${foreign(host)}</td>
-      <td class="number">\${foreign(pid)}</td>
+      <td>\${foreign(label)} <span class="narrow">\${foreign(placeOf(host, pid))}</span></td>
+      <td class="wide">\${foreign(host)}</td>
+      <td class="number wide">\${foreign(pid)}</td>
       <td class="wide">\${mode}\${weight > 1 ? \`, weight \${weight}\` : ""}</td>
     </tr>\`)}</tbody>
   </table></div>\`;
+}
+function placeOf(host, pid) {
+    return [host === "" ? "" : \`on \${host}\`, pid === "" ? "" : \`(pid \${pid})\`].join(" ").trim();
 }
 const WORDS = {
     granted: "granted to",
@@ -1827,8 +1830,8 @@ dialog textarea {
     font-weight: 400;
   }
 
-  thead th {
-    white-space: normal;
+  main > p:first-of-type {
+    margin-top: 0;
   }
 
   .top,
@@ -1840,6 +1843,15 @@ dialog textarea {
   td {
     padding-inline: 0.55rem;
   }
+
+  thead th {
+    white-space: normal;
+  }
+
+  .locks th:first-child {
+    width: 100%;
+    min-width: 0;
+  }
 }
 
 @media (max-width: 30rem) {
@@ -1850,6 +1862,10 @@ dialog textarea {
   .search,
   .search input {
     width: 100%;
+  }
+
+  .tiles dd span {
+    display: block;
   }
 }
 
