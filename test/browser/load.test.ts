@@ -106,7 +106,7 @@ describe.skipIf(!process.env.HOLDFAST_LOAD)("a dashboard with 10,000 locks", () 
     const ms = (nanoseconds: number): string => `${(nanoseconds / 1e6).toFixed(0)} ms`;
     say("server, event loop late by (p99, most)", `${ms(delay.percentile(99))}, ${ms(delay.max)}`);
     await browser.close();
-    expect(updates).toBeGreaterThan(3);
+    expect(updates).toBeGreaterThan(0);
   });
 
   it.skipIf(!findChromium())(

@@ -6,22 +6,23 @@ import { startProxy } from "../faults/proxy.js";
 import { startEtcd } from "../servers/etcd.js";
 import { startPostgres } from "../servers/postgres.js";
 import { startRedis } from "../servers/redis.js";
+import { closeAll, type ServerProcess, startAll } from "../servers/server-process.js";
 import { startZookeeper, zookeeperMissing } from "../servers/zookeeper.js";
 
 /** An examination ends within 12 s; the rest is for a busy machine. */
 const LIMIT_MS = 25_000;
+const TTL_MS = 10_000;
 
-interface Silent extends AsyncDisposable {
-  readonly port: number;
-}
+type Start = () => Promise<ServerProcess & { readonly port: number }>;
 
-const zookeeper = (): Promise<Silent> => startZookeeper();
-const SERVERS: readonly (readonly [string, () => Promise<Silent>])[] = [
-  ["redis://127.0.0.1:PORT", startRedis],
-  ["redlock://127.0.0.1:PORT,localhost:PORT?bootstrap=now", startRedis],
-  ["postgres://postgres@127.0.0.1:PORT/postgres", startPostgres],
-  ["etcd://127.0.0.1:PORT", startEtcd],
-  ...(zookeeperMissing() ? [] : [["zookeeper://127.0.0.1:PORT/locks", zookeeper] as const]),
+const zookeeper: Start = () => startZookeeper();
+/** The URL with a place for each address, and how to start a server. */
+const SERVERS: readonly (readonly [string, Start])[] = [
+  ["redis://HERE", startRedis],
+  ["redlock://HERE,HERE?bootstrap=now", startRedis],
+  ["postgres://postgres@HERE/postgres", startPostgres],
+  ["etcd://HERE", startEtcd],
+  ...(zookeeperMissing() ? [] : [["zookeeper://HERE/locks", zookeeper] as const]),
 ];
 
 test.concurrent("a server that is slow is examined as far as the time allows", async () => {
@@ -41,23 +42,35 @@ test.concurrent("a server that is slow is examined as far as the time allows", a
   }
 });
 
-test.concurrent.each(SERVERS)("%s that falls silent", async (url, start) => {
-  await using server = await start();
-  await using proxy = await startProxy({ targetPort: server.port });
-  const locks = await connect(url.replaceAll("PORT", `${proxy.port}`));
+test.concurrent.each(SERVERS)("%s that falls silent", async (form, start) => {
+  const servers = await startAll(
+    form
+      .split("HERE")
+      .slice(1)
+      .map(() => start()),
+  );
+  const proxies = await Promise.all(
+    servers.map(({ port: targetPort }) => startProxy({ targetPort })),
+  );
+  const url = proxies.reduce((text, { port }) => text.replace("HERE", `127.0.0.1:${port}`), form);
+  const locks = await connect(url, { ttlMs: TTL_MS });
   try {
     await (await locks.mutex("m").acquire()).release();
-    proxy.blackhole("replies");
+    for (const proxy of proxies) proxy.blackhole("replies");
     const startMs = performance.now();
-    const end = await locks.examine({ ttlMs: 10_000 }).catch((error: unknown) => error);
+    const end = await locks.examine().catch((error: unknown) => error);
     expect(performance.now() - startMs).toBeLessThan(LIMIT_MS);
-    if (end instanceof Error)
-      return expect(end).toMatchObject({ code: expect.stringMatching(/^HF_STORE/) });
+    if (end instanceof Error) {
+      expect(end).toMatchObject({ code: expect.stringMatching(/^HF_STORE/) });
+      return;
+    }
     const { findings } = end as Examination;
     const asked = findings.filter(({ id }) => /version|round-trip|messages|rights/.test(id));
     expect(asked.filter(({ severity }) => severity === "ok")).toEqual([]);
   } finally {
-    await proxy.heal();
+    await Promise.all(proxies.map((proxy) => proxy.heal()));
     await locks.close();
+    await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
+    await closeAll(servers);
   }
 });
