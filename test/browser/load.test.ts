@@ -19,7 +19,7 @@ import type { Examination } from "../../src/examination.js";
 import type { ListOptions } from "../../src/index.js";
 import { SPACES } from "../../src/rules/name.js";
 import type { LockView } from "../../src/store.js";
-import { ManualPort } from "../fixtures/manual-port.js";
+import { ManualPort, settled } from "../fixtures/manual-port.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { findChromium, startChromium } from "./chromium.js";
 import { Stage } from "./stage.js";
@@ -179,15 +179,15 @@ async function browserSizes(session: CDPSession): Promise<typeof NO_SIZE> {
   return { mib: value("JSHeapUsedSize") / MIB, nodes: value("Nodes") };
 }
 
-/** Moves the time to the next look. Pages that connect anew bring one about. */
+/** Moves the time to the end of the next look. It stands still during the look. */
 async function nextLook(locks: ChangingLocks, port: ManualPort): Promise<void> {
   const before = locks.looks;
-  await port.advance(EVERY_MS);
   const hasLooked = async (): Promise<boolean> => {
-    await port.advance(0);
+    if (!locks.isListed) await port.advance(EVERY_MS);
     return locks.looks > before;
   };
-  await waitUntil(hasLooked, { what: "a look", timeoutMs: 60_000, everyMs: 2 });
+  await waitUntil(hasLooked, { what: "a look", timeoutMs: 60_000, everyMs: 1 });
+  for (let turn = 0; turn < 5; turn += 1) await settled();
 }
 
 /** Whether the page shows the look of this time. */
@@ -234,6 +234,8 @@ class Served implements AsyncDisposable {
 class ChangingLocks implements ShownLocks {
   /** How often all locks were listed. */
   looks = 0;
+  /** They are being listed. */
+  isListed = false;
   readonly #port: ManualPort;
 
   constructor(port: ManualPort) {
@@ -241,8 +243,11 @@ class ChangingLocks implements ShownLocks {
   }
 
   async *list({ space }: ListOptions = {}): AsyncGenerator<LockView, void> {
+    this.isListed = true;
     for (let index = 0; space === "lock" && index < LOCKS; index += 1) yield this.#view(index);
-    if (space === SPACES.at(-1)) this.looks += 1;
+    if (space !== SPACES.at(-1)) return;
+    this.isListed = false;
+    this.looks += 1;
   }
 
   async inspect(name: string): Promise<LockView> {
