@@ -1844,7 +1844,8 @@ dialog textarea {
     padding-inline: 0.55rem;
   }
 
-  thead th {
+  thead th,
+  thead .number {
     white-space: normal;
   }
 

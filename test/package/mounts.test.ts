@@ -17,7 +17,7 @@ const run = promisify(execFile);
 /** A folder with packages from npm. */
 class FetchedPackages implements Disposable {
   readonly folder: string = mkdtempSync(join(tmpdir(), "holdfast-mounts-"));
-  readonly require: NodeJS.Require = createRequire(join(this.folder, "package.json"));
+  readonly load: NodeJS.Require = createRequire(join(this.folder, "package.json"));
 
   write(name: string, text: string): void {
     mkdirSync(dirname(join(this.folder, name)), { recursive: true });
@@ -56,12 +56,12 @@ describe.runIf(isFull)("the dashboard is served by", () => {
     await packages.install(context, "next@16", "react@19", "react-dom@19");
     packages.write("app/layout.js", LAYOUT);
     packages.write("app/locks/[[...path]]/route.js", ROUTE);
-    const { folder: dir, require } = packages;
+    const { folder: dir, load } = packages;
     const env = { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1" };
-    const cli = require.resolve("next/dist/bin/next");
+    const cli = load.resolve("next/dist/bin/next");
     await run(process.execPath, [cli, "build"], { cwd: dir, env });
     Object.assign(globalThis, { holdfastBoard: mounted.board });
-    const app = require("next")({ dev: false, dir });
+    const app = load("next")({ dev: false, dir });
     await app.prepare();
     const server = createServer(app.getRequestHandler()).listen(0, "127.0.0.1");
     await new Promise((resolve) => server.once("listening", resolve));
@@ -79,10 +79,10 @@ describe.runIf(isFull)("the dashboard is served by", () => {
     using packages = new FetchedPackages();
     const nest = ["core", "common", "platform-express"].map((name) => `@nestjs/${name}@11`);
     await packages.install(context, ...nest, "rxjs@7", "reflect-metadata@0.2");
-    const { require } = packages;
-    require("reflect-metadata");
-    const { NestFactory } = require("@nestjs/core");
-    const { Module } = require("@nestjs/common");
+    const { load } = packages;
+    load("reflect-metadata");
+    const { NestFactory } = load("@nestjs/core");
+    const { Module } = load("@nestjs/common");
     class Root {}
     Module({})(Root);
     const app = await NestFactory.create(Root, { logger: false });
