@@ -182,8 +182,9 @@ async function browserSizes(session: CDPSession): Promise<typeof NO_SIZE> {
 async function nextLook(locks: ChangingLocks, port: ManualPort): Promise<void> {
   const before = locks.looks;
   const hasLooked = async (): Promise<boolean> => {
+    if (locks.looks > before) return true;
     if (!locks.isListed) await port.advance(EVERY_MS);
-    return locks.looks > before;
+    return false;
   };
   await waitUntil(hasLooked, { what: "a look", timeoutMs: 60_000, everyMs: 1 });
   for (let turn = 0; turn < 5; turn += 1) await settled();
