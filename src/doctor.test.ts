@@ -14,6 +14,7 @@ describe("an examination", () => {
     const { store, findings, survivals } = await locks.examine();
     expect(store).toBe("memory");
     expect(findings.map(({ id }) => id)).toEqual(["memory/scope", "process/event-loop"]);
+    expect(findings[0]).toMatchObject({ id: "memory/scope", severity: "note" });
     expect(survivals.some(({ isSafe }) => !isSafe)).toBe(true);
     await locks.close();
   });

@@ -39,6 +39,8 @@ export interface ReadWriteLock {
 }
 
 const SHARED = "shared locks";
+/** The stores that lack no kind of lock. */
+const COMPLETE_STORES = "memory, file, redis, postgres, etcd and zookeeper";
 
 /**
  * Binds a store to defaults, and gives out locks. A store belongs to one Holdfast.
@@ -297,7 +299,7 @@ export class Holdfast implements AsyncDisposable {
     const { exclusiveBecause } = this.#client.store.traits;
     const why = what === SHARED && exclusiveBecause ? `, because ${exclusiveBecause}` : "";
     throw new UnsupportedError(
-      `The ${name} store has no ${what}${why}; memory, file, redis and etcd stores do.`,
+      `The ${name} store has no ${what}${why}; ${COMPLETE_STORES} stores do.`,
       { store: name },
     );
   }

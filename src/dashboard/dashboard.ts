@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Holdfast } from "../holdfast.js";
 import { Desk } from "./desk.js";
 import { answerNode } from "./node-answer.js";
 import { checkedOptions, type DashboardOptions } from "./options.js";
+import type { ShownLocks } from "./shown-locks.js";
 
 /** A dashboard, ready to be mounted. */
 export interface Dashboard {
@@ -28,7 +28,7 @@ export interface Dashboard {
  * });
  * createServer(board.handleNode).listen(8080);
  */
-export function dashboard(locks: Holdfast, options: DashboardOptions): Dashboard {
+export function dashboard(locks: ShownLocks, options: DashboardOptions): Dashboard {
   const desk = new Desk(locks, checkedOptions(options));
   const handle = (request: Request): Promise<Response> => desk.handle(request);
   return {

@@ -1,10 +1,10 @@
 /** Answers the requests of the page: its files, the live stream, the findings, a revocation. */
+
 import { HoldfastError } from "../errors.js";
-import type { Holdfast } from "../holdfast.js";
 import { SPACES, type Space } from "../rules/name.js";
 import { localPort, type Port } from "../time/port.js";
 import { Examinations } from "./examinations.js";
-import { answer, Gate, jsonAnswer, refusal } from "./gate.js";
+import { answer, Gate, jsonAnswer, refusal, streamAnswer } from "./gate.js";
 import type { LockName } from "./history.js";
 import { LiveStream } from "./live-stream.js";
 import type { LeaseRow, LiveMessage } from "./message.js";
@@ -13,6 +13,7 @@ import { countOwnEvents } from "./own-events.js";
 import { FILES } from "./page.generated.js";
 import { AuditError, BadRequestError, parseOrder, revokeAudited } from "./revocation.js";
 import { Sampler } from "./sampler.js";
+import type { ShownLocks } from "./shown-locks.js";
 import { NO_TOTALS } from "./snapshot.js";
 
 const MOST_STREAMS = 100;
@@ -27,7 +28,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 export class Desk {
-  readonly #locks: Holdfast;
+  readonly #locks: ShownLocks;
   readonly #options: CheckedOptions;
   readonly #port: Port;
   readonly #gate: Gate;
@@ -37,7 +38,7 @@ export class Desk {
   readonly #stopCounting: () => void;
   #isClosed = false;
 
-  constructor(locks: Holdfast, options: CheckedOptions, port: Port = localPort) {
+  constructor(locks: ShownLocks, options: CheckedOptions, port: Port = localPort) {
     this.#locks = locks;
     this.#options = options;
     this.#port = port;
@@ -118,7 +119,7 @@ export class Desk {
     const onEnd = (ended: LiveStream): boolean => this.#streams.delete(ended);
     const stream = new LiveStream(sampler, this.#port.timers, lock, message, onEnd);
     this.#streams.add(stream);
-    return answer(200, "text/event-stream", stream.body);
+    return streamAnswer(stream.body);
   }
 
   async #revoke(request: Request, actor: string): Promise<Response> {

@@ -1,17 +1,17 @@
-import type { Holdfast } from "../holdfast.js";
 import type { FindingsAnswer } from "./message.js";
+import type { ShownLocks } from "./shown-locks.js";
 
 /** An examination is shown again for so long: many viewers cost the store as much as one. */
 const FRESH_MS = 10_000;
 
 /** The findings of the doctor, asked for once for all viewers. */
 export class Examinations {
-  readonly #locks: Holdfast;
+  readonly #locks: ShownLocks;
   readonly #wallMs: () => number;
   #last: Promise<FindingsAnswer> | null = null;
   #at = 0;
 
-  constructor(locks: Holdfast, wallMs: () => number) {
+  constructor(locks: ShownLocks, wallMs: () => number) {
     this.#locks = locks;
     this.#wallMs = wallMs;
   }

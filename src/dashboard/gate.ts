@@ -52,6 +52,14 @@ export function jsonAnswer(body: object): Response {
   return answer(200, "application/json", JSON.stringify(body));
 }
 
+/** Proxies and middleware that compress or collect a stream would keep its messages back. */
+export function streamAnswer(body: ReadableStream): Response {
+  const response = answer(200, "text/event-stream", body);
+  response.headers.set("cache-control", "no-store, no-transform");
+  response.headers.set("x-accel-buffering", "no");
+  return response;
+}
+
 export function refusal(status: number, error: string): Response {
   return answer(status, "application/json", JSON.stringify({ error } satisfies FailureAnswer));
 }

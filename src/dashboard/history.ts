@@ -24,6 +24,8 @@ export interface ChangeCount {
 
 const MOST_PER_LOCK = 20;
 const MOST_CHANGES = 20_000;
+/** So many are left when the oldest ones are dropped. */
+const KEPT_CHANGES = 18_000;
 /** More holders of one lock than these are counted, and not followed. */
 const MOST_HOLDERS = 100;
 /** A grant with less than this part of its longest time has missed a renewal. */
@@ -117,10 +119,12 @@ export class History {
       changes.shift();
       this.#size -= 1;
     }
+    if (this.#size <= MOST_CHANGES) return;
+    // A map skips the entries that were deleted one by one, so many are dropped at a time.
     for (const [oldest, { length }] of this.#changes) {
-      if (this.#size <= MOST_CHANGES) break;
       this.#changes.delete(oldest);
       this.#size -= length;
+      if (this.#size <= KEPT_CHANGES) break;
     }
   }
 }

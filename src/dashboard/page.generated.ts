@@ -682,19 +682,22 @@ function queue(waiters) {
       <th scope="col" class="number first">Place</th>
       <th scope="col" class="number">Waits for</th>
       <th scope="col">Label</th>
-      <th scope="col">Host</th>
-      <th scope="col" class="number">Process</th>
+      <th scope="col" class="wide">Host</th>
+      <th scope="col" class="number wide">Process</th>
       <th scope="col" class="wide">Mode</th>
     </tr></thead>
     <tbody>\${waiters.map(({ label, host, pid, mode, weight, waitedMs }, index) => html \`<tr>
       <td class="number">\${index + 1}</td>
       <td class="number">\${duration(waitedMs)}</td>
-      <td>\${foreign(label)}</td>
-      <td>\${foreign(host)}</td>
-      <td class="number">\${foreign(pid)}</td>
+      <td>\${foreign(label)} <span class="narrow">\${foreign(placeOf(host, pid))}</span></td>
+      <td class="wide">\${foreign(host)}</td>
+      <td class="number wide">\${foreign(pid)}</td>
       <td class="wide">\${mode}\${weight > 1 ? \`, weight \${weight}\` : ""}</td>
     </tr>\`)}</tbody>
   </table></div>\`;
+}
+function placeOf(host, pid) {
+    return [host === "" ? "" : \`on \${host}\`, pid === "" ? "" : \`(pid \${pid})\`].join(" ").trim();
 }
 const WORDS = {
     granted: "granted to",
@@ -735,7 +738,7 @@ export function lockTable(rows) {
       <th scope="col">Name</th>
       <th scope="col" class="number">Longest wait</th>
       <th scope="col" class="number">Waiters</th>
-      <th scope="col">Holder</th>
+      <th scope="col" class="wide">Holder</th>
       <th scope="col" class="number wide">Held for</th>
       <th scope="col" class="number wide">Expires in</th>
       <th scope="col" class="wide">Kind</th>
@@ -746,14 +749,18 @@ export function lockTable(rows) {
 function row(lock) {
     const { space, name, kind, holder, holders, waiters, longestWaitMs, heldMs, remainingMs, isLate, } = lock;
     const more = holders > 1 ? \` and \${holders - 1} more\` : "";
+    const held = html \`\${holderOf(holders, holder)}\${more}\`;
     return html \`<tr key=\${\`\${space}/\${name}\`}>
-    <th scope="row"><a href=\${addressOfLock(lock)}>\${foreign(name)}</a></th>
+    <th scope="row">
+      <a href=\${addressOfLock(lock)}>\${foreign(name)}</a>
+      <span class="narrow">\${isLate && lateTag()} \${held}</span>
+    </th>
     <td class="number">\${waiters > 0 ? duration(longestWaitMs) : faint("-")}</td>
     <td class="number">\${waiters > 0 ? waiters.toLocaleString("en") : faint("0")}</td>
-    <td class="holder">\${holderOf(lock.holders, holder)}\${more}</td>
+    <td class="wide">\${held}</td>
     <td class="number wide">\${heldMs === null ? "" : duration(heldMs)}</td>
     <td class="number wide">\${remainingMs === null ? "" : duration(remainingMs)}
-      \${isLate && html \` <span class="tag warn">late</span>\`}</td>
+      \${isLate && lateTag()}</td>
     <td class="wide">\${kind}</td>
   </tr>\`;
 }
@@ -763,6 +770,9 @@ function holderOf(holders, holder) {
     if (holder !== "")
         return html \`\${faint("done by ")}\${foreign(holder)}\`;
     return faint("free");
+}
+function lateTag() {
+    return html \` <span class="tag warn">late</span>\`;
 }
 function faint(text) {
     return html \`<span class="faint">\${text}</span>\`;
@@ -1632,6 +1642,10 @@ tbody th {
   white-space: nowrap;
 }
 
+.narrow {
+  display: none;
+}
+
 .first {
   width: 1%;
 }
@@ -1806,12 +1820,18 @@ dialog textarea {
     order: 1;
   }
 
-  .holder {
-    min-width: 9rem;
-  }
-
   .wide {
     display: none;
+  }
+
+  .narrow {
+    display: block;
+    font-size: 0.87rem;
+    font-weight: 400;
+  }
+
+  main > p:first-of-type {
+    margin-top: 0;
   }
 
   .top,
@@ -1823,6 +1843,16 @@ dialog textarea {
   td {
     padding-inline: 0.55rem;
   }
+
+  thead th,
+  thead .number {
+    white-space: normal;
+  }
+
+  .locks th:first-child {
+    width: 100%;
+    min-width: 0;
+  }
 }
 
 @media (max-width: 30rem) {
@@ -1833,6 +1863,10 @@ dialog textarea {
   .search,
   .search input {
     width: 100%;
+  }
+
+  .tiles dd span {
+    display: block;
   }
 }
 

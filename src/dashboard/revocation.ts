@@ -2,10 +2,11 @@
  * A revocation by the page. The audit has a line before it, without which nothing is revoked, and
  * one with its outcome: a process that dies between the two leaves the first.
  */
-import type { Holdfast } from "../holdfast.js";
+
 import { nameProblem, SPACES, type Space } from "../rules/name.js";
 import { reasonProblem } from "../rules/reason.js";
 import type { RevokeAnswer } from "./message.js";
+import type { ShownLocks } from "./shown-locks.js";
 
 /** One line of the audit. */
 export interface AuditLine {
@@ -40,7 +41,7 @@ type Order = Pick<AuditLine, "space" | "name" | "token" | "reason">;
 
 /** Ends a lease and tells the audit. Throws the error of the store where it did not answer. */
 export async function revokeAudited(
-  locks: Holdfast,
+  locks: ShownLocks,
   order: Order,
   actor: string,
   tell: (line: AuditLine) => void | Promise<void>,

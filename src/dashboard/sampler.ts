@@ -3,8 +3,8 @@
  * bounded: a look takes in at most `MOST_LOCKS` locks and `LOOK_LIMIT_MS`, the next look begins
  * after a pause of several times the length of the last one, and never before the last one ended.
  */
+
 import { setImmediate } from "node:timers/promises";
-import type { Holdfast } from "../holdfast.js";
 import { SPACES } from "../rules/name.js";
 import type { LockView } from "../store.js";
 import type { Port } from "../time/port.js";
@@ -12,6 +12,7 @@ import { type Timer, within } from "../time/timers.js";
 import { History, keyOfLock, type LockName, type Look } from "./history.js";
 import { lockDetail } from "./lock-detail.js";
 import type { LockDetail, LockRow, StoreState } from "./message.js";
+import type { ShownLocks } from "./shown-locks.js";
 import { rowOf, Snapshot } from "./snapshot.js";
 import { Timeline } from "./timeline.js";
 
@@ -34,7 +35,7 @@ const LONGEST_GAP_MS = 60_000;
 export class Sampler {
   readonly history: History = new History();
   readonly timeline: Timeline = new Timeline();
-  readonly #locks: Holdfast;
+  readonly #locks: ShownLocks;
   readonly #port: Port;
   readonly #everyMs: number;
   readonly #viewers = new Set<Viewer>();
@@ -48,7 +49,7 @@ export class Sampler {
   #timer: Timer | null = null;
   #isLooking = false;
 
-  constructor(locks: Holdfast, port: Port, everyMs: number) {
+  constructor(locks: ShownLocks, port: Port, everyMs: number) {
     this.#locks = locks;
     this.#port = port;
     this.#everyMs = everyMs;

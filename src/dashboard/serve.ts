@@ -1,10 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Holdfast } from "../holdfast.js";
 import { knownOptions } from "../known-options.js";
 import { type Dashboard, dashboard } from "./dashboard.js";
 import type { DashboardOptions } from "./options.js";
+import type { ShownLocks } from "./shown-locks.js";
 
 /** How a dashboard with a server of its own is shown. */
 export interface ServeOptions
@@ -36,7 +36,7 @@ const NAMES = ["allowRevoke", "onAudit", "everyMs", "title", "port", "actor"] as
  * console.log(board.url);
  */
 export async function serveDashboard(
-  locks: Holdfast,
+  locks: ShownLocks,
   options: ServeOptions = {},
 ): Promise<ServedDashboard> {
   const { port = 0, actor = "dashboard", ...shown } = knownOptions(options, NAMES);

@@ -1,16 +1,25 @@
 /**
  * The dashboard with 10,000 locks and 1,000 waiters, on demand: `npm run dashboard:load`. It prints
  * how long a browser takes for the first paint and for each update, how busy the process that
- * serves is, and how much memory an hour of change takes, with a clock that the test moves.
+ * serves is, and how much memory 80 minutes of change take, with a clock that the test moves.
  */
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import type { CDPSession, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { Sampler } from "../../src/dashboard/sampler.js";
-import type { Holdfast } from "../../src/holdfast.js";
+import { Desk } from "../../src/dashboard/desk.js";
+import type { ShownLocks } from "../../src/dashboard/index.js";
+import { answerNode } from "../../src/dashboard/node-answer.js";
+import { checkedOptions } from "../../src/dashboard/options.js";
+import type { Examination } from "../../src/examination.js";
+import type { ListOptions } from "../../src/index.js";
 import type { LockView } from "../../src/store.js";
 import { ManualPort, settled } from "../fixtures/manual-port.js";
+import { waitUntil } from "../servers/wait-until.js";
 import { findChromium, startChromium } from "./chromium.js";
 import { Stage } from "./stage.js";
 
@@ -18,7 +27,10 @@ const LOCKS = 10_000;
 const WAITERS = 1_000;
 const CONTENDED = 50;
 const WATCH_MS = 30_000;
-const EVERY_MS = 5_000;
+const EVERY_MS = 10_000;
+/** The charts have all their points after an hour: from then on nothing grows. */
+const MEASURED_MINUTES = [5, 30, 60, 70, 80];
+const FULL = 2;
 const MIB = 1_048_576;
 
 function say(what: string, figure: string): void {
@@ -93,61 +105,169 @@ describe.skipIf(!process.env.HOLDFAST_LOAD)("a dashboard with 10,000 locks", () 
     const ms = (nanoseconds: number): string => `${(nanoseconds / 1e6).toFixed(0)} ms`;
     say("server, event loop late by (p99, most)", `${ms(delay.percentile(99))}, ${ms(delay.max)}`);
     await browser.close();
-    expect(updates).toBeGreaterThan(3);
+    expect(updates).toBeGreaterThan(0);
   });
 
-  it("takes a bounded memory over an hour of change", { timeout: 1_800_000 }, async () => {
-    setFlagsFromString("--expose-gc");
-    const collect: () => void = runInNewContext("gc");
-    const port = new ManualPort();
-    const changing = new ChangingLocks(port);
-    const sampler = new Sampler(changing as unknown as Holdfast, port, EVERY_MS);
-    let looks = 0;
-    const onLook = (): void => {
-      looks += 1;
-    };
-    const stop = sampler.add({ lock: { space: "lock", name: "cart:7" }, onLook });
-    const heap: number[] = [];
-    const begunMs = port.nowMs;
-    for (let minute = 0; minute <= 60; minute += 1) {
-      for (let wanted = looks + 60_000 / EVERY_MS; looks < wanted; ) {
-        const before = looks;
-        await port.advance(EVERY_MS);
-        // The clock stands still during a look.
-        while (looks === before) await settled();
-        await settled();
+  it.skipIf(!findChromium())(
+    "takes a bounded memory over 80 minutes of change, in the server and in the browser",
+    { timeout: 1_200_000 },
+    async () => {
+      const port = new ManualPort();
+      const locks = new ChangingLocks(port);
+      await using served = await Served.start(locks, port);
+      const browser = await startChromium(findChromium() ?? "");
+      const pages = await Promise.all(
+        ["#/", "#/lock/lock/cart%3A7"].map(async (address) => {
+          const page = await browser.newPage({ viewport: { width: 1_280, height: 900 } });
+          await page.goto(`${served.url}${address}`);
+          return page;
+        }),
+      );
+      const sessions = await Promise.all(
+        pages.map(async (page) => {
+          const session = await page.context().newCDPSession(page);
+          await session.send("Performance.enable");
+          return session;
+        }),
+      );
+      const measure = async (minute: number): Promise<Sizes> => {
+        collectGarbage();
+        const server = process.memoryUsage().heapUsed / MIB;
+        const inBrowser = await Promise.all(sessions.map(browserSizes));
+        const [list = NO_SIZE, lock = NO_SIZE] = inBrowser;
+        const both = inBrowser.map(({ mib, nodes }) => `${mib.toFixed(1)} MiB, ${nodes} nodes`);
+        say(`minute ${minute}`, `server ${server.toFixed(1)} MiB; pages ${both.join("; ")}`);
+        return { server, list: list.mib, lock: lock.mib, nodes: list.nodes + lock.nodes };
+      };
+      const sizes: Sizes[] = [];
+      for (const minute of MEASURED_MINUTES) {
+        while (port.nowMs < minute * 60_000) await nextLook(locks, port);
+        // A page that connects anew misses looks; one that is slow is waited for.
+        const isShown = await Promise.all(pages.map((page) => isUpToDate(page, port)));
+        expect(isShown).toEqual([true, true]);
+        sizes.push(await measure(minute));
       }
-      if (minute % 10 !== 0) continue;
-      collect();
-      heap.push(process.memoryUsage().heapUsed / MIB);
-    }
-    stop();
-    const figures = heap.map((mib) => mib.toFixed(1)).join(", ");
-    const minutes = Math.round((port.nowMs - begunMs) / 60_000);
-    say(`heap, every ten minutes of ${minutes}, after ${looks} looks`, `${figures} MiB`);
-    say(
-      "changes kept, points kept",
-      `${sampler.history.size}, ${sampler.timeline.since(0).length}`,
-    );
-    expect(heap.at(-1)).toBeLessThan((heap[1] ?? 0) * 1.2);
-    expect(sampler.history.size).toBeLessThanOrEqual(20_000);
-  });
+      await browser.close();
+      const full = sizes[FULL];
+      for (const part of ["server", "list", "lock", "nodes"] as const) {
+        for (const size of sizes.slice(FULL)) {
+          expect(size[part]).toBeLessThan((full?.[part] ?? 0) * 1.1);
+        }
+      }
+    },
+  );
 });
 
-/** Half of the locks change hands between two looks; each minute a tenth of the names is new. */
-class ChangingLocks {
+/** The memory after garbage was collected, in MiB, and the nodes of both pages. */
+interface Sizes {
+  readonly server: number;
+  readonly list: number;
+  readonly lock: number;
+  readonly nodes: number;
+}
+
+const NO_SIZE = { mib: 0, nodes: 0 };
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
+
+async function browserSizes(session: CDPSession): Promise<typeof NO_SIZE> {
+  await session.send("HeapProfiler.collectGarbage");
+  const { metrics } = await session.send("Performance.getMetrics");
+  const value = (wanted: string): number => metrics.find(({ name }) => name === wanted)?.value ?? 0;
+  return { mib: value("JSHeapUsedSize") / MIB, nodes: value("Nodes") };
+}
+
+/** Moves the time to the end of the next look. It stands still during the look. */
+async function nextLook(locks: ChangingLocks, port: ManualPort): Promise<void> {
+  const before = locks.looks;
+  const hasLooked = async (): Promise<boolean> => {
+    if (locks.looks > before) return true;
+    if (!locks.isListed) await port.advance(EVERY_MS);
+    return false;
+  };
+  await waitUntil(hasLooked, { what: "a look", timeoutMs: 60_000, everyMs: 1 });
+  for (let turn = 0; turn < 5; turn += 1) await settled();
+}
+
+/** Whether the page shows the look of this time. */
+async function isUpToDate(page: Page, port: ManualPort): Promise<boolean> {
+  const time = new Date(port.clock.wallUs() / 1_000).toTimeString().slice(0, 8);
+  const wait = page.locator(".live", { hasText: time }).waitFor({ timeout: 60_000 });
+  return wait.then(
+    () => true,
+    () => false,
+  );
+}
+
+/** A dashboard whose time a test moves, at a server of its own. */
+class Served implements AsyncDisposable {
+  readonly url: string;
+  readonly #desk: Desk;
+  readonly #server: Server;
+
+  private constructor(url: string, desk: Desk, server: Server) {
+    this.url = url;
+    this.#desk = desk;
+    this.#server = server;
+  }
+
+  static async start(locks: ShownLocks, port: ManualPort): Promise<Served> {
+    const options = checkedOptions({ authorize: () => "load", everyMs: EVERY_MS });
+    const desk = new Desk(locks, options, port);
+    const server = createServer((request, response) => {
+      void answerNode((asked) => desk.handle(asked), request, response);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return new Served(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, desk, server);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#desk.close();
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+/** All locks change hands between two looks; each minute a tenth of the names is new. */
+class ChangingLocks implements ShownLocks {
+  /** How often all locks were listed. */
+  looks = 0;
+  /** They are being listed. */
+  isListed = false;
   readonly #port: ManualPort;
 
   constructor(port: ManualPort) {
     this.#port = port;
   }
 
-  async *list({ space }: { readonly space: string }): AsyncGenerator<LockView, void> {
-    for (let index = 0; space === "lock" && index < LOCKS; index += 1) yield this.#view(index);
+  async *list({ space }: ListOptions = {}): AsyncGenerator<LockView, void> {
+    if (space !== "lock") return;
+    this.isListed = true;
+    try {
+      for (let index = 0; index < LOCKS; index += 1) yield this.#view(index);
+    } finally {
+      // A look that takes too long ends before the last lock.
+      this.isListed = false;
+      this.looks += 1;
+    }
   }
 
   async inspect(name: string): Promise<LockView> {
     return { ...this.#view(7), name };
+  }
+
+  held(): [] {
+    return [];
+  }
+
+  async revoke(): Promise<boolean> {
+    return false;
+  }
+
+  async examine(): Promise<Examination> {
+    return { store: "load", findings: [], survivals: [] };
   }
 
   #view(index: number): LockView {

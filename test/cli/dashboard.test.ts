@@ -110,6 +110,13 @@ describe("dashboard", () => {
     expect(text + running.stderr).not.toMatch(/hunter2|mira/);
   });
 
+  it("refuses a URL that no store has", async () => {
+    await using shop = new Workshop();
+    const { code, stdout } = await shop.run(["dashboard", "--store", "mysql://localhost"]);
+    expect({ code, stdout }).toEqual({ code: 64, stdout: "" });
+    expect((await shop.run(["dashboard", "--store", "redis://a?replicas=many"])).code).toBe(64);
+  });
+
   it("says that a port is taken, and what else is wrong", async () => {
     await using shop = new Workshop();
     const server = createServer().listen(0, "127.0.0.1");

@@ -17,6 +17,8 @@ interface Timed {
 export interface ShiftedClock {
   /** The environment variables of the server. */
   readonly env: Readonly<Record<string, string>>;
+  /** Shifts the clock, and does not ask whether the server has noticed. */
+  set(byMs: number): void;
   /**
    * Resolves when the server returns the shifted time. Valkey 9.1 reads the wall clock once in a
    * millisecond and adds its monotonic clock in between, so it returns the old time for a while.
@@ -43,18 +45,21 @@ export function makeClocks(): { clock(name: string): ShiftedClock; end(): void }
   return {
     clock(name) {
       const file = join(folder, name);
-      const shift = async (byMs: number, server: Timed): Promise<void> => {
+      const set = (byMs: number): void => {
         const bytes = Buffer.alloc(8);
         bytes.writeBigInt64LE(BigInt(byMs) * 1000n);
         // Written in place: the server has mapped the file.
         writeFileSync(file, bytes, { flag: "r+" });
+      };
+      const shift = async (byMs: number, server: Timed): Promise<void> => {
+        set(byMs);
         const isTold = async (): Promise<boolean> => {
           return Math.abs((await server.clockMs()) - Date.now() - byMs) < NEAR_MS;
         };
         await waitUntil(isTold, { what: `a clock that is shifted by ${byMs} ms` });
       };
       writeFileSync(file, Buffer.alloc(8));
-      return { env: { LD_PRELOAD: library, CLOCK_SHIFT_FILE: file }, shift };
+      return { env: { LD_PRELOAD: library, CLOCK_SHIFT_FILE: file }, set, shift };
     },
     end,
   };

@@ -1,12 +1,16 @@
 /** Clusters that are configured wrongly on purpose, and good ones. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { promisify } from "node:util";
 import { Etcd3 } from "etcd3";
 import { expect, test, vi } from "vitest";
 import { connect } from "../../src/connect.js";
 import { Holdfast } from "../../src/holdfast.js";
 import { etcdStore } from "../../src/stores/etcd/index.js";
+import { startProxy } from "../faults/proxy.js";
+import { startRewritingProxy } from "../faults/rewriting-proxy.js";
 import { type EtcdServer, startEtcd, startEtcdCluster } from "../servers/etcd.js";
+import { waitUntil } from "../servers/wait-until.js";
 import { type Examined, examined, expectFound, expectGood } from "./examined.js";
 
 const run = promisify(execFile);
@@ -36,11 +40,24 @@ test("three members are good, also through etcd3, and nothing is written", async
   expect(header.revision).toBe("1");
   client.close();
   expectFound(await examine(url, 3_000), "etcd/ttl", "warning");
+  const ids = await Promise.all(cluster.members.map(async (one) => (await one.view()).id));
+  for (let move = 0; move < 12; move += 1) {
+    const leader = await cluster.leader();
+    const next = ids[(cluster.members.indexOf(leader) + 1) % ids.length] ?? "";
+    await ctl(leader, "move-leader", BigInt(next).toString(16));
+  }
+  await cluster.leader();
+  expectFound(await examine(url), "etcd/elections", "warning");
   const [gone, other, last] = cluster.members;
   await gone?.kill();
   if (!other || !last) throw new Error("There are three members.");
   await cluster.leader([other, last]);
   expectFound(await examine(url), "etcd/reachable", "warning");
+  await other.kill();
+  // The gateway leaves out a leader that is 0.
+  const isAlone = async (): Promise<boolean> => ((await last.view()).leader ?? "0") === "0";
+  await waitUntil(isAlone, { what: "the last member knows no leader" });
+  expectFound(await examine(urlOf(last)), "etcd/leader", "danger");
 });
 
 test("a lone member without space is found", async () => {
@@ -60,6 +77,37 @@ test("a lone member without space is found", async () => {
     expectFound(found, "etcd/quota", "warning");
   };
   await vi.waitFor(isFound, { timeout: 20_000 });
+});
+
+test("an old server is found, and a long way to it", async () => {
+  await using server = await startEtcd();
+  const { version } = (await server.post("/v3/maintenance/status")) as { version: string };
+  const old = version.replace(/^3\.\d/, "3.3");
+  await using proxy = await startRewritingProxy(server.port, version, old);
+  expectFound(await examine(`etcd://127.0.0.1:${proxy.port}`), "etcd/version", "danger");
+  await using slow = await startProxy({ targetPort: server.port });
+  slow.delay("replies", 20);
+  expectFound(await examine(`etcd://127.0.0.1:${slow.port}`, 50), "etcd/round-trip", "warning");
+});
+
+test("a slow disk is found", async (context) => {
+  await using server = await startEtcd();
+  const fault = "inject=fdatasync,fsync:delay_enter=150000";
+  const strace = spawn("strace", ["-f", "-p", `${server.pid}`, "-o", "/dev/null", "-e", fault]);
+  const failed = once(strace, "error").then(() => "it is not installed");
+  const refused = once(strace, "exit").then(() => "it may not trace other processes");
+  try {
+    const attached = once(strace.stderr, "data").then(() => null);
+    const why = await Promise.race([failed, refused, attached]);
+    if (why !== null) return context.skip(`strace is needed: ${why}`);
+    for (let put = 0; put < 10; put += 1) {
+      await server.post("/v3/kv/put", { key: btoa("k"), value: btoa(`${put}`) });
+    }
+    expectFound(await examine(urlOf(server)), "etcd/fsync", "warning");
+  } finally {
+    strace.kill();
+    await Promise.race([failed, refused]);
+  }
 });
 
 test("a user without rights is found, and a user with the least rights has them", async () => {

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import {
   chmodSync,
   chownSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -12,8 +13,11 @@ import {
   statfsSync,
   writeFileSync,
 } from "node:fs";
+import { isBuiltin } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Examination } from "../../src/examination.js";
 import { Holdfast } from "../../src/holdfast.js";
 import { fileStore } from "../../src/stores/file/index.js";
 import { Examined, examined, expectFound, expectGood } from "./examined.js";
@@ -62,6 +66,42 @@ test("a file system in memory is found", async (context) => {
   const path = join(mkdtempSync(join(SHARED_MEMORY, "doctor-")), "locks.db");
   expectFound(await examine(path), "file/filesystem", "warning");
   rmSync(join(path, ".."), { recursive: true, force: true });
+});
+
+test("a file system that is not local is found", async (context) => {
+  const remote = join(folder, "remote");
+  mkdirSync(remote);
+  // A file system of FUSE, as sshfs is one: bindfs shows another folder.
+  const mounted = spawnSync("bindfs", [DISK, remote]);
+  if (mounted.status !== 0) {
+    return context.skip(`bindfs is needed: ${mounted.error?.message ?? mounted.stderr}`);
+  }
+  try {
+    expectFound(await examine(join(remote, "locks.db")), "file/filesystem", "danger");
+  } finally {
+    spawnSync("/bin/umount", ["-l", remote]);
+  }
+});
+
+test("a process without SQLite says so", async () => {
+  // Far from the packages of the checkout, and without the SQLite of Node.
+  const apart = mkdtempSync(join(tmpdir(), "holdfast-doctor-"));
+  cpSync(join(import.meta.dirname, "../../dist"), join(apart, "dist"), { recursive: true });
+  writeFileSync(join(apart, "package.json"), '{ "type": "module", "version": "0.0.0" }');
+  const hasBuiltIn = isBuiltin("node:sqlite");
+  const args = [...(hasBuiltIn ? ["--no-experimental-sqlite"] : []), "dist/cli/main.js", "doctor"];
+  const run = spawnSync(
+    process.execPath,
+    [...args, "--json", "--store", join(folder, "locks.db")],
+    {
+      cwd: apart,
+      encoding: "utf8",
+    },
+  );
+  rmSync(apart, { recursive: true, force: true });
+  const { findings } = JSON.parse(run.stdout) as Examination;
+  const what = expect.stringContaining("npm install libsql");
+  expect(findings).toContainEqual({ id: "file/sqlite", severity: "skipped", what });
 });
 
 test("the layer of a container, and a disk that is nearly full, are found", async (context) => {

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect } from "../../src/connect.js";
 import { Holdfast } from "../../src/holdfast.js";
 import { type PostgresStoreOptions, postgresStore } from "../../src/stores/postgres/index.js";
+import { startProxy } from "../faults/proxy.js";
+import { makeClocks } from "../servers/clock-shift.js";
 import { startPgbouncer } from "../servers/pgbouncer.js";
 import { type PostgresServer, startPostgres } from "../servers/postgres.js";
 import { startStandby } from "../servers/postgres-standby.js";
@@ -51,6 +53,43 @@ test("relaxed commits, and a standby that was promised, are found", async () => 
   });
   expectFound(found, "postgres/durability", "warning");
   expectFound(found, "postgres/standbys", "danger");
+});
+
+test("an old server is found, and a long way to it", async () => {
+  await server.ask("create schema lies");
+  await server.ask(`create function lies.current_setting(name text) returns text language sql as
+    $$ select case name when 'server_version_num' then '120022'
+      else pg_catalog.current_setting(name) end $$`);
+  const found = await withSettings(["search_path = lies, pg_catalog"], () => examine(server.url));
+  expectFound(found, "postgres/version", "danger");
+  await server.ask("drop schema lies cascade");
+  await using proxy = await startProxy({ targetPort: server.port });
+  proxy.delay("replies", 20);
+  const slow = await examine(server.url.replace(`${server.port}`, `${proxy.port}`), {}, 50);
+  expectFound(slow, "postgres/round-trip", "warning");
+});
+
+test("a clock that is wrong or jumps is found", async (context) => {
+  const clocks = makeClocks();
+  if (!clocks) return context.skip("a C compiler and LD_PRELOAD are needed");
+  try {
+    const clock = clocks.clock("doctor");
+    await using shifted = await startPostgres({ env: clock.env });
+    await (await connect(shifted.url)).close();
+    clock.set(7_200_000);
+    expectFound(await examine(shifted.url), "postgres/clock-skew", "warning");
+    let isOver = false;
+    const examining = examine(shifted.url).finally(() => {
+      isOver = true;
+    });
+    for (let byMs = 100; !isOver; byMs += 100) {
+      clock.set(byMs);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expectFound(await examining, "postgres/clock-drift", "danger");
+  } finally {
+    clocks.end();
+  }
 });
 
 test("a pooler that lends connections for a transaction is found", async () => {

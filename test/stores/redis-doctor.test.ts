@@ -8,9 +8,11 @@ import { connect } from "../../src/connect.js";
 import type { Severity } from "../../src/examination.js";
 import { Holdfast } from "../../src/holdfast.js";
 import { type RedisStoreOptions, redisStore } from "../../src/stores/redis/index.js";
+import { startCommandProxy } from "../faults/command-proxy.js";
 import { startProxy } from "../faults/proxy.js";
 import { makeClocks } from "../servers/clock-shift.js";
 import { type RedisServer, startRedis, startReplication } from "../servers/redis.js";
+import { fetchRedis60, startRedis60 } from "../servers/redis-6-0.js";
 import { startRedisCluster } from "../servers/redis-cluster.js";
 import { startSentinel } from "../servers/redis-sentinel.js";
 import { waitUntil } from "../servers/wait-until.js";
@@ -82,12 +84,12 @@ describe("one server", () => {
   });
 
   test("is left as it was", async () => {
-    const before = await server.ask("DBSIZE");
+    const before = await server.ask("DEBUG", "DIGEST");
     const { port } = server;
     const client = new Redis({ port, keyPrefix: "app:" });
     expectGood(await examined(new Holdfast(redisStore({ client, namespace: "untouched" }))));
     client.disconnect();
-    expect(await server.ask("DBSIZE")).toBe(before);
+    expect(await server.ask("DEBUG", "DIGEST")).toBe(before);
   });
 
   test.each<[readonly [string, Severity][], Settings]>([
@@ -216,6 +218,49 @@ test("a clock that is wrong or jumps is found", async (context) => {
   } finally {
     clocks.end();
   }
+});
+
+test("a proxy that answers WAIT itself is found, and WAIT changes nothing", async () => {
+  await using replication = await startReplication({ replicas: 1, args: DURABLE });
+  const { master, replicas } = replication;
+  const before = await master.ask("DEBUG", "DIGEST");
+  const good = await examine(master, { replicas: 1 });
+  expectGood(good);
+  expect(good.of("redis/wait").severity).toBe("ok");
+  expect(await master.ask("DEBUG", "DIGEST")).toBe(before);
+  await using liar = await startCommandProxy(master.port, (command) => {
+    return command === "wait" ? { reply: ":1\r\n" } : "pass";
+  });
+  const found = await examine(liar, { replicas: 1 });
+  expectFound(found, "redis/wait", "danger");
+  expect(found.of("redis/script").severity).toBe("ok");
+  expect((await examine(liar)).ids("danger")).toEqual([]);
+  await replicas[0]?.pause();
+  const late = await examine(master, { replicas: 1 });
+  replicas[0]?.resume();
+  expect(late.of("redis/wait")).toMatchObject({
+    severity: "danger",
+    what: expect.stringContaining("0 of 1 replicas"),
+  });
+});
+
+test("proxies that refuse scripts, or drop messages, are found", async () => {
+  await using server = await startRedis({ args: DURABLE });
+  await using narrow = await startCommandProxy(server.port, (command) => {
+    return command.startsWith("eval") ? { reply: "-ERR unknown command 'eval'\r\n" } : "pass";
+  });
+  expectFound(await examine(narrow), "redis/script", "danger");
+  await using mute = await startCommandProxy(server.port, (command) => {
+    return command === "publish" ? { reply: ":0\r\n" } : "pass";
+  });
+  expectFound(await examine(mute), "redis/messages", "warning");
+});
+
+test.runIf(isFull)("a server that is too old is found", async (context) => {
+  const programs = await fetchRedis60().catch(() => null);
+  if (programs === null) return context.skip("Redis 6.0 cannot be fetched");
+  await using server = await startRedis60(programs);
+  expectFound(await examine(server), "redis/version", "danger");
 });
 
 test("replicas that are left out, not in sync or connected to are found", async () => {

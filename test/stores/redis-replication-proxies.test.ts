@@ -1,11 +1,9 @@
 /** A server or proxy whose WAIT does not wait is refused before any lease is trusted. */
-import { once } from "node:events";
-import { createServer, connect as dial, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Holdfast } from "../../src/holdfast.js";
-import { onFreePorts } from "../servers/free-port.js";
+import { startCommandProxy } from "../faults/command-proxy.js";
 import { type Replication, startReplication } from "../servers/redis.js";
-import { RespClient, readMessage } from "../servers/resp.js";
+import { RespClient } from "../servers/resp.js";
 import { Trial } from "./redis-trial.js";
 
 const OPTIONS = { replicas: 1, replicaTimeoutMs: 500 };
@@ -21,64 +19,17 @@ beforeEach(() => {
 });
 afterEach(() => trial.close());
 
-/** Answers WAIT itself, or sends it to the server over this or a new connection. */
-type Answer = (replicas: number, timeoutMs: number) => Promise<number | "here" | "anew">;
+/** Treats WAIT; other commands are passed on. */
+type Answer = (replicas: number, timeoutMs: number) => Promise<number | "pass" | "anew">;
 
-/** A proxy that passes on one command at a time, and treats WAIT as `answer` says. */
 async function proxied(answer: Answer): Promise<number> {
-  const clients = new Set<Socket>();
-  const server = createServer((client) => {
-    clients.add(client.on("error", () => {}));
-    void serve(client, answer).catch(() => client.destroy());
+  const proxy = await startCommandProxy(replication.master.port, async (command, args) => {
+    if (command !== "wait") return "pass";
+    const made = await answer(Number(args[0]), Number(args[1]));
+    return typeof made === "number" ? { reply: `:${made}\r\n` } : made;
   });
-  trial.closeLater(() => {
-    for (const client of clients) client.destroy();
-    server.close();
-  });
-  return await onFreePorts(1, async ([port = 0]) => {
-    server.listen(port, "127.0.0.1");
-    await once(server, "listening");
-    return port;
-  });
-}
-
-function upstreamOf(client: Socket): Socket {
-  const upstream = dial(replication.master.port, "127.0.0.1").on("error", () => {});
-  client.once("close", () => upstream.destroy());
-  return upstream;
-}
-
-async function serve(client: Socket, answer: Answer): Promise<void> {
-  let upstream = upstreamOf(client);
-  let replies = messages(upstream);
-  for await (const { bytes, value } of messages(client)) {
-    const [command = "", ...args] = value as string[];
-    const isWait = /^wait$/i.test(command);
-    const made = isWait ? await answer(Number(args[0]), Number(args[1])) : "here";
-    if (made === "anew") {
-      upstream = upstreamOf(client);
-      replies = messages(upstream);
-    }
-    if (typeof made === "number") client.write(`:${made}\r\n`);
-    else upstream.write(bytes);
-    if (/^subscribe$/i.test(command)) break;
-    const reply = typeof made === "number" ? null : await replies.next();
-    if (reply?.done) return void client.destroy();
-    if (reply) client.write(reply.value.bytes);
-  }
-  // A subscriber gets messages without requests.
-  for await (const { bytes } of replies) client.write(bytes);
-}
-
-async function* messages(socket: Socket): AsyncGenerator<{ bytes: Buffer; value: unknown }> {
-  let received: Buffer = Buffer.alloc(0);
-  for await (const chunk of socket) {
-    received = Buffer.concat([received, chunk as Buffer]);
-    for (let message = readMessage(received); message; message = readMessage(received)) {
-      yield { bytes: received.subarray(0, message.end), value: message.value };
-      received = received.subarray(message.end);
-    }
-  }
+  trial.closeLater(() => proxy[Symbol.asyncDispose]());
+  return proxy.port;
 }
 
 async function elsewhere(): Promise<Answer> {
@@ -104,7 +55,7 @@ test.each(Object.entries(dishonestProxies))("a proxy that %s: refused", async (_
 });
 
 test("a proxy that later changes the connection: not trusted", async () => {
-  let way: "here" | "anew" = "here";
+  let way: "pass" | "anew" = "pass";
   const locks = trial.ioredis(await proxied(async () => way), OPTIONS);
   await trial.turn(locks);
   way = "anew";
@@ -119,7 +70,7 @@ test("a proxy that later changes the connection: not trusted", async () => {
 });
 
 test("a proxy that passes on every command: accepted", async () => {
-  const locks = trial.ioredis(await proxied(async () => "here"), OPTIONS);
+  const locks = trial.ioredis(await proxied(async () => "pass"), OPTIONS);
   await trial.turn(locks);
   await trial.end(locks, 1_000);
 });

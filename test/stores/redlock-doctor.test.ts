@@ -3,6 +3,8 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Holdfast } from "../../src/holdfast.js";
 import { type RedlockStoreOptions, redlockStore } from "../../src/stores/redlock/index.js";
+import { startCommandProxy } from "../faults/command-proxy.js";
+import { startProxy } from "../faults/proxy.js";
 import { makeClocks } from "../servers/clock-shift.js";
 import { type RedisServer, startRedis, startReplica } from "../servers/redis.js";
 import { closeAll, startAll } from "../servers/server-process.js";
@@ -30,6 +32,8 @@ afterAll(async () => {
 interface Node {
   readonly host: string;
   readonly port: number;
+  readonly username?: string;
+  readonly password?: string;
 }
 
 const nodesAt = (...places: number[]): Node[] =>
@@ -43,7 +47,9 @@ async function examine(
   const clients = nodes.map((node) => new Redis(node));
   for (const client of clients) client.on("error", () => {});
   try {
-    return await examined(new Holdfast(redlockStore({ clients, ...options })), ttlMs);
+    const [client] = clients;
+    const given = client && clients.length === 1 ? { client } : { clients };
+    return await examined(new Holdfast(redlockStore({ ...given, ...options })), ttlMs);
   } finally {
     for (const client of clients) client.disconnect();
   }
@@ -101,6 +107,37 @@ test("nodes that evict keys or belong to another set are found, and long leases"
   expectFound(found, "redlock/markers", "danger");
   expectFound(found, "redis/eviction", "danger");
   expectFound(found, "redlock/lease-length", "note");
+});
+
+test("nodes that are slower than nodeTimeoutMs are found", async () => {
+  const targets = servers.slice(0, 2);
+  const proxies = await Promise.all(targets.map(({ port }) => startProxy({ targetPort: port })));
+  for (const proxy of proxies) proxy.delay("replies", 80);
+  const slow = proxies.map(({ port }) => ({ host: "127.0.0.1", port }));
+  const found = await examine([...slow, ...nodesAt(2)], { nodeTimeoutMs: 50 });
+  expectFound(found, "redlock/node-timeout", "warning");
+  await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
+});
+
+test("a lone server that forgets, refuses scripts or is slow is found", async () => {
+  await using lone = await startRedis();
+  const node = { host: "127.0.0.1", port: lone.port };
+  expectFound(await examine([node]), "redlock/start", "note");
+  const rules = ["~*", "&*", "+@all", "-eval", "-evalsha"];
+  await lone.ask("ACL", "SETUSER", "mute", "reset", "on", ">secret", ...rules);
+  const user = { username: "mute", password: "secret" };
+  // Newer servers have SET with IFEQ: there the store does without scripts.
+  const asOld = await startCommandProxy(lone.port, (command, args) => {
+    const isNew = command === "set" && args.some((arg) => /^ifeq$/i.test(arg));
+    return isNew ? { reply: "-ERR syntax error\r\n" } : "pass";
+  });
+  const found = await examine([{ ...node, port: asOld.port, ...user }]);
+  await asOld[Symbol.asyncDispose]();
+  expectFound(found, "redlock/scripts", "danger");
+  await using slow = await startProxy({ targetPort: lone.port });
+  slow.delay("replies", 80);
+  const late = await examine([{ ...node, port: slow.port }], { nodeTimeoutMs: 50 });
+  expectFound(late, "redlock/round-trip", "warning");
 });
 
 test("a clock that is apart from the others is found", async (context) => {

@@ -237,7 +237,9 @@ describe("three nodes", () => {
     const { locks } = await trial.open();
     for (const make of [() => locks.readWrite("m").read, () => locks.semaphore("m", 2)]) {
       expect(make).toThrow(UnsupportedError);
-      expect(make).toThrow(/one holder by majority.*memory, file, redis and etcd/);
+      expect(make).toThrow(
+        /one holder by majority.*memory, file, redis, postgres, etcd and zookeeper/,
+      );
     }
   });
 

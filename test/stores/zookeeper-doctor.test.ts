@@ -4,6 +4,8 @@ import { connect } from "../../src/connect.js";
 import { Connection } from "../../src/stores/zookeeper/wire/connection.js";
 import { create2 } from "../../src/stores/zookeeper/wire/requests.js";
 import { networkPort } from "../../src/time/port.js";
+import { startProxy } from "../faults/proxy.js";
+import { startRewritingProxy } from "../faults/rewriting-proxy.js";
 import { waitUntil } from "../servers/wait-until.js";
 import {
   startZookeeper,
@@ -67,6 +69,23 @@ describe.skipIf(zookeeperMissing())("ZooKeeper", () => {
     );
     await connection.endSession();
     expectFound(await examine(servers, "/closed"), "zookeeper/rights", "danger");
+  });
+
+  test("an old server is found, one that does not tell its mode, and a long way", async () => {
+    const [, version = ""] = /version: ([\d.]+)/.exec(await lone.ask("srvr")) ?? [];
+    const old = version.replace(/^3\.\d/, "3.4");
+    await using proxy = await startRewritingProxy(lone.port, version, old);
+    expectFound(await examine(`127.0.0.1:${proxy.port}`), "zookeeper/version", "danger");
+    // As a server says where the word is not in its whitelist.
+    const word = "Zookeeper version: ";
+    const refusal = "srvr is not executed".slice(0, word.length);
+    await using mute = await startRewritingProxy(lone.port, word, refusal);
+    const found = await examine(`127.0.0.1:${mute.port}`, "/locks?direct=true");
+    expectFound(found, "zookeeper/direct", "warning");
+    await using slow = await startProxy({ targetPort: lone.port });
+    slow.delay("replies", 20);
+    const late = await examine(`127.0.0.1:${slow.port}`, "/locks", 50);
+    expectFound(late, "zookeeper/round-trip", "warning");
   });
 
   test.runIf(isFull)(

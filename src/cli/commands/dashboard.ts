@@ -1,11 +1,12 @@
 import { appendFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
-import type { AuditLine, ServeOptions } from "../../dashboard/index.js";
-import type { Holdfast } from "../../holdfast.js";
+import { connect } from "../../connect.js";
+import type { AuditLine, ServeOptions, ShownLocks } from "../../dashboard/index.js";
 import { type Arguments, UsageError } from "../arguments.js";
 import type { Command } from "../command.js";
 import { ExitCode } from "../exit-code.js";
-import { openStore, storeUrlOf } from "../open-store.js";
+import { storeUrlOf } from "../open-store.js";
+import { OpeningLocks } from "../opening-locks.js";
 import { print, tell, writeLine } from "../output.js";
 import { toJson } from "../plain-text.js";
 import { withoutSecrets } from "../secrets.js";
@@ -14,14 +15,16 @@ import { Signals } from "../signals.js";
 
 const STDERR = 2;
 const MOST_PORT = 65_535;
+/** The URL is printed after this time at the latest. */
+const FIRST_TRY_MS = 500;
 
 export const dashboard: Command = {
   usage: ["[OPTIONS]"],
   about:
     "Serves a page that shows the locks of the store, live, to browsers of this machine, and " +
     "prints its URL. The part of the URL after # is a secret of this start: all who have it see " +
-    "the locks. It runs until it is interrupted. For a host without a browser, pass the port on " +
-    "by ssh: ssh -L 8080:127.0.0.1:8080 HOST.",
+    "the locks. While the store is away, the page says so. It runs until it is interrupted. For " +
+    "a host without a browser, pass the port on by ssh: ssh -L 8080:127.0.0.1:8080 HOST.",
   options: {
     port: { value: "N", help: "the port at 127.0.0.1; default: a free one" },
     "allow-revoke": { help: "let the page revoke leases; without it the page only reads" },
@@ -40,16 +43,20 @@ export const dashboard: Command = {
       throw new UsageError("--audit needs --allow-revoke: the audit is of revocations.");
     }
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    const url = storeUrlOf(args);
+    await using locks = new OpeningLocks(() => connect(url));
+    // A wrong URL is told here; a store that is away is told by the page.
+    const isOpen = await locks.tried(FIRST_TRY_MS);
     const board = await serve(locks, {
       port,
-      title: titleOf(storeUrlOf(args)),
+      title: titleOf(url),
       actor: actorName(),
       allowRevoke: args.has("allow-revoke"),
       onAudit: (line) => writeAudit(args, line),
     });
     await print([board.url]);
     tell("holdfast: open this URL in a browser of this machine; Ctrl-C ends the dashboard.");
+    if (!isOpen) tell("holdfast: the store has not answered yet; the page says when it does.");
     await new Promise((resolve) => {
       if (signals.interrupted.aborted) resolve(null);
       signals.interrupted.addEventListener("abort", resolve);
@@ -59,7 +66,7 @@ export const dashboard: Command = {
   },
 };
 
-async function serve(locks: Holdfast, options: ServeOptions) {
+async function serve(locks: ShownLocks, options: ServeOptions) {
   const { serveDashboard } = await import("../../dashboard/index.js");
   try {
     return await serveDashboard(locks, options);

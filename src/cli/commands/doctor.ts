@@ -34,8 +34,9 @@ export const doctor: Command = {
     using signals = new Signals();
     await using locks = await openStore(args, signals.interrupted);
     const examination = await locks.examine({ ttlMs, signal: signals.interrupted });
-    const text = (): string[] => examinationText(examination, ttlMs).map(withoutSecrets);
-    await print(args.has("json") ? [toJson(examination)] : text());
+    const isJson = args.has("json");
+    const lines = isJson ? [toJson(examination)] : examinationText(examination, ttlMs);
+    await print(lines.map(withoutSecrets));
     return codeOf(examination, args.has("strict"));
   },
 };

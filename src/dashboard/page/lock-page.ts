@@ -123,21 +123,25 @@ function queue(waiters: readonly WaiterDetail[]): Element {
       <th scope="col" class="number first">Place</th>
       <th scope="col" class="number">Waits for</th>
       <th scope="col">Label</th>
-      <th scope="col">Host</th>
-      <th scope="col" class="number">Process</th>
+      <th scope="col" class="wide">Host</th>
+      <th scope="col" class="number wide">Process</th>
       <th scope="col" class="wide">Mode</th>
     </tr></thead>
     <tbody>${waiters.map(
       ({ label, host, pid, mode, weight, waitedMs }, index) => html`<tr>
       <td class="number">${index + 1}</td>
       <td class="number">${duration(waitedMs)}</td>
-      <td>${foreign(label)}</td>
-      <td>${foreign(host)}</td>
-      <td class="number">${foreign(pid)}</td>
+      <td>${foreign(label)} <span class="narrow">${foreign(placeOf(host, pid))}</span></td>
+      <td class="wide">${foreign(host)}</td>
+      <td class="number wide">${foreign(pid)}</td>
       <td class="wide">${mode}${weight > 1 ? `, weight ${weight}` : ""}</td>
     </tr>`,
     )}</tbody>
   </table></div>`;
+}
+
+function placeOf(host: string, pid: string): string {
+  return [host === "" ? "" : `on ${host}`, pid === "" ? "" : `(pid ${pid})`].join(" ").trim();
 }
 
 const WORDS: Readonly<Record<Change["what"], string>> = {

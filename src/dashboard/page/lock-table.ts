@@ -13,7 +13,7 @@ export function lockTable(rows: readonly LockRow[]): Element {
       <th scope="col">Name</th>
       <th scope="col" class="number">Longest wait</th>
       <th scope="col" class="number">Waiters</th>
-      <th scope="col">Holder</th>
+      <th scope="col" class="wide">Holder</th>
       <th scope="col" class="number wide">Held for</th>
       <th scope="col" class="number wide">Expires in</th>
       <th scope="col" class="wide">Kind</th>
@@ -36,14 +36,18 @@ function row(lock: LockRow): Element {
     isLate,
   } = lock;
   const more = holders > 1 ? ` and ${holders - 1} more` : "";
+  const held = html`${holderOf(holders, holder)}${more}`;
   return html`<tr key=${`${space}/${name}`}>
-    <th scope="row"><a href=${addressOfLock(lock)}>${foreign(name)}</a></th>
+    <th scope="row">
+      <a href=${addressOfLock(lock)}>${foreign(name)}</a>
+      <span class="narrow">${isLate && lateTag()} ${held}</span>
+    </th>
     <td class="number">${waiters > 0 ? duration(longestWaitMs) : faint("-")}</td>
     <td class="number">${waiters > 0 ? waiters.toLocaleString("en") : faint("0")}</td>
-    <td class="holder">${holderOf(lock.holders, holder)}${more}</td>
+    <td class="wide">${held}</td>
     <td class="number wide">${heldMs === null ? "" : duration(heldMs)}</td>
     <td class="number wide">${remainingMs === null ? "" : duration(remainingMs)}
-      ${isLate && html` <span class="tag warn">late</span>`}</td>
+      ${isLate && lateTag()}</td>
     <td class="wide">${kind}</td>
   </tr>`;
 }
@@ -52,6 +56,10 @@ function holderOf(holders: number, holder: string): Element {
   if (holders > 0) return holder === "" ? faint("unnamed") : foreign(holder);
   if (holder !== "") return html`${faint("done by ")}${foreign(holder)}`;
   return faint("free");
+}
+
+function lateTag(): Element {
+  return html` <span class="tag warn">late</span>`;
 }
 
 function faint(text: string): Element {

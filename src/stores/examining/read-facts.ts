@@ -11,6 +11,8 @@ export interface Reading {
   readonly port: Port;
   /** Aborted when the answer is no longer wanted. */
   readonly signal: AbortSignal;
+  /** When it has to end, by the clock of the port. Default: 8 s after it begins. */
+  readonly endMs?: number;
 }
 
 /** The time for one fact, and for all of them. A store has ten seconds. */
@@ -24,10 +26,10 @@ const ALL_MS = 8_000;
  */
 export async function readFacts<All extends object>(
   probes: Probes<All>,
-  { port, signal }: Reading,
+  { port, signal, endMs: givenMs }: Reading,
 ): Promise<Facts<All>> {
   const { clock, timers } = port;
-  let endMs = clock.nowMs() + ALL_MS;
+  let endMs = givenMs ?? endOf(port);
   const facts: Record<string, Fact<unknown>> = {};
   for (const [name, probe] of Object.entries<() => unknown>(probes)) {
     signal.throwIfAborted();
@@ -45,6 +47,11 @@ export async function readFacts<All extends object>(
     }
   }
   return facts as Facts<All>;
+}
+
+/** The end of an examination that begins now. */
+export function endOf({ clock }: Port): number {
+  return clock.nowMs() + ALL_MS;
 }
 
 function sentence(error: unknown): string {

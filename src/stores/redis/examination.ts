@@ -1,6 +1,6 @@
 import { type Check, checksOver, danger, note, ok, type Verdict, warning } from "../../checks.js";
 import type { Examination, ExamineRequest } from "../../examination.js";
-import { findingsOf, readFacts } from "../examining/read-facts.js";
+import { endOf, findingsOf, readFacts } from "../examining/read-facts.js";
 import { judgeRoundTrip } from "../examining/round-trip.js";
 import { worstFindings, worstSurvivals } from "../examining/worst-findings.js";
 import { serverChecks } from "../redis-client/server-checks.js";
@@ -10,7 +10,9 @@ import {
   masterProbes,
   type RedisFacts,
   type RedisTools,
+  type ReplicaTerms,
   redisProbes,
+  type WaitAnswer,
 } from "./redis-facts.js";
 import { redisSurvivals } from "./survivals.js";
 
@@ -115,6 +117,8 @@ export const redisChecks: readonly Check<RedisFacts>[] = [
     );
   }),
 
+  checkStore("redis/wait", ["wait"], ({ wait }) => wait && judgeWait(wait)),
+
   checkStore("redis/sentinel", ["sentinel"], ({ sentinel }) => {
     if (!sentinel) return null;
     const { sentinels, quorum, verdict } = sentinel;
@@ -146,23 +150,41 @@ function judgeCluster(cluster: ReadonlyMap<string, string>): Verdict {
   );
 }
 
+function judgeWait(wait: WaitAnswer): Verdict {
+  const { replicas, limitMs } = wait;
+  const why = "With replicas, a grant counts only when WAIT says so: every acquire fails.";
+  if ("refusal" in wait) {
+    return danger(
+      `WAIT cannot be trusted: ${wait.refusal.replace(/\.$/, "")}.`,
+      why,
+      `Connect without a proxy that answers WAIT itself, or set replicas to 0. ${ACL_PAGE}`,
+    );
+  }
+  const seen = `After ${limitMs} ms WAIT counts ${wait.count} of ${replicas} replicas.`;
+  if (wait.count < replicas) {
+    return danger(seen, why, "Start the missing replicas, or look at what makes them slow.");
+  }
+  return ok("WAIT waits: the replicas have the last write.");
+}
+
 /** Rejects where no server answers. */
 export async function examineRedis(
   tools: RedisTools,
-  replicas: number,
+  terms: ReplicaTerms,
   { ttlMs, signal }: ExamineRequest,
 ): Promise<Examination> {
   const { driver, port } = tools;
-  const reading = { port, signal };
+  // The facts of the servers and of the store have to share the time.
+  const reading = { port, signal, endMs: endOf(port) };
   const masters = await driver.masters();
-  const use = { replicas, failsOver: driver.isCluster || driver.address === null };
+  const use = { replicas: terms.replicas, failsOver: driver.isCluster || driver.address === null };
   const servers = await Promise.all(
     masters.map(async (master) => {
       const probes = masterProbes(master, tools, use);
       return { server: master.address, facts: await readFacts(probes, reading) };
     }),
   );
-  const facts = await readFacts(redisProbes(tools), reading);
+  const facts = await readFacts(redisProbes(tools, terms), reading);
   const findings = servers.map(({ server, facts: found }) => ({
     server,
     findings: findingsOf([...serverChecks, ...redisServerChecks], found, ttlMs),

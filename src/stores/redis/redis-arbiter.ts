@@ -133,8 +133,15 @@ export class RedisArbiter implements Arbiter {
     // Only a doctor needs this.
     const { examineRedis } = await import("./examination.js");
     const [driver, layout, port] = [this.#driver, this.#layout, this.port];
-    const greet = (): Promise<unknown> => this.execute(shard, []);
-    return examineRedis({ driver, layout, port, greet }, this.#options.replicas, request);
+    const register = layout.registerOf(shard);
+    // By the client of the user, also with replicas: their connection has a check of its own.
+    const greet = (): Promise<unknown> =>
+      this.#script.run(
+        this.#script.argsOf(register, [], this.#flags),
+        (command, args) => driver.send(register, command, args),
+        (raw) => raw,
+      );
+    return examineRedis({ driver, layout, port, greet }, this.#options, request);
   }
 
   async close(): Promise<void> {

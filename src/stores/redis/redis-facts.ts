@@ -1,5 +1,6 @@
 import { pause } from "../../time/pause.js";
 import type { Port } from "../../time/port.js";
+import { TimeLimitError } from "../../time/timers.js";
 import type { Probes } from "../examining/read-facts.js";
 import { measureRoundTrip, type RoundTrip } from "../examining/round-trip.js";
 import type { Driver, Master, SentinelState } from "../redis-client/driver.js";
@@ -11,6 +12,7 @@ import {
   serverProbes,
 } from "../redis-client/server-facts.js";
 import type { Layout } from "./layout.js";
+import { WaitLink } from "./wait-link.js";
 
 /** The state of a deployment that concerns the store, beside that of its servers. */
 export interface RedisFacts {
@@ -18,12 +20,20 @@ export interface RedisFacts {
   readonly script: string | null;
   /** Why messages do not arrive; null where they do. */
   readonly messages: string | null;
+  /** The answer of WAIT; null where the store does not use it. */
+  readonly wait: WaitAnswer | null;
   /** The commands that the user may not call. */
   readonly refusedCommands: readonly string[];
   /** The opinion of a sentinel on each master that it knows; null where there is none. */
   readonly sentinel: SentinelState | null;
   readonly roundTrip: RoundTrip;
 }
+
+/** The number of replicas that have the last write, or why that cannot be told. */
+export type WaitAnswer = {
+  readonly replicas: number;
+  readonly limitMs: number;
+} & ({ readonly count: number } | { readonly refusal: string });
 
 /** The state of one of the servers, and how the store uses it. */
 export interface MasterFacts extends ServerFacts {
@@ -40,6 +50,12 @@ export interface RedisTerms {
   readonly failsOver: boolean;
 }
 
+/** The options of the store about replicas. */
+export interface ReplicaTerms {
+  readonly replicas: number;
+  readonly replicaTimeoutMs: number;
+}
+
 /** The tools of the arbiter that the probes use. */
 export interface RedisTools {
   readonly driver: Driver;
@@ -51,6 +67,8 @@ export interface RedisTools {
 
 /** How long a message to oneself may take. */
 const MESSAGE_MS = 1_000;
+/** How long replicas may take at most, within the time for one fact. */
+const MOST_WAIT_MS = 500;
 
 /**
  * Calls each command that the scripts need in a way that changes nothing: a read, a write of no
@@ -91,12 +109,31 @@ export function masterProbes(
   };
 }
 
-export function redisProbes({ driver, layout, port, greet }: RedisTools): Probes<RedisFacts> {
+export function redisProbes(
+  { driver, layout, port, greet }: RedisTools,
+  { replicas, replicaTimeoutMs }: ReplicaTerms,
+): Probes<RedisFacts> {
   const register = layout.registerOf(layout.shards[0] ?? "");
   const channel = layout.channelPrefix + port.random.id();
   return {
     script: () => reasonOf(greet()),
     messages: () => reasonOf(hearOneself(driver, port, channel)),
+    wait: async () => {
+      if (replicas === 0) return null;
+      const limitMs = Math.min(replicaTimeoutMs, MOST_WAIT_MS);
+      const connection = await driver.open(register);
+      const key = driver.keyPrefix + register;
+      const link = new WaitLink(connection, port.timers, key, limitMs);
+      try {
+        await link.prepare();
+        return { replicas, limitMs, count: await link.count(replicas) };
+      } catch (error) {
+        if (error instanceof TimeLimitError) throw error;
+        return { replicas, limitMs, refusal: saidBy(error) };
+      } finally {
+        connection.close();
+      }
+    },
     refusedCommands: async () => {
       const key = `${register}?`;
       const refused = await driver.send(key, "eval", [RIGHTS_PROBE, "1", key, channel]);

@@ -12,9 +12,13 @@ const SILENCE_MS = 1_000;
  */
 const PROBES = 16;
 const MOST_EARLY = 3;
-/** Writes the last token once more: always a write, at maxmemory too, and it changes nothing. */
+/**
+ * Always a write, at maxmemory too: Redis lets a script write after a delete. The field is no name
+ * of a lock, and it is gone at the end of the script: nothing has changed then.
+ */
 const WRITE = `redis.call('HDEL', KEYS[1], '?')
-return redis.call('HSET', KEYS[1], '', redis.call('HGET', KEYS[1], '') or '0')`;
+redis.call('HSET', KEYS[1], '?', '')
+return redis.call('HDEL', KEYS[1], '?')`;
 
 /**
  * One connection to one master whose WAIT is known to wait. With every count the server names the
