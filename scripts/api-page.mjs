@@ -34,6 +34,8 @@ export function apiPage(models) {
   const parts = models.map(([entry, file]) => {
     /** @type {Item[]} */
     const items = JSON.parse(readFileSync(file, "utf8")).members[0].members;
+    // A replacement of another package has the names of that package, with meanings of their own.
+    if (entry.includes("/compat/")) return entryPart(entry, items, comments);
     const fresh = items.filter(({ name }) => !known.has(name));
     for (const { name } of items) known.add(name);
     return entryPart(entry, fresh, comments);

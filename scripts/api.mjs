@@ -46,7 +46,7 @@ if (undocumented.length > 0) {
 
 /** @param {string} entry */
 function fileOf(entry) {
-  return `${entry === "." ? "index" : entry.slice(2)}.api.md`;
+  return `${entry === "." ? "index" : entry.slice(2).replaceAll("/", "-")}.api.md`;
 }
 
 /**

@@ -6,15 +6,15 @@ const root = join(import.meta.dirname, "..");
 
 /** Nouns that every programmer knows: they need no entry in the glossary. */
 const ORDINARY = [
-  "address answer argument call case change check child choice clock code collaborator connection",
-  "context count counter detail display element emitter end error event execution exit failure",
-  "field fifo file header headline heap history holdfast id inspection instruction interruption",
-  "ioredis item key kind layout line link list listener map master message metadata method",
-  "move number op option origin page part path persistence point process proof question random",
-  "reader reason recipient record redis report request revision round route row rule run screen",
-  "script search server set setting shutdown signal snapshot socket spec splitter sqlite state",
-  "status step stream subscription sum target term text time timeline timer tool total trial url",
-  "value verb view worker writer",
+  "address answer argument call callback case change check child choice clock code collaborator",
+  "connection context count counter detail display disposer element emitter end error event",
+  "execution exit failure field fifo file header headline heap history holdfast id inspection",
+  "instruction interruption ioredis item key kind layout line link list listener map master",
+  "message metadata method move mutex number op option origin page part path persistence point",
+  "process proof question random reader reason recipient record redis redlock report request",
+  "revision round route row rule run screen script search semaphore server set setting shutdown",
+  "signal snapshot socket spec splitter sqlite state status step stream subscription sum target",
+  "term text time timeline timer tool total trial url value verb view worker writer",
 ].flatMap((line) => line.split(" "));
 
 const glossary = readFileSync(join(root, "docs/README.md"), "utf8").split("\n## Words\n")[1] ?? "";

@@ -18,7 +18,7 @@ const PUBLISHED = [
   /^examples\/[\w-]+\.(mjs|md)$/,
 ];
 const MOST_FILES = 400;
-const MOST_BYTES = 3_300_000;
+const MOST_BYTES = 3_400_000;
 
 interface Packed {
   readonly unpackedSize: number;

@@ -1,0 +1,225 @@
+/**
+ * The life of a mutex or of permits of redis-semaphore in this process.
+ *
+ * Why it is safe: this lock is acquired until its deadline, which counts from before the last
+ * request that a majority did, and is before the expiry at the servers. `isAcquired` compares the
+ * clock, so it is right in the first statement after a pause of the process. A refresh is never
+ * sent after the deadline, and its script prolongs only keys and members that are still there:
+ * nothing is revived.
+ */
+
+import { TimeLimitError } from "../../time/timers.js";
+import { type Answers, port } from "../client-quorum.js";
+import { driftOf } from "../key-lock.js";
+import type { ScriptClient } from "../script-client.js";
+import { LostLockError, TimeoutError } from "./errors.js";
+import { Holding, type Layout } from "./holding.js";
+import { type LockOptions, type LockRules, rulesOf } from "./options.js";
+import { pauseUnlessAborted } from "./pause-unless-aborted.js";
+
+const DRIFT_FACTOR = 0.01;
+const GIVE_LIMIT_MS = 5_000;
+/** A refresh without an answer is repeated after this part of the time that is left. */
+const RETRY_PART = 4;
+const LEAST_RETRY_MS = 20;
+
+/** A mutex, or permits of a semaphore. */
+export abstract class Lock {
+  readonly #kind: string;
+  readonly #rules: LockRules;
+  readonly #holding: Holding;
+  #isExternal: boolean;
+  /** It was acquired, and neither lost nor released. */
+  #isHeld = false;
+  #deadlineMs = Number.NEGATIVE_INFINITY;
+  #refreshTimer: { cancel(): void } | undefined;
+  #endTimer: { cancel(): void } | undefined;
+  #isRefreshing = false;
+  /** Requests that take or give are sent one after the other. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    kind: string,
+    clients: readonly ScriptClient[],
+    layout: Layout,
+    options: LockOptions | undefined,
+  ) {
+    const rules = rulesOf(options);
+    this.#kind = kind;
+    this.#rules = rules;
+    this.#isExternal = rules.acquiredExternally;
+    this.#holding = new Holding(clients, layout, rules.identifier, rules.lockTimeout);
+  }
+
+  /** The value at the key, or the member of the set. */
+  get identifier(): string {
+    return this.#rules.identifier;
+  }
+
+  /** Whether it is held at this moment, by the clock. */
+  get isAcquired(): boolean {
+    return this.#isHeld && port.clock.exactMs() < this.#deadlineMs;
+  }
+
+  /** Acquires it, or throws `TimeoutError`. Throws the reason of the signal when it aborts. */
+  async acquire(abortSignal?: AbortSignal): Promise<void> {
+    if (await this.tryAcquire(abortSignal)) return;
+    throw new TimeoutError(`Acquire ${this.#kind} ${this.#holding.layout.key} timeout`);
+  }
+
+  /** True when it was acquired within `acquireTimeout` and `acquireAttemptsLimit`. */
+  async tryAcquire(abortSignal?: AbortSignal): Promise<boolean> {
+    if (this.#isExternal) return await this.#inTurn(() => this.#takeOver());
+    const { acquireTimeout, acquireAttemptsLimit, retryInterval } = this.#rules;
+    const endMs = port.clock.nowMs() + acquireTimeout;
+    let isDoubtful = false;
+    for (let attempt = 1; attempt <= acquireAttemptsLimit; attempt += 1) {
+      abortSignal?.throwIfAborted();
+      const leftMs = endMs - port.clock.nowMs();
+      if (leftMs <= 0) break;
+      const result = await this.#inTurn(() => this.#take(leftMs, isDoubtful));
+      if (result === "held") return true;
+      isDoubtful ||= result === "unknown";
+      if (attempt < acquireAttemptsLimit) await pauseUnlessAborted(retryInterval, abortSignal);
+    }
+    return false;
+  }
+
+  /** Gives it back; has no effect when it is not held any more. */
+  async release(): Promise<void> {
+    this.stopRefresh();
+    this.#deadlineMs = Number.NEGATIVE_INFINITY;
+    await this.#inTurn(async () => {
+      if (!this.#isHeld && !this.#isExternal) return;
+      const answers = await this.#holding.give(GIVE_LIMIT_MS);
+      // One server that failed is told; of several, those that fail let it expire.
+      if (!answers.isCarried) await this.#throwOfOne(answers);
+      this.#isHeld = false;
+      this.#isExternal = false;
+    });
+  }
+
+  /** Refreshes no more: it expires after `lockTimeout`, and no loss is told. */
+  stopRefresh(): void {
+    this.#isRefreshing = false;
+    this.#refreshTimer?.cancel();
+    this.#endTimer?.cancel();
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
+  async #take(leftMs: number, isMine: boolean): Promise<"held" | "busy" | "unknown"> {
+    // One lock of this process is one holder, however many callers use it.
+    if (this.isAcquired) return "busy";
+    const answers = await this.#holding.take(Math.min(leftMs, this.#reliableMs), isMine);
+    if (answers.isCarried && this.#hold(answers)) return "held";
+    // Behind the request on the same connection: it leaves nothing of this attempt.
+    if (answers.isCarried || answers.doubtful.size > 0 || this.#holding.size > 1) {
+      void this.#holding.give(GIVE_LIMIT_MS);
+    }
+    if (answers.doubtful.size === 0) return "busy";
+    if (!(await isLate(answers))) await this.#throwOfOne(answers);
+    return "unknown";
+  }
+
+  async #takeOver(): Promise<boolean> {
+    const answers = await this.#holding.refresh(this.#reliableMs, true);
+    if (answers.isCarried && this.#hold(answers)) {
+      this.#isExternal = false;
+      return true;
+    }
+    if (!answers.isRefused) await this.#throwOfOne(answers);
+    return false;
+  }
+
+  /** For how long a request proves anything, from its sending on. */
+  get #reliableMs(): number {
+    const { lockTimeout } = this.#rules;
+    return Math.max(1, lockTimeout - driftOf(lockTimeout, DRIFT_FACTOR));
+  }
+
+  /** False where the answer came too late to be relied on. */
+  #hold({ sentMs }: Answers<ScriptClient>): boolean {
+    const deadlineMs = sentMs + this.#reliableMs;
+    if (port.clock.exactMs() >= deadlineMs) return false;
+    this.#isHeld = true;
+    this.#deadlineMs = deadlineMs;
+    const { refreshInterval } = this.#rules;
+    if (refreshInterval > 0) {
+      this.#isRefreshing = true;
+      this.#arm(refreshInterval);
+    }
+    return true;
+  }
+
+  #arm(delayMs: number): void {
+    this.#refreshTimer?.cancel();
+    this.#endTimer?.cancel();
+    this.#refreshTimer = port.timers.after(delayMs, () => void this.#refresh());
+    this.#endAfter(this.#deadlineMs - port.clock.nowMs());
+  }
+
+  /** A timer may run a little early: then it runs once more. */
+  #endAfter(delayMs: number): void {
+    this.#endTimer = port.timers.after(delayMs, () => {
+      if (this.#check()) this.#endAfter(1);
+    });
+  }
+
+  async #refresh(): Promise<void> {
+    if (!this.#check()) return;
+    const leftMs = this.#deadlineMs - port.clock.nowMs();
+    const answers = await this.#holding.refresh(leftMs, false);
+    if (!this.#isHeld || !this.#isRefreshing) return;
+    const { refreshInterval, lockTimeout } = this.#rules;
+    if (answers.isCarried) {
+      this.#deadlineMs = Math.max(this.#deadlineMs, answers.sentMs + this.#reliableMs);
+      this.#arm(refreshInterval);
+      if (this.#holding.size > 1) {
+        void this.#holding.repair(answers, lockTimeout, () => this.isAcquired);
+      }
+      return;
+    }
+    if (answers.isRefused) return this.#lose();
+    if (!this.#check()) return;
+    const restMs = this.#deadlineMs - port.clock.nowMs();
+    this.#arm(Math.min(refreshInterval, Math.max(LEAST_RETRY_MS, restMs / RETRY_PART)));
+  }
+
+  /** Ends it if its deadline has passed; true while it is held. */
+  #check(): boolean {
+    const isOver = this.#isRefreshing && port.clock.exactMs() >= this.#deadlineMs;
+    if (isOver) this.#lose();
+    return this.#isHeld && this.#isRefreshing;
+  }
+
+  #lose(): void {
+    this.stopRefresh();
+    this.#isHeld = false;
+    this.#deadlineMs = Number.NEGATIVE_INFINITY;
+    if (this.#holding.size > 1) void this.#holding.give(GIVE_LIMIT_MS);
+    const error = new LostLockError(`Lost ${this.#kind} for key ${this.#holding.layout.key}`);
+    try {
+      this.#rules.onLockLost.call(this, error);
+    } catch (cause) {
+      // An error of the callback is told as redis-semaphore tells it.
+      void Promise.reject(cause);
+    }
+  }
+
+  /** Throws the error of the only server. */
+  async #throwOfOne({ votes }: Answers<ScriptClient>): Promise<void> {
+    if (this.#holding.size > 1) return;
+    for (const error of (await votes).votesAgainst.values()) throw error;
+  }
+}
+
+/** Whether the only server did not answer in time. */
+async function isLate({ votes }: Answers<ScriptClient>): Promise<boolean> {
+  const [error] = (await votes).votesAgainst.values();
+  return error instanceof TimeLimitError;
+}

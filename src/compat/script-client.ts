@@ -1,0 +1,98 @@
+import { invalidValue } from "../errors.js";
+import { driverOf, isClient } from "../stores/redis-client/driver.js";
+import { isNoScript } from "../stores/redis-client/failure.js";
+import type { Ioredis } from "../stores/redis-client/ioredis.js";
+import type { NodeRedis } from "../stores/redis-client/node-redis.js";
+import { sha1 } from "../stores/redis-client/sha1.js";
+import {
+  describeClient,
+  isIoredis4,
+  SUPPORTED_CLIENTS,
+} from "../stores/redis-client/supported-clients.js";
+
+/** A client with the methods of ioredis for scripts, such as ioredis 4. */
+export interface CommandClient {
+  /** Runs a script by its text. */
+  eval(...args: never[]): unknown;
+  /** Runs a script by its hash. */
+  evalsha(...args: never[]): unknown;
+}
+
+/** A client that can run a script. */
+export type ScriptClient = Ioredis | NodeRedis | CommandClient;
+
+/** A text of Lua with its hash. */
+export interface Script {
+  readonly value: string;
+  readonly hash: string;
+}
+
+export function scriptOf(value: string): Script {
+  return { value, hash: sha1(value) };
+}
+
+/** Runs scripts by one client. */
+export interface ScriptDriver {
+  run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown>;
+  /** How often the connection has changed, and the client may have sent a request again. */
+  changes(): number;
+}
+
+type Send = (command: "eval" | "evalsha", args: readonly string[]) => Promise<unknown>;
+
+/** Throws where the client cannot run a script. */
+export function scriptDriver(client: unknown): ScriptDriver {
+  if (isClient(client) && !hasOldMethods(client)) {
+    const driver = driverOf(client);
+    const keyOf = (args: readonly string[]): string => args[2] ?? "";
+    const send: Send = (command, args) => driver.send(keyOf(args), command, args);
+    return { run: runBy(send), changes: driver.changes };
+  }
+  if (!hasMethods(client)) {
+    const rule = `must be of ${SUPPORTED_CLIENTS}, or have the methods eval and evalsha of ioredis`;
+    throw invalidValue("client", describeClient(client), rule);
+  }
+  return { run: runBy(sendBy(client)), changes: () => 0 };
+}
+
+function runBy(send: Send): ScriptDriver["run"] {
+  return async ({ value, hash }, keys, args) => {
+    const rest = [`${keys.length}`, ...keys, ...args];
+    try {
+      return await send("evalsha", [hash, ...rest]);
+    } catch (error) {
+      if (!isNoScript(error)) throw error;
+      return await send("eval", [value, ...rest]);
+    }
+  };
+}
+
+interface Commands {
+  eval(...args: readonly unknown[]): unknown;
+  evalsha(...args: readonly unknown[]): unknown;
+}
+
+function sendBy(client: CommandClient): Send {
+  const commands = client as unknown as Commands;
+  // The client of `redis` up to version 3 gives its answers to a callback alone.
+  if ("internal_send_command" in client) {
+    return (command, args) =>
+      new Promise((resolve, reject) => {
+        const onAnswer = (error: unknown, answer: unknown): void =>
+          error ? reject(error) : resolve(answer);
+        commands[command](...args, onAnswer);
+      });
+  }
+  return async (command, args) => await commands[command](...args);
+}
+
+function hasMethods(client: unknown): client is CommandClient {
+  if (typeof client !== "object" || client === null) return false;
+  const { eval: byText, evalsha } = client as Partial<CommandClient>;
+  return typeof byText === "function" && typeof evalsha === "function";
+}
+
+/** ioredis 4, and `redis` up to version 3: a store refuses them, but they can run scripts. */
+function hasOldMethods(client: unknown): boolean {
+  return hasMethods(client) && (isIoredis4(client) || "internal_send_command" in client);
+}

@@ -1,0 +1,365 @@
+/** The promises of the README of redlock 5, and the faults of the package that must not return. */
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { Redis as Redis5 } from "ioredis5";
+import { createClient } from "redis";
+import Original from "redlock";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import Redlock, {
+  ExecutionError,
+  Lock,
+  ResourceLockedError,
+} from "../../src/compat/redlock/index.js";
+import { Holdfast } from "../../src/holdfast.js";
+import { startProxy } from "../faults/proxy.js";
+import { waitUntil } from "../servers/wait-until.js";
+import { RedlockTrial } from "./redlock-trial.js";
+
+/** ioredis 4 has no types of its own. */
+const Redis4 = createRequire(import.meta.url)("ioredis4") as typeof Redis5;
+const LONG_MS = 30_000;
+const ONCE = { retryCount: 0 };
+const SOON = { retryCount: -1, retryDelay: 20, retryJitter: 10 };
+
+let trial: RedlockTrial;
+let clients: Redis[];
+let redlock: Redlock;
+/** The same servers by the package itself. */
+let original: Original;
+const ends: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  trial = await RedlockTrial.start(3);
+});
+afterAll(() => trial?.[Symbol.asyncDispose]());
+
+beforeEach(async () => {
+  for (const server of trial.servers) await server.ask("FLUSHALL");
+  clients = opened();
+  redlock = new Redlock(clients, { retryDelay: 50, retryJitter: 20 });
+  original = new Original(clients as never, { retryDelay: 50, retryJitter: 20 });
+});
+afterEach(async () => {
+  for (const server of trial.servers) server.resume();
+  for (const end of ends.splice(0)) await end();
+});
+
+function opened(): Redis[] {
+  const some = trial.servers.map(({ port }) => new Redis(port));
+  for (const client of some) client.on("error", () => {});
+  ends.push(() => some.map((client) => client.disconnect()));
+  return some;
+}
+
+async function isFree(...keys: string[]): Promise<boolean> {
+  const values = await Promise.all(keys.map((key) => trial.values(key)));
+  return values.flat().every((value) => value === null);
+}
+
+async function refusal(work: Promise<unknown>): Promise<ExecutionError> {
+  const error = await work.then(
+    () => assert.fail("it should fail"),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof ExecutionError, String(error));
+  return error;
+}
+
+/** The package has errors of its own. */
+async function theirRefusal(work: Promise<unknown>): Promise<void> {
+  await assert.rejects(work, { name: "ExecutionError" });
+}
+
+describe("acquire", () => {
+  it("locks all resources with one value on all servers, until the expiration", async () => {
+    const before = Date.now();
+    const lock = await redlock.acquire(["a", "b"], LONG_MS);
+    expect(lock).toBeInstanceOf(Lock);
+    expect(lock.value).toMatch(/^[0-9a-f]{32}$/);
+    expect(lock.resources).toEqual(["a", "b"]);
+    const drift = LONG_MS * 0.01 + 2;
+    expect(lock.expiration).toBeGreaterThanOrEqual(before + LONG_MS - drift - 1);
+    expect(lock.expiration).toBeLessThanOrEqual(Date.now() + LONG_MS - drift);
+    const [stats] = await Promise.all(lock.attempts);
+    expect(stats).toMatchObject({ membershipSize: 3, quorumSize: 2 });
+    expect([...(stats?.votesFor ?? [])].sort()).toEqual([...clients].sort());
+    for (const key of ["a", "b"])
+      expect(await trial.values(key)).toEqual(Array(3).fill(lock.value));
+    const { attempts } = await lock.release();
+    expect((await attempts[0])?.votesFor.size).toBe(3);
+    expect(lock.expiration).toBe(0);
+    expect(await isFree("a", "b")).toBe(true);
+  });
+
+  it("takes none of the resources when one is locked, and tells it per client", async () => {
+    await original.acquire(["b"], LONG_MS);
+    const error = await refusal(redlock.acquire(["a", "b"], LONG_MS, { retryCount: 2 }));
+    expect(error.name).toBe("ExecutionError");
+    expect(error.attempts).toHaveLength(3);
+    const stats = await error.attempts[2];
+    const reasons = [...(stats?.votesAgainst.values() ?? [])];
+    expect(reasons).toHaveLength(3);
+    for (const reason of reasons) expect(reason).toBeInstanceOf(ResourceLockedError);
+    expect(await isFree("a")).toBe(true);
+  });
+
+  it("waits for ever with retryCount -1, and finds the release of an old program", async () => {
+    const theirs = await original.acquire(["a"], LONG_MS);
+    const waiting = redlock.acquire(["a"], LONG_MS, SOON);
+    await sleep(100);
+    await theirs.release();
+    const lock = await waiting;
+    expect(lock.attempts.length).toBeGreaterThan(1);
+    await theirRefusal(original.acquire(["a"], LONG_MS, ONCE));
+    await lock.release();
+    await (await original.acquire(["a"], LONG_MS, ONCE)).release();
+  });
+
+  it("settles when two servers are split between two programs", async () => {
+    const two = new Redlock(clients.slice(0, 2), ONCE);
+    await trial.server(0).ask("SET", "a", "theirs", "PX", LONG_MS);
+    const error = await refusal(two.acquire(["a"], LONG_MS));
+    expect((await error.attempts[0])?.votesAgainst.size).toBe(1);
+    await waitUntil(async () => (await trial.values("a"))[1] === null, { what: "it is withdrawn" });
+  });
+
+  it("does without a server that hangs, and tells its failure", async () => {
+    await trial.server(2).pause();
+    const lock = await redlock.acquire(["a"], 2_000, ONCE);
+    expect(lock.expiration).toBeGreaterThan(Date.now());
+    const seen: Error[] = [];
+    redlock.on("error", (error: Error) => seen.push(error));
+    const stats = await lock.attempts[0];
+    expect(stats?.votesFor.size).toBe(2);
+    expect([...(stats?.votesAgainst.keys() ?? [])]).toEqual([clients[2]]);
+    expect(seen.map(({ name }) => name)).toEqual(["TimeLimitError"]);
+  });
+
+  it("keeps a lock whose acknowledgement was lost", async () => {
+    await using proxy = await startProxy({ targetPort: trial.server(0).port, framing: "resp" });
+    const client = new Redis(proxy.port);
+    client.on("error", () => {});
+    ends.push(() => client.disconnect());
+    await client.ping();
+    const one = new Redlock([client], ONCE);
+    // The script is known to the server, so that the first request takes the key.
+    await (await one.acquire(["warm"], 1_000)).release();
+    let isLost = false;
+    proxy.onReply(() => {
+      if (isLost) return undefined;
+      isLost = true;
+      return "reset";
+    });
+    const asked = one.acquire(["a"], LONG_MS);
+    const lock = await asked;
+    expect(isLost).toBe(true);
+    expect(await client.get("a")).toBe(lock.value);
+  });
+
+  it("emits contention as an error, and ends no program without a listener", async () => {
+    const seen: unknown[] = [];
+    await original.acquire(["a"], LONG_MS);
+    await refusal(redlock.acquire(["a"], LONG_MS, ONCE));
+    redlock.on("error", (error) => seen.push(error));
+    await refusal(redlock.acquire(["a"], LONG_MS, ONCE));
+    await waitUntil(() => seen.length === 3, { what: "a vote of each client" });
+    for (const error of seen) expect(error).toBeInstanceOf(ResourceLockedError);
+  });
+});
+
+describe("extend", () => {
+  it("gives a lock that replaces the old one", async () => {
+    const lock = await redlock.acquire(["a"], 5_000);
+    const next = await lock.extend(LONG_MS);
+    expect(lock.expiration).toBe(0);
+    expect(next.value).toBe(lock.value);
+    expect(next.expiration).toBeGreaterThan(Date.now() + LONG_MS / 2);
+    expect(await trial.server(0).ask("PTTL", "a")).toBeGreaterThan(LONG_MS / 2);
+    await assert.rejects(lock.extend(5_000), { message: "Cannot extend an already-expired lock." });
+    await next.release();
+  });
+
+  it("revives nothing that is gone, and says so at once", async () => {
+    const lock = await redlock.acquire(["a", "b"], LONG_MS);
+    for (const server of trial.servers) await server.ask("DEL", "a");
+    const error = await refusal(lock.extend(LONG_MS));
+    expect(error.attempts).toHaveLength(1);
+    expect(await isFree("a")).toBe(true);
+    expect(await trial.values("b")).toEqual(Array(3).fill(lock.value));
+  });
+
+  it("sends nothing after the expiration, even if the key is still there", async () => {
+    const lock = await redlock.acquire(["a"], LONG_MS);
+    lock.expiration = Date.now() - 1;
+    const error = await refusal(lock.extend(LONG_MS));
+    expect(error.attempts).toEqual([]);
+  });
+});
+
+describe("release", () => {
+  it("fails at once for a lock that is gone, and leaves the next holder alone", async () => {
+    const lock = await redlock.acquire(["a"], LONG_MS);
+    for (const server of trial.servers) await server.ask("SET", "a", "theirs");
+    const error = await refusal(lock.release());
+    expect(error.attempts).toHaveLength(1);
+    expect(await trial.values("a")).toEqual(Array(3).fill("theirs"));
+  });
+
+  it("takes a lock of another process by its value, and of the package", async () => {
+    const { resources, value, expiration } = await redlock.acquire(["a"], LONG_MS);
+    await new Lock(new Redlock(opened()), resources, value, [], expiration).release();
+    expect(await isFree("a")).toBe(true);
+    const theirs = await original.acquire(["a"], LONG_MS);
+    const ours = new Lock(redlock, theirs.resources, theirs.value, [], theirs.expiration);
+    expect((await ours.extend(LONG_MS)).value).toBe(theirs.value);
+    const next = await redlock.acquire(["b"], LONG_MS);
+    const { Lock: OriginalLock } = await import("redlock");
+    const parts = [next.resources, next.value, [], next.expiration] as const;
+    await new OriginalLock(
+      original,
+      ...(parts as unknown as [string[], string, [], number]),
+    ).release();
+    expect(await isFree("b")).toBe(true);
+  });
+});
+
+describe("using", () => {
+  const SHORT = { automaticExtensionThreshold: 700 };
+
+  it("extends the lock until the routine ends, and gives its value", async () => {
+    const value = await redlock.using(["a", "b"], 1_000, SHORT, async (signal) => {
+      const untilMs = performance.now() + 2_500;
+      while (performance.now() < untilMs) {
+        assert.ok(!signal.aborted, String(signal.error));
+        await theirRefusal(original.acquire(["b"], 1_000, ONCE));
+        await sleep(50);
+      }
+      return 42;
+    });
+    expect(value).toBe(42);
+    expect(await isFree("a", "b")).toBe(true);
+  });
+
+  it("aborts with the error when the lock is gone", async () => {
+    const error = await redlock.using(["a"], 1_000, SHORT, async (signal) => {
+      for (const server of trial.servers) await server.ask("SET", "a", "theirs");
+      await new Promise((resume) => signal.addEventListener("abort", resume));
+      expect(signal.aborted).toBe(true);
+      expect(signal.reason).toBe(signal.error);
+      return signal.error;
+    });
+    expect(error).toBeInstanceOf(ExecutionError);
+    expect(await trial.values("a")).toEqual(Array(3).fill("theirs"));
+  });
+
+  it("aborts by the expiration when no server answers, and keeps the value", async () => {
+    const lost = await redlock.using(["a"], 1_500, SHORT, async (signal) => {
+      const grantedMs = performance.now();
+      for (const server of trial.servers) await server.pause();
+      await new Promise((resume) => signal.addEventListener("abort", resume));
+      const heldMs = performance.now() - grantedMs;
+      for (const server of trial.servers) server.resume();
+      return { heldMs, error: signal.error };
+    });
+    expect(lost.error).toBeInstanceOf(ExecutionError);
+    // The timer of the deadline may be late, but never waits for a server.
+    expect(lost.heldMs).toBeGreaterThan(500);
+  });
+
+  it("tells the loss in the first statement after a blocked event loop", async () => {
+    const isAborted = await redlock.using(
+      ["a"],
+      700,
+      { automaticExtensionThreshold: 500 },
+      async (signal) => {
+        const untilMs = performance.now() + 900;
+        while (performance.now() < untilMs);
+        return signal.aborted;
+      },
+    );
+    expect(isAborted).toBe(true);
+  });
+
+  it("gives the value of the routine, and its error, although the release fails", async () => {
+    const lose = async (): Promise<void> => {
+      for (const server of trial.servers) await server.ask("DEL", "a");
+    };
+    const value = redlock.using(["a"], LONG_MS, async () => {
+      await lose();
+      return "done";
+    });
+    expect(await value).toBe("done");
+    const failed = redlock.using(["a"], LONG_MS, async () => {
+      await lose();
+      throw new RangeError("mine");
+    });
+    await assert.rejects(failed, { name: "RangeError", message: "mine" });
+  });
+});
+
+describe("beside Holdfast", () => {
+  it("shares its keys with the store redlock", async () => {
+    const { locks } = await trial.open();
+    const lock = await redlock.acquire(["a"], LONG_MS);
+    expect(await locks.mutex("a").tryAcquire()).toBe(null);
+    await lock.release();
+    const lease = await locks.mutex("a").acquire();
+    await refusal(redlock.acquire(["a"], LONG_MS, ONCE));
+    await lease.release();
+    await (await redlock.acquire(["a"], LONG_MS, SOON)).release();
+    expect(locks).toBeInstanceOf(Holdfast);
+  });
+});
+
+describe("clients", () => {
+  it("may be of ioredis 4, 5 and 6 and of node-redis, with a prefix of keys", async () => {
+    const [{ port = 0 } = {}] = trial.servers;
+    const node = createClient({ url: `redis://127.0.0.1:${port}` });
+    node.on("error", () => {});
+    await node.connect();
+    const others = [new Redis4(port), new Redis5(port), new Redis(port, { keyPrefix: "pre:" })];
+    ends.push(
+      () => node.destroy(),
+      () => others.map((client) => client.disconnect()),
+    );
+    for (const client of [...others, node]) {
+      const one = new Redlock([client as never], ONCE);
+      const lock = await one.acquire(["c"], LONG_MS);
+      await refusal(one.acquire(["c"], LONG_MS));
+      await (await lock.extend(LONG_MS)).release();
+    }
+    const prefixed = await new Redlock([others[2] as Redis]).acquire(["c"], LONG_MS);
+    expect(await trial.server(0).ask("GET", "pre:c")).toBe(prefixed.value);
+  });
+
+  it("end by quit", async () => {
+    await Promise.all(clients.map((client) => client.ping()));
+    await redlock.quit();
+    const isEnded = (): boolean => clients.every(({ status }) => status === "end");
+    await waitUntil(isEnded, { what: "all clients have ended" });
+  });
+});
+
+describe("a use that cannot work", () => {
+  it("throws at construction, and says what to do", () => {
+    assert.throws(() => new Redlock([]), /at least one redis client/);
+    assert.throws(() => new Redlock([{} as never]), /eval and evalsha/);
+    const custom = { acquireScript: (script: string) => script };
+    assert.throws(
+      () => new Redlock(clients, {}, custom),
+      /custom acquireScript.*Leave the scripts out/,
+    );
+  });
+
+  it("throws for a duration that is not whole, or too short for the threshold", async () => {
+    const message = "Duration must be an integer value in milliseconds.";
+    await assert.rejects(redlock.acquire(["a"], 1.5), { message });
+    await assert.rejects(
+      redlock.using(["a"], 550, async () => {}),
+      /at least 100ms greater/,
+    );
+    await assert.rejects(redlock.using(["a"], 5_000, {}), /routine is not a function/);
+  });
+});
