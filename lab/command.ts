@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 
-export const USAGE = `npm run lab -- [SUBJECT] [FAULT] [OPTIONS]
+export const USAGE: string = `npm run lab -- [SUBJECT] [FAULT] [OPTIONS]
 
 Without a word the trials of the ladder and of Holdfast run. A word may be the beginning of a name,
 such as "rung". The exit code is 1 when a verdict is not the expected one.

@@ -46,7 +46,7 @@ export function agreementTable(
   return [table, `All runs agree on ${agreed} of ${trials} trials.`, ...lines, ""].join("\n");
 }
 
-/** Subjects down and faults across, in the order of the cells, in as many blocks as the width needs. */
+/** Subjects down, faults across, in the order of the cells, in as many blocks as fit the width. */
 function tableOf(
   cells: readonly Cell[],
   width: number,

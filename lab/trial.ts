@@ -23,7 +23,7 @@ const READER = "reader";
 const LATEST = 0.2;
 /** A trial that was late is repeated, with leases so many times as long. */
 const STRETCHES = [1, 2, 4, 4, 4];
-/** Holders that overlap: a store of Holdfast prevents it, or documents it, on a busy machine too. */
+/** Holders that overlap: a store of Holdfast prevents or documents it, on a busy machine too. */
 const OVERLAPS: readonly VerdictKind[] = ["two held", "told late"];
 
 export async function runTrial(subject: Subject, fault: Fault): Promise<History> {

@@ -53,7 +53,7 @@ class Work {
   block(forMs: number): void {
     const untilMs = nowMs() + forMs;
     report({ type: "fault", lane, what: "blocked", text: "event loop blocked" });
-    // A synchronous wait blocks the event loop as a long computation does, and leaves the core free.
+    // A synchronous wait blocks the event loop as a computation does, and leaves the core free.
     while (nowMs() < untilMs) {
       this.step();
       Atomics.wait(NEVER, 0, 0, STEP_MS);

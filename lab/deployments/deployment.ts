@@ -21,7 +21,7 @@ export interface Deployment extends AsyncDisposable {
    * server.
    */
   bareMajority(lane: string): void;
-  /** A server of that majority loses its data. Resolves when it answers again. A folder is emptied. */
+  /** A server of that majority loses its data, a folder its files. Resolves when it is back. */
   restartEmpty(): Promise<void>;
   /** The clock of a server of that majority jumps ahead. */
   shiftClock(byMs: number): Promise<void>;

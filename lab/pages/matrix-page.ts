@@ -32,8 +32,8 @@ const FAMILIES = [
   {
     family: "holdfast",
     title: "Holdfast",
-    about: `The stores, with their defaults, but for the memory store, which is of one process. Each ✗
-is an exception that the table "What survives what" of the store's page has, too; they are listed
+    about: `The stores, with their defaults, but for the memory store, which is of one process. Each
+✗ is an exception that the table "What survives what" of the store's page has, too; they are listed
 below the table. The late write after a last check gets past every lock; a
 [fence](guide.md#fencing) refuses it.`,
   },

@@ -18,8 +18,8 @@ export type Ink = keyof typeof LIGHT_AND_DARK;
 export const colour = (ink: Ink): string => LIGHT_AND_DARK[ink][0];
 
 /**
- * The dark theme replaces the value of each attribute that the picture has. A renderer without CSS shows the light
- * theme, and one without CSS variables, which several viewers are, shows both.
+ * The dark theme replaces the value of each attribute that the picture has. A renderer without CSS
+ * shows the light theme, and one without CSS variables, which several viewers are, shows both.
  */
 export function darkOf(markup: string): string {
   const rules = Object.values(LIGHT_AND_DARK).flatMap(([light, dark]) =>
