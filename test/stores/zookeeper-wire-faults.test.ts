@@ -173,7 +173,7 @@ describe.skipIf(missing)(
           proxy.blackhole(direction);
           const request = connection.send(exists("/a"));
           await expect(request).rejects.toMatchObject({ outcome: "unknown", code: "silent" });
-          // Not sooner than that. The exact moment is the subject of a test with a clock of its own.
+          // Not sooner. The exact moment is the subject of a test with a clock of its own.
           expect(performance.now() - startMs).toBeGreaterThan((2 / 3) * TIMEOUT_MS - 10);
           await proxy.heal();
         }
