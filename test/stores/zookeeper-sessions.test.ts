@@ -99,8 +99,8 @@ describe.skipIf(zookeeperMissing() !== null)("on one server", { timeout: 60_000 
     const blocker = await others.mutex("broken").acquire({ ttlMs: TTL_MS });
     const waiting = locks.mutex("broken").acquire({ ttlMs: TTL_MS });
     await waits(others, "broken");
-    await waitUntil(async () => /[1-9]\d* paths/.test(await server.ask("wchs")), {
-      what: "the waiter watches",
+    await waitUntil(async () => /^2 connections watching/.test(await server.ask("wchs")), {
+      what: "the holder watches its entry, and the waiter too",
     });
     let events = 0;
     proxy.onReply(({ pushed }) => {
