@@ -195,7 +195,7 @@ export class ZookeeperEnsemble implements AsyncDisposable {
       leader = asked[modes.indexOf("leader")];
       return modes.every((mode) => mode !== null) && leader !== undefined;
     };
-    await waitUntil(ask, { what: "the ensemble has a leader", everyMs: 50, timeoutMs: 60_000 });
+    await waitUntil(ask, { what: "the ensemble has a leader", everyMs: 50, timeoutMs: 120_000 });
     return leader as unknown as ZookeeperServer;
   }
 

@@ -23,7 +23,7 @@ const MOST_VOIDS = 12;
 const LOCAL_SESSIONS = ["localSessionsEnabled=true", "localSessionsUpgradingEnabled=true"];
 const isFull = Boolean(process.env.HOLDFAST_FULL);
 const TRIALS = Number(process.env.HOLDFAST_TRIALS ?? (isFull ? 50 : 1));
-const ELECTION_MS = 20_000;
+const ELECTION_MS = 8_000;
 const GONE_MS = 60_000;
 
 /** The servers of one trial, and the holders, which are connected to `at`. */
