@@ -48,6 +48,14 @@ const QUICK_ELECTIONS = [
   "zookeeper.cnxTimeout=1000",
 ];
 
+/**
+ * A server that was elected waits so long for followers before it takes part in the next election,
+ * which is the end of many elections on a busy machine.
+ */
+const INIT_MS = 5_000;
+/** A server that is silent for so long is no follower, and no leader, any more. */
+const SYNC_MS = 3_000;
+
 /** The reason why no server can be started; null when one can. */
 export function zookeeperMissing(): string | null {
   const onPath = (program: string): boolean =>
@@ -133,7 +141,9 @@ exec java -cp ${DEBIAN_JARS.join(":")} "$@"`;
 
   #configuration(): readonly string[] {
     const { tickMs = 1_000, minSessionMs, maxSessionMs, certificates } = this.#options;
-    const lines = [`tickTime=${tickMs}`, "initLimit=20", "syncLimit=5", `dataDir=${this.#data}`];
+    const ticks = (ms: number): number => Math.max(5, Math.ceil(ms / tickMs));
+    const lines = [`tickTime=${tickMs}`, `dataDir=${this.#data}`];
+    lines.push(`initLimit=${ticks(INIT_MS)}`, `syncLimit=${ticks(SYNC_MS)}`);
     lines.push("clientPortAddress=127.0.0.1", `clientPort=${this.port}`, "maxClientCnxns=0");
     lines.push("admin.enableServer=false", "4lw.commands.whitelist=srvr,conf,mntr,dump,wchs");
     if (minSessionMs !== undefined) lines.push(`minSessionTimeout=${minSessionMs}`);
@@ -185,7 +195,7 @@ export class ZookeeperEnsemble implements AsyncDisposable {
       leader = asked[modes.indexOf("leader")];
       return modes.every((mode) => mode !== null) && leader !== undefined;
     };
-    await waitUntil(ask, { what: "the ensemble has a leader", everyMs: 50, timeoutMs: 60_000 });
+    await waitUntil(ask, { what: "the ensemble has a leader", everyMs: 50, timeoutMs: 120_000 });
     return leader as unknown as ZookeeperServer;
   }
 

@@ -34,7 +34,8 @@ export class Contenders implements AsyncDisposable {
     const before = this.#beliefs().size;
     await waitUntil(() => this.#beliefs().size > before + 10, {
       what: "more turns",
-      timeoutMs: 10_000,
+      // An election may take long on a busy machine.
+      timeoutMs: 60_000,
     });
   }
 

@@ -1,5 +1,6 @@
 /** Holders whose belief is compared with the life of their znodes. */
 import assert from "node:assert/strict";
+import { StoreError } from "../../src/errors.js";
 import { Holdfast } from "../../src/holdfast.js";
 import type { Lease } from "../../src/lease/lease.js";
 import { zookeeperStore } from "../../src/stores/zookeeper/index.js";
@@ -47,12 +48,13 @@ export class Holder {
     });
   }
 
+  /** Null where a busy machine lost the lease, or did not get it, before its znode was found. */
   static async open(
     [server, second]: readonly [ZookeeperServer, ZookeeperServer],
     name: string,
     ttlMs: number,
     direct: boolean,
-  ): Promise<Holder> {
+  ): Promise<Holder | null> {
     const proxies = [
       await startProxy({ targetPort: server.port }),
       await startProxy({ targetPort: second.port }),
@@ -60,11 +62,17 @@ export class Holder {
     proxies[1].refuse();
     const servers = proxies.map(({ port }) => `127.0.0.1:${port}`).join(",");
     const locks = new Holdfast(zookeeperStore({ servers: `${servers}/belief`, direct }));
-    const lease = await locks.mutex(name).acquire({ ttlMs });
-    await using znodes = new Znodes([server.port]);
-    const [path] = await znodes.below(`/belief/${name}`);
-    assert.ok(path, "a lock that is held has a znode");
-    return new Holder(proxies, locks, lease, path);
+    try {
+      const lease = await locks.mutex(name).acquire({ ttlMs });
+      await using znodes = new Znodes([server.port]);
+      const [path] = await znodes.below(`/belief/${name}`);
+      if (path) return new Holder(proxies, locks, lease, path);
+      assert.notEqual(lease.state, "held", "a lock that is held has a znode");
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+    }
+    await close(locks, proxies);
+    return null;
   }
 
   /** When the holder stopped believing: the deadline, or the moment at which it was told. */
@@ -98,8 +106,7 @@ export class Holder {
   async close(): Promise<void> {
     clearInterval(this.#sampler);
     this.crash();
-    await this.locks.close();
-    await Promise.all(this.#proxies.map((proxy) => proxy.close()));
+    await close(this.locks, this.#proxies);
   }
 
   #sample(): void {
@@ -109,6 +116,11 @@ export class Holder {
     this.#deadlineMs = Math.max(this.#deadlineMs, deadlineMs);
     if (isProof) this.#onProof();
   }
+}
+
+async function close(locks: Holdfast, proxies: readonly FaultProxy[]): Promise<void> {
+  await locks.close();
+  await Promise.all(proxies.map((proxy) => proxy.close()));
 }
 
 /**
@@ -145,11 +157,14 @@ export class Witness implements AsyncDisposable {
     await Promise.all(this.#sessions.map((session) => session.close(1_000)));
   }
 
-  /** Every server has shown the znodes of all holders. */
-  async allSeen(holders: readonly Holder[]): Promise<void> {
+  /** Every server has shown the znodes of all holders; false where a lease was lost before. */
+  async allSeen(holders: readonly Holder[]): Promise<boolean> {
+    const isHeld = (): boolean => holders.every((holder) => holder.isHeld);
     const isSeen = (seen: ReadonlySet<string>): boolean =>
       holders.every(({ path }) => seen.has(path));
-    await waitUntil(() => [...this.#seen.values()].every(isSeen), { what: "all znodes are seen" });
+    const isDone = (): boolean => !isHeld() || [...this.#seen.values()].every(isSeen);
+    await waitUntil(isDone, { what: "all znodes are seen", timeoutMs: 60_000 });
+    return isHeld();
   }
 
   #watch(session: WatchingSession, path: string): void {

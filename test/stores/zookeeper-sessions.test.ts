@@ -18,9 +18,9 @@ import {
 } from "../servers/zookeeper.js";
 import { ZookeeperTrial } from "./zookeeper-trial.js";
 
-const TTL_MS = 12_000;
-/** Far less than the time after which a renewal would notice. */
-const SOON_MS = 2_000;
+const TTL_MS = 45_000;
+/** Less than the time after which a renewal would notice. */
+const SOON_MS = 12_000;
 
 const trial = new ZookeeperTrial();
 afterEach(() => trial.close());
@@ -75,6 +75,21 @@ describe.skipIf(zookeeperMissing() !== null)("on one server", { timeout: 60_000 
     }
   });
 
+  it("lets no lease last longer than itself, whatever a handle says", async () => {
+    const lease = await (await open()).mutex("handed").acquire({ transferable: true });
+    const [prefix, text = ""] = lease.detach().split(".");
+    const handed = JSON.parse(Buffer.from(text, "base64url").toString());
+    const { ttlMs } = handed.claim;
+    handed.claim.ttlMs = 10 * ttlMs;
+    const forged = `${prefix}.${Buffer.from(JSON.stringify(handed)).toString("base64url")}`;
+    const resumed = await (await open()).resume(forged);
+    assert.ok(resumed);
+    assert.ok(resumed.remainingMs() < ttlMs, `${resumed.remainingMs()} ms`);
+    await resumed.renew();
+    assert.ok(resumed.remainingMs() < ttlMs, `${resumed.remainingMs()} ms`);
+    await resumed.release();
+  });
+
   it.for([
     ["the server tells it at the reconnect", false],
     ["no event arrives", true],
@@ -84,8 +99,8 @@ describe.skipIf(zookeeperMissing() !== null)("on one server", { timeout: 60_000 
     const blocker = await others.mutex("broken").acquire({ ttlMs: TTL_MS });
     const waiting = locks.mutex("broken").acquire({ ttlMs: TTL_MS });
     await waits(others, "broken");
-    await waitUntil(async () => /[1-9]\d* paths/.test(await server.ask("wchs")), {
-      what: "the waiter watches",
+    await waitUntil(async () => /^2 connections watching/.test(await server.ask("wchs")), {
+      what: "the holder watches its entry, and the waiter too",
     });
     let events = 0;
     proxy.onReply(({ pushed }) => {

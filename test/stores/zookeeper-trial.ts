@@ -10,7 +10,7 @@ export class ZookeeperTrial {
   /** `rest`: the part of the URL behind `zookeeper://`. */
   async open(rest: string, scheme = "zookeeper"): Promise<Holdfast> {
     const store = await openZookeeperStore(new URL(`${scheme}://${rest}`));
-    const locks = new Holdfast(store, { ttlMs: 4_000 });
+    const locks = new Holdfast(store, { ttlMs: 10_000 });
     this.#clients.push(locks);
     return locks;
   }

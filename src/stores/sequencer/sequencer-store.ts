@@ -140,7 +140,8 @@ export class SequencerStore implements Store {
     const sentMs = clock.nowMs();
     const proof = await link.prove([entry], endMs - sentMs);
     if (proof.type === "gone" || proof.missing.has(entry)) return null;
-    const home = sessions.adopt(link, claim.ttlMs, sentMs);
+    // A handle may have come by any way: its ttl counts as far as the store has proven it.
+    const home = sessions.adopt(link, Math.min(claim.ttlMs, proof.ttlMs), sentMs);
     const grant = new SequencerGrant(entry, home, moment);
     grants.take(grant);
     return grant;

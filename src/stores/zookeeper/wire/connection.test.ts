@@ -161,6 +161,21 @@ describe("a connection", () => {
     expect(connection.lastZxid).toBe(99n);
   });
 
+  it.each([
+    ["to the second request first", [2, 1]],
+    ["to a request that was never sent", [3]],
+    ["twice", [1, 1]],
+  ])("ends with a whole reply %s, and settles no request by it", async (_, xids) => {
+    const requests = [connection.send(exists("/a")), connection.send(exists("/b"))];
+    const outcomes = Promise.allSettled(requests);
+    client.write(Buffer.concat(xids.map(noNode)));
+    expect(await connection.ended).toMatchObject({ code: "unreadable", outcome: "unknown" });
+    const isTwice = xids[0] === 1;
+    const unread = { status: "rejected", reason: { code: "unreadable", outcome: "unknown" } };
+    const answered = { status: "fulfilled", value: { stat: null } };
+    expect(await outcomes).toMatchObject([isTwice ? answered : unread, unread]);
+  });
+
   it("keeps no process alive", () => {
     expect(port.alarms).toBe(1);
     expect(port.keepsAlive).toBe(false);
