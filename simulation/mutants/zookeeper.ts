@@ -31,9 +31,4 @@ export const zookeeper: readonly Mutant[] = [
     rule: "lost-entry-is-looked-for-after-a-sync",
     change: { text: "connection.send(sync(queue))", becomes: "null", why: "One call of two goes." },
   },
-  {
-    title: "zookeeper: a transaction has two entries for one queue",
-    rule: "one-write-for-each-queue",
-    change: { value: "false" },
-  },
 ];

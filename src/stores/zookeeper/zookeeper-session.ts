@@ -6,7 +6,6 @@
  * to one server, that is up to the threads of the server. So a session that gave up a request
  * without having found its znode takes no new entries: a ghost ends with its session at the latest.
  */
-import { present } from "../../assert.js";
 import { StoreError } from "../../errors.js";
 import type { Claim } from "../../store.js";
 import type {
@@ -19,7 +18,6 @@ import type {
   SessionLink,
 } from "../sequencer/sequencer.js";
 import { holderCount } from "../sequencer/standing.js";
-import { EntryBatch, type EntryReply } from "./entry-batch.js";
 import { isUnknown, zookeeperError } from "./failure.js";
 import type { Layout } from "./layout.js";
 import { locatorText } from "./locator.js";
@@ -55,7 +53,6 @@ export class ZookeeperSession implements SessionLink {
   readonly #connections: SessionConnections;
   readonly #tools: SessionTools;
   readonly #onEnd: () => void;
-  readonly #batch: EntryBatch;
   #mayHaveGhosts = false;
 
   /** `onEnd`: the session is not used any more. */
@@ -63,7 +60,6 @@ export class ZookeeperSession implements SessionLink {
     this.#connections = connections;
     this.#tools = tools;
     this.#onEnd = onEnd;
-    this.#batch = new EntryBatch(tools.ensemble.port);
   }
 
   get takesEntries(): boolean {
@@ -154,37 +150,31 @@ export class ZookeeperSession implements SessionLink {
 
   /** Asks for the znode and the queue at once: the queue is as it was with the znode, or later. */
   async #make(connection: Connection, entry: ZookeeperEntry): Promise<Listing> {
-    const { reader, acl } = this.#tools;
+    const { reader, clock, acl } = this.#tools;
     const { lock, queue, prefix, text } = entry;
     const data = Buffer.from(text);
     const request = create2(`${queue}/${prefix}`, { data, mode: "ephemeral_sequential", acl });
-    for (let isAlone = false; ; isAlone = true) {
+    for (;;) {
       if (entry.isWithdrawn)
         throw new StoreError("The entry is withdrawn.", { outcome: "unknown" });
       entry.unanswered += 1;
-      const write = { connection, queue, request, isAlone };
-      const sent = this.#batch.send(write, () => reader.read(connection, lock, "plain"));
-      const making = sent.written.then(
-        (written) => this.#onWritten(entry, written),
+      const making = connection.send(request).then(
+        ({ path, stat }) => {
+          entry.unanswered -= 1;
+          entry.made(path.slice(queue.length + 1), stat.czxid);
+          clock.learn(stat.createdMs);
+          return true;
+        },
         (error: unknown) => {
           if (!isUnknown(error)) entry.unanswered -= 1;
-          if (hasCode(error, "no_node")) return "no_queue";
+          if (hasCode(error, "no_node")) return false;
           throw error;
         },
       );
-      const [state, listing] = await Promise.all([making, sent.behind]);
-      if (state === "made") return listing;
-      if (state === "no_queue") await makeParents(connection, queue, acl);
+      const [isMade, listing] = await Promise.all([making, reader.read(connection, lock, "plain")]);
+      if (isMade) return listing;
+      await makeParents(connection, queue, acl);
     }
-  }
-
-  #onWritten(entry: ZookeeperEntry, written: EntryReply): "made" | "refused" {
-    entry.unanswered -= 1;
-    if (written.type === "refused") return "refused";
-    const { path, stat, zxid } = written;
-    entry.made(present(path, "a znode was made").slice(entry.queue.length + 1), zxid);
-    if (stat) this.#tools.clock.learn(stat.createdMs);
-    return "made";
   }
 
   /**
@@ -215,24 +205,16 @@ export class ZookeeperSession implements SessionLink {
     const { reader } = this.#tools;
     if (entry.unanswered > 0) await this.#find(connection, entry);
     if (entry.unanswered > 0) this.#mayHaveGhosts = true;
-    const read = async () => (look ? reader.read(connection, entry.lock, look) : null);
-    if (entry.isMade && !mark) return this.#remove(connection, entry, read);
-    const wasThere = mark ? await this.#replace(connection, entry, mark) : false;
-    return { wasThere, listing: await read() };
+    let wasThere: Promise<boolean> | boolean = false;
+    if (mark) wasThere = await this.#replace(connection, entry, mark);
+    else if (entry.isMade) wasThere = this.#remove(connection, entry);
+    const listing = look ? reader.read(connection, entry.lock, look) : null;
+    const [isRemoved, after] = await Promise.all([wasThere, listing]);
+    return { wasThere: isRemoved, listing: after };
   }
 
-  async #remove(
-    connection: Connection,
-    { path, queue }: ZookeeperEntry,
-    read: () => Promise<Listing | null>,
-  ): Promise<Leaving> {
-    const request = remove(path);
-    for (let isAlone = false; ; isAlone = true) {
-      const sent = this.#batch.send({ connection, queue, request, isAlone }, read);
-      const removing = sent.written.catch(nullIfAbsent);
-      const [written, listing] = await Promise.all([removing, sent.behind]);
-      if (written?.type !== "refused") return { wasThere: written !== null, listing };
-    }
+  async #remove(connection: Connection, { path }: ZookeeperEntry): Promise<boolean> {
+    return (await connection.send(remove(path)).catch(nullIfAbsent)) !== null;
   }
 
   /** Removes the entry and leaves the mark in one step. */
