@@ -5,7 +5,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { createClient } from "redis";
-import Original from "redlock";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import Redlock, {
   ExecutionError,
@@ -17,8 +16,14 @@ import { startProxy } from "../faults/proxy.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { RedlockTrial } from "./redlock-trial.js";
 
+const require = createRequire(import.meta.url);
 /** ioredis 4 has no types of its own. */
-const Redis4 = createRequire(import.meta.url)("ioredis4") as typeof Redis5;
+const Redis4 = require("ioredis4") as typeof Redis5;
+/** The package itself, whose types its exports do not give: they are those of the replacement. */
+const { default: Original, Lock: OriginalLock } = require("redlock") as {
+  default: typeof Redlock;
+  Lock: typeof Lock;
+};
 const LONG_MS = 30_000;
 const ONCE = { retryCount: 0 };
 const SOON = { retryCount: -1, retryDelay: 20, retryJitter: 10 };
@@ -27,7 +32,7 @@ let trial: RedlockTrial;
 let clients: Redis[];
 let redlock: Redlock;
 /** The same servers by the package itself. */
-let original: Original;
+let original: Redlock;
 const ends: (() => unknown)[] = [];
 
 beforeAll(async () => {
@@ -39,7 +44,7 @@ beforeEach(async () => {
   for (const server of trial.servers) await server.ask("FLUSHALL");
   clients = opened();
   redlock = new Redlock(clients, { retryDelay: 50, retryJitter: 20 });
-  original = new Original(clients as never, { retryDelay: 50, retryJitter: 20 });
+  original = new Original(clients, { retryDelay: 50, retryJitter: 20 });
 });
 afterEach(async () => {
   for (const server of trial.servers) server.resume();
@@ -215,12 +220,8 @@ describe("release", () => {
     const ours = new Lock(redlock, theirs.resources, theirs.value, [], theirs.expiration);
     expect((await ours.extend(LONG_MS)).value).toBe(theirs.value);
     const next = await redlock.acquire(["b"], LONG_MS);
-    const { Lock: OriginalLock } = await import("redlock");
-    const parts = [next.resources, next.value, [], next.expiration] as const;
-    await new OriginalLock(
-      original,
-      ...(parts as unknown as [string[], string, [], number]),
-    ).release();
+    const { resources: keys, value: text, expiration: end } = next;
+    await new OriginalLock(original, keys, text, [], end).release();
     expect(await isFree("b")).toBe(true);
   });
 });
