@@ -25,6 +25,7 @@ export class Actor implements AsyncDisposable {
   readonly #listeners = new Set<() => void>();
   readonly #listening: Promise<void>;
   #isAlive = true;
+  #hasEnded = false;
   #isAsking = false;
   #isBelieving = false;
   /** A fault stops or blocks the process: its timers are late on purpose. */
@@ -52,6 +53,12 @@ export class Actor implements AsyncDisposable {
   /** How late the timers of the process were, unless a fault delayed them. */
   get lateMs(): number {
     return this.#isHindered ? 0 : this.#lateMs;
+  }
+
+  /** Throws if the process ended though no fault killed it: its silence is no verdict. */
+  assertAlive(): void {
+    if (!this.#isAlive || !this.#hasEnded) return;
+    throw new Error(`process ${this.lane} ended by itself:\n${this.#process.logTail()}`);
   }
 
   async ready(): Promise<void> {
@@ -185,7 +192,10 @@ export class Actor implements AsyncDisposable {
   async #listen(): Promise<void> {
     for (;;) {
       const report = await this.#process.receive<Report>().catch(() => null);
-      if (!report) return;
+      if (!report) {
+        this.#hasEnded = true;
+        return;
+      }
       this.#take(report);
       for (const look of [...this.#listeners]) look();
     }

@@ -65,6 +65,7 @@ async function runOnce(subject: Subject, fault: Fault, ttlMs: number): Promise<T
     const lateness = new Lateness();
     const history = await perform(subject, fault, ttlMs, { store, actors, record });
     lateness.end();
+    for (const actor of actors) actor.assertAlive();
     const late = [lateness.longestMs, ...actors.map((actor) => actor.lateMs)];
     return { history, lateMs: Math.max(...late) };
   } finally {
