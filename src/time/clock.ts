@@ -95,7 +95,8 @@ export function suspendAware(
         wallLeadMs = leadMs;
         const nowUptimeMs = uptimeMs();
         const gainedMs = nowUptimeMs - nowMs - sleep.startMs;
-        if (isWholeSeconds(firstUptimeMs) && isWholeSeconds(nowUptimeMs)) {
+        const isCoarse = isWholeSeconds(firstUptimeMs) && isWholeSeconds(nowUptimeMs);
+        if (isCoarse && Number.isFinite(jumpMs)) {
           sleep.sleptMs += Math.max(0, jumpMs);
         } else if (gainedMs > sleep.sleptMs + 2 * UPTIME_STEP_MS) {
           sleep.sleptMs = gainedMs + UPTIME_STEP_MS;
