@@ -41,7 +41,7 @@ const BESIDE_COMMAND = [
  * ledger runs in the stores of one machine only.
  */
 const NOT_CORE = [
-  /^[/\\](stores[/\\][\w-]+|cli|conformance|dashboard|thread)[/\\]/,
+  /^[/\\](stores[/\\][\w-]+|cli|compat|conformance|cron|dashboard|nest|thread)[/\\]/,
   /^[/\\](telemetry|opentelemetry|prometheus)[/\\]/,
   /[/\\](ledger|upkeep)\.js$/,
 ];

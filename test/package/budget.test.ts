@@ -18,7 +18,7 @@ const PUBLISHED = [
   /^examples\/[\w-]+\.(mjs|md)$/,
 ];
 const MOST_FILES = 400;
-const MOST_BYTES = 3_400_000;
+const MOST_BYTES = 3_550_000;
 
 interface Packed {
   readonly unpackedSize: number;
@@ -73,8 +73,8 @@ it("publishes exactly the intended files", () => {
 it("adds little to a program that locks in Redis", async () => {
   const code = await bundled("dist/index.js", "dist/stores/redis/index.js");
   // A third of it is the Lua that runs in the server, with its names and lines.
-  expect(Buffer.byteLength(code)).toBeLessThanOrEqual(170_500);
-  expect(gzipSync(code).length).toBeLessThanOrEqual(55_200);
+  expect(Buffer.byteLength(code)).toBeLessThanOrEqual(171_000);
+  expect(gzipSync(code).length).toBeLessThanOrEqual(55_600);
 });
 
 it.each([
