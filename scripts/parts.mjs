@@ -63,7 +63,6 @@ const onRedis = isFull
       "redis-differential",
       "redlock-differential",
       "redlock-one-differential",
-      "redlock-no-scripts",
       "redlock-plain",
     ];
 const onEtcd = isFull

@@ -1,12 +1,11 @@
 /**
- * Compares the rules of a lone server in TypeScript with the Lua script on a real server, and with
- * plain commands where the server has them, command by command.
+ * Compares the rules of a lone server in TypeScript with the Lua script on a real server, command by
+ * command.
  */
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { driverOf } from "../../src/stores/redis-client/driver.js";
-import { ByCommands } from "../../src/stores/redlock/by-commands.js";
 import {
   decodeRelease,
   decodeRenewal,
@@ -38,15 +37,12 @@ type Ask = (keys: readonly string[], args: readonly string[]) => Promise<unknown
 let server: RedisServer;
 let client: Redis;
 let byScript: Ask;
-let byCommands: Ask | null;
 beforeAll(async () => {
   server = await startRedis();
   client = new Redis(server.port);
   const driver = driverOf(client);
   const node = new RedlockNode("a", driver, NODE_SCRIPTS.lone);
   byScript = (keys, args) => node.ask(keys, args);
-  const commands = (await ByCommands.isPossible(driver, "b")) ? new ByCommands(driver) : null;
-  byCommands = commands && ((keys, args) => commands.run(keys, args));
 });
 afterAll(async () => {
   client?.disconnect();
@@ -147,17 +143,6 @@ describe("a lone server follows its rules", { timeout: 120_000 }, () => {
   test("by its script", async () => {
     await fc.assert(
       fc.asyncProperty(sequences, (steps) => follow(steps, byScript)),
-      { numRuns },
-    );
-  });
-
-  test("by plain commands", async ({ skip }) => {
-    const ask = byCommands;
-    if (!ask) return skip("this server has no SET with IFEQ");
-    // The ttl never falls: a lease stays as long as its longest renewal.
-    const even = sequences.map((steps) => steps.map((one) => ({ ...one, ttlMs: 40_000 as const })));
-    await fc.assert(
-      fc.asyncProperty(even, (steps) => follow(steps, ask)),
       { numRuns },
     );
   });

@@ -138,11 +138,7 @@ export class Acquisition {
       const { answers } = round;
       seen.note(this.#name, Math.max(ballot, highestStored(answers)), port.clock.wallUs());
       if (judgement === "granted" && isKnown) return this.#accept(claim, ballot, round);
-      if (judgement === "raise" && raises < MOST_RAISES && !this.#isEnded) {
-        // Without scripts the vote was deleted. A late copy of that must not meet its owner again.
-        if (!quorum.hasScripts) return null;
-        continue;
-      }
+      if (judgement === "raise" && raises < MOST_RAISES && !this.#isEnded) continue;
       // A node that has not answered yet may enter the waiter: the withdrawal comes behind.
       if (judgement === null) this.#waiter?.enter();
       const isTaken = answers.some((answer) => mayHaveVoted(answer));
