@@ -67,7 +67,7 @@ export interface RedlockStoreOptions {
   readonly maxTtlMs?: number;
   /**
    * `"now"`: no process holds a lock of these servers, so they vote at once where no majority
-   * remembers. Default `"wait"`.
+   * remembers. Default `"wait"`; with `client`, `"now"`.
    */
   readonly bootstrap?: "wait" | "now";
 }
@@ -186,7 +186,7 @@ function demand(isMet: boolean, option: string, value: unknown, rule: string): a
  * Opens `redlock://user:password@h1:6379,h2:6379,h3:6379/5` (`redlocks:` with TLS, and its files as
  * `ca`, `cert` and `key`), with the options as parameters, such as `bootstrap=now`. With one host,
  * or as `redlock+sentinel:` or `redlock+cluster:`, one server decides alone. Uses ioredis where
- * installed, else redis.
+ * installed, else redis, else iovalkey.
  */
 export async function openRedlockStore(url: URL): Promise<Store> {
   const { targets, options: given } = await readRedlockUrl(url, TEXTS, NUMBERS);
