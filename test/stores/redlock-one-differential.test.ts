@@ -1,6 +1,6 @@
 /**
- * Compares the rules of a lone server in TypeScript with the Lua script on a real server, command by
- * command.
+ * Compares the rules of a lone server in TypeScript with the Lua script on a real server, command
+ * by command.
  */
 import fc from "fast-check";
 import { Redis } from "ioredis";

@@ -7,7 +7,6 @@ import { list, oneOf, text, Unreadable, whole } from "../../foreign-data.js";
 import type { Claim } from "../../store.js";
 import { spanOf } from "./ballot.js";
 import { type NameRecord, parseRecord } from "./name-record.js";
-import { TERMS } from "./script.generated.js";
 
 /** A day and a little, and 1,000 s more: ballots of the same 1,000 s share an expiry. */
 const KEPT_MS = 87_460_000;
@@ -41,21 +40,6 @@ export function voteArgs(round: VoteRound): string[] {
   const args = ["vote", terms, record, owner];
   if (waiter && waiter.since !== `${ballot}`) args.push(waiter.since);
   return args;
-}
-
-/** The terms of a vote, as `voteArgs` packs them (TERMS in lua/records.lua). */
-export function readTerms(terms: string): {
-  readonly keptUntilMs: number;
-  readonly waiterId: string;
-  readonly delayMs: number;
-  readonly ttlMs: number;
-} {
-  return {
-    keptUntilMs: Number(terms.slice(...TERMS.keptUntil)),
-    waiterId: terms.slice(...TERMS.waiter).trim(),
-    delayMs: Number(terms.slice(...TERMS.id)),
-    ttlMs: Number(terms.slice(...TERMS.ttl)),
-  };
 }
 
 /** One lease of a call that renews many. */
