@@ -67,6 +67,13 @@ async function untilFree(...keys: string[]): Promise<void> {
   await waitUntil(isFree, { what: "all servers are free" });
 }
 
+/** The lock, when all servers have answered, not only a majority. */
+async function whole<L extends { attempts: readonly Promise<unknown>[] }>(work: Promise<L>) {
+  const lock = await work;
+  await Promise.all(lock.attempts);
+  return lock;
+}
+
 async function refusal(work: Promise<unknown>): Promise<ExecutionError> {
   const error = await work.then(
     () => assert.fail("it should fail"),
@@ -104,7 +111,7 @@ describe("acquire", () => {
   });
 
   it("takes none of the resources when one is locked, and tells it per client", async () => {
-    await original.acquire(["b"], LONG_MS);
+    await whole(original.acquire(["b"], LONG_MS));
     const error = await refusal(redlock.acquire(["a", "b"], LONG_MS, { retryCount: 2 }));
     expect(error.name).toBe("ExecutionError");
     expect(error.attempts).toHaveLength(3);
@@ -116,7 +123,7 @@ describe("acquire", () => {
   });
 
   it("waits for ever with retryCount -1, and finds the release of an old program", async () => {
-    const theirs = await original.acquire(["a"], LONG_MS);
+    const theirs = await whole(original.acquire(["a"], LONG_MS));
     const waiting = redlock.acquire(["a"], LONG_MS, SOON);
     await sleep(100);
     await theirs.release();
@@ -170,8 +177,8 @@ describe("acquire", () => {
 
   it("emits contention as an error, and ends no program without a listener", async () => {
     const seen: unknown[] = [];
-    await original.acquire(["a"], LONG_MS);
-    await refusal(redlock.acquire(["a"], LONG_MS, ONCE));
+    await whole(original.acquire(["a"], LONG_MS));
+    await Promise.all((await refusal(redlock.acquire(["a"], LONG_MS, ONCE))).attempts);
     redlock.on("error", (error) => seen.push(error));
     await refusal(redlock.acquire(["a"], LONG_MS, ONCE));
     await waitUntil(() => seen.length === 3, { what: "a vote of each client" });
@@ -194,8 +201,7 @@ describe("extend", () => {
   });
 
   it("revives nothing that is gone, and says so at once", async () => {
-    const lock = await redlock.acquire(["a", "b"], LONG_MS);
-    await Promise.all(lock.attempts);
+    const lock = await whole(redlock.acquire(["a", "b"], LONG_MS));
     for (const server of trial.servers) await server.ask("DEL", "a");
     const error = await refusal(lock.extend(LONG_MS));
     expect(error.attempts).toHaveLength(1);
@@ -213,7 +219,7 @@ describe("extend", () => {
 
 describe("release", () => {
   it("fails at once for a lock that is gone, and leaves the next holder alone", async () => {
-    const lock = await redlock.acquire(["a"], LONG_MS);
+    const lock = await whole(redlock.acquire(["a"], LONG_MS));
     for (const server of trial.servers) await server.ask("SET", "a", "theirs");
     const error = await refusal(lock.release());
     expect(error.attempts).toHaveLength(1);
@@ -221,15 +227,13 @@ describe("release", () => {
   });
 
   it("takes a lock of another process by its value, and of the package", async () => {
-    const { resources, value, expiration, attempts } = await redlock.acquire(["a"], LONG_MS);
-    await Promise.all(attempts);
+    const { resources, value, expiration } = await whole(redlock.acquire(["a"], LONG_MS));
     await new Lock(new Redlock(opened()), resources, value, [], expiration).release();
     await untilFree("a");
-    const theirs = await original.acquire(["a"], LONG_MS);
+    const theirs = await whole(original.acquire(["a"], LONG_MS));
     const ours = new Lock(redlock, theirs.resources, theirs.value, [], theirs.expiration);
     expect((await ours.extend(LONG_MS)).value).toBe(theirs.value);
-    const next = await redlock.acquire(["b"], LONG_MS);
-    await Promise.all(next.attempts);
+    const next = await whole(redlock.acquire(["b"], LONG_MS));
     const { resources: keys, value: text, expiration: end } = next;
     await new OriginalLock(original, keys, text, [], end).release();
     await untilFree("b");
