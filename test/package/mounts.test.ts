@@ -55,6 +55,7 @@ describe.runIf(isFull)("the dashboard is served by", () => {
     using packages = new FetchedPackages();
     await packages.install(context, "next@16", "react@19", "react-dom@19");
     packages.write("app/layout.js", LAYOUT);
+    packages.write("next.config.mjs", "export default { skipTrailingSlashRedirect: true };");
     packages.write("app/locks/[[...path]]/route.js", ROUTE);
     const { folder: dir, load } = packages;
     const env = { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1" };
