@@ -58,7 +58,7 @@ const UPTIME_STEP_MS = 10;
 
 /**
  * Bun, Deno and Node on macOS tell the uptime in whole seconds, too coarse for a lease: there every
- * jump of the wall clock ahead counts as sleep. If somebody set the clock, leases end early.
+ * jump of the wall clock ahead counts as sleep. If the clock was set, leases end early.
  */
 const isWholeSeconds = (uptimeMs: number): boolean => Number.isInteger(uptimeMs / 1000);
 
