@@ -63,7 +63,8 @@ export class LonePath {
 
   #acquire(command: Acquire, at: Instant, database: Sqlite): Reply | null {
     const { spaceId, kept, last } = this.#tokens;
-    if (!this.#tokens.isKnownIn(database)) return null;
+    // Beyond the kept token, the file has to keep another one.
+    if (!this.#tokens.isKnownIn(database) || at.wallUs > kept) return null;
     const here: Here = [spaceId, toText(command.key)];
     const space = { lastToken: last, wallOffsetUs: 0 };
     const state = new FileState(database, command.key, here, null, space);

@@ -23,9 +23,10 @@ export function assertMachineClock(
   });
 }
 
-const ID_BYTES = 16;
-const DRAWN = Buffer.alloc(64 * ID_BYTES);
-let drawn = DRAWN.length;
+const ID_DIGITS = 32;
+const DRAWN_IDS = 64;
+/** Ids that are drawn and not yet given out, one after the other. */
+let drawn = "";
 
 /**
  * Straight from the system where it has a file for that: a command that lives for a moment spends
@@ -33,17 +34,21 @@ let drawn = DRAWN.length;
  */
 function drawId(): string {
   if (process.platform === "win32") return localPort.random.id();
-  if (drawn === DRAWN.length) {
-    const file = openSync("/dev/urandom", "r");
-    try {
-      for (drawn = 0; drawn < DRAWN.length; ) drawn += readSync(file, DRAWN, { offset: drawn });
-    } finally {
-      closeSync(file);
-    }
-    drawn = 0;
+  if (drawn === "") drawn = drawHex((DRAWN_IDS * ID_DIGITS) / 2);
+  const id = drawn.slice(0, ID_DIGITS);
+  drawn = drawn.slice(ID_DIGITS);
+  return id;
+}
+
+function drawHex(bytes: number): string {
+  const random = Buffer.alloc(bytes);
+  const file = openSync("/dev/urandom", "r");
+  try {
+    for (let read = 0; read < bytes; ) read += readSync(file, random, { offset: read });
+  } finally {
+    closeSync(file);
   }
-  drawn += ID_BYTES;
-  return DRAWN.toString("hex", drawn - ID_BYTES, drawn);
+  return random.toString("hex");
 }
 
 /** All processes keep leases by one clock; it stands still while the machine sleeps, as they do. */

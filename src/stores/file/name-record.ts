@@ -49,20 +49,23 @@ export type Here = readonly [space: number, key: string];
 
 /** The only holder of a name where nothing else is to be remembered. */
 export function soleHolder(record: NameRecord): Holder | null {
-  const [holder, ...others] = record.holders ?? [];
-  if (!holder || others.length > 0) return null;
-  return isAtRest({ ...record, holders: undefined }) ? holder : null;
+  if (record.holders?.length !== 1 || isMoreThanHeld(record)) return null;
+  return record.holders[0] ?? null;
 }
 
 /** Whether nothing is left to remember. */
 export function isAtRest(record: NameRecord): boolean {
-  return !(
-    record.holders?.length ||
+  return !(record.holders?.length || isMoreThanHeld(record));
+}
+
+/** Whether there is more to remember than holders in the row. */
+function isMoreThanHeld(record: NameRecord): boolean {
+  return Boolean(
     record.holderRows ||
-    record.waiters?.length ||
-    record.waiterRows ||
-    record.mark ||
-    record.tombstones
+      record.waiters?.length ||
+      record.waiterRows ||
+      record.mark ||
+      record.tombstones,
   );
 }
 
