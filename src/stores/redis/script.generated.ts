@@ -27,6 +27,8 @@ export const RAISED = {
 export const FULL = {
   form: [0, 1],
   granted: [1, 17],
+  second: [1, 11],
+  fraction: [11, 17],
   token: [17, 33],
   expiry: [33, 49],
   request: [49],
@@ -52,7 +54,7 @@ local nowText = seconds .. micros
 if #seconds ~= 10 or #micros ~= 6 then
 nowText = sub('0000000000', #seconds + 1) .. seconds .. sub('000000', #micros + 1) .. micros
 end
-local LONGEST, MOST_TURNS = '3153600000000000', '1024'
+local LONGEST, MOST_TURNS, SECOND = '3153600000000000', '1024', '0000000001000000'
 local flags, run = count % 2 == 1 and tonumber(ARGV[count]) or 0, nil
 if flags % 4 > 1 then run = string.match(call('INFO', 'server'), 'run_id:(%x+)') end
 if count == 2 or count == 3 then
@@ -63,11 +65,13 @@ known = call('HMGET', register, '', name)
 loneText = known[2]
 local last, span = known[1], sub(command, 50, 53)
 local isFree = not known[2] and (not last or #last == 16 and last < nowText)
-local isInTime = nowText <= sub(command, 2, 17)
-local isAhead = nowText > sub(command, 18, 33)
-local isFair = span > '0000' and span <= MOST_TURNS and sub(command, 34, 49) <= LONGEST
-local _, letter = find(command, '^%d+x', 2)
-if isFree and isInTime and isAhead and isFair and letter == 54 then
+local isTimely = isFree and nowText <= sub(command, 2, 17)
+and nowText > sub(command, 18, 33)
+local request, letter, _ = isTimely and sub(command, 34), nil, nil
+if isTimely and span > '0000' and span <= MOST_TURNS and request < LONGEST then
+_, letter = find(request, '^%d+x')
+end
+if letter == 21 then
 local lastToken = nowText
 if span > '0001' then
 local lastMicros = micros + span - 1
@@ -75,7 +79,7 @@ local isSameSecond = #seconds == 10 and lastMicros < 1000000
 lastToken = isSameSecond and seconds .. format('%06d', lastMicros)
 or format('%016.0f', nowText + span - 1)
 end
-local text = 'f' .. nowText .. sub(command, 34)
+local text = 'f' .. nowText .. request
 if type(try('HSET', register, name, text, '', lastToken)) == 'number' then loneReply = 'G' end
 end
 elseif operation == 'r' then
@@ -85,14 +89,15 @@ local form = text and sub(text, 1, 1)
 local start = form == 'f' and 39 or form == '+' and 55
 or form == 'h' and 71
 if start and find(text, sub(command, 2), start, true) == start then
-local expiry
+local expiry, isHeld
 if form == 'h' then
 expiry = tonumber(sub(text, 34, 49)) or 0
 else
 local ttl = form == 'f' and sub(text, 18, 33) or sub(text, 34, 49)
-expiry = (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0)
+isHeld = sub(text, 2, 11) == seconds and ttl >= SECOND and ttl <= LONGEST
+expiry = isHeld or (tonumber(sub(text, 2, 17)) or 0) + (tonumber(ttl) or 0)
 end
-if expiry > seconds * 1000000 + micros then
+if isHeld or expiry > seconds * 1000000 + micros then
 call('HDEL', register, name)
 loneReply = 'R'
 end

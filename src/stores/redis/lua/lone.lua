@@ -19,7 +19,7 @@ if #seconds ~= 10 or #micros ~= 6 then
   nowText = sub('0000000000', #seconds + 1) .. seconds .. sub('000000', #micros + 1) .. micros
 end
 -- As in rules/bounds.ts. Numbers with the same number of digits compare as text.
-local LONGEST, MOST_TURNS = '3153600000000000', '1024'
+local LONGEST, MOST_TURNS, SECOND = '3153600000000000', '1024', '0000000001000000'
 -- Flags: 1, a Cluster; 2, tell the run id; 4, write the last token even if it was not raised.
 -- WAIT proves that replicas have an answer only if the same call has written (replication.ts).
 local flags, run = count % 2 == 1 and tonumber(ARGV[count]) or 0, nil
@@ -33,11 +33,14 @@ if count == 2 or count == 3 then
     loneText = known[2]
     local last, span = known[1], sub(command, ACQUIRE.span)
     local isFree = not known[2] and (not last or #last == FRESH.granted.size and last < nowText)
-    local isInTime = nowText <= sub(command, ACQUIRE.notAfter)
-    local isAhead = nowText > sub(command, ACQUIRE.seen)
-    local isFair = span > '0000' and span <= MOST_TURNS and sub(command, ACQUIRE.ttl) <= LONGEST
-    local _, letter = find(command, '^%d+x', ACQUIRE.notAfter.start)
-    if isFree and isInTime and isAhead and isFair and letter == ACQUIRE.letter.start then
+    local isTimely = isFree and nowText <= sub(command, ACQUIRE.notAfter)
+      and nowText > sub(command, ACQUIRE.seen)
+    local request, letter, _ = isTimely and sub(command, ACQUIRE.request), nil, nil
+    -- A request begins with its ttl and its span. The register keeps them, so they must be digits.
+    if isTimely and span > '0000' and span <= MOST_TURNS and request < LONGEST then
+      _, letter = find(request, '^%d+x')
+    end
+    if letter == REQUEST.letter.start then
       local lastToken = nowText
       if span > '0001' then
         -- Lua prints a small whole number in less than half the time of a large one.
@@ -46,7 +49,7 @@ if count == 2 or count == 3 then
         lastToken = isSameSecond and seconds .. format('%06d', lastMicros)
           or format('%016.0f', nowText + span - 1)
       end
-      local text = 'f' .. nowText .. sub(command, ACQUIRE.request)
+      local text = 'f' .. nowText .. request
       if type(try('HSET', register, name, text, '', lastToken)) == 'number' then loneReply = 'G' end
     end
   elseif operation == 'r' then
@@ -57,14 +60,16 @@ if count == 2 or count == 3 then
       or form == 'h' and FULL.words.start
     if start and find(text, sub(command, COMMAND.words), start, true) == start then
       -- The general path reports a damaged text.
-      local expiry
+      local expiry, isHeld
       if form == 'h' then
         expiry = tonumber(sub(text, FULL.expiry)) or 0
       else
         local ttl = form == 'f' and sub(text, FRESH.ttl) or sub(text, RAISED.ttl)
-        expiry = (tonumber(sub(text, FULL.granted)) or 0) + (tonumber(ttl) or 0)
+        -- Granted in this second, for a second or more: no sum is needed.
+        isHeld = sub(text, FULL.second) == seconds and ttl >= SECOND and ttl <= LONGEST
+        expiry = isHeld or (tonumber(sub(text, FULL.granted)) or 0) + (tonumber(ttl) or 0)
       end
-      if expiry > seconds * 1000000 + micros then
+      if isHeld or expiry > seconds * 1000000 + micros then
         call('HDEL', register, name)
         loneReply = 'R'
       end

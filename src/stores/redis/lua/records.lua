@@ -50,10 +50,15 @@ RAISED = {
   request = REQUEST,
 }
 
+MOMENT = {
+  second = 10,
+  fraction = 6,
+}
+
 -- In the form `h` token and expiry are given. `u` is the same for an offer.
 FULL = {
   form = 1,
-  granted = 16,
+  granted = MOMENT,
   token = 16,
   expiry = 16,
   request = REQUEST,
