@@ -36,7 +36,7 @@ function computedValues(book: CostBook): Readonly<Record<string, string>> {
   const touches = CROWD / TOUCH_S;
   const touchUs = book.cost("redis", "crowd", "holdfast, 1,000 hold, 1,000 wait", "touch");
   return {
-    machine: book.machine,
+    machines: book.machines,
     pairs: markdown(book.pairRows()),
     others: markdown(book.otherRows()),
     "redis sizes": markdown(redisRows(book)),

@@ -1,4 +1,4 @@
-import type { Result } from "./results.js";
+import { machinesOf, type Result } from "./results.js";
 import { figure } from "./table.js";
 
 /** The cost of a number of leases that are held on Redis. */
@@ -39,10 +39,9 @@ export class CostBook {
     this.#results = results;
   }
 
-  /** The machine that measured, in words. */
-  get machine(): string {
-    const { cpu, cores, memoryGiB } = this.#results[0]?.machine ?? {};
-    return `a machine with ${cores} cores (${cpu}) and ${memoryGiB} GiB, shared with its servers`;
+  /** The machines that measured, in words. */
+  get machines(): string {
+    return machinesOf(this.#results);
   }
 
   /** The figure of a contestant, or one of its further columns. Throws where there is none. */
