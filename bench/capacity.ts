@@ -42,7 +42,7 @@ function computedValues(book: CostBook): Readonly<Record<string, string>> {
     "redis sizes": markdown(redisRows(book)),
     "other sizes": markdown(otherStoreRows(book)),
     rates: markdown(rateRows(book)),
-    "million load": percent(million.cores),
+    "million cores": rounded(million.cores),
     "million client memory": `${gigabytes(million.clientBytes)} GB`,
     "most load": percent(MOST_LOAD),
     "most leases": rounded((MOST_LOAD / million.cores) * 1e6),
