@@ -8,7 +8,7 @@ const LEVEL = 0.03;
 const ROUNDING = 0.005;
 
 /** Holdfast beside the best of the other packages, of which each is NaN where there is none. */
-export interface Pair {
+interface Pair {
   readonly ours: Standing;
   readonly peer: Standing;
 }
