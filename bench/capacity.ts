@@ -36,13 +36,13 @@ function computedValues(book: CostBook): Readonly<Record<string, string>> {
   const touches = CROWD / TOUCH_S;
   const touchUs = book.cost("redis", "crowd", "holdfast, 1,000 hold, 1,000 wait", "touch");
   return {
-    machine: book.machine,
+    machines: book.machines,
     pairs: markdown(book.pairRows()),
     others: markdown(book.otherRows()),
     "redis sizes": markdown(redisRows(book)),
     "other sizes": markdown(otherStoreRows(book)),
     rates: markdown(rateRows(book)),
-    "million load": percent(million.cores),
+    "million cores": rounded(million.cores),
     "million client memory": `${gigabytes(million.clientBytes)} GB`,
     "most load": percent(MOST_LOAD),
     "most leases": rounded((MOST_LOAD / million.cores) * 1e6),

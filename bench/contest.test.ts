@@ -109,6 +109,24 @@ describe("a contest", () => {
     expect(languages).toContain("| planted, a question | holdfast | 3 ms | 1.50 |");
   });
 
+  it("judges Holdfast by its defaults, under the condition of the best peer", async () => {
+    const question = ask({
+      contestants: async () => [
+        always("holdfast, 1 client", "holdfast", 1),
+        always("holdfast strict, 5 clients", "holdfast", 9),
+        always("holdfast, 5 clients", "holdfast", 3),
+        always("a lock, 5 clients", "peer", 6),
+      ],
+    });
+    const standings = await contest(question, { isQuick: true }, () => {});
+    const text = page([resultOf(question, standings)]);
+    expect(text).toContain("Holdfast is ahead (holdfast, 5 clients: 3, a lock, 5 clients: 6 ms).");
+    const [, ahead = ""] = text.split("## Where another package is ahead");
+    expect(ahead).toContain(
+      "a question**: a lock, 5 clients: 6 ms; holdfast strict, 5 clients: 9.",
+    );
+  });
+
   it("closes its servers when a contestant cannot even start", async () => {
     let closed = 0;
     const question = ask({

@@ -1,4 +1,4 @@
-import type { Result } from "./results.js";
+import { machinesOf, type Result } from "./results.js";
 import { figure } from "./table.js";
 
 /** The cost of a number of leases that are held on Redis. */
@@ -39,10 +39,9 @@ export class CostBook {
     this.#results = results;
   }
 
-  /** The machine that measured, in words. */
-  get machine(): string {
-    const { cpu, cores, memoryGiB } = this.#results[0]?.machine ?? {};
-    return `a machine with ${cores} cores (${cpu}) and ${memoryGiB} GiB, shared with its servers`;
+  /** The machines that measured, in words. */
+  get machines(): string {
+    return machinesOf(this.#results);
   }
 
   /** The figure of a contestant, or one of its further columns. Throws where there is none. */
@@ -86,7 +85,10 @@ export class CostBook {
 
   /** The cores that are busy with the renewals of so many leases. */
   renewalCores(store: "redis" | "postgres", leases: number, ttlS: number): number {
-    const renewalUs = this.cost(store, "many-names", "holdfast", "server CPU µs/pair");
+    const renewalUs =
+      store === "redis"
+        ? this.#ofRenewal("server CPU µs")
+        : this.cost(store, "many-names", "holdfast", "server CPU µs/pair");
     return (leases * RENEWALS_PER_TTL * renewalUs) / ttlS / 1e6;
   }
 
@@ -114,15 +116,33 @@ export class CostBook {
       `${store}: a handoff between two processes`,
       cost(store, "handoff", "holdfast", "server CPU µs/handoff"),
       cost(store, "handoff", "holdfast", "client CPU µs/handoff"),
+      figure(this.#find(store, "handoff", "holdfast", "bytes/handoff")),
     ]);
+    const renewal = ["server CPU µs", "client CPU µs", "bytes"].map((column) => {
+      return figure(this.#ofRenewal(column));
+    });
+    const [serverUs = "", clientUs = "", bytes = ""] = renewal;
     return [
-      ["", "server CPU µs", "client CPU µs", "server bytes", "client bytes"],
-      ["redis: a lease that is held", "", "", held(), held("client bytes/lease")],
-      ["etcd: a lease that is held", "", "", "one key", cost("etcd", "footprint", "holdfast")],
-      ["redis: a waiter", "", "", ...waiting("holdfast")],
-      ['redis: a waiter with `fairness: "strict"`', "", "", ...waiting("holdfast strict")],
+      [
+        "",
+        "server CPU µs",
+        "client CPU µs",
+        "bytes on the wire",
+        "server memory, bytes",
+        "client memory, bytes",
+      ],
+      ["redis: a lease that is held", "", "", "", held(), held("client bytes/lease")],
+      ["redis: a renewal, up to 1,000 in a call", serverUs, clientUs, bytes],
+      ["redis: a waiter", "", "", "", ...waiting("holdfast")],
+      ['redis: a waiter with `fairness: "strict"`', "", "", "", ...waiting("holdfast strict")],
+      ["etcd: a lease that is held", "", "", "", "one key", cost("etcd", "footprint", "holdfast")],
       ...handoffs,
     ];
+  }
+
+  /** Of a renewal on Redis, which travels with up to 1,000 others. */
+  #ofRenewal(column: string): number {
+    return this.cost("redis", "held-leases", "holdfast", `${column}/renewal`);
   }
 
   /** Counted on the wire, in a question of its own. */

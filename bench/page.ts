@@ -1,22 +1,25 @@
 import { bestOf } from "./contest.js";
 import { glance } from "./glance.js";
 import { meaningOf, placeOf } from "./meaning.js";
-import type { Result } from "./results.js";
+import { machinesOf, type Result } from "./results.js";
 import { stolenText } from "./stolen-time.js";
 import { fateOf, figure, markdown, rowsOf, timesFloor } from "./table.js";
-import { isBehind, standingOf, verdict } from "./verdict.js";
+import { behind, verdict } from "./verdict.js";
 
 /** The text of docs/benchmarks.md, without the goals of the project. */
 export function page(all: readonly Result[]): string {
   const stores = [...new Set(all.map(({ question }) => question.store))];
-  const behind = all.filter(isBehind).map((one) => `- ${nameOf(one)}: ${standingOf(one)}.`);
+  const ahead = all.flatMap((one) =>
+    behind(one) ? [`- **${nameOf(one)}**: ${behind(one)}.`] : [],
+  );
   return `# Benchmarks
 
 ![Holdfast beside the best of the other packages, a line for each question](benchmarks/summary.svg)
 
-A dot to the right of the line means that Holdfast is better than the best of the other packages
-in that question. Below is each question, with its meaning for you. Figures of one question can be
-compared with each other; other machines give other figures.
+A dot to the right of the line means that Holdfast, with its defaults, is better than the best of
+the other packages in that question; a hatched dot means that another package is better. Below is
+each question, with its meaning for you. Compare the figures of one question with each other: other
+machines give other figures.
 
 - [At a glance](#at-a-glance) · [where another package is ahead](#where-another-package-is-ahead) ·
   [how to read the tables](#how-to-read-the-tables) · [how it was measured](#how-it-was-measured)
@@ -26,17 +29,23 @@ compared with each other; other machines give other figures.
 
 ${markdown(glance(all))}
 
-Times are medians on one machine, servers and clients together. An empty cell was not measured.
+Medians of Holdfast with its defaults, servers and clients on one machine. The rows come from
+different runs, so they show the power of ten, not a ranking. An empty cell was not measured.
 [Capacity](capacity.md) computes machines from these figures.
 
 ## Where another package is ahead
 
-${behind.length > 0 ? behind.join("\n") : "Nowhere."}
+The best of the other packages first, then every Holdfast that is behind it. The
+[goals](#goals-of-the-project) at the end have the reasons that are known.
+
+${ahead.length > 0 ? ahead.join("\n") : "Nowhere."}
 
 ## How to read the tables
 
-- **spread**: half of the middle half of all rounds, as a part of the median. A difference below
-  it says little.
+- **spread**: half of the distance between the quartiles of all rounds, as a part of the median. A
+  difference below it says little.
+- **holdfast** has the default options; **strict** is \`fairness: "strict"\`; **on …** names the
+  client package.
 - **× floor**: relative to the raw commands that no lock can do without, on the same client; for a
   lock in another language, on a client of that language.
 - **× best peer**: relative to the best of the other packages. They poll; here they do so more
@@ -49,11 +58,7 @@ ${behind.length > 0 ? behind.join("\n") : "Nowhere."}
   figure.
 
 ${stores.map((store) => section(store, all)).join("\n")}
-## Other languages
-
-${languages(all)}
-
-## How it was measured
+${languages(all)}## How it was measured
 
 Every figure here was written by \`npm run bench:report\` from what \`npm run bench\` measured;
 none is typed in. All contestants of a question run in turn, in mixed rounds, on servers that the
@@ -65,7 +70,7 @@ processes of its own. The machine is shared: what counts is the ratio within a q
 - Questions that take many minutes run only when they are named, or with \`--all\`: \`npm run
   bench -- redis million-leases\`.
 
-${machine(all)}
+${machines(all)}
 `;
 }
 
@@ -108,11 +113,15 @@ function languages(all: readonly Result[]): string {
       figure(one.median / peer.median),
     ]);
   });
-  if (rows.length === 0) return "Not in these results: `npm run bench -- --languages` has them.";
-  return `A lock in another language runs on a client of that language, whose raw commands cost
+  if (rows.length === 0) return "";
+  return `## Other languages
+
+A lock in another language runs on a client of that language, whose raw commands cost
 something else: its own floor are the same raw commands on that client.
 
-${markdown([head, ...rows])}`;
+${markdown([head, ...rows])}
+
+`;
 }
 
 function section(store: string, all: readonly Result[]): string {
@@ -124,7 +133,8 @@ function section(store: string, all: readonly Result[]): string {
 
 function part(result: Result): string {
   const { question, standings } = result;
-  const taken = `Taken ${result.takenAt.slice(0, 10)}${stolenText(result.stolen)}.`;
+  const day = result.takenAt.slice(0, 10);
+  const taken = `Taken ${day} on ${result.machine.cpu}${stolenText(result.stolen)}.`;
   const meaning = [meaningOf(question.name), verdict(result)].filter(Boolean).join(" ");
   return `### ${question.title.charAt(0).toUpperCase()}${question.title.slice(1)}
 
@@ -136,14 +146,14 @@ ${markdown(rowsOf(question, standings))}
 `;
 }
 
-function machine(all: readonly Result[]): string {
-  const list = (items: Readonly<Record<string, string | number>>): string =>
-    Object.entries(items)
-      .map(([name, value]) => `${name} ${value}`)
-      .join(", ");
+function machines(all: readonly Result[]): string {
   // A package that only some of the questions used is in their results alone.
-  const versions = Object.assign({}, ...all.map((result) => result.versions));
-  return `Machine: ${list(all[0]?.machine ?? {})}.\n\nPackages: ${list(versions)}.`;
+  const versions: Record<string, string> = Object.assign({}, ...all.map((one) => one.versions));
+  const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const nodes = [...new Set(all.map(({ machine }) => `${machine.node}`))];
+  return `Machines: ${machinesOf(all)}; Node ${nodes.join(", ")}. Each question names its own.
+
+Packages: ${packages.join(", ")}.`;
 }
 
 export function pictureOf({ question }: Result): string {

@@ -32,6 +32,14 @@ export function keptResults(folder: string): readonly Result[] {
     .map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")));
 }
 
+/** The machines that gave the results, in words, each once. */
+export function machinesOf(results: readonly Result[]): string {
+  const machines = results.map(({ machine: { cpu, cores, memoryGiB } }) => {
+    return `${cores} cores of ${cpu} and ${memoryGiB} GiB`;
+  });
+  return [...new Set(machines)].join(", or ");
+}
+
 /** Writes one result beside the others; a quick run never replaces a full one. */
 export function writeResult(
   folder: string,

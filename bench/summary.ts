@@ -1,4 +1,5 @@
-import { bestOf, quantile, type Standing } from "./contest.js";
+import { quantile, type Standing } from "./contest.js";
+import { placeOf, shortOf } from "./meaning.js";
 import {
   axis,
   dot,
@@ -12,6 +13,7 @@ import {
   upright,
 } from "./picture.js";
 import type { Result } from "./results.js";
+import { advantageOf, isBehind, pairOf } from "./verdict.js";
 
 interface Comparison {
   readonly name: string;
@@ -24,13 +26,13 @@ interface Comparison {
 
 /** All questions that have peers in one picture: Holdfast as a multiple of the best of them. */
 export function summary(results: readonly Result[]): string {
-  const rows = results.flatMap(compare);
+  const rows = [...results].sort(byStore).flatMap(compare);
   const left = 24 + LETTER * Math.max(...rows.map(({ name }) => name.length));
   const scale = logarithmic(
     rows.flatMap(({ low, high }) => [low, high]),
     left,
   );
-  const level = rows.filter(({ times }) => times >= 1).length;
+  const level = rows.filter(({ times }) => !isBehind(times)).length;
   const signs: readonly Sign[] = [
     ["level or ahead", (x) => `<circle class="holdfast" cx="${x + 9}" cy="58" r="6"/>`],
     ["behind", (x) => `<circle class="peer" cx="${x + 9}" cy="58" r="6"/>`],
@@ -53,25 +55,32 @@ export function summary(results: readonly Result[]): string {
         [
           labels(name, `${times.toPrecision(times < 100 ? 2 : 3)} ×`, left, index),
           spread(scale.x(low), scale.x(high), index),
-          dot(times >= 1 ? "holdfast" : "peer", scale.x(times), index),
+          dot(isBehind(times) ? "peer" : "holdfast", scale.x(times), index),
         ].join(""),
       ),
     ].join("\n"),
   );
 }
 
-function compare({ question, standings }: Result): Comparison[] {
-  const { store, name, better } = question;
-  const ours = bestOf("holdfast", better, standings);
-  const peer = bestOf("peer", better, standings);
-  if (Number.isNaN(ours.median) || Number.isNaN(peer.median)) return [];
+/** The stores one after the other, the questions of each in the order of the page. */
+function byStore({ question: one }: Result, { question: other }: Result): number {
+  if (one.store !== other.store) return one.store < other.store ? -1 : 1;
+  return placeOf(one.name) - placeOf(other.name);
+}
+
+function compare(result: Result): Comparison[] {
+  const { store, name, better } = result.question;
+  const pair = pairOf(result);
+  const advantage = advantageOf(better, pair);
+  if (Number.isNaN(advantage)) return [];
   const [good, bad] = better === "higher" ? [0.75, 0.25] : [0.25, 0.75];
   const times = (our: number, their: number): number =>
     better === "higher" ? our / their : their / our;
+  const { ours, peer } = pair;
   return [
     {
-      name: `${store}: ${name.replaceAll("-", " ")}`,
-      times: times(ours.median, peer.median),
+      name: `${store}: ${shortOf(name)}`,
+      times: advantage,
       low: times(at(ours, bad), at(peer, good)),
       high: times(at(ours, good), at(peer, bad)),
     },

@@ -43,9 +43,9 @@ export function apiPage(models) {
   return `# API reference
 
 Every public name with its comment, as an editor shows it. \`npm run api\` writes this page from the
-types, and the checks say when that is due; a test compiles every example. The [guide](guide.md)
-explains how the parts belong together; [options](options.md) and [errors](errors.md) have more
-about theirs.
+types, and the checks say when that is due. A test compiles every example, and runs those that need
+no server. The [guide](guide.md) explains how the parts belong together; [options](options.md) and
+[errors](errors.md) have more about theirs.
 
 ${models.map(([entry]) => `- [\`${entry}\`](#${anchorOf(entry)})`).join("\n")}
 
