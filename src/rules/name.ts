@@ -36,5 +36,5 @@ export function compareNames(a: string, b: string): number {
 
 /** Lone surrogates all encode to the same bytes: two texts with them may become one. */
 export function isWellFormed(text: string): boolean {
-  return text.isWellFormed();
+  return !/\p{Surrogate}/u.test(text);
 }
