@@ -1,10 +1,17 @@
-import { Mutex } from "async-mutex";
-import { Holdfast } from "holdfast";
+import { createRequire } from "node:module";
+import type * as asyncMutex from "async-mutex";
+import { Holdfast, type Lease } from "holdfast";
 import { memoryStore } from "holdfast/memory";
 import type { Contestant, Question, Sample } from "../contest.js";
 import { heapBytes } from "../heap.js";
 
-type Acquire = (name: string) => Promise<() => unknown>;
+const { Mutex }: typeof asyncMutex = createRequire(import.meta.url)("async-mutex");
+
+/** No contestant has a function of its own around its calls: that would be counted, too. */
+interface Calls<Held> {
+  acquire(name: string): Promise<Held>;
+  release(held: Held): unknown;
+}
 
 export const footprint: Question = {
   store: "memory",
@@ -23,12 +30,13 @@ export const footprint: Question = {
         name: "async-mutex",
         role: "peer",
         round: async () => {
-          const mutexes = new Map<string, Mutex>();
-          return await measure((name) => {
+          const mutexes = new Map<string, asyncMutex.Mutex>();
+          const acquire = (name: string): Promise<() => void> => {
             const mutex = mutexes.get(name) ?? new Mutex();
             mutexes.set(name, mutex);
             return mutex.acquire();
-          }, count);
+          };
+          return await measure({ acquire, release: (release) => release() }, count);
         },
       },
     ];
@@ -42,29 +50,26 @@ function contestant(name: string, fairness: "bounded" | "strict", count: number)
     role: "holdfast",
     round: async () => {
       await using locks = new Holdfast(memoryStore(), { fairness });
-      return await measure(async (lock) => {
-        const lease = await locks.mutex(lock).acquire();
-        return () => lease.release();
-      }, count);
+      const acquire = (lock: string): Promise<Lease> => locks.mutex(lock).acquire();
+      return await measure({ acquire, release: (lease) => lease.release() }, count);
     },
   };
 }
 
-async function measure(acquire: Acquire, count: number): Promise<Sample> {
+async function measure<Held>({ acquire, release }: Calls<Held>, count: number): Promise<Sample> {
   const first = await acquire("waited for");
   const beforeWaiting = heapBytes();
   const turns = Array.from({ length: count }, async () => {
-    const release = await acquire("waited for");
-    await release();
+    await release(await acquire("waited for"));
   });
   await new Promise((resume) => setImmediate(resume));
   const value = (heapBytes() - beforeWaiting) / count;
-  await first();
+  await release(first);
   await Promise.all(turns);
   const beforeHeld = heapBytes();
   const names = Array.from({ length: count }, (_, index) => `held:${index}`);
   const held = await Promise.all(names.map(acquire));
   const more = { "bytes/lease held": (heapBytes() - beforeHeld) / count };
-  for (const release of held) await release();
+  for (const one of held) await release(one);
   return { value, more };
 }

@@ -19,7 +19,7 @@ export const uncontended: Question = {
   reason:
     "A pair of async-mutex is a queue and a promise. A pair here makes a claim, a grant, a hold " +
     "and a lease: they give it a token, a deadline and an end when its process stops. The clock " +
-    "alone, which judges each of them, takes half the time of such a queue and promise.",
+    "alone, which judges each of them, takes as long as such a queue and promise.",
   rounds: 15,
   async contestants(isQuick) {
     const pairs = isQuick ? 20_000 : 100_000;

@@ -28,6 +28,15 @@ import { Waits } from "./waits.js";
 export const LAST_TRY_MS = 2_000;
 const LAST_SILENCE_MS = 1_800;
 
+/** One request for a lock, until it ends. */
+interface Call {
+  readonly target: Target;
+  readonly options: CallOptions;
+  readonly wait: WaitTime | null;
+  /** This very call, where no other call of this process was at the lock. */
+  readonly lone: LoneCall | null;
+}
+
 /** A store tells one listener what becomes of its grants, so it has one client. */
 const taken = new WeakSet<Store>();
 
@@ -129,48 +138,92 @@ export class Client {
     await this.store.close();
   }
 
-  async #ask(target: Target, options: CallOptions, mayWait: boolean): Promise<LeaseResult> {
-    this.assertOpen();
-    options.signal?.throwIfAborted();
-    const { name } = target;
+  /**
+   * No async function, nor on the rest of the way of a grant: the garbage collector would have to
+   * copy its frame while the call waits.
+   */
+  #ask(target: Target, options: CallOptions, mayWait: boolean): Promise<LeaseResult> {
+    try {
+      this.assertOpen();
+      options.signal?.throwIfAborted();
+    } catch (error) {
+      return Promise.reject(error);
+    }
     const wait = mayWait ? this.#waits.start(options) : null;
     const turns = this.#cohorts.for(target, options, wait);
-    const call = turns instanceof LoneCall ? turns : null;
+    const call = { target, options, wait, lone: turns instanceof LoneCall ? turns : null };
+    return this.#answer(call, turns instanceof Cohort ? turns : null).then(
+      (answer) => this.#onAnswer(call, answer),
+      (failure: unknown) => this.#onFailure(call, failure),
+    );
+  }
+
+  #answer(call: Call, cohort: Cohort | null): Promise<LeaseResult | Grant> {
+    const { target, options, wait } = call;
     try {
-      const asked: Promise<LeaseResult | Grant> =
-        turns instanceof Cohort
-          ? turns.join(target.kind, options, wait)
-          : this.store.acquire(claimFor(this.store, target, options, 1), wait);
+      const asked: Promise<LeaseResult | Grant> = cohort
+        ? cohort.join(target.kind, options, wait)
+        : this.store.acquire(claimFor(this.store, target, options, 1), wait);
+      if (wait || !options.signal) return asked;
       // A caller that does not wait for the lock is not kept waiting by the store either.
-      let result: LeaseResult | Grant = await (wait || !options.signal
-        ? asked
-        : unlessAborted(asked, options.signal, (late) => {
-            giveBack(this.#taken(late, target, options, call));
-          }));
-      result = this.#taken(result, target, options, call);
+      return unlessAborted(asked, options.signal, (late) => void giveBack(this.#taken(call, late)));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #onAnswer(call: Call, answer: LeaseResult | Grant): LeaseResult | Promise<LeaseResult> {
+    const { wait, lone } = call;
+    try {
+      let result = this.#taken(call, answer);
       // A call that was ended while its grant was under way gets no lease.
       if (wait?.ended) result = giveBack(result);
-      if (result.type === "busy") call?.leave();
+      if (result.type === "busy") lone?.leave();
+      if (this.#closing || isUntold(result, wait)) return this.#conclude(call, result);
+      const told = resultOf(call, result);
+      this.#end(call);
+      return told;
+    } catch (failure) {
+      return this.#onFailure(call, failure);
+    }
+  }
+
+  /** The end of a call that the client closes, or that does not know whether the lock is held. */
+  async #conclude(call: Call, result: LeaseResult): Promise<LeaseResult> {
+    const { target, options, wait } = call;
+    try {
+      let last = result;
       // An outage must not look like a held lock: when the time is over and the store has not
       // answered of late, one last try lets the store itself say that the lock is held.
-      if (wait && isUntold(result, wait)) result = await this.#lastTry(target, options);
+      if (isUntold(last, wait)) last = await this.#lastTry(target, options);
       if (this.#closing) {
-        if (result.type === "granted") await result.release();
-        throw new ClosedError({ lockName: name, store: this.store.name });
+        if (last.type === "granted") await last.release();
+        throw new ClosedError({ lockName: target.name, store: this.store.name });
       }
-      if (result.type === "granted") return result;
-      options.signal?.throwIfAborted();
-      return { ...result, holder: result.holder ?? wait?.holder ?? null };
+      const told = resultOf(call, last);
+      this.#end(call);
+      return told;
     } catch (failure) {
-      // A call that does not wait fails where a call that waits may go on.
-      if (wait && !options.signal?.aborted) call?.leave(failure);
+      return await this.#onFailure(call, failure);
+    }
+  }
+
+  async #onFailure(call: Call, failure: unknown): Promise<never> {
+    const { target, options, wait, lone } = call;
+    // A call that does not wait fails where a call that waits may go on.
+    if (wait && !options.signal?.aborted) lone?.leave(failure);
+    try {
       const error = await this.explained(failure);
       const isOurs = error instanceof StoreError || error instanceof InternalError;
-      throw isOurs ? error.about(name, this.store.name) : error;
+      throw isOurs ? error.about(target.name, this.store.name) : error;
     } finally {
-      if (call?.lease === null) call.leave();
-      if (wait) this.#waits.settle(wait);
+      this.#end(call);
     }
+  }
+
+  #end({ wait, lone }: Call): void {
+    if (lone?.lease === null) lone.leave();
+    if (wait) this.#waits.settle(wait);
   }
 
   async #lastTry(target: Target, options: CallOptions): Promise<LeaseResult> {
@@ -180,7 +233,7 @@ export class Client {
     try {
       const claim = claimFor(this.store, target, { ...options, storeTimeoutMs }, 1);
       const answer = await this.store.acquire(claim, wait);
-      const result = this.#taken(answer, target, options, null);
+      const result = this.#taken({ target, options, wait, lone: null }, answer);
       if (isUntold(result, wait)) {
         const message = `The store did not tell within ${LAST_TRY_MS} ms whether the lock is free.`;
         throw new StoreError(message, { outcome: "unknown" });
@@ -193,19 +246,14 @@ export class Client {
   }
 
   /** The lease for a grant that the store gave to one call; a cohort makes its leases itself. */
-  #taken(
-    answer: LeaseResult | Grant,
-    target: Target,
-    options: CallOptions,
-    call: LoneCall | null,
-  ): LeaseResult {
+  #taken({ target, options, lone }: Call, answer: LeaseResult | Grant): LeaseResult {
     if (answer.type === "busy" || answer instanceof HeldLease) return answer;
-    if (!call?.isAlone) this.#cohorts.onGrantBeside(target, answer.token);
+    if (!lone?.isAlone) this.#cohorts.onGrantBeside(target, answer.token);
     const lease = this.#keep(
       answer,
       options,
       { kind: target.kind, context: options.context, traceparent: options.event?.traceparent },
-      call,
+      lone,
     );
     if (answer.isHandoff) lease.publishHandoff(false);
     return lease;
@@ -231,8 +279,15 @@ function kindOf({ space, mode, limit }: Claim): LockKind {
 }
 
 /** The time is over, and whether the lock is held is not known. */
-function isUntold(result: LeaseResult, wait: WaitTime): boolean {
-  return result.type === "busy" && !result.mark && wait.endedBy === "time" && !wait.isInformed;
+function isUntold(result: LeaseResult, wait: WaitTime | null): boolean {
+  return result.type === "busy" && !result.mark && wait?.endedBy === "time" && !wait.isInformed;
+}
+
+/** The result as the caller is told it. Throws the reason of its signal. */
+function resultOf({ options, wait }: Call, result: LeaseResult): LeaseResult {
+  if (result.type === "granted") return result;
+  options.signal?.throwIfAborted();
+  return { ...result, holder: result.holder ?? wait?.holder ?? null };
 }
 
 /** No one wants the lease any more. */

@@ -36,7 +36,6 @@ interface Member {
 }
 
 export class Cohort implements Tenant, LeaseGiver {
-  readonly #key: string;
   readonly #target: Target;
   readonly #options: Options;
   readonly #cohorts: Cohorts;
@@ -52,8 +51,7 @@ export class Cohort implements Tenant, LeaseGiver {
   /** Keeps the process alive for those who wait for a turn: nothing in the store does. */
   #stay: Timer | undefined;
 
-  constructor(key: string, target: Target, options: Options, cohorts: Cohorts) {
-    this.#key = key;
+  constructor(target: Target, options: Options, cohorts: Cohorts) {
     this.#target = target;
     this.#options = options;
     this.#cohorts = cohorts;
@@ -61,7 +59,7 @@ export class Cohort implements Tenant, LeaseGiver {
 
   /** The cohort of the calls that come while `call` asks for the lock, or holds it. */
   static behind(call: LoneCall, cohorts: Cohorts): Cohort {
-    const cohort = new Cohort(call.key, call.target, call.options, cohorts);
+    const cohort = new Cohort(call.target, call.options, cohorts);
     cohort.#ahead = call;
     call.yieldTo(cohort);
     return cohort;
@@ -307,7 +305,7 @@ export class Cohort implements Tenant, LeaseGiver {
     // A listener of the loss may have asked for the lock again already.
     if (!this.#isIdle) return;
     if (this.#members.size > 0) this.#ask();
-    else if (!this.#ahead) this.#cohorts.remove(this.#key);
+    else if (!this.#ahead) this.#cohorts.remove(this.#target);
   }
 
   #busy(): Busy {

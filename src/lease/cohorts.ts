@@ -1,6 +1,6 @@
 import type { Options } from "../options.js";
 import { LoneMap } from "../rules/lone-map.js";
-import { keyOf } from "../rules/name.js";
+import type { Space } from "../rules/name.js";
 import type { Store } from "../store.js";
 import type { Enclosing, Target } from "./call-options.js";
 import { areEqual, Cohort } from "./cohort.js";
@@ -9,12 +9,16 @@ import { LoneCall } from "./lone-call.js";
 import type { Releases } from "./releases.js";
 import type { WaitTime } from "./wait-time.js";
 
+/** The space whose calls take turns. */
+const TURNS_IN: Space = "lock";
+
 /** The cohorts of one client, one for each name at which calls take turns, and the lone calls. */
 export class Cohorts {
   readonly store: Store;
   readonly keeper: Keeper;
   readonly releases: Releases;
-  readonly #byKey = new LoneMap<string, Cohort | LoneCall>();
+  /** By name alone: calls take turns in one space. */
+  readonly #byName = new LoneMap<string, Cohort | LoneCall>();
 
   constructor(store: Store, keeper: Keeper, releases: Releases) {
     this.store = store;
@@ -28,35 +32,34 @@ export class Cohorts {
    */
   for(target: Target, options: Options, wait: WaitTime | null): Cohort | LoneCall | null {
     if (!this.#takesTurns(target, options)) return null;
-    const key = keyOf(target.space, target.name);
-    const there = this.#byKey.get(key);
+    const there = this.#byName.get(target.name);
     if (!there) {
-      const call = new LoneCall({ key, target }, options, wait, this);
-      this.#byKey.set(key, call);
+      const call = new LoneCall(target, options, wait, this);
+      this.#byName.set(target.name, call);
       return call;
     }
     if (there instanceof Cohort) return there.takes(options, wait) ? there : null;
     const isKnown = wait !== null || there.lease !== null;
     if (!isKnown || !areEqual(options, there.options)) return null;
     const cohort = Cohort.behind(there, this);
-    this.#byKey.set(key, cohort);
+    this.#byName.set(target.name, cohort);
     return cohort;
   }
 
   /** A call beside the cohort of this lock was granted it with this token. */
   onGrantBeside(target: Target, token: bigint): void {
-    if (this.#byKey.size === 0) return;
-    const there = this.#byKey.get(keyOf(target.space, target.name));
+    if (target.space !== TURNS_IN) return;
+    const there = this.#byName.get(target.name);
     if (there instanceof Cohort) there.outdate(token);
   }
 
-  remove(key: string): void {
-    this.#byKey.delete(key);
+  remove({ name }: Target): void {
+    this.#byName.delete(name);
   }
 
   /** The runs around calls that wait for a turn, by the name they wait for. */
   *waits(): Iterable<{ readonly name: string; readonly inside: Iterable<Enclosing> }> {
-    for (const there of this.#byKey.values()) {
+    for (const there of this.#byName.values()) {
       if (there instanceof Cohort) yield { name: there.name, inside: there.enclosing() };
     }
   }
@@ -69,7 +72,7 @@ export class Cohorts {
       !options.transferable &&
       options.maxHoldMs === Number.POSITIVE_INFINITY &&
       target.mode === "exclusive" &&
-      target.space === "lock" &&
+      target.space === TURNS_IN &&
       this.store.traits.tokenSpan
     );
   }

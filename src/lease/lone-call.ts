@@ -16,10 +16,10 @@ import type { WaitTime } from "./wait-time.js";
  * stands in the store's queue behind it.
  */
 export class LoneCall implements Tenant, LeaseGiver {
-  readonly key: string;
   readonly target: Target;
   readonly options: Options;
-  readonly wait: WaitTime | null;
+  /** Null once this call has a lease. */
+  wait: WaitTime | null;
   readonly #cohorts: Cohorts;
   /** The cohort of the calls that came after this one; null once this call has ended. */
   #cohort: Cohort | null = null;
@@ -28,14 +28,8 @@ export class LoneCall implements Tenant, LeaseGiver {
   isAlone = true;
   lease: HeldLease | null = null;
 
-  constructor(
-    lock: { readonly key: string; readonly target: Target },
-    options: Options,
-    wait: WaitTime | null,
-    cohorts: Cohorts,
-  ) {
-    this.key = lock.key;
-    this.target = lock.target;
+  constructor(target: Target, options: Options, wait: WaitTime | null, cohorts: Cohorts) {
+    this.target = target;
     this.options = options;
     this.wait = wait;
     this.#cohorts = cohorts;
@@ -52,6 +46,7 @@ export class LoneCall implements Tenant, LeaseGiver {
   /** The store granted the lock to this call. */
   hold(lease: HeldLease): void {
     this.lease = lease;
+    this.wait = null;
     this.#isAdopted = this.#cohort?.adopt(lease) ?? false;
   }
 
@@ -76,7 +71,7 @@ export class LoneCall implements Tenant, LeaseGiver {
 
   /** The call has ended: without a lease, perhaps by a failure of the store, or with its lease. */
   leave(failure?: unknown): void {
-    if (this.isAlone) this.#cohorts.remove(this.key);
+    if (this.isAlone) this.#cohorts.remove(this.target);
     this.isAlone = false;
     // A cohort that has the hold goes on with it.
     if (this.#isAdopted) return;

@@ -115,9 +115,15 @@ export class StoreLock implements Lock {
     return { target: this.#targetFor(options), lease, isReentrant: options.reentrant };
   }
 
-  async acquire(given?: AcquireOptions): Promise<Lease> {
-    const options = this.#resolve(given);
-    return this.#orThrow(options, await this.#take(options, options.waitMs > 0)).lease;
+  acquire(given?: AcquireOptions): Promise<Lease> {
+    // No async function: its frame would stay in memory for as long as the call waits.
+    try {
+      const options = this.#resolve(given);
+      const taken = this.#take(options, options.waitMs > 0);
+      return taken.then((result) => this.#orThrow(options, result).lease);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async tryAcquire(given?: AcquireOptions): Promise<Lease | null> {
@@ -174,15 +180,15 @@ export class StoreLock implements Lock {
   }
 
   /** A default of `waitMs` is for those who wait. */
-  #try(options: Options, given: AcquireOptions | undefined): Taken | Promise<Taken> {
+  #try(options: Options, given: AcquireOptions | undefined): Promise<Taken> {
     return this.#take(options, (given?.waitMs ?? 0) > 0);
   }
 
-  #take(options: Options, mayWait: boolean): Taken | Promise<Taken> {
+  #take(options: Options, mayWait: boolean): Promise<Taken> {
     const client = this.#client;
     const target = this.#targetFor(options);
     const joined = joinScope(client, target, options, mayWait);
-    if (joined) return { type: "joined", lease: joined };
+    if (joined) return Promise.resolve({ type: "joined", lease: joined });
     const inside = mayWait ? enclosingRuns(client) : undefined;
     return client.request(target, inside ? { ...options, inside } : options, mayWait);
   }

@@ -13,7 +13,9 @@ export class LoneMap<K, V extends object> {
   }
 
   get(key: K): V | undefined {
-    return this.#value && key === this.#key ? this.#value : this.#others.get(key);
+    if (this.#value && key === this.#key) return this.#value;
+    // An empty map would still compute the hash of the key.
+    return this.#others.size === 0 ? undefined : this.#others.get(key);
   }
 
   set(key: K, value: V): void {

@@ -34,7 +34,8 @@ export class Heap<T extends HeapItem> {
     item.heapIndex = -1;
     const last = this.#items.pop() as T;
     if (last === item) return;
-    this.#place(last, index);
+    // The last item mostly belongs near the bottom: there, few comparisons find its place.
+    this.#rise(last, this.#sinkHole(index));
   }
 
   /** Puts an item whose rank has changed into its right place; nothing outside of this heap. */
@@ -68,6 +69,26 @@ export class Heap<T extends HeapItem> {
     }
     items[index] = item;
     item.heapIndex = index;
+  }
+
+  /** Lets a hole change places with the lesser item below it, down to the bottom. */
+  #sinkHole(from: number): number {
+    const items = this.#items;
+    const isBefore = this.#isBefore;
+    const size = items.length;
+    let index = from;
+    for (let below = 2 * index + 1; below < size; below = 2 * index + 1) {
+      let child = items[below] as T;
+      const right = items[below + 1];
+      if (right !== undefined && isBefore(right, child)) {
+        child = right;
+        below += 1;
+      }
+      items[index] = child;
+      child.heapIndex = index;
+      index = below;
+    }
+    return index;
   }
 
   #sink(item: T, from: number): void {

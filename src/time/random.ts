@@ -10,17 +10,34 @@ export interface Random {
 const crypto = (): typeof import("node:crypto") => process.getBuiltinModule("node:crypto");
 
 const ID_BYTES = 16;
+const ID_LENGTH = 2 * ID_BYTES;
 /** Drawn for many ids at a time: to ask the system for each would be most of its price. */
 const pool = Buffer.alloc(256 * ID_BYTES);
 let poolAt = pool.length;
+/**
+ * Written as text for several ids at a time. Not for more of them: an id is a part of this text, so
+ * one id that is kept keeps the text.
+ */
+const TEXT_BYTES = 16 * ID_BYTES;
+let text = "";
+let textAt = 0;
 
 function drawId(): string {
+  if (textAt === text.length) {
+    text = drawText();
+    textAt = 0;
+  }
+  textAt += ID_LENGTH;
+  return text.slice(textAt - ID_LENGTH, textAt);
+}
+
+function drawText(): string {
   if (poolAt === pool.length) {
     crypto().randomFillSync(pool);
     poolAt = 0;
   }
-  poolAt += ID_BYTES;
-  return pool.toString("hex", poolAt - ID_BYTES, poolAt);
+  poolAt += TEXT_BYTES;
+  return pool.toString("hex", poolAt - TEXT_BYTES, poolAt);
 }
 
 export const systemRandom: Random = {

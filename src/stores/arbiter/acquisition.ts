@@ -87,14 +87,17 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#startMs = this.#client.port.clock.nowMs();
     // The first request is answered or has failed by its own time-out; silence comes after that.
     if (this.#claim.storeTimeoutMs < CALL_TIMEOUT_MS) this.#startSilenceLimit();
-    this.ask();
+    this.ask(this.#startMs);
   }
 
-  /** Sends the request, or repeats it: the store knows the owner, so both are the same. */
-  ask(): void {
+  /**
+   * Sends the request, or repeats it: the store knows the owner, so both are the same. `nowMs`: the
+   * present time, where it is known.
+   */
+  ask(nowMs?: number): void {
     this.#retry?.cancel();
     const greeting = this.#client.channel.greet(this.key);
-    if (!greeting) return this.#send();
+    if (!greeting) return this.#send(nowMs);
     greeting.then(
       () => this.#send(),
       (error) => this.onRefusal(error),
@@ -170,9 +173,10 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     if (!this.#isSettled) this.#settle({ type: "busy", holder: null, mark: null });
   }
 
-  #send(): void {
+  #send(nowMs: number = this.#client.port.clock.nowMs()): void {
     if (this.#isSettled) return;
-    this.#client.channel.post(this.#requests.next(this.#wait !== null), this);
+    const request = this.#requests.next(this.#wait !== null, nowMs);
+    this.#client.channel.post(request, this, nowMs);
   }
 
   #onAnswer({ reply, sentMs }: Answer<Acquire>): void {
@@ -287,10 +291,10 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#retry?.cancel();
     this.#silence?.end();
     const { acquisitions, heartbeats, grants, cleanups } = this.#client;
-    acquisitions.remove(this);
     heartbeats.leave(this);
     this.#confirmation?.cancel();
     if (grant) return grants.adopt(grant);
+    acquisitions.remove(this);
     const { isEntered, mayArrive, tombstoneUs } = this.#requests;
     // rule: every-end-withdraws
     if (isEntered || mayArrive) {

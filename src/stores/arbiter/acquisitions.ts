@@ -1,29 +1,33 @@
 import type { PushedGrant, Touch } from "../../rules/ledger-command.js";
-import { LoneMap } from "../../rules/lone-map.js";
 import { deadlineOf } from "../../rules/margin.js";
 import type { Acquisition } from "./acquisition.js";
 import type { ArbiterClient } from "./arbiter-client.js";
+import { ArbiterGrant } from "./arbiter-grant.js";
 import type { Answer } from "./channel.js";
+import type { Owners } from "./owners.js";
 
-/** The acquisitions of this client that are under way, by owner. */
+/** The acquisitions of this client that are under way. */
 export class Acquisitions {
   readonly #client: ArbiterClient;
-  readonly #byOwner = new LoneMap<string, Acquisition>();
+  readonly #owners: Owners;
 
-  constructor(client: ArbiterClient) {
+  constructor(client: ArbiterClient, owners: Owners) {
     this.#client = client;
+    this.#owners = owners;
   }
 
   add(acquisition: Acquisition): void {
-    this.#byOwner.set(acquisition.owner, acquisition);
+    this.#owners.set(acquisition.owner, acquisition);
   }
 
+  /** It ended without a grant; a grant takes its place. */
   remove({ owner }: Acquisition): void {
-    this.#byOwner.delete(owner);
+    this.#owners.delete(owner);
   }
 
   of(owner: string): Acquisition | undefined {
-    return this.#byOwner.get(owner);
+    const there = this.#owners.get(owner);
+    return there instanceof ArbiterGrant ? undefined : there;
   }
 
   /** A push: the store granted, some time ago, by its own clock. */
@@ -43,13 +47,15 @@ export class Acquisitions {
   }
 
   giveUpAll(): void {
-    for (const acquisition of [...this.#byOwner.values()]) acquisition.giveUp();
+    for (const there of [...this.#owners.values()]) {
+      if (!(there instanceof ArbiterGrant)) there.giveUp();
+    }
   }
 
   /** Gives an offer to its acquisition, or back to the store where the acquisition has ended. */
   #hand(key: string, offer: PushedGrant, deadlineMs: number | null, fromMs: number): void {
     const { arbiter, cleanups } = this.#client;
-    const acquisition = this.#byOwner.get(offer.owner);
+    const acquisition = this.of(offer.owner);
     if (!acquisition) return cleanups.refuse(key, offer.owner);
     const believedMs = arbiter.believesPushes ? deadlineMs : null;
     acquisition.onOffer(offer, believedMs, fromMs + lengthMs(offer));

@@ -1,4 +1,5 @@
 import { InvalidOptionError } from "../../errors.js";
+import { LoneMap } from "../../rules/lone-map.js";
 import { MetaText } from "../../rules/meta-text.js";
 import { Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
@@ -9,6 +10,7 @@ import { Cleanups } from "./cleanups.js";
 import { Grants } from "./grants.js";
 import { HandoffChecks } from "./handoff-checks.js";
 import { Heartbeats } from "./heartbeats.js";
+import type { Owners } from "./owners.js";
 
 /** How the family treats this arbiter. */
 export interface ArbiterOptions {
@@ -28,7 +30,7 @@ export class ArbiterClient {
   readonly port: Port;
   readonly limits: Limits;
   readonly channel: Channel;
-  readonly grants: Grants = new Grants();
+  readonly grants: Grants;
   readonly acquisitions: Acquisitions;
   readonly heartbeats: Heartbeats;
   readonly cleanups: Cleanups;
@@ -47,7 +49,9 @@ export class ArbiterClient {
     this.channel = new Channel(arbiter, this.limits);
     this.id = arbiter.port.random.id();
     this.cleanups = new Cleanups(this);
-    this.acquisitions = new Acquisitions(this);
+    const owners: Owners = new LoneMap();
+    this.grants = new Grants(owners);
+    this.acquisitions = new Acquisitions(this, owners);
     this.heartbeats = new Heartbeats(this);
     this.handoffChecks = new HandoffChecks(this);
   }

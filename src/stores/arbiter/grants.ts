@@ -1,45 +1,52 @@
-import { LoneMap } from "../../rules/lone-map.js";
 import type { GoneEvent } from "../../store.js";
-import type { ArbiterGrant } from "./arbiter-grant.js";
+import { ArbiterGrant } from "./arbiter-grant.js";
+import type { Owners } from "./owners.js";
 
-/** The grants of this client, by owner: an owner has one grant at most. */
+/** The grants of this client: an owner has one grant at most. */
 export class Grants {
-  readonly #byOwner = new LoneMap<string, ArbiterGrant>();
+  readonly #owners: Owners;
   #seenToken = 0;
   /** Hears of a grant that ended without its holder's doing. */
   onGone: (event: GoneEvent) => void = () => {};
+
+  constructor(owners: Owners) {
+    this.#owners = owners;
+  }
 
   /** The highest token this client was ever granted, with the rest of its span. */
   get seenToken(): number {
     return this.#seenToken;
   }
 
+  /** From now on its owner has this grant, and no acquisition. */
   adopt(grant: ArbiterGrant): void {
-    this.#byOwner.set(grant.claim.owner, grant);
+    this.#owners.set(grant.claim.owner, grant);
     this.#seenToken = Math.max(this.#seenToken, Number(grant.token) + grant.span - 1);
   }
 
   /** Another client may keep the grant from now on. */
   forget({ claim }: ArbiterGrant): void {
-    this.#byOwner.delete(claim.owner);
+    this.#owners.delete(claim.owner);
   }
 
   of(owner: string): ArbiterGrant | undefined {
+    const there = this.#owners.get(owner);
+    const grant = there instanceof ArbiterGrant ? there : undefined;
     // rule: released-grant-is-known-until-answered
-    return this.#byOwner.get(owner);
+    return grant;
   }
 
-  values(): Iterable<ArbiterGrant> {
-    return this.#byOwner.values();
+  *values(): Iterable<ArbiterGrant> {
+    for (const there of this.#owners.values()) if (there instanceof ArbiterGrant) yield there;
   }
 
   isLive(grant: ArbiterGrant): boolean {
-    return !grant.isGivenBack && this.#byOwner.get(grant.claim.owner) === grant;
+    return !grant.isGivenBack && this.#owners.get(grant.claim.owner) === grant;
   }
 
   lose(grant: ArbiterGrant, reason: GoneEvent["reason"], detail: string): void {
     if (!this.isLive(grant)) return;
-    this.#byOwner.delete(grant.claim.owner);
+    this.#owners.delete(grant.claim.owner);
     this.onGone({ type: "gone", grant, reason, detail });
     // The caller may not have the grant yet: when it gets the grant, the deadline has passed.
     grant.end();
@@ -47,6 +54,6 @@ export class Grants {
 
   /** The release of this owner was answered, or is not repeated any more. */
   onLeft(owner: string): void {
-    if (this.#byOwner.get(owner)?.isGivenBack) this.#byOwner.delete(owner);
+    if (this.of(owner)?.isGivenBack) this.#owners.delete(owner);
   }
 }

@@ -48,13 +48,13 @@ export class OwnerRequests {
     return this.mayArrive ? this.#notAfterUs + 1 : 0;
   }
 
-  /** The next request. All of them ask for the same: the store knows the owner. */
-  next(enqueue: boolean): Acquire {
-    const { channel, port, grants, metaText, id } = this.#client;
+  /** The next request, at `nowMs`. All of them ask for the same: the store knows the owner. */
+  next(enqueue: boolean, nowMs: number): Acquire {
+    const { channel, grants, metaText, id } = this.#client;
     const { owner, mode, weight, limit, span, ttlMs, storeTimeoutMs, meta } = this.#claim;
     // A later answer is of no use: the lease would be over, or the caller has given up.
     const windowMs = Math.min(ttlMs, storeTimeoutMs);
-    const notAfterUs = channel.time(this.#key).notAfterUs(port.clock.nowMs() + windowMs);
+    const notAfterUs = channel.time(this.#key).notAfterUs(nowMs + windowMs);
     const offerUs = toUs(this.#client.offerMs(ttlMs));
     const { seenToken } = grants;
     this.#underWay += 1;

@@ -14,7 +14,7 @@ const NOT_STARTED = (): void => {};
  */
 export class Withdrawal implements Recipient<Release>, Limited {
   readonly command: Release;
-  readonly dueMs: number;
+  readonly #startMs: number;
   readonly #limitMs: number;
   readonly #client: ArbiterClient;
   #resolve: (wasHeld: boolean) => void = NOT_STARTED;
@@ -27,9 +27,13 @@ export class Withdrawal implements Recipient<Release>, Limited {
 
   constructor(command: Release, limitMs: number, client: ArbiterClient) {
     this.command = command;
-    this.dueMs = client.port.clock.nowMs() + limitMs;
+    this.#startMs = client.port.clock.nowMs();
     this.#limitMs = limitMs;
     this.#client = client;
+  }
+
+  get dueMs(): number {
+    return this.#startMs + this.#limitMs;
   }
 
   /** With `limits`, the caller hears of it in time whatever the store does. */
@@ -41,7 +45,7 @@ export class Withdrawal implements Recipient<Release>, Limited {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#limits = limits;
-    this.#send();
+    this.#send(this.#startMs);
     // The first call ends by its own time-out.
     if (this.#limitMs < CALL_TIMEOUT_MS && !this.#isOver) limits?.add(this);
   }
@@ -78,8 +82,8 @@ export class Withdrawal implements Recipient<Release>, Limited {
     this.#reject(new TimeLimitError(this.#limitMs));
   }
 
-  #send(): void {
-    this.#client.channel.post(this.command, this);
+  #send(nowMs?: number): void {
+    this.#client.channel.post(this.command, this, nowMs);
   }
 
   #leave(): void {
