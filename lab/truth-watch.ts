@@ -16,10 +16,16 @@ export class TruthWatch {
   readonly #sightings: Sighting[] = [];
   readonly #end = new AbortController();
   readonly #watching: Promise<void>;
+  #longestMs = 0;
 
   constructor(read: () => Promise<string | null>) {
     this.#read = read;
     this.#watching = this.#watch();
+  }
+
+  /** The longest time that an answer took. */
+  get longestMs(): number {
+    return this.#longestMs;
   }
 
   async end(): Promise<readonly Sighting[]> {
@@ -31,7 +37,9 @@ export class TruthWatch {
   async #watch(): Promise<void> {
     while (!this.#end.signal.aborted) {
       // A store that does not answer says nothing; the last truth stands.
+      const askedMs = nowMs();
       const by = await this.#read().catch(() => undefined);
+      if (by !== undefined) this.#longestMs = Math.max(this.#longestMs, nowMs() - askedMs);
       if (by !== undefined && by !== (this.#sightings.at(-1)?.by ?? null)) {
         this.#sightings.push({ atMs: nowMs(), by });
       }

@@ -34,9 +34,17 @@ function holdingOf(lock: Lock): Holding {
   return { isBelieved: () => lock.isHeld?.() ?? true, release: () => lock.unlock() };
 }
 
+export function disconnectAll(clients: readonly Redis[]): void {
+  for (const client of clients) client.disconnect();
+}
+
 /** Asks again until the program has the lock. */
-export function spinning(tryLock: (name: string) => Promise<Lock | null>): Locker {
+function spinning(
+  clients: readonly Redis[],
+  tryLock: (name: string) => Promise<Lock | null>,
+): Locker {
   return {
+    close: async () => disconnectAll(clients),
     async acquire(name) {
       for (;;) {
         const lock = await tryLock(name);
@@ -59,7 +67,7 @@ function onOneRedis(id: string, title: string, tryLock: TryLock): Subject {
     async open(endpoint) {
       const [redis] = await connectAll(endpoint);
       if (!redis) throw new Error("no server");
-      return spinning((name) => tryLock(redis, name, endpoint.ttlMs));
+      return spinning([redis], (name) => tryLock(redis, name, endpoint.ttlMs));
     },
   };
 }
@@ -69,7 +77,7 @@ const redlock: Subject = {
   place: "quorum",
   async open(endpoint) {
     const nodes = await connectAll(endpoint);
-    return spinning((name) => rung6b.tryLock(nodes, name, endpoint.ttlMs));
+    return spinning(nodes, (name) => rung6b.tryLock(nodes, name, endpoint.ttlMs));
   },
 };
 
