@@ -2,8 +2,6 @@ import { setTimeout as pause } from "node:timers/promises";
 import { nowMs } from "./clock.js";
 import type { Entry } from "./history.js";
 
-const EVERY_MS = 5;
-
 interface Sighting {
   readonly atMs: number;
   /** A value or a token; null where the lock is free. */
@@ -13,13 +11,15 @@ interface Sighting {
 /** Reads the store again and again, and keeps every change. */
 export class TruthWatch {
   readonly #read: () => Promise<string | null>;
+  readonly #everyMs: number;
   readonly #sightings: Sighting[] = [];
   readonly #end = new AbortController();
   readonly #watching: Promise<void>;
   #longestMs = 0;
 
-  constructor(read: () => Promise<string | null>) {
+  constructor(read: () => Promise<string | null>, everyMs: number) {
     this.#read = read;
+    this.#everyMs = everyMs;
     this.#watching = this.#watch();
   }
 
@@ -43,7 +43,7 @@ export class TruthWatch {
       if (by !== undefined && by !== (this.#sightings.at(-1)?.by ?? null)) {
         this.#sightings.push({ atMs: nowMs(), by });
       }
-      await pause(EVERY_MS);
+      await pause(this.#everyMs);
     }
   }
 }

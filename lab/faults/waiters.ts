@@ -8,6 +8,7 @@ export const farWaiter: Fault = {
   needsServer: true,
   processes: 3,
   stretch: 3,
+  latest: 0.05,
   isOrdered: true,
   patience: ONE_TTL,
   exempts: ({ family, faults }) => {
