@@ -36,7 +36,7 @@ export const longWork: Fault = {
   title: "the work takes longer than the ttl",
   patience: ONE_TTL,
   async run(scene) {
-    const { a, b, ttlMs } = scene;
+    const { b, ttlMs } = scene;
     await takes(scene);
     await b.asks();
     if (await b.worksWithin(2.5 * ttlMs)) await pause(LOOK * ttlMs);

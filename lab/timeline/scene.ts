@@ -171,10 +171,13 @@ function betrayalsOf(
   truths: readonly Truth[],
   clashes: readonly Span[],
 ): Note[] {
-  const own = truths.filter(({ holder, isOpen }) => holder === title && !isOpen);
-  return own.flatMap(({ fromMs, toMs }): Note[] => {
+  const own = truths.filter(({ holder }) => holder === title);
+  return own.flatMap(({ fromMs, toMs, isOpen }): Note[] => {
+    if (isOpen) return [];
     const belief = beliefs.find((one) => common(one, { fromMs, toMs }) && one.toMs > toMs);
-    if (!belief) return [];
+    // A process that holds by another value from here on has lost nothing.
+    const isGoneOn = own.some((next) => next.fromMs === toMs);
+    if (!belief || isGoneOn) return [];
     const stop = stops.find((one) => one.fromMs <= toMs && toMs < one.toMs);
     const text = stop ? `over while ${title} is ${stop.text}` : `over, but ${title} believes`;
     const isClash = clashes.some((clash) => common(clash, { fromMs: toMs, toMs: belief.toMs }));

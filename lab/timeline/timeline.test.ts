@@ -200,6 +200,10 @@ describe("a picture", () => {
     expect(timeline(stoppedHolder)).toContain("over while process A is stopped");
     expect(timeline(stoppedHolder)).toContain("over, but process B believes");
     expect(timeline(killedHolder)).not.toContain("over, but");
+    const renewed = stoppedHolder.entries.map((entry) => {
+      return entry.type === "truth" && entry.atMs > 10400 ? { ...entry, holder: "B" } : entry;
+    });
+    expect(timeline({ ...stoppedHolder, entries: renewed })).not.toContain("but process B");
   });
 
   it("shows the value of a late copy as a ghost, however late the store was read", () => {
