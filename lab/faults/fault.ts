@@ -28,7 +28,7 @@ export interface Fault {
   readonly stretch?: number;
   /** It hits the network or a server: a folder has neither. */
   readonly needsServer?: boolean;
-  /** Timers may be late by this part of the ttl. Default: see the trial. */
+  /** Timers and answers may be late by this part of the ttl. Default: see the trial. */
   readonly latest?: number;
   /** The processes must get the lock in the order in which they ask. */
   readonly isOrdered?: boolean;

@@ -67,6 +67,8 @@ export const slowRenewals: Fault = {
   id: "slow-renewals",
   title: "requests are slow, and the work takes longer than the ttl",
   needsServer: true,
+  // Renewals of Redlock have a tenth of the ttl for an answer that is delayed on purpose.
+  latest: 0.05,
   patience: ONE_TTL,
   async run(scene) {
     const { a, b, store, ttlMs } = scene;
