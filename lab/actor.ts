@@ -1,11 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type ControlledProcess, startProcess } from "../test/faults/process.js";
+import type { ControlledProcess } from "../test/faults/process.js";
 import { nowMs } from "./clock.js";
 import type { FaultKind, Happening } from "./history.js";
 import type { Notice, Order, Report, Setting } from "./orders.js";
+import type { Processes } from "./processes.js";
 
 /** How many times the ttl a release may take before the trial goes on without its answer. */
 const LONGEST_RELEASE = 6;
+
+/** The longest time for which a process that may serve again closes its connections. */
+const LONGEST_CLOSE_MS = 2_000;
 
 type Reported = Happening | Notice;
 
@@ -18,7 +22,9 @@ export interface Recorder {
 /** One process of a trial, as its script sees it. */
 export class Actor implements AsyncDisposable {
   readonly lane: string;
-  readonly #ttlMs: number;
+  readonly pid: number;
+  readonly #setting: Setting;
+  readonly #processes: Processes;
   readonly #process: ControlledProcess;
   readonly #recorder: Recorder;
   readonly #seen: Reported[] = [];
@@ -28,17 +34,21 @@ export class Actor implements AsyncDisposable {
   #hasEnded = false;
   #isAsking = false;
   #isBelieving = false;
+  /** A release is not answered yet. */
+  #isReleasing = false;
+  /** The process said that it may serve another trial. */
+  #isWhole = false;
   /** A fault stops or blocks the process: its timers are late on purpose. */
   #isHindered = false;
   #lateMs = 0;
 
-  constructor(setting: Setting, recorder: Recorder) {
+  constructor(setting: Setting, recorder: Recorder, processes: Processes) {
     this.lane = setting.lane;
-    this.#ttlMs = setting.ttlMs;
+    this.#setting = setting;
     this.#recorder = recorder;
-    this.#process = startProcess(new URL("./worker.js", import.meta.url), {
-      args: [JSON.stringify(setting)],
-    });
+    this.#processes = processes;
+    this.#process = processes.take();
+    this.pid = this.#process.pid;
     this.#listening = this.#listen();
   }
 
@@ -62,6 +72,7 @@ export class Actor implements AsyncDisposable {
   }
 
   async ready(): Promise<void> {
+    await this.#order({ order: "open", setting: this.#setting });
     if (await this.#until(["ready"], 20_000)) return;
     throw new Error(`process ${this.lane} does not start:\n${this.#process.logTail()}`);
   }
@@ -98,12 +109,13 @@ export class Actor implements AsyncDisposable {
   /** Resolves when release is called, or the process has found out that it is too late for it. */
   async startsRelease(): Promise<void> {
     const isBelieving = this.#isBelieving;
+    this.#isReleasing = true;
     await this.#order({ order: "finish" });
-    if (isBelieving) await this.#until(["releases", "disbelieves"], LONGEST_RELEASE * this.#ttlMs);
+    if (isBelieving) await this.#until(["releases", "disbelieves"], this.#longestReleaseMs);
   }
 
   async released(): Promise<void> {
-    await this.#until(["released"], LONGEST_RELEASE * this.#ttlMs);
+    await this.#until(["released"], this.#longestReleaseMs);
   }
 
   /** Works on for so long without a turn of its event loop. Resolves when that has begun. */
@@ -151,10 +163,23 @@ export class Actor implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (await this.#closes()) return this.#processes.giveBack(this.#process);
     this.#isAlive = false;
     await this.#process.kill();
     await this.#listening;
     await this.#process[Symbol.asyncDispose]();
+  }
+
+  get #longestReleaseMs(): number {
+    return LONGEST_RELEASE * this.#setting.ttlMs;
+  }
+
+  /** Resolves with true when the process is as it was before the trial. */
+  async #closes(): Promise<boolean> {
+    const isBusy = this.#isAsking || this.#isBelieving || this.#isReleasing;
+    if (!this.#isAlive || this.#hasEnded || this.#isHindered || isBusy) return false;
+    await this.#order({ order: "close" }).catch(() => undefined);
+    return (await this.#until(["closed"], LONGEST_CLOSE_MS)) && this.#isWhole;
   }
 
   async #order(order: Order): Promise<void> {
@@ -198,6 +223,8 @@ export class Actor implements AsyncDisposable {
       }
       this.#take(report);
       for (const look of [...this.#listeners]) look();
+      // The next report belongs to the next trial.
+      if (report.type === "closed") return;
     }
   }
 
@@ -205,8 +232,13 @@ export class Actor implements AsyncDisposable {
     this.#seen.push(reported);
     switch (reported.type) {
       case "ready":
-      case "released":
       case "checked":
+        return;
+      case "closed":
+        this.#isWhole = reported.isWhole;
+        return;
+      case "released":
+        this.#isReleasing = false;
         return;
       case "late":
         this.#lateMs = reported.byMs;

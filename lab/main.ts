@@ -10,8 +10,8 @@ import { type Cell, cellsOf, type Outcome, runAll } from "./matrix.js";
 import { showPage } from "./pages/show-page.js";
 import { RunLog } from "./run-log.js";
 import { subjects } from "./subjects/all.js";
-import { agreementTable, verdictTable } from "./table.js";
-import { HISTORIES, RUNS } from "./versions.js";
+import { agreementTable, verdictTable, versionsLine } from "./table.js";
+import { HISTORIES, RUNS, UNEXPECTED } from "./versions.js";
 
 const WRONG_USAGE = 64;
 
@@ -28,8 +28,8 @@ function understand(): Command {
   }
 }
 
-/** Verdicts on peers are reported; all others must be as expected. */
-function show({ subject, fault, history, error }: Outcome, at: number, count: number): void {
+/** Verdicts on peers are reported; all others must be as expected. Whether this one is. */
+function show({ subject, fault, history, error }: Outcome, at: number, count: number): boolean {
   const isJudged = subject.family !== "peer";
   const where = `${`${at}`.padStart(`${count}`.length)} of ${count}`;
   const names = `${subject.id.padEnd(18)} ${fault.id.padEnd(20)}`;
@@ -37,12 +37,13 @@ function show({ subject, fault, history, error }: Outcome, at: number, count: nu
     const why = error instanceof Error ? error.message : String(error);
     process.stdout.write(`${where}  ${names} the trial failed: ${why}\n`);
     if (isJudged) process.exitCode = 1;
-    return;
+    return !isJudged;
   }
   const isRight = !isJudged || isExpected(subject.id, fault.id, history.verdict);
   const remark = isRight ? "" : `  (expected: ${expectedFailure(subject.id, fault.id) ?? "held"})`;
   process.stdout.write(`${where}  ${names} ${history.verdict.text}${remark}\n`);
   if (!isRight) process.exitCode = 1;
+  return isRight;
 }
 
 async function run(once: readonly Cell[], { runs, jobs, resumes, opens }: Command): Promise<void> {
@@ -50,19 +51,22 @@ async function run(once: readonly Cell[], { runs, jobs, resumes, opens }: Comman
   const log = isRepeated ? new RunLog(RUNS, { resumes }) : null;
   const cells = log?.missing(once, runs) ?? once;
   const outcomes: Outcome[] = [];
-  mkdirSync(HISTORIES, { recursive: true });
+  mkdirSync(UNEXPECTED, { recursive: true });
   await runAll(cells, jobs, (outcome) => {
     const { subject, fault, history } = outcome;
-    show(outcome, outcomes.push(outcome), cells.length);
+    const isRight = show(outcome, outcomes.push(outcome), cells.length);
     if (!history) return;
     log?.add(history);
-    const file = join(HISTORIES, `${subject.id}.${fault.id}.json`);
-    writeFileSync(file, JSON.stringify(history, null, 1));
+    const text = JSON.stringify(history, null, 1);
+    writeFileSync(join(HISTORIES, `${subject.id}.${fault.id}.json`), text);
+    // The next run would write over it.
+    const name = `${subject.id}.${fault.id}.${history.startedAt.replaceAll(":", "-")}.json`;
+    if (!isRight) writeFileSync(join(UNEXPECTED, name), text);
   });
   const width = process.stdout.columns ?? 120;
   if (once.length > 1) process.stdout.write(`\n${verdictTable(once, outcomes, width)}\n`);
   if (log) process.stdout.write(agreementTable(once, agreementOf(log.sightings), width));
-  process.stdout.write(`The histories are in ${HISTORIES}\n`);
+  process.stdout.write(`${versionsLine(outcomes)}\nThe histories are in ${HISTORIES}\n`);
   const last = outcomes.at(-1)?.history;
   if (opens && last) await showPage(last, cellsOf(subjects, faults));
 }

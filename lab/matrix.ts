@@ -1,6 +1,7 @@
 /** Runs many trials, several at a time. */
 import type { Fault } from "./faults/fault.js";
 import type { History } from "./history.js";
+import { Processes } from "./processes.js";
 import type { Subject } from "./subjects/subject.js";
 import { runTrial } from "./trial.js";
 
@@ -35,17 +36,18 @@ export async function runAll(
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
   const left = [...cells];
+  await using processes = new Processes();
   const work = async (): Promise<void> => {
     for (let cell = left.shift(); cell; cell = left.shift()) {
-      onOutcome(await outcomeOf(cell));
+      onOutcome(await outcomeOf(cell, processes));
     }
   };
   await Promise.all(Array.from({ length: jobs }, work));
 }
 
-async function outcomeOf({ subject, fault }: Cell): Promise<Outcome> {
+async function outcomeOf({ subject, fault }: Cell, processes: Processes): Promise<Outcome> {
   try {
-    return { subject, fault, history: await runTrial(subject, fault) };
+    return { subject, fault, history: await runTrial(subject, fault, processes) };
   } catch (error) {
     return { subject, fault, history: null, error };
   }

@@ -46,6 +46,12 @@ export function agreementTable(
   return [table, `All runs agree on ${agreed} of ${trials} trials.`, ...lines, ""].join("\n");
 }
 
+/** The versions of Node, of the servers and of the packages that were tried. */
+export function versionsLine(outcomes: readonly Outcome[]): string {
+  const versions = outcomes.flatMap(({ history }) => Object.entries(history?.versions ?? {}));
+  return `Versions: ${[...new Set(versions.map((one) => one.join(" ")))].join(", ")}`;
+}
+
 /** Subjects down, faults across, in the order of the cells, in as many blocks as fit the width. */
 function tableOf(
   cells: readonly Cell[],

@@ -53,7 +53,7 @@ it("a watch keeps the changes, and the last truth while the store does not answe
     if (answer === undefined) isOver();
     if (answer instanceof Error) throw answer;
     return answer ?? null;
-  });
+  }, 5);
   await over;
   const seen = await watch.end();
   expect(seen.map(({ by }) => by)).toEqual(["a", "b", null]);

@@ -2,8 +2,6 @@ import { setTimeout as pause } from "node:timers/promises";
 import { nowMs } from "./clock.js";
 import type { Entry } from "./history.js";
 
-const EVERY_MS = 5;
-
 interface Sighting {
   readonly atMs: number;
   /** A value or a token; null where the lock is free. */
@@ -13,13 +11,21 @@ interface Sighting {
 /** Reads the store again and again, and keeps every change. */
 export class TruthWatch {
   readonly #read: () => Promise<string | null>;
+  readonly #everyMs: number;
   readonly #sightings: Sighting[] = [];
   readonly #end = new AbortController();
   readonly #watching: Promise<void>;
+  #longestMs = 0;
 
-  constructor(read: () => Promise<string | null>) {
+  constructor(read: () => Promise<string | null>, everyMs: number) {
     this.#read = read;
+    this.#everyMs = everyMs;
     this.#watching = this.#watch();
+  }
+
+  /** The longest time that an answer took. */
+  get longestMs(): number {
+    return this.#longestMs;
   }
 
   async end(): Promise<readonly Sighting[]> {
@@ -31,11 +37,13 @@ export class TruthWatch {
   async #watch(): Promise<void> {
     while (!this.#end.signal.aborted) {
       // A store that does not answer says nothing; the last truth stands.
+      const askedMs = nowMs();
       const by = await this.#read().catch(() => undefined);
+      if (by !== undefined) this.#longestMs = Math.max(this.#longestMs, nowMs() - askedMs);
       if (by !== undefined && by !== (this.#sightings.at(-1)?.by ?? null)) {
         this.#sightings.push({ atMs: nowMs(), by });
       }
-      await pause(EVERY_MS);
+      await pause(this.#everyMs);
     }
   }
 }

@@ -5,8 +5,9 @@ import type { Subject } from "./subjects/subject.js";
 /** The folder of the project: the compiled file is in lab/build/lab. */
 export const PROJECT: string = join(import.meta.dirname, "..", "..", "..");
 
-/** The histories of the last runs, and the verdicts of repeated runs. */
+/** The histories of the last runs, all with unexpected verdicts, the verdicts of repeated runs. */
 export const HISTORIES: string = join(PROJECT, "lab", "build", "histories");
+export const UNEXPECTED: string = join(HISTORIES, "unexpected");
 export const RUNS: string = join(PROJECT, "lab", "build", "runs.jsonl");
 
 /** The folder of the packages that the subjects of family "peer" use. */

@@ -3,16 +3,15 @@ import { nowMs } from "./clock.js";
 import type { Happening } from "./history.js";
 import { Lateness } from "./lateness.js";
 import { LOCK_NAME, type Notice, type Order, type Report, type Setting } from "./orders.js";
-import { subjectOf } from "./subjects/all.js";
+import { loadSubject } from "./subjects/load-subject.js";
 import type { Holding, Locker } from "./subjects/subject.js";
 
 const STEP_MS = 5;
 /** No thread wakes one that waits here. */
 const NEVER = new Int32Array(new SharedArrayBuffer(4));
 
-const setting: Setting = JSON.parse(process.argv[2] ?? "{}");
-const { lane } = setting;
-
+/** Of the trial that is under way. */
+let lane = "";
 function report(happening: Happening | Notice, atMs: number = nowMs()): void {
   process.send?.({ ...happening, atMs } satisfies Report);
 }
@@ -94,11 +93,33 @@ class Work {
   }
 }
 
+let locker: Locker | null = null;
+let lateness: Lateness | null = null;
 let work: Work | null = null;
 
-async function obey(message: Order, locker: Locker): Promise<void> {
+async function open(setting: Setting): Promise<void> {
+  const subject = await loadSubject(setting.subject);
+  lane = setting.lane;
+  locker = await subject.open(setting);
+  lateness = new Lateness((byMs) => report({ type: "late", byMs }));
+  report({ type: "ready" });
+}
+
+async function close(): Promise<void> {
+  lateness?.end();
+  work = null;
+  await locker?.close?.();
+  report({ type: "closed", isWhole: locker?.close !== undefined });
+}
+
+async function obey(message: Order): Promise<void> {
   switch (message.order) {
+    case "open":
+      return await open(message.setting);
+    case "close":
+      return await close();
     case "acquire":
+      if (!locker) throw new Error("it is not open");
       report({ type: "asks", lane });
       work = new Work(await locker.acquire(LOCK_NAME));
       return;
@@ -117,11 +138,10 @@ async function obey(message: Order, locker: Locker): Promise<void> {
 
 // Without its parent there is no one left to report to.
 process.once("disconnect", () => process.exit());
-const locker = await subjectOf(setting.subject).open(setting);
 process.on("message", (message: Order) => {
-  obey(message, locker).catch((error: unknown) => {
+  obey(message).catch((error: unknown) => {
+    // A process that cannot start or end a trial ends, with the error in its log.
+    if (message.order === "open" || message.order === "close") throw error;
     report({ type: "refused", lane, why: error instanceof Error ? error.message : `${error}` });
   });
 });
-new Lateness((byMs) => report({ type: "late", byMs }));
-report({ type: "ready" });

@@ -5,6 +5,8 @@ export interface Deployment extends AsyncDisposable {
   /** Versions of the servers, by their names. */
   readonly versions: Readonly<Record<string, string>>;
   readonly folder: string;
+  /** The flag of `failOver` in the picture. */
+  readonly succession: string;
   /** The links of one process to the servers. */
   links(lane: string): LaneLinks;
   /**

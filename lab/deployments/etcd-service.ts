@@ -7,6 +7,7 @@ import { etcdWire, type Wire } from "./wire.js";
 export class EtcdService implements Service {
   readonly versions: Readonly<Record<string, string>>;
   readonly wire: Wire = etcdWire(() => this.#isTaken());
+  readonly succession = "leader dies, another member takes over";
   readonly #cluster: EtcdCluster;
 
   constructor(cluster: EtcdCluster, versions: Readonly<Record<string, string>>) {

@@ -8,6 +8,7 @@ import { redisWire } from "./wire.js";
 /** A folder of this machine: it has no network and no server that could fail. */
 export class FolderDeployment implements Deployment {
   readonly versions = {};
+  readonly succession = "";
   readonly folder: string = mkdtempSync(join(tmpdir(), "holdfast-lab-"));
 
   links(): LaneLinks {

@@ -23,6 +23,7 @@ interface Standby {
 export class PostgresService implements Service {
   readonly versions: Readonly<Record<string, string>>;
   readonly wire: Wire = postgresWire;
+  readonly succession = "primary dies, standby takes over";
   readonly #primary: PostgresServer;
   readonly #standby: Standby | null;
   readonly #clocks: ServerClocks;

@@ -82,6 +82,11 @@ export class RedisDeployment implements Deployment {
     return deployment;
   }
 
+  get succession(): string {
+    const count = this.#nodes.length;
+    return count > 1 ? `one of ${count} servers dies` : "master dies, replica takes over";
+  }
+
   links(lane: string): LaneLinks {
     return this.#lanes.links(lane);
   }

@@ -24,6 +24,10 @@ export class ServiceDeployment implements Deployment {
     return this.#service.versions;
   }
 
+  get succession(): string {
+    return this.#service.succession;
+  }
+
   links(lane: string): LaneLinks {
     return this.#lanes.links(lane);
   }

@@ -4,6 +4,8 @@ import type { Wire } from "./wire.js";
 export interface Service extends AsyncDisposable {
   readonly versions: Readonly<Record<string, string>>;
   readonly wire: Wire;
+  /** The flag of `failOver` in the picture. */
+  readonly succession: string;
   /** Of the servers that clients connect to. */
   readonly ports: readonly number[];
   /** All servers lose their data. Resolves when they answer again. */

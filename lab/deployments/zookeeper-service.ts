@@ -11,6 +11,7 @@ import { type Wire, zookeeperWire } from "./wire.js";
 export class ZookeeperService implements Service {
   readonly versions: Readonly<Record<string, string>>;
   readonly wire: Wire = zookeeperWire;
+  readonly succession = "leader dies, another member takes over";
   readonly #one: ZookeeperServer | ZookeeperEnsemble;
 
   constructor(

@@ -13,6 +13,8 @@ export interface Scene {
   readonly ttlMs: number;
   /** Records a fault of the store. */
   happens(what: FaultKind, text: string): void;
+  /** The machine was too busy for the script: the trial is repeated with longer leases. */
+  late(): void;
 }
 
 /** A fault is a script: the order of requests, and the moment of each fault. */
@@ -26,7 +28,7 @@ export interface Fault {
   readonly stretch?: number;
   /** It hits the network or a server: a folder has neither. */
   readonly needsServer?: boolean;
-  /** Timers may be late by this part of the ttl. Default: see the trial. */
+  /** Timers and answers may be late by this part of the ttl. Default: see the trial. */
   readonly latest?: number;
   /** The processes must get the lock in the order in which they ask. */
   readonly isOrdered?: boolean;
@@ -42,6 +44,11 @@ export interface Fault {
   /** The reason for which it cannot happen to this subject. */
   exempts?(subject: Subject): string | null;
   run(scene: Scene): Promise<void>;
+}
+
+/** A asks, and works: the lock is free. A program that a busy machine refuses asks again. */
+export async function takes({ a, ttlMs, late }: Scene): Promise<void> {
+  if (!(await a.insists(ttlMs))) late();
 }
 
 /** The longest time for which a script waits for a lock, as a multiple of the ttl. */

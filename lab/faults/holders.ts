@@ -1,14 +1,14 @@
 /** Faults of the process that holds the lock. */
 import { setTimeout as pause } from "node:timers/promises";
-import { type Fault, LOOK, ONE_TTL, SHOWN, WAIT } from "./fault.js";
+import { type Fault, LOOK, ONE_TTL, SHOWN, takes, WAIT } from "./fault.js";
 
 export const killedHolder: Fault = {
   id: "killed-holder",
   title: "the holder is killed",
   patience: ONE_TTL,
-  async run({ a, b, ttlMs }) {
-    await a.asks();
-    await a.worksWithin(ttlMs);
+  async run(scene) {
+    const { a, b, ttlMs } = scene;
+    await takes(scene);
     await pause(SHOWN * ttlMs);
     await a.isKilled();
     await b.asks();
@@ -35,9 +35,9 @@ export const longWork: Fault = {
   id: "long-work",
   title: "the work takes longer than the ttl",
   patience: ONE_TTL,
-  async run({ a, b, ttlMs }) {
-    await a.asks();
-    await a.worksWithin(ttlMs);
+  async run(scene) {
+    const { b, ttlMs } = scene;
+    await takes(scene);
     await b.asks();
     if (await b.worksWithin(2.5 * ttlMs)) await pause(LOOK * ttlMs);
   },
@@ -47,9 +47,9 @@ export const blockedLoop: Fault = {
   id: "blocked-loop",
   title: "the holder's event loop is blocked past the ttl",
   patience: ONE_TTL,
-  async run({ a, b, ttlMs }) {
-    await a.asks();
-    await a.worksWithin(ttlMs);
+  async run(scene) {
+    const { a, b, ttlMs } = scene;
+    await takes(scene);
     await pause(SHOWN * ttlMs);
     await a.blocks(2.5 * ttlMs);
     await b.asks();
@@ -62,9 +62,9 @@ export const stoppedHolder: Fault = {
   id: "stopped-holder",
   title: "the holder is stopped past the ttl",
   patience: ONE_TTL,
-  async run({ a, b, ttlMs }) {
-    await a.asks();
-    await a.worksWithin(ttlMs);
+  async run(scene) {
+    const { a, b, ttlMs } = scene;
+    await takes(scene);
     await pause(SHOWN * ttlMs);
     await a.isStopped();
     await b.asks();
@@ -78,9 +78,9 @@ export const stoppedAfterCheck: Fault = {
   id: "stopped-after-check",
   title: "the holder is stopped between its last check and its write",
   patience: ONE_TTL,
-  async run({ a, b, ttlMs }) {
-    await a.asks();
-    await a.worksWithin(ttlMs);
+  async run(scene) {
+    const { a, b, ttlMs } = scene;
+    await takes(scene);
     await pause(SHOWN * ttlMs);
     await a.checks();
     await a.isStopped();

@@ -1,7 +1,7 @@
 /** Faults of the network between a process and the store. */
 
 import { setTimeout as pause } from "node:timers/promises";
-import { AT_ONCE, type Fault, LESS_THAN_TTL, LOOK, ONE_TTL, SHOWN, WAIT } from "./fault.js";
+import { AT_ONCE, type Fault, LESS_THAN_TTL, LOOK, ONE_TTL, SHOWN, takes, WAIT } from "./fault.js";
 
 export const lateRelease: Fault = {
   id: "late-release",
@@ -11,9 +11,9 @@ export const lateRelease: Fault = {
   // The next holder must still be within its ttl when the release arrives and C asks.
   stretch: 2,
   patience: ONE_TTL,
-  async run({ a, b, c, store, ttlMs }) {
-    await a.asks();
-    await a.worksWithin(ttlMs);
+  async run(scene) {
+    const { a, b, c, store, ttlMs } = scene;
+    await takes(scene);
     await pause(SHOWN * ttlMs);
     store.links(a.lane).stallRequests();
     a.happens("cut", "requests kept back");
@@ -67,10 +67,12 @@ export const slowRenewals: Fault = {
   id: "slow-renewals",
   title: "requests are slow, and the work takes longer than the ttl",
   needsServer: true,
+  // Renewals of Redlock have a tenth of the ttl for an answer that is delayed on purpose.
+  latest: 0.05,
   patience: ONE_TTL,
-  async run({ a, b, store, ttlMs }) {
-    await a.asks();
-    await a.worksWithin(ttlMs);
+  async run(scene) {
+    const { a, b, store, ttlMs } = scene;
+    await takes(scene);
     const delayMs = Math.round(ttlMs / 25);
     store.links(a.lane).delayRequests(delayMs);
     a.happens("delayed", `requests take ${delayMs} ms`);

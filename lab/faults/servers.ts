@@ -1,12 +1,15 @@
 /** Faults of the servers that keep the lock. */
 import { setTimeout as pause } from "node:timers/promises";
+import { nowMs } from "../clock.js";
 import type { FaultKind } from "../history.js";
 import type { Subject } from "../subjects/subject.js";
-import { type Fault, ONE_TTL, type Scene, WAIT } from "./fault.js";
+import { type Fault, ONE_TTL, type Scene, takes, WAIT } from "./fault.js";
 
 const JUMP_MS = 60_000;
 /** A replica that connects again takes a second and more to acknowledge a write. */
 const STRETCH = 3;
+/** A fault takes this part of the ttl at most: later, the leases of A are over anyway. */
+const LONGEST_STRIKE = 0.5;
 /** B reaches the servers before A, by this part of the ttl at most: leases of A live through it. */
 const HEAD_START = 0.3;
 /** A holder knows by its own deadline, one ttl after its last renewal; the rest is for the lab. */
@@ -19,6 +22,8 @@ interface Strike {
   strike(): Promise<void>;
   /** The fault strikes as soon as this resolves. Default: when A works. */
   readonly atOnce?: Promise<unknown>;
+  /** Nothing hinders A before the fault strikes: A works. */
+  readonly isHeld?: true;
 }
 
 /**
@@ -27,18 +32,24 @@ interface Strike {
  * which A may still ask for if the fault struck early, and has found out.
  */
 async function strikeWhileHeld(
-  { a, b, store, ttlMs, happens }: Scene,
-  { what, text, strike, atOnce = new Promise(() => {}) }: Strike,
+  scene: Scene,
+  { what, text, strike, atOnce = new Promise(() => {}), isHeld }: Strike,
 ): Promise<void> {
-  await a.asks();
-  await Promise.race([a.worksWithin(ttlMs / 2), atOnce]);
+  const { a, b, store, ttlMs, happens, late } = scene;
+  if (isHeld) await takes(scene);
+  else {
+    await a.asks();
+    await Promise.race([a.worksWithin(ttlMs / 2), atOnce]);
+  }
   const isBehind = a.isBelieving;
   if (isBehind) {
     a.happens("cut", "requests kept back");
     store.links(a.lane).stallRequests();
   }
   happens(what, text);
+  const struckMs = nowMs();
   await strike();
+  if (nowMs() - struckMs > LONGEST_STRIKE * ttlMs) late();
   const served = b.insists(2 * ttlMs);
   await Promise.race([served, pause(HEAD_START * ttlMs)]);
   if (isBehind) {
@@ -61,7 +72,7 @@ export const failover: Fault = {
     scene.store.cutReplicas("all");
     return strikeWhileHeld(scene, {
       what: "failed over",
-      text: "master dies, replica takes over",
+      text: scene.store.succession,
       strike: () => scene.store.failOver("first"),
     });
   },
@@ -79,12 +90,16 @@ export const waitElsewhere: Fault = {
   patience: WAIT,
   exempts: withoutWait,
   run: (scene) => {
-    scene.store.cutReplicas("all");
+    const { a, store } = scene;
+    store.cutReplicas("all");
     return strikeWhileHeld(scene, {
       what: "failed over",
-      text: "master dies, replica takes over",
-      strike: () => scene.store.failOver("first"),
-      atOnce: scene.store.links(scene.a.lane).cutAtWait(),
+      text: store.succession,
+      strike: () => store.failOver("first"),
+      atOnce: store
+        .links(a.lane)
+        .cutAtWait()
+        .then(() => a.happens("cut", "cut off before WAIT")),
     });
   },
 };
@@ -119,6 +134,7 @@ export const restartsEmpty: Fault = {
       what: "restarted empty",
       text: scene.store.folder === "" ? "server restarts empty" : "files deleted",
       strike: () => scene.store.restartEmpty(),
+      isHeld: true,
     });
   },
 };
@@ -139,6 +155,7 @@ export const clockJump: Fault = {
       what: "clock shifted",
       text: "clock + 60 s",
       strike: () => scene.store.shiftClock(JUMP_MS),
+      isHeld: true,
     });
   },
 };

@@ -1,6 +1,6 @@
 /** Faults of the processes that wait. */
 import { setTimeout as pause } from "node:timers/promises";
-import { type Fault, ONE_TTL } from "./fault.js";
+import { type Fault, ONE_TTL, takes } from "./fault.js";
 
 export const farWaiter: Fault = {
   id: "far-waiter",
@@ -14,9 +14,9 @@ export const farWaiter: Fault = {
   exempts: ({ family, faults }) => {
     return family === "ladder" && !faults ? "its caller decides how it waits" : null;
   },
-  async run({ a, b, c, store, ttlMs }) {
-    await a.asks();
-    await a.worksWithin(ttlMs);
+  async run(scene) {
+    const { a, b, c, store, ttlMs } = scene;
+    await takes(scene);
     const delayMs = Math.round(ttlMs / 10);
     store.links(b.lane).delayRequests(delayMs);
     b.happens("delayed", `requests take ${delayMs} ms`);

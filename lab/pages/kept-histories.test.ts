@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Entry } from "../history.js";
-import { withoutRepeats } from "./kept-histories.js";
+import { killedHolder } from "../timeline/example-histories.js";
+import { historiesIn, keep, withoutRepeats } from "./kept-histories.js";
 
 const asks = (atMs: number, lane: string): Entry => ({ atMs, type: "asks", lane });
 const refused = (atMs: number, lane: string, why: string): Entry => {
@@ -21,4 +25,29 @@ it("keeps one refusal of each reason, and the request that is answered", () => {
     { atMs: 10, type: "believes", lane: "B" },
   ];
   expect(withoutRepeats(entries).map(({ atMs }) => atMs)).toEqual([1, 2, 4, 6, 7, 8, 9, 10]);
+});
+
+it("replaces a history, but not by one with longer leases, and refuses an unexpected verdict", () => {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-lab-"));
+  const take = (ttlMs: number, durationMs: number) =>
+    keep([{ ...killedHolder, ttlMs, durationMs }], folder);
+  const kept = () => historiesIn(folder).map(({ ttlMs, durationMs }) => [ttlMs, durationMs]);
+  try {
+    expect(take(2_000, 1)).toEqual([]);
+    expect(take(4_000, 2)).toEqual([]);
+    expect(kept()).toEqual([[2_000, 1]]);
+    take(2_000, 3);
+    expect(kept()).toEqual([[2_000, 3]]);
+    take(1_000, 4);
+    expect(kept()).toEqual([[1_000, 4]]);
+    const held = {
+      ...killedHolder,
+      ttlMs: 1_000,
+      verdict: { kind: "held", text: "held" },
+    } as const;
+    expect(keep([held], folder)).toEqual([held]);
+    expect(kept()).toEqual([[1_000, 4]]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

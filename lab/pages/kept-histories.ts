@@ -14,14 +14,17 @@ export function historiesIn(folder: string): History[] {
 }
 
 /**
- * Keeps histories in the folder, and gives those that it does not keep: a verdict that is not the
- * expected one is a bug of a store or of the lab, and no page.
+ * Keeps histories in the folder, and gives those that it refuses: a verdict that is not the expected
+ * one is a bug of a store or of the lab, and no page. A busy machine makes leases longer, and with
+ * them every time of the trial: such a history does not replace one with shorter leases.
  */
 export function keep(histories: readonly History[], folder: string): History[] {
   mkdirSync(folder, { recursive: true });
+  const kept = new Map(historiesIn(folder).map((one) => [fileOf(one), one.ttlMs]));
   return histories.filter((history) => {
     if (!isAsExpected(history)) return true;
-    writeFileSync(join(folder, `${fileOf(history)}.json`), textOf(history));
+    const isLonger = history.ttlMs > (kept.get(fileOf(history)) ?? Number.POSITIVE_INFINITY);
+    if (!isLonger) writeFileSync(join(folder, `${fileOf(history)}.json`), textOf(history));
     return false;
   });
 }

@@ -2,12 +2,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Agreement, scoreOf } from "../agreement.js";
+import { exceptions } from "../exceptions.js";
 import { faults } from "../faults/all.js";
 import type { History } from "../history.js";
 import { chinese } from "../languages/chinese.js";
 import { english } from "../languages/language.js";
 import { cellsOf, exemptionOf } from "../matrix.js";
 import { subjects } from "../subjects/all.js";
+import { isGood } from "../timeline/ink.js";
 import { type Remarks, timeline } from "../timeline/timeline.js";
 import { cureOf } from "./exhibit.js";
 import { type Edition, filledIn, functionIn, type Sources } from "./ladder-page.js";
@@ -49,7 +51,11 @@ export function report(project: string, histories: readonly History[]): Map<stri
   const cells = cellsOf(subjects, faults);
   const pictures = (folder: string, some: Iterable<History>) =>
     [...some].map((one) => {
-      const remarks = { ...agreementOn(one, agreement), ...cureFor(one, cells) };
+      const remarks = {
+        ...agreementOn(one, agreement),
+        ...cureFor(one, cells),
+        ...exceptionOf(one),
+      };
       return [`docs/${folder}/${fileOf(one)}.svg`, timeline(one, remarks)] as const;
     });
   return new Map([
@@ -72,3 +78,12 @@ function cureFor(history: History, cells: Parameters<typeof cureOf>[1]): Remarks
   const cure = cureOf(history, cells);
   return cure ? { cure: cure.title } : {};
 }
+
+/** A failure that the page of the store documents. */
+function exceptionOf({ subject, fault, verdict }: History): Remarks {
+  const exception = exceptions[subject]?.[fault];
+  return exception && !isGood(verdict.kind) ? { exception: plain(exception.event) } : {};
+}
+
+/** Without the marks of Markdown. */
+const plain = (text: string): string => text.replaceAll("`", "");

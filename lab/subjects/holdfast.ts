@@ -6,14 +6,18 @@ import { redisStore } from "holdfast/redis";
 import { redlockStore } from "holdfast/redlock";
 import type { Store } from "holdfast/store";
 import { LOCK_NAME } from "../orders.js";
-import { connectAll, TTL_MS } from "./rungs.js";
+import { connectAll, disconnectAll, TTL_MS } from "./rungs.js";
 import type { Endpoint, Holding, Locker, Subject, TruthReader } from "./subject.js";
 
 /** Servers of etcd and ZooKeeper have no shorter leases, by their defaults. */
 const LONG_TTL_MS = 2_000;
 
-function lockerOf(locks: Holdfast): Locker {
+function lockerOf({ locks, disconnect }: Opened): Locker {
   return {
+    async close() {
+      await locks.close();
+      disconnect?.();
+    },
     async acquire(name): Promise<Holding> {
       const lease = await locks.mutex(name).acquire();
       return {
@@ -42,9 +46,9 @@ interface Opened {
 type Open = (endpoint: Endpoint) => Promise<Opened>;
 
 /** A lock and its release: connections and scripts are there before the trial begins. */
-async function warmUp({ locks }: Opened): Promise<Holdfast> {
-  await locks.mutex("warm-up").run(() => undefined);
-  return locks;
+async function warmUp(opened: Opened): Promise<Opened> {
+  await opened.locks.mutex("warm-up").run(() => undefined);
+  return opened;
 }
 
 function subjectOf(
@@ -65,11 +69,15 @@ function subjectOf(
 }
 
 function truthOf({ locks, disconnect }: Opened): TruthReader {
+  const pids = new Map<string, number>();
   return {
     async read() {
-      const { holders } = await locks.inspect(LOCK_NAME);
-      return holders[0] ? `${holders[0].token}` : null;
+      const [holder] = (await locks.inspect(LOCK_NAME)).holders;
+      if (!holder) return null;
+      pids.set(`${holder.token}`, Number(holder.meta.pid));
+      return `${holder.token}`;
     },
+    pidOf: (token) => pids.get(token),
     async close() {
       await locks.close();
       disconnect?.();
@@ -83,10 +91,7 @@ const onClients =
     const { ttlMs } = endpoint;
     const clients = await connectAll(endpoint);
     const locks = new Holdfast(storeOf(clients), { ttlMs });
-    const disconnect = (): void => {
-      for (const client of clients) client.disconnect();
-    };
-    return { locks, disconnect };
+    return { locks, disconnect: () => disconnectAll(clients) };
   };
 
 const onRedis = (replicas: number): Open =>

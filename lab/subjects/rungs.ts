@@ -17,7 +17,8 @@ import { LOCK_NAME } from "../orders.js";
 import type { Endpoint, Holding, Locker, Subject } from "./subject.js";
 
 export const TTL_MS = 1_000;
-const RETRY_MS = 20;
+/** A program that is refused asks again after this part of the ttl. */
+const RETRY = 0.02;
 
 type TryLock = (redis: Redis, key: string, ttlMs: number) => Promise<Lock | null>;
 
@@ -34,14 +35,23 @@ function holdingOf(lock: Lock): Holding {
   return { isBelieved: () => lock.isHeld?.() ?? true, release: () => lock.unlock() };
 }
 
+export function disconnectAll(clients: readonly Redis[]): void {
+  for (const client of clients) client.disconnect();
+}
+
 /** Asks again until the program has the lock. */
-export function spinning(tryLock: (name: string) => Promise<Lock | null>): Locker {
+function spinning(
+  clients: readonly Redis[],
+  ttlMs: number,
+  tryLock: (name: string) => Promise<Lock | null>,
+): Locker {
   return {
+    close: async () => disconnectAll(clients),
     async acquire(name) {
       for (;;) {
         const lock = await tryLock(name);
         if (lock) return holdingOf(lock);
-        await pause(RETRY_MS);
+        await pause(RETRY * ttlMs);
       }
     },
   };
@@ -57,9 +67,10 @@ function onOneRedis(id: string, title: string, tryLock: TryLock): Subject {
     program: `lab/ladder/${id}.ts`,
     packages: ["ioredis"],
     async open(endpoint) {
+      const { ttlMs } = endpoint;
       const [redis] = await connectAll(endpoint);
       if (!redis) throw new Error("no server");
-      return spinning((name) => tryLock(redis, name, endpoint.ttlMs));
+      return spinning([redis], ttlMs, (name) => tryLock(redis, name, ttlMs));
     },
   };
 }
@@ -68,8 +79,9 @@ const redlock: Subject = {
   ...onOneRedis("rung-6b", "Rung 6b: Redlock as published", () => Promise.resolve(null)),
   place: "quorum",
   async open(endpoint) {
+    const { ttlMs } = endpoint;
     const nodes = await connectAll(endpoint);
-    return spinning((name) => rung6b.tryLock(nodes, name, endpoint.ttlMs));
+    return spinning(nodes, ttlMs, (name) => rung6b.tryLock(nodes, name, ttlMs));
   },
 };
 

@@ -36,6 +36,8 @@ export interface Holding {
 export interface Locker {
   /** Waits for the lock, for as long as it takes. */
   acquire(name: string): Promise<Holding>;
+  /** Closes its connections. Absent where the process cannot serve another trial. */
+  close?(): Promise<void>;
 }
 
 /** Anything that promises to lock: a program of the ladder, a package, a store of Holdfast. */
@@ -68,5 +70,7 @@ export interface Subject {
 export interface TruthReader {
   /** The token of the holder; null where the lock is free. */
   read(): Promise<string | null>;
+  /** The process that asked for the lease with this token, where the store says so. */
+  pidOf?(token: string): number | undefined;
   close(): Promise<void>;
 }

@@ -13,6 +13,7 @@ import {
   hollow,
   pale,
   pole,
+  RING,
   SMALLEST,
   solid,
   text,
@@ -26,7 +27,9 @@ export const NOTE: Font = { size: SMALLEST };
 const ROW = 15;
 /** From a pole to its word. */
 const BEFORE = 11;
+/** Time becomes shorter so that a note of this width fits. It is longer where there is room. */
 const LONGEST_NOTE = 300;
+const ROOMIEST_NOTE = 460;
 
 /** The words of a lane in rows, and where its bar is. */
 export interface Place {
@@ -36,13 +39,17 @@ export interface Place {
   readonly notes: readonly (Note & { readonly x: number; readonly row: number })[];
 }
 
-/** A note as it is written: not too long. */
-export const noteText = ({ text: words }: Note): string => shortened(words, NOTE, LONGEST_NOTE);
-
-export const noteWidth = (note: Note): number => BEFORE + widthOf(noteText(note), NOTE);
+/** The width of a note with its pole, if it is no longer than it must be. */
+export const leastWidth = ({ text: words }: Note): number =>
+  BEFORE + widthOf(shortened(words, NOTE, LONGEST_NOTE), NOTE);
 
 export function placeOf(notes: readonly Note[], top: number, scale: Scale): Place {
-  const labels = notes.map((note) => ({ ...note, x: scale.x(note.atMs), width: noteWidth(note) }));
+  const labels = notes.map((note) => {
+    const x = scale.x(note.atMs);
+    const room = Math.min(ROOMIEST_NOTE, scale.edge - x - BEFORE);
+    const words = shortened(note.text, NOTE, Math.max(LONGEST_NOTE, room));
+    return { ...note, x, text: words, width: BEFORE + widthOf(words, NOTE) };
+  });
   const rows = stacked(labels);
   const bar = top + (Math.max(-1, ...rows) + 1) * ROW + 4;
   return {
@@ -64,7 +71,11 @@ export function processLane(
   const red = lane.works.flatMap((work) => clashes.flatMap((clash) => common(work, clash) ?? []));
   return [
     laneTitle(lane.title, place, scale),
-    ...lane.waits.map((span) => dotted(extent(span), y)),
+    ...lane.waits.flatMap((span) => {
+      // The bar that begins at once would cover half of the ring.
+      const isAtOnce = lane.beliefs.some(({ fromMs }) => fromMs === span.toMs);
+      return isAtOnce && extent(span).width < RING ? [] : dotted(extent(span), y);
+    }),
     ...lane.beliefs.map((span) => hollow(extent(span), y, "holder")),
     ...lane.works.map((span) => solid(extent(span), y, "holder")),
     ...red.map((span) => solid(extent(span), y, "clash")),
@@ -89,11 +100,11 @@ export function storeLane(truths: readonly Truth[], place: Place, scale: Scale):
     laneTitle("store", place, scale),
     truths.length === 0 ? text(silence, scale.left + 8, place.middle + 4, "dim", NOTE) : "",
     ...truths.map((truth) => {
-      const { holder, token, isGhost, doubts } = truth;
+      const { holder, id, token, isGhost, doubts } = truth;
       const ink = isGhost ? "clash" : "store";
       const longest = token === undefined ? [] : [`held by ${holder}, token ${token}`];
       const extent = extentOf(truth, scale);
-      const texts = isGhost ? [holder] : [...longest, `held by ${holder}`, holder];
+      const texts = isGhost ? [holder] : [...longest, `held by ${holder}`, holder, id];
       return [
         ...doubts.map((doubt) => pale(extentOf(doubt, scale), place.middle, ink)),
         hollow(extent, place.middle, ink),
@@ -124,11 +135,10 @@ function inside(texts: readonly string[], { x, width }: Extent, y: number, ink: 
 
 function words({ top, notes }: Place): string {
   return notes
-    .map((note) => {
-      const { x, row, ink, isFlag } = note;
+    .map(({ text: note, x, row, ink, isFlag }) => {
       const baseline = top - 6 - row * ROW;
       const sign = pole(x, baseline - 9, top, ink, isFlag);
-      return sign + text(noteText(note), x + BEFORE, baseline, ink, NOTE);
+      return sign + text(note, x + BEFORE, baseline, ink, NOTE);
     })
     .join("\n");
 }

@@ -61,10 +61,10 @@ function itemsOf({ lanes, store, clashes }: Scene): Item[] {
     {
       words: "ghost: a value by which no process believes",
       isShown: store.truths.some(({ isGhost }) => isGhost),
-      sign: bar(hollow, "clash"),
+      sign: (x, y) => bar(pale, "clash")(x, y) + bar(hollow, "clash")(x, y),
     },
     {
-      words: "the same, by a process that does not believe",
+      words: "held in the store by a process that does not believe",
       isShown: store.truths.some(({ isGhost, doubts }) => !isGhost && doubts.length > 0),
       sign: (x, y) => bar(pale, "store")(x, y) + bar(hollow, "store")(x, y),
     },

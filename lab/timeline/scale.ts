@@ -1,6 +1,7 @@
 export interface Scale {
   readonly left: number;
-  readonly right: number;
+  /** No text lies beyond it. */
+  readonly edge: number;
   x(atMs: number): number;
 }
 
@@ -25,7 +26,7 @@ export function scaleFor(
       .filter(({ atMs }) => atMs > 0)
       .map(({ atMs, width }) => Math.max(0, edge - width - left) / atMs),
   );
-  return { left, right: left + perMs * endMs, x: (atMs) => left + perMs * atMs };
+  return { left, edge, x: (atMs) => left + perMs * atMs };
 }
 
 const MOST_TICKS = 9;

@@ -51,12 +51,13 @@ export function sceneOf(history: History): Scene {
     const isOfStore = entry.type === "fault" && !lanes.some(({ id }) => id === entry.lane);
     return isOfStore ? [flag(entry.atMs, entry.text)] : [];
   });
-  const betrayals = lanes.flatMap((lane) => betrayalsOf(lane, truths));
+  const clashes = overlaps(lanes.map(({ works }) => works));
+  const betrayals = lanes.flatMap((lane) => betrayalsOf(lane, truths, clashes));
   return {
     endMs,
     lanes,
     store: { notes: [...faults, ...betrayals].sort((a, b) => a.atMs - b.atMs), truths },
-    clashes: overlaps(lanes.map(({ works }) => works)),
+    clashes,
   };
 }
 
@@ -161,16 +162,25 @@ function noteOf(entry: Entry): Note[] {
   }
 }
 
-/** The moments at which the store ends the hold of a process that goes on believing in it. */
-function betrayalsOf({ title, beliefs, stops }: ProcessLane, truths: readonly Truth[]): Note[] {
-  return truths
-    .filter(({ holder, isOpen }) => holder === title && !isOpen)
-    .filter(({ fromMs, toMs }) => {
-      return beliefs.some((belief) => common(belief, { fromMs, toMs }) && belief.toMs > toMs);
-    })
-    .map(({ toMs }) => {
-      const stop = stops.find((one) => one.fromMs <= toMs && toMs < one.toMs);
-      const text = stop ? `over while ${title} is ${stop.text}` : `over, but ${title} believes`;
-      return { atMs: toMs, text, ink: stop ? "dim" : "clash", isFlag: false };
-    });
+/**
+ * The moments at which the store ends the hold of a process that goes on believing in it. Red where
+ * another process works meanwhile.
+ */
+function betrayalsOf(
+  { title, beliefs, stops }: ProcessLane,
+  truths: readonly Truth[],
+  clashes: readonly Span[],
+): Note[] {
+  const own = truths.filter(({ holder }) => holder === title);
+  return own.flatMap(({ fromMs, toMs, isOpen }): Note[] => {
+    if (isOpen) return [];
+    const belief = beliefs.find((one) => common(one, { fromMs, toMs }) && one.toMs > toMs);
+    // A process that holds by another value from here on has lost nothing.
+    const isGoneOn = own.some((next) => next.fromMs === toMs);
+    if (!belief || isGoneOn) return [];
+    const stop = stops.find((one) => one.fromMs <= toMs && toMs < one.toMs);
+    const text = stop ? `over while ${title} is ${stop.text}` : `over, but ${title} believes`;
+    const isClash = clashes.some((clash) => common(clash, { fromMs: toMs, toMs: belief.toMs }));
+    return [{ atMs: toMs, text, ink: isClash && !stop ? "clash" : "dim", isFlag: false }];
+  });
 }

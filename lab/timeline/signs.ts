@@ -81,11 +81,14 @@ function boxOf({ x, width, height = BAR }: Extent, y: number, part: number) {
   return { x, y: y - inner / 2, width: Math.max(LEAST, width), height: inner, rx: 2 };
 }
 
+/** The width of the ring of a request. */
+export const RING = 7;
+
 /** Dotted, from a ring: a request without an answer. */
 export function dotted({ x, width }: Extent, y: number): string {
   const line = { stroke: colour("dim"), "stroke-width": 2, "stroke-dasharray": "1 4" };
   const from = { x1: x, y1: y, x2: x + Math.max(LEAST, width), y2: y };
-  const ring = { cx: x, cy: y, r: 3.5, fill: colour("page"), stroke: colour("dim") };
+  const ring = { cx: x, cy: y, r: RING / 2, fill: colour("page"), stroke: colour("dim") };
   return element("line", { ...from, ...line }) + element("circle", ring);
 }
 

@@ -50,6 +50,3 @@ export function common(one: Span, other: Span): Span | undefined {
   const toMs = Math.min(one.toMs, other.toMs);
   return fromMs < toMs ? { fromMs, toMs } : undefined;
 }
-
-export const lengthOf = (spans: readonly Span[]): number =>
-  spans.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);

@@ -2,8 +2,8 @@ import type { History } from "../history.js";
 import { colour, darkOf, type Ink, isGood } from "./ink.js";
 import {
   extentOf,
+  leastWidth,
   NOTE,
-  noteWidth,
   type Place,
   placeOf,
   processLane,
@@ -16,7 +16,6 @@ import { element, escaped, tenth } from "./markup.js";
 import { duration, type Scale, scaleFor, ticksOf } from "./scale.js";
 import { type Scene, sceneOf } from "./scene.js";
 import { band, SMALLEST, text, way } from "./signs.js";
-import { lengthOf } from "./spans.js";
 import { story } from "./story.js";
 
 const WIDTH = 960;
@@ -35,16 +34,22 @@ export interface Remarks {
   readonly agreement?: string;
   /** The subject that holds where this one fails. */
   readonly cure?: string;
+  /** The row of the store's page that says that the store may fail so. */
+  readonly exception?: string;
 }
 
 /** The picture of one history as an SVG that needs nothing else: no script, no font, no file. */
-export function timeline(history: History, { agreement, cure }: Remarks = {}): string {
+export function timeline(history: History, { agreement, cure, exception }: Remarks = {}): string {
   const scene = sceneOf(history);
   const head = headOf(history, agreement);
   const plot = plotOf(scene, head.bottom + 10);
   const signs = legend(scene, EDGE, WIDTH - EDGE, plot.bottom + 8);
-  const last = cure === undefined ? history.command : `${history.command} · cured by ${cure}`;
-  const foot = lines([[last, "dim", SMALL]], signs.bottom + 22);
+  const last = [
+    history.command,
+    ...(cure === undefined ? [] : [`cured by ${cure}`]),
+    ...(exception === undefined ? [] : [`as the page of the store says: ${exception}`]),
+  ];
+  const foot = lines([[last.join(" · "), "dim", SMALL]], signs.bottom + 22);
   const height = foot.bottom + 8;
   const body = [head, plot, signs, foot].map(({ markup }) => `${markup}\n`).join("");
   const title = `${history.subjectTitle} · ${history.faultTitle}: ${history.verdict.text}`;
@@ -116,7 +121,7 @@ function plotOf(scene: Scene, top: number): Part {
   const lanes = scene.lanes.map((lane, index) => ({ ...lane, title: titles[index] ?? "" }));
   const left = EDGE + 14 + Math.max(...["store", ...titles].map((title) => widthOf(title, TITLE)));
   const notes = [...lanes, scene.store].flatMap((lane) => lane.notes);
-  const texts = notes.map((note) => ({ atMs: note.atMs, width: noteWidth(note) }));
+  const texts = notes.map((note) => ({ atMs: note.atMs, width: leastWidth(note) }));
   const scale = scaleFor(scene.endMs, left, WIDTH - EDGE, texts);
 
   let y = top;
@@ -147,11 +152,11 @@ function plotOf(scene: Scene, top: number): Part {
   };
 }
 
-/** How long two worked at once, below the first of the bands. */
+/** Below the first of the bands. The verdict says how long two held. */
 function captionOf({ clashes }: Scene, scale: Scale, y: number): string {
   const [first] = clashes;
   if (!first) return "";
-  const words = `two work at once for ${duration(lengthOf(clashes))}`;
+  const words = "two work at once";
   const font = { ...NOTE, isBold: true };
   const half = widthOf(words, font) / 2;
   const { x, width } = extentOf(first, scale);

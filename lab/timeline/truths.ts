@@ -4,6 +4,8 @@ import { type Span, type Stretch, without } from "./spans.js";
 
 export interface Truth extends Stretch {
   readonly holder: string;
+  /** Of that process: where its title does not fit. */
+  readonly id: string;
   readonly token?: string;
   readonly isGhost: boolean;
   /** The times in which that holder does not believe, or is dead. */
@@ -62,6 +64,7 @@ export function truthsOf(
       ...span,
       isOpen: next === undefined,
       holder: lane?.title ?? holder,
+      id: holder,
       ...(token === undefined ? {} : { token }),
       isGhost,
       doubts,
