@@ -7,12 +7,13 @@ import { type Clock, monotonicClock, suspendAware } from "./clock.js";
 function machine(startMs = 5_000, uptimeMs = 86_400_003, stepMs = 10) {
   let monotonicMs = startMs;
   let bootMs = uptimeMs;
+  let wallAheadMs = 0;
   let reads = 0;
   const monotonic: Clock = {
     nowMs: () => monotonicMs,
     exactMs: () => monotonicMs,
     sleptMs: 0,
-    wallUs: () => Math.floor(bootMs) * 1000,
+    wallUs: () => Math.floor(bootMs + wallAheadMs) * 1000,
   };
   return {
     clock: suspendAware(monotonic, () => {
@@ -26,6 +27,9 @@ function machine(startMs = 5_000, uptimeMs = 86_400_003, stepMs = 10) {
     },
     sleep(durationMs: number) {
       bootMs += durationMs;
+    },
+    setWall(aheadMs: number) {
+      wallAheadMs = aheadMs;
     },
     uptimeReads: () => reads,
   };
@@ -94,6 +98,57 @@ describe("suspendAware", () => {
         }
       }),
     );
+  });
+
+  it("hides no sleep after a wall clock set ahead was taken for sleep", () => {
+    // The resolution is 10 ms, but the uptime is whole seconds at the start and at the first look.
+    const { clock, run, sleep, setWall } = machine(5_000, 86_400_000);
+    run(1_000);
+    setWall(3_600_000);
+    clock.exactMs();
+    run(50);
+    const beforeMs = clock.exactMs();
+    sleep(6_290);
+    expect(clock.exactMs() - beforeMs).toBeGreaterThanOrEqual(6_290);
+  });
+
+  it.each([
+    ["10 ms", 10],
+    ["whole seconds", 1_000],
+  ])(
+    "with an uptime in %s counts every sleep, however far the wall clock is set ahead",
+    (_, stepMs) => {
+      const step = fc.record({
+        awakeMs: fc.constantFrom(10, 50, 990, 1_000, 3_000),
+        asleepMs: fc.constantFrom(0, 6_290, 9_000),
+        aheadMs: fc.constantFrom(0, 1_000, 3_600_000),
+      });
+      check(
+        fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
+          const { clock, run, sleep, setWall, trueMs } = machine(5_000, 86_400_000, stepMs);
+          let wallMs = 0;
+          let mostLeadMs = 0;
+          for (const { awakeMs, asleepMs, aheadMs } of steps) {
+            run(awakeMs);
+            sleep(asleepMs);
+            wallMs += aheadMs;
+            setWall(wallMs);
+            const leadMs = clock.exactMs() - trueMs();
+            expect(leadMs).toBeGreaterThanOrEqual(mostLeadMs - 30);
+            mostLeadMs = Math.max(mostLeadMs, leadMs);
+          }
+        }),
+      );
+    },
+  );
+
+  it("does not take a wall clock set ahead for sleep after an uptime with a fraction", () => {
+    const { clock, run, setWall, trueMs } = machine(5_000, 86_400_000);
+    for (const [at, durationMs] of [10, 990].entries()) {
+      run(durationMs);
+      setWall((at + 1) * 3_600_000);
+      expect(clock.exactMs()).toBe(trueMs());
+    }
   });
 
   it("passes the wall clock through", () => {

@@ -49,8 +49,14 @@ export const machineClock: Clock = { ...monotonicClock, nowMs: machineMs, exactM
 export interface Sleep {
   /** How far uptime was ahead of the monotonic clock when the count began. */
   readonly startMs: number;
-  /** Since then, as far as it was noticed; it only ever grows. */
+  /** Since then by the uptime, as far as it was noticed; it only ever grows. */
   sleptMs: number;
+  /**
+   * Since then by jumps of the wall clock, where the uptime looks too coarse; it only ever grows. A
+   * clock that was set looks the same. In one count with `sleptMs` that false sleep would hide as
+   * much real sleep from the next comparison with the uptime.
+   */
+  jumpedMs: number;
 }
 
 /** `os.uptime()` has a resolution of 10 ms, so a smaller difference than two steps says nothing. */
@@ -80,13 +86,20 @@ export function suspendAware(
   shared?: Sleep,
 ): Clock {
   const firstUptimeMs = uptimeMs();
-  const sleep = shared ?? { startMs: firstUptimeMs - monotonic.nowMs(), sleptMs: 0 };
+  const sleep = shared ?? {
+    startMs: firstUptimeMs - monotonic.nowMs(),
+    sleptMs: 0,
+    jumpedMs: 0,
+  };
+  // An uptime in steps of 10 ms is whole seconds once in a hundred readings. One fraction decides.
+  let isCoarse = isWholeSeconds(firstUptimeMs);
   // A count that began before may lack a sleep: the first look asks.
   let wallLeadMs = shared
     ? Number.POSITIVE_INFINITY
     : monotonic.wallUs() / 1000 - monotonic.nowMs();
+  const sleptMs = (): number => sleep.sleptMs + sleep.jumpedMs;
   return {
-    nowMs: () => monotonic.nowMs() + sleep.sleptMs,
+    nowMs: () => monotonic.nowMs() + sleptMs(),
     exactMs() {
       const nowMs = monotonic.nowMs();
       const leadMs = monotonic.wallUs() / 1000 - nowMs;
@@ -95,17 +108,17 @@ export function suspendAware(
         wallLeadMs = leadMs;
         const nowUptimeMs = uptimeMs();
         const gainedMs = nowUptimeMs - nowMs - sleep.startMs;
-        const isCoarse = isWholeSeconds(firstUptimeMs) && isWholeSeconds(nowUptimeMs);
+        isCoarse &&= isWholeSeconds(nowUptimeMs);
         if (isCoarse && Number.isFinite(jumpMs)) {
-          sleep.sleptMs += Math.max(0, jumpMs);
+          sleep.jumpedMs += Math.max(0, jumpMs);
         } else if (gainedMs > sleep.sleptMs + 2 * UPTIME_STEP_MS) {
           sleep.sleptMs = gainedMs + UPTIME_STEP_MS;
         }
       }
-      return nowMs + sleep.sleptMs;
+      return nowMs + sleptMs();
     },
     get sleptMs() {
-      return sleep.sleptMs;
+      return sleptMs();
     },
     wallUs: () => monotonic.wallUs(),
   };

@@ -8,11 +8,12 @@ import { clockMemory, sharedClock } from "./shared-clock.js";
 function machine() {
   let monotonicMs = 5_000;
   let uptimeMs = 90_000;
+  let wallAheadMs = 0;
   const clock: Clock = {
     ...machineClock,
     nowMs: () => monotonicMs,
     exactMs: () => monotonicMs,
-    wallUs: () => uptimeMs * 1000,
+    wallUs: () => (uptimeMs + wallAheadMs) * 1000,
   };
   return {
     clock,
@@ -23,6 +24,9 @@ function machine() {
     },
     sleep(durationMs: number) {
       uptimeMs += durationMs;
+    },
+    setWall(aheadMs: number) {
+      wallAheadMs = aheadMs;
     },
   };
 }
@@ -50,6 +54,23 @@ describe("sharedClock", () => {
     where.sleep(60_000);
     const theirs = sharedClock(memory, where);
     expect(theirs.exactMs()).toBeGreaterThanOrEqual(65_000);
+    expect(mine.nowMs()).toBe(theirs.nowMs());
+  });
+
+  it("counts a sleep in one thread after the other took a set wall clock for sleep", () => {
+    const where = machine();
+    const memory = clockMemory(where);
+    const mine = sharedClock(memory, where);
+    mine.exactMs();
+    where.run(10);
+    const theirs = sharedClock(memory, where);
+    theirs.exactMs();
+    where.run(990);
+    where.setWall(3_600_000);
+    const beforeMs = mine.exactMs();
+    expect(theirs.nowMs()).toBe(beforeMs);
+    where.sleep(6_290);
+    expect(theirs.exactMs() - beforeMs).toBeGreaterThanOrEqual(6_290);
     expect(mine.nowMs()).toBe(theirs.nowMs());
   });
 

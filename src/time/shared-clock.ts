@@ -6,6 +6,12 @@ interface Machine {
   uptimeMs(): number;
 }
 
+/** The cells of the shared memory, in microseconds. */
+const START = 0;
+const SLEPT = 1;
+const JUMPED = 2;
+const CELLS = 3;
+
 const thisMachine: Machine = { clock: machineClock, uptimeMs: systemUptimeMs };
 
 /**
@@ -15,23 +21,38 @@ const thisMachine: Machine = { clock: machineClock, uptimeMs: systemUptimeMs };
  */
 class SharedSleep implements Sleep {
   readonly startMs: number;
-  readonly #sleptUs: BigInt64Array;
+  readonly #cells: BigInt64Array;
 
   constructor(memory: SharedArrayBuffer) {
-    const cells = new BigInt64Array(memory);
-    this.startMs = Number(cells[0]) / 1000;
-    this.#sleptUs = cells.subarray(1);
+    this.#cells = new BigInt64Array(memory);
+    this.startMs = Number(this.#cells[START]) / 1000;
   }
 
   get sleptMs(): number {
-    return Number(Atomics.load(this.#sleptUs, 0)) / 1000;
+    return this.#read(SLEPT);
   }
 
   set sleptMs(valueMs: number) {
+    this.#raise(SLEPT, valueMs);
+  }
+
+  get jumpedMs(): number {
+    return this.#read(JUMPED);
+  }
+
+  set jumpedMs(valueMs: number) {
+    this.#raise(JUMPED, valueMs);
+  }
+
+  #read(cell: number): number {
+    return Number(Atomics.load(this.#cells, cell)) / 1000;
+  }
+
+  #raise(cell: number, valueMs: number): void {
     const valueUs = BigInt(Math.ceil(valueMs * 1000));
     // The other thread may have noticed more in the meantime: the greater value stays.
-    for (let seen = Atomics.load(this.#sleptUs, 0); seen < valueUs; ) {
-      const was = Atomics.compareExchange(this.#sleptUs, 0, seen, valueUs);
+    for (let seen = Atomics.load(this.#cells, cell); seen < valueUs; ) {
+      const was = Atomics.compareExchange(this.#cells, cell, seen, valueUs);
       if (was === seen) return;
       seen = was;
     }
@@ -40,9 +61,9 @@ class SharedSleep implements Sleep {
 
 /** The memory of a shared clock: one thread makes it, and hands it to the other. */
 export function clockMemory(machine: Machine = thisMachine): SharedArrayBuffer {
-  const memory = new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT);
+  const memory = new SharedArrayBuffer(CELLS * BigInt64Array.BYTES_PER_ELEMENT);
   const leadMs = machine.uptimeMs() - machine.clock.nowMs();
-  new BigInt64Array(memory)[0] = BigInt(Math.floor(leadMs * 1000));
+  new BigInt64Array(memory)[START] = BigInt(Math.floor(leadMs * 1000));
   return memory;
 }
 
