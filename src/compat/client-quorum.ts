@@ -37,6 +37,8 @@ export interface Answers<Client> {
   readonly isRefused: boolean;
   /** The local time just before the first request was sent. */
   readonly sentMs: number;
+  /** The time of the only server when it did it; undefined with several servers. */
+  readonly token: bigint | undefined;
   /** The clients whose servers may have done it, although they did not say so; as known by now. */
   readonly doubtful: ReadonlySet<Client>;
   /** All votes, when the last one is in, or its time is over. */
@@ -81,12 +83,13 @@ function send<Client>(
   count.open.add(client);
   driver.run(script, keys, args).then(
     (raw) => {
-      const answer = Number(raw);
+      const [answer = Number.NaN, ...time] = [raw].flat().map(Number);
       if (!Number.isSafeInteger(answer)) {
         const text = `Unexpected result of type ${typeof raw} returned from redis.`;
         return count.onVote(client, new Error(text), false);
       }
       const refusal = judge(answer, client, driver.changes() !== before);
+      count.token = tokenAt(time);
       count.onVote(client, refusal, refusal !== null);
     },
     (error: unknown) => {
@@ -95,10 +98,18 @@ function send<Client>(
   );
 }
 
+/** The microseconds of a time of Redis: seconds, and microseconds within them. */
+function tokenAt([seconds, micros]: readonly number[]): bigint | undefined {
+  if (seconds === undefined || micros === undefined) return undefined;
+  return BigInt(seconds) * 1_000_000n + BigInt(micros);
+}
+
 /** Counts the answers to one question. */
 class Count<Client> {
   /** The clients whose answers are awaited. */
   readonly open = new Set<Client>();
+  /** Of the last answer. */
+  token: bigint | undefined;
   readonly #sentMs = port.clock.nowMs();
   readonly #votes: Votes<Client>;
   readonly #doubtful = new Set<Client>();
@@ -150,7 +161,10 @@ class Count<Client> {
     const refusals = votesAgainst.size - this.#doubtful.size;
     const isRefused = preventsMajority(refusals, membershipSize);
     const doubtful = this.#doubtful;
-    this.#onDecided({ isCarried, isRefused, sentMs: this.#sentMs, doubtful, votes: this.#all });
+    // Clocks of several servers differ: the time of one of them says nothing to the next holder.
+    const token = membershipSize === 1 ? this.token : undefined;
+    const answers = { isCarried, isRefused, sentMs: this.#sentMs, token, doubtful };
+    this.#onDecided({ ...answers, votes: this.#all });
   }
 
   /** A listener that throws ends the program, as with every emitter, but not the count. */

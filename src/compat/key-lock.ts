@@ -41,6 +41,8 @@ export interface AttemptRules {
 export interface HeldKeys<Client> {
   readonly keys: readonly string[];
   readonly value: string;
+  /** The time of the only server when the keys were taken, in microseconds. */
+  readonly token: bigint | undefined;
   /** Until then the holder may believe that it holds the keys, by the clock of the port. */
   readonly deadlineMs: number;
   /** The deadline by the wall clock. */
@@ -113,7 +115,7 @@ export class KeyLock<Client> {
    * and none when `isOver`.
    */
   async extend(
-    held: Omit<HeldKeys<Client>, "attempts">,
+    held: Omit<HeldKeys<Client>, "attempts" | "token">,
     ttlMs: number,
     rules: AttemptRules,
     isOver: () => boolean = () => false,
@@ -180,12 +182,12 @@ export class KeyLock<Client> {
     value: string,
     ttlMs: number,
     { driftFactor }: AttemptRules,
-    { isCarried, sentMs }: Answers<Client>,
+    { isCarried, sentMs, token }: Answers<Client>,
     attempts: readonly Promise<Votes<Client>>[],
   ): HeldKeys<Client> | null {
     if (!isCarried) return null;
     const deadlineMs = sentMs + ttlMs - driftOf(ttlMs, driftFactor);
-    return { keys, value, deadlineMs, expiration: wallAt(deadlineMs), attempts };
+    return { keys, value, token, deadlineMs, expiration: wallAt(deadlineMs), attempts };
   }
 }
 

@@ -13,9 +13,15 @@ export const ALREADY_TAKEN = -1;
 
 /**
  * value ttlMs: takes all keys, or none. The answer is the number of keys, or 0. It is -1 where all
- * of them hold this value already: a client that lost its connection sends a request again.
+ * of them hold this value already: a client that lost its connection sends a request again. Behind
+ * the answer comes the time of the server, unless the user has no right to ask for it. All of it
+ * was the caller's at that time, so a later holder is told a later time.
  */
 export const TAKE: Script = scriptOf(`
+local function answer(count)
+  local time = redis.pcall('time')
+  return { count, time[1], time[2] }
+end
 local own = 0
 for _, key in ipairs(KEYS) do
   if redis.call('exists', key) == 1 then
@@ -23,10 +29,10 @@ for _, key in ipairs(KEYS) do
     own = own + 1
   end
 end
-if own == #KEYS then return -1 end
+if own == #KEYS then return answer(-1) end
 if own > 0 then return 0 end
 for _, key in ipairs(KEYS) do redis.call('set', key, ARGV[1], 'PX', ARGV[2]) end
-return #KEYS
+return answer(#KEYS)
 `);
 
 /**

@@ -65,6 +65,10 @@ describe("Mutex", () => {
     expect(mutex.isAcquired).toBe(false);
     expect(await client.exists("mutex:a")).toBe(0);
     await mutex.release();
+    const { token = 0n } = mutex;
+    await mutex.acquire();
+    expect(mutex.token).toBeGreaterThan(token);
+    expect(token).toBeGreaterThan(0n);
   });
 
   it("and the original exclude each other", async () => {

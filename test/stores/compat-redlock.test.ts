@@ -378,3 +378,45 @@ describe("a use that cannot work", () => {
     await assert.rejects(redlock.using(["a"], 5_000, {}), /routine is not a function/);
   });
 });
+
+describe("tokens", () => {
+  const [KEY, OTHER] = ["token", "token:other"] as const;
+
+  it("rise from one lock to the next, on one server, and stay with an extended lock", async () => {
+    const [client] = clients as [Redis];
+    const one = new Redlock([client], SOON);
+    const old = new Original([client], SOON);
+    const first = await one.acquire([KEY, OTHER], LONG_MS);
+    const extended = await first.extend(LONG_MS);
+    expect(extended.token).toBe(first.token);
+    await extended.release();
+    await (await old.acquire([KEY], LONG_MS)).release();
+    const second = await one.using([KEY], LONG_MS, async ({ token }) => token);
+    assert(first.token !== undefined && second !== undefined);
+    expect(second).toBeGreaterThan(first.token);
+    // Programs put locks into logs, and JSON has no bigint.
+    expect(Object.keys(first).sort()).toEqual(Object.keys(await held(old, client)).sort());
+  });
+
+  /** A lock of the package, which has not been released. */
+  async function held(old: Redlock, client: Redis): Promise<Lock> {
+    await client.del(KEY);
+    return await old.acquire([KEY], LONG_MS);
+  }
+
+  it("are missing with several servers, whose clocks differ", async () => {
+    expect((await redlock.acquire([KEY], LONG_MS)).token).toBe(undefined);
+  });
+
+  it("are missing where the user may not ask for the time", async () => {
+    const [server] = trial.servers;
+    assert(server);
+    await server.ask("ACL", "SETUSER", "timeless", "on", ">p", "~*", "+@all", "-time");
+    const user = { port: server.port, username: "timeless", password: "p" };
+    const client = new Redis(user);
+    ends.push(() => client.disconnect());
+    const lock = await new Redlock([client], ONCE).acquire([KEY], LONG_MS);
+    expect(lock.token).toBe(undefined);
+    await lock.release();
+  });
+});

@@ -64,6 +64,8 @@ describe("promises", () => {
     expect(lock.expiration).toBe(0);
     expect(await client.exists("a")).toBe(0);
     await (await original.lock("a", LONG_MS)).unlock();
+    const { token = 0n } = await redlock.lock("a", LONG_MS);
+    expect(token).toBeGreaterThan(lock.token ?? token);
   });
 
   it("fail with a LockError that counts the attempts", async () => {

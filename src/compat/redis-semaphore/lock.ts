@@ -32,6 +32,7 @@ export abstract class Lock {
   /** It was acquired, and neither lost nor released. */
   #isHeld = false;
   #deadlineMs = Number.NEGATIVE_INFINITY;
+  #token: bigint | undefined;
   #refreshTimer: { cancel(): void } | undefined;
   #endTimer: { cancel(): void } | undefined;
   #isRefreshing = false;
@@ -59,6 +60,15 @@ export abstract class Lock {
   /** Whether it is held at this moment, by the clock. */
   get isAcquired(): boolean {
     return this.#isHeld && port.clock.exactMs() < this.#deadlineMs;
+  }
+
+  /**
+   * Rises from one holder to the next, for a fence: the time of the server when a mutex was last
+   * acquired, in microseconds. Undefined with several servers, for permits, and if it was acquired
+   * elsewhere.
+   */
+  get token(): bigint | undefined {
+    return this.#token;
   }
 
   /** Acquires it, or throws `TimeoutError`. Throws the reason of the signal when it aborts. */
@@ -143,10 +153,11 @@ export abstract class Lock {
   }
 
   /** False where the answer came too late to be relied on. */
-  #hold({ sentMs }: Answers<ScriptClient>): boolean {
+  #hold({ sentMs, token }: Answers<ScriptClient>): boolean {
     const deadlineMs = sentMs + this.#reliableMs;
     if (port.clock.exactMs() >= deadlineMs) return false;
     this.#isHeld = true;
+    this.#token = token;
     this.#deadlineMs = deadlineMs;
     const { refreshInterval } = this.#rules;
     if (refreshInterval > 0) {

@@ -10,6 +10,8 @@ import type { Lock } from "./lock.js";
 export type RedlockAbortSignal = AbortSignal & {
   /** Why the lock is lost. */
   error?: Error;
+  /** The token of the lock, see `Lock`. */
+  token?: bigint;
 };
 
 /** Extends a lock; no attempt begins when `isOver`. */
@@ -35,6 +37,7 @@ export class AutomaticRenewal {
     this.#thresholdMs = thresholdMs;
     this.#extend = extend;
     this.signal = this.#controller.signal;
+    if (lock.token !== undefined) this.signal.token = lock.token;
     // After a blocked event loop no timer has run yet: the first look compares the clock.
     const isAborted = (): boolean => {
       this.#check();

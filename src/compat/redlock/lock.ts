@@ -31,6 +31,8 @@ export class Lock {
   readonly attempts: readonly Promise<ExecutionStats>[];
   /** Until then, by the wall clock, it can be relied on; 0 once it is released or extended. */
   expiration: number;
+  // Not enumerable: JSON has no bigint.
+  readonly #token: bigint | undefined;
 
   constructor(
     redlock: Redlock,
@@ -38,12 +40,22 @@ export class Lock {
     value: string,
     attempts: readonly Promise<ExecutionStats>[],
     expiration: number,
+    token?: bigint,
   ) {
     this.redlock = redlock;
     this.resources = resources;
     this.value = value;
     this.attempts = attempts;
     this.expiration = expiration;
+    this.#token = token;
+  }
+
+  /**
+   * Rises from one lock to the next, for a fence: the time of the server when the lock was taken, in
+   * microseconds. Undefined with several servers.
+   */
+  get token(): bigint | undefined {
+    return this.#token;
   }
 
   /** Releases the resources. */

@@ -168,13 +168,13 @@ export class Redlock extends EventEmitter {
     const held = { keys, value, expiration, deadlineMs };
     const rules = settingsOver(settings, this.settings);
     const extended = this.#keyLock.extend(held, duration, rules, isOver);
-    const next = this.#lockOf(await orExecutionError(extended));
+    const next = this.#lockOf({ ...(await orExecutionError(extended)), token: existing.token });
     existing.expiration = 0;
     return next;
   }
 
-  #lockOf({ keys, value, deadlineMs, expiration, attempts }: HeldKeys<Client>): Lock {
-    const lock = new Lock(this, [...keys], value, attempts, expiration);
+  #lockOf({ keys, value, deadlineMs, expiration, attempts, token }: HeldKeys<Client>): Lock {
+    const lock = new Lock(this, [...keys], value, attempts, expiration, token);
     deadlines.set(lock, deadlineMs);
     return lock;
   }

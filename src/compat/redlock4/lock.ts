@@ -17,6 +17,8 @@ export class Lock {
   attempts: number;
   /** How many attempts were left. */
   attemptsRemaining: number;
+  // Not enumerable: JSON has no bigint.
+  readonly #token: bigint | undefined;
 
   constructor(
     redlock: Redlock,
@@ -25,6 +27,7 @@ export class Lock {
     expiration: number,
     attempts: number,
     attemptsRemaining: number,
+    token?: bigint,
   ) {
     this.redlock = redlock;
     this.resource = resource;
@@ -32,6 +35,15 @@ export class Lock {
     this.expiration = expiration;
     this.attempts = attempts;
     this.attemptsRemaining = attemptsRemaining;
+    this.#token = token;
+  }
+
+  /**
+   * Rises from one lock to the next, for a fence: the time of the server when the lock was taken, in
+   * microseconds. Undefined with several servers.
+   */
+  get token(): bigint | undefined {
+    return this.#token;
   }
 
   /** Unlocks the resources. */

@@ -176,6 +176,7 @@ export class Redlock extends EventEmitter {
         held.expiration,
         attempts,
         rules.retryCount - attempts,
+        held.token,
       );
       deadlines.set(lock, held.deadlineMs);
       return lock;
