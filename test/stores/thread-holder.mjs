@@ -60,18 +60,25 @@ if (verb === "wait") {
   process.exit();
 }
 const lease = await locks.mutex("m").acquire();
-await tell({ token: `${lease.token}` });
+await tell({ token: `${lease.token}`, isHeld: true });
 
 switch (verb) {
   case "block": {
-    for (let count = 0; count < blocks; count += 1) {
-      block(blockMs);
-      const { state } = lease;
-      await tell({ state, isTold: lease.signal.aborted });
+    // A lease that is lost stays lost: the next block needs another one.
+    for (let left = blocks, held = lease; left > 0; ) {
+      const grantedMs = machineMs();
+      const looks = [];
+      while (left > 0 && looks.every(({ state }) => state === "held")) {
+        block(blockMs);
+        const { state } = held;
+        looks.push({ state, isTold: held.signal.aborted });
+        left -= 1;
+      }
+      const releasingMs = machineMs();
+      const released = await held.release();
+      await tell({ token: `${held.token}`, grantedMs, looks, releasingMs, released });
+      if (left > 0) held = await locks.mutex("m").acquire();
     }
-    // The test ends its own looks at the lock before.
-    await new Promise((resume) => process.once("message", resume));
-    await tell({ released: await lease.release() });
     await locks.close();
     process.disconnect();
     break;

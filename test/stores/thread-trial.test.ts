@@ -9,6 +9,7 @@ import type { Holdfast } from "../../src/holdfast.js";
 import type { ConnectOptions } from "../../src/index.js";
 import { startProcess } from "../faults/process.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
+import { waitUntil } from "../servers/wait-until.js";
 
 /** Long enough that a busy machine does not miss the renewals of a thread. */
 const TTL_MS = 2_000;
@@ -42,54 +43,88 @@ function trial() {
   return { url, holder };
 }
 
-/** Tries to take the lock until it is told to stop; returns the tokens that it was granted. */
-async function watch(locks: Holdfast, signal: AbortSignal): Promise<bigint[]> {
-  const tokens: bigint[] = [];
+/** A grant of the watch. Its store granted it between the two times, by the clock of the machine. */
+interface Grant {
+  readonly token: bigint;
+  readonly askedMs: number;
+  readonly answeredMs: number;
+}
+
+/** One lease of the holder, which looks at it after each block. */
+interface HeldLease {
+  readonly token: string;
+  readonly grantedMs: number;
+  readonly looks: readonly { readonly state: string; readonly isTold: boolean }[];
+  readonly releasingMs: number;
+  readonly released: boolean;
+}
+
+/** Tries to take the lock until it is told to stop; notes what it was granted. */
+async function watch(locks: Holdfast, signal: AbortSignal, grants: Grant[]): Promise<void> {
   while (!signal.aborted) {
+    const askedMs = machineMs();
     const lease = await locks.mutex("m").tryAcquire();
-    if (lease) tokens.push(lease.token);
+    if (lease) grants.push({ token: lease.token, askedMs, answeredMs: machineMs() });
     await lease?.release();
     await sleep(10);
   }
-  return tokens;
 }
 
 describe.concurrent("an event loop that is blocked for three times the ttl", () => {
+  /**
+   * The watch goes on after each release, and sees grants then. A grant that was answered before
+   * the release was sent is one beside the holder; so is one after which the store does not know
+   * the holder any more.
+   */
   async function blocked(thread: boolean) {
     const { url, holder } = trial();
     await using locks = await connect(url);
-    // A lease that is lost stays lost.
-    const blocks = thread ? BLOCKS : 1;
-    const options = { thread, ttlMs: TTL_MS, blocks, blockMs: 3 * TTL_MS };
+    const options = { thread, ttlMs: TTL_MS, blocks: BLOCKS, blockMs: 3 * TTL_MS };
     await using child = holder("block", options);
-    await child.receive<{ token: string }>(({ token }) => token !== undefined);
+    await child.receive<object>((message) => "isHeld" in message);
     const end = new AbortController();
-    const watched = watch(locks, end.signal);
-    const looks: { state: string; isTold: boolean }[] = [];
-    for (let count = 0; count < blocks; count += 1) {
-      looks.push(await child.receive(({ state }) => state !== undefined));
+    const grants: Grant[] = [];
+    const watched = watch(locks, end.signal, grants);
+    const leases: HeldLease[] = [];
+    for (let looks = 0; looks < BLOCKS; ) {
+      const lease = await child.receive<HeldLease>((message) => "releasingMs" in message);
+      leases.push(lease);
+      looks += lease.looks.length;
     }
+    const last = leases.at(-1)?.releasingMs ?? 0;
+    const isGranted = async () => grants.some(({ answeredMs }) => answeredMs > last);
+    await waitUntil(isGranted, { what: "the watch sees a grant after the release" });
     end.abort();
-    const tokens = await watched;
-    await child.send({ release: true });
-    const { released } = await child.receive<{ released: boolean }>(
-      (message) => "released" in message,
-    );
-    return { looks, tokens, released };
+    await watched;
+    return leases.map((lease) => ({
+      ...lease,
+      meanwhile: grants.filter(
+        ({ askedMs, answeredMs }) => lease.grantedMs < askedMs && answeredMs < lease.releasingMs,
+      ),
+      later: grants.filter(({ answeredMs }) => answeredMs >= lease.releasingMs),
+    }));
   }
 
-  it("keeps its lease, by a thread, and no other process gets the lock", async () => {
-    const { looks, tokens, released } = await blocked(true);
-    expect(looks).toEqual(Array(BLOCKS).fill({ state: "held", isTold: false }));
-    expect(tokens).toEqual([]);
-    expect(released).toBe(true);
+  it("keeps its lease, by a thread, and no other process gets the lock before its release", async () => {
+    const leases = await blocked(true);
+    expect(leases).toHaveLength(1);
+    for (const { token, looks, released, meanwhile, later } of leases) {
+      expect(looks).toEqual(Array(BLOCKS).fill({ state: "held", isTold: false }));
+      expect(released).toBe(true);
+      expect(meanwhile).toEqual([]);
+      for (const grant of later) expect(grant.token).toBeGreaterThan(BigInt(token));
+    }
   });
 
-  it("loses its lease without one, and the first look tells it", async () => {
-    const { looks, tokens, released } = await blocked(false);
-    expect(looks).toEqual([{ state: "lost", isTold: true }]);
-    expect(tokens.length).toBeGreaterThan(0);
-    expect(released).toBe(false);
+  it("loses each lease without one, and the first look tells it", async () => {
+    const leases = await blocked(false);
+    expect(leases).toHaveLength(BLOCKS);
+    for (const { token, looks, released, meanwhile } of leases) {
+      expect(looks).toEqual([{ state: "lost", isTold: true }]);
+      expect(released).toBe(false);
+      expect(meanwhile.length).toBeGreaterThan(0);
+      for (const grant of meanwhile) expect(grant.token).toBeGreaterThan(BigInt(token));
+    }
   });
 });
 

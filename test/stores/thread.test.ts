@@ -10,9 +10,11 @@ import { afterAll, beforeAll, describe } from "vitest";
 import type { Harness } from "../../src/conformance/index.js";
 import { fileStore } from "../../src/stores/file/index.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
+import { type EtcdServer, startEtcd } from "../servers/etcd.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { closeAll } from "../servers/server-process.js";
 import { openThreadStore } from "./built-thread.js";
+import { etcdHarness, etcdUrl } from "./etcd-harness.js";
 import { redisFaults } from "./redis-faults.js";
 import { redisHarness } from "./redis-harness.js";
 import { runConformance } from "./run-conformance.js";
@@ -58,6 +60,38 @@ onDemand("redis", () => {
         proxies.push(proxy);
         const faults = redisFaults([proxy]);
         return { store: await openThreadStore(url(proxy.port, namespace)), ...faults };
+      },
+    },
+  });
+});
+
+onDemand("etcd", () => {
+  let server: EtcdServer;
+  const proxies: FaultProxy[] = [];
+  beforeAll(async () => {
+    server = await startEtcd();
+  });
+  afterAll(async () => {
+    await closeAll(proxies);
+    await server?.close();
+  });
+  const url = (port: number, namespace: string) => etcdUrl([port], namespace).href;
+  runConformance({
+    ...etcdHarness(() => [server]),
+    exempt,
+    open: (namespace) => openThreadStore(url(server.port, namespace)),
+    child: {
+      module: new URL("./thread-child.mjs", import.meta.url),
+      argument: (namespace) => url(server.port, namespace),
+    },
+    // The others are faults of a client, which is in the thread.
+    faults: {
+      kinds: ["cut", "heal"],
+      async open(namespace) {
+        const proxy = await startProxy({ targetPort: server.port });
+        proxies.push(proxy);
+        const store = await openThreadStore(url(proxy.port, namespace));
+        return { store, cut: () => proxy.cut(), heal: () => proxy.heal() };
       },
     },
   });
