@@ -43,7 +43,7 @@ function trial() {
   return { url, holder };
 }
 
-/** A grant of the watch. Its store granted it between the two times, by the clock of the machine. */
+/** A grant of the watch: asked for and answered at these times, by the clock of the machine. */
 interface Grant {
   readonly token: bigint;
   readonly askedMs: number;
@@ -105,7 +105,7 @@ describe.concurrent("an event loop that is blocked for three times the ttl", () 
     }));
   }
 
-  it("keeps its lease, by a thread, and no other process gets the lock before its release", async () => {
+  it("keeps its lease, by a thread, and no other process gets it before its release", async () => {
     const leases = await blocked(true);
     expect(leases).toHaveLength(1);
     for (const { token, looks, released, meanwhile, later } of leases) {

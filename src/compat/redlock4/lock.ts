@@ -39,8 +39,8 @@ export class Lock {
   }
 
   /**
-   * Rises from one lock to the next, for a fence: the time of the server when the lock was taken, in
-   * microseconds. Undefined with several servers.
+   * Rises from one lock to the next, for a fence: the time of the server when the lock was taken,
+   * in microseconds. Undefined with several servers.
    */
   get token(): bigint | undefined {
     return this.#token;
