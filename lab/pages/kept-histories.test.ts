@@ -27,7 +27,7 @@ it("keeps one refusal of each reason, and the request that is answered", () => {
   expect(withoutRepeats(entries).map(({ atMs }) => atMs)).toEqual([1, 2, 4, 6, 7, 8, 9, 10]);
 });
 
-it("replaces a history, but not by one with longer leases, and refuses an unexpected verdict", () => {
+it("does not replace a history by one with longer leases, or with a wrong verdict", () => {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-lab-"));
   const take = (ttlMs: number, durationMs: number) =>
     keep([{ ...killedHolder, ttlMs, durationMs }], folder);

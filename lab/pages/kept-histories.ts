@@ -14,9 +14,9 @@ export function historiesIn(folder: string): History[] {
 }
 
 /**
- * Keeps histories in the folder, and gives those that it refuses: a verdict that is not the expected
- * one is a bug of a store or of the lab, and no page. A busy machine makes leases longer, and with
- * them every time of the trial: such a history does not replace one with shorter leases.
+ * Keeps histories in the folder, and gives those that it refuses: a verdict that is not the
+ * expected one is a bug of a store or of the lab, and no page. A busy machine makes leases longer,
+ * and with them every time of the trial: such a history does not replace one with shorter leases.
  */
 export function keep(histories: readonly History[], folder: string): History[] {
   mkdirSync(folder, { recursive: true });

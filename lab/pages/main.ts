@@ -22,7 +22,7 @@ if (values.take) {
   if (left.length > 0) process.exitCode = 1;
   const sightings = sightingsIn(RUNS);
   if (sightings.length > 0) {
-    const agreement = JSON.stringify(agreementOf(sightings), null, 1);
+    const agreement = JSON.stringify(agreementOf(sightings), null, 2);
     writeFileSync(join(PROJECT, "lab", "agreement.json"), `${agreement}\n`);
   }
 }
