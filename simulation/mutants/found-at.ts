@@ -96,7 +96,8 @@ export const foundAt: Readonly<Record<string, number>> = {
   "turns share a token": 8,
   "zookeeper: a lost entry is looked for on a server that is behind": 171,
   "zookeeper: a resume alone counts as a proof": 216,
+  "zookeeper: a transaction has two entries for one queue": 111,
   "zookeeper: a write through a follower counts as a proof": 106,
-  "zookeeper: a znode is gone where its server is behind": 39,
+  "zookeeper: a znode is gone where its server is behind": 31,
   "zookeeper: sequence numbers do not wrap": 2,
 };

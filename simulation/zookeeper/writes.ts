@@ -65,10 +65,15 @@ export class Writes {
         const { version } = znode;
         const after = { ...znode, data: write.data, mzxid: this.#zxid, version: version + 1 };
         this.#changes.set(write.path, after);
-        return { operation: Operation.setData, path: null, stat: statOf(after, 0) };
+        const stat = statOf(after, this.#childrenOf(write.path).length);
+        return {
+          operation: Operation.setData,
+          path: null,
+          stat: { ...stat, modifiedMs: this.#nowMs },
+        };
       }
       case "delete":
-        if (this.#tree.children(write.path).some((child) => this.#get(child))) return NOT_EMPTY;
+        if (this.#childrenOf(write.path).length > 0) return NOT_EMPTY;
         this.delete(write.path);
         return { operation: Operation.delete, path: null, stat: null };
     }
@@ -97,6 +102,13 @@ export class Writes {
     this.#changes.set(parentPath, after);
     this.#changes.set(path, znode);
     return { operation: Operation.create2, path, stat: statOf(znode, 0) };
+  }
+
+  /** With the changes of this transaction. */
+  #childrenOf(path: string): string[] {
+    const changed = [...this.#changes.keys()].filter((one) => parentOf(one) === path);
+    const all = new Set([...this.#tree.children(path), ...changed]);
+    return [...all].filter((child) => this.#get(child));
   }
 
   #get(path: string): Znode | null {

@@ -1,0 +1,230 @@
+import { beforeEach, expect, it } from "vitest";
+import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { type Watched, watch } from "../../../test/fixtures/outcome.js";
+import { EntryBatch, type WriteReply } from "./entry-batch.js";
+import { KnownQueues } from "./known-queues.js";
+import type { Connection } from "./wire/connection.js";
+import { create2, exists, type Request, remove } from "./wire/requests.js";
+import { serverError, ZookeeperError } from "./wire/zookeeper-error.js";
+
+const NO_NODE = -101;
+const NO_AUTH = -102;
+
+let port: ManualPort;
+let known: KnownQueues;
+let writes: EntryBatch;
+/** The paths of all requests, in the order of sending. */
+let sent: string[];
+/** The errors of the server, by paths. */
+let errors: Map<string, number>;
+/** How many children a queue has with the new entry; 1 where nothing is said. */
+let children: Map<string, number>;
+/** The answer to a transaction, where it is not that of a server. */
+let failure: ZookeeperError | null;
+let zxid: bigint;
+
+beforeEach(() => {
+  port = new ManualPort();
+  known = new KnownQueues(port.clock);
+  writes = new EntryBatch(port, known);
+  sent = [];
+  errors = new Map();
+  children = new Map();
+  failure = null;
+  zxid = 0n;
+});
+
+/** A connection to a server, which does what it is asked for, and numbers all transactions. */
+function connect(): Connection {
+  const send = async ({ path }: Request<unknown>): Promise<unknown> => {
+    sent.push(path);
+    await settled();
+    zxid += 1n;
+    const parts = path.split(", ");
+    const numbers = parts.map((part) => errors.get(part));
+    const at = numbers.findIndex((number) => number !== undefined);
+    const error = serverError(numbers[at] ?? NO_NODE, path);
+    if (parts.length > 1) {
+      if (failure) throw failure;
+      if (at >= 0) return { type: "refused", zxid, at, error };
+      return { type: "done", zxid, replies: parts.map((part) => replyTo(part)) };
+    }
+    if (at >= 0) throw error;
+    return path.endsWith("-gone") ? { zxid } : replyTo(path);
+  };
+  return { send } as unknown as Connection;
+}
+
+function replyTo(path: string): unknown {
+  if (path.endsWith("-gone")) return { zxid, path: null, stat: null };
+  if (path.endsWith("/e")) return { zxid, path, stat: { createdMs: 5 } };
+  const stat = { childCount: children.get(path) ?? 1, dataBytes: 0, modifiedMs: 6 };
+  return { zxid, path: null, stat };
+}
+
+interface Asked {
+  readonly written: Watched<WriteReply>;
+  readonly behind: Watched<unknown>;
+}
+
+/** Asks for an entry in a queue, and for a request behind it. */
+function ask(queue: string, connection: Connection, isAlone = false): Asked {
+  const request = create2(`/${queue}/e`);
+  const write = { connection, queue: `/${queue}`, request, isAlone };
+  const { written, behind } = writes.send(write, () => connection.send(exists(`${queue}?`)));
+  return { written: watch(written), behind: watch(behind) };
+}
+
+function leave(queue: string, connection: Connection): Watched<WriteReply> {
+  const request = remove(`/${queue}/e-gone`);
+  const write = { connection, queue: `/${queue}`, request, isAlone: false };
+  return watch(writes.send(write, async () => null).written);
+}
+
+/** The queues were seen, with as many entries. */
+function saw(queues: readonly string[], childCount: number): void {
+  for (const queue of queues) known.saw(`/${queue}`, { childCount, dataBytes: 0 });
+}
+
+async function answered(): Promise<void> {
+  await port.advance(0);
+  await settled();
+  await settled();
+}
+
+const sentWrites = (): string[] => sent.filter((path) => path.startsWith("/"));
+
+const tokens = (asked: readonly Asked[]): (bigint | null)[] =>
+  asked.map(({ written: { value } }) => (value?.type === "done" ? value.zxid : null));
+
+it("joins the writes of one turn, and sends what follows them behind", async () => {
+  const connection = connect();
+  saw(["a", "b"], 2);
+  const asked = [ask("a", connection), ask("b", connection)];
+  await answered();
+  expect(sent).toEqual(["/a/e, /b/e", "a?", "b?"]);
+  expect(asked.map(({ written }) => written.value)).toMatchObject([
+    { type: "done", path: "/a/e" },
+    { type: "done", path: "/b/e" },
+  ]);
+  expect(asked.map(({ behind }) => behind.state)).toEqual(["resolved", "resolved"]);
+});
+
+it("stamps a queue that was quiet, and asks for no queue where its entry is the only one", async () => {
+  const connection = connect();
+  saw(["a", "b"], 1);
+  const asked = [ask("a", connection), ask("b", connection)];
+  await answered();
+  expect(sent).toEqual(["/a/e, /a, /b/e, /b"]);
+  expect(asked.map(({ behind }) => behind.value)).toEqual([null, null]);
+  expect(asked[0]?.written.value).toMatchObject({ type: "done", path: "/a/e", atMs: 5 });
+});
+
+it("asks for the queue where its stamp shows another child, and stamps it no more", async () => {
+  const connection = connect();
+  saw(["a"], 1);
+  children.set("/a", 2);
+  const asked = ask("a", connection);
+  await answered();
+  expect(sent).toEqual(["/a/e, /a", "a?"]);
+  expect(asked.behind.value).not.toBeNull();
+  sent = [];
+  ask("a", connection);
+  await answered();
+  expect(sent).toEqual(["/a/e", "a?"]);
+});
+
+it("stamps no queue that has data, nor one that it may not write", async () => {
+  const connection = connect();
+  known.saw("/a", { childCount: 1, dataBytes: 3 });
+  saw(["b"], 1);
+  errors.set("/b", NO_AUTH);
+  ask("a", connection);
+  const refused = ask("b", connection);
+  await answered();
+  expect(refused.written.value).toEqual({ type: "refused" });
+  expect(refused.behind.value).toBeNull();
+  errors.clear();
+  sent = [];
+  saw(["b"], 1);
+  ask("b", connection);
+  await answered();
+  expect(sent).toEqual(["/b/e", "b?"]);
+});
+
+it("sends a lone write as it is", async () => {
+  const connection = connect();
+  ask("a", connection);
+  await answered();
+  expect(sent).toEqual(["/a/e", "a?"]);
+});
+
+it("never joins two writes for one queue: their tokens differ, and rise", async () => {
+  const connection = connect();
+  saw(["a", "b", "c"], 2);
+  const asked = ["a", "b", "a", "c"].map((queue) => ask(queue, connection));
+  await answered();
+  expect(sentWrites()).toEqual(["/a/e, /b/e", "/a/e, /c/e"]);
+  const [first, , third] = tokens(asked);
+  expect(third).toBeGreaterThan(first ?? 0n);
+});
+
+it("joins no queue that may be missing", async () => {
+  const connection = connect();
+  saw(["a", "b"], 2);
+  for (const queue of ["a", "new", "b"]) ask(queue, connection);
+  await answered();
+  expect(sentWrites()).toEqual(["/a/e", "/new/e", "/b/e"]);
+});
+
+it("refuses all writes of a transaction where one is refused", async () => {
+  const connection = connect();
+  saw(["a", "b"], 1);
+  errors.set("/b/e", NO_NODE);
+  const joined = [ask("a", connection), ask("b", connection)];
+  await answered();
+  const refused = { type: "refused" };
+  expect(joined.map(({ written }) => written.value)).toEqual([refused, refused]);
+  sent = [];
+  const alone = [ask("a", connection, true), ask("b", connection, true)];
+  await answered();
+  expect(sent).toEqual(["/a/e", "a?", "/b/e", "b?"]);
+  expect(alone.map(({ written }) => written.state)).toEqual(["resolved", "rejected"]);
+});
+
+it("joins removals, but not with writes on another connection", async () => {
+  const [one, other] = [connect(), connect()];
+  const left = [leave("a", one), leave("b", one), leave("c", other)];
+  await answered();
+  expect(sent).toEqual(["/a/e-gone, /b/e-gone", "/c/e-gone"]);
+  const gone = { type: "done", path: null };
+  expect(left.map(({ value }) => value)).toMatchObject([gone, gone, gone]);
+});
+
+it.each([
+  ["unknown", "rejected", "rejected"],
+  ["refused", "resolved", "resolved"],
+  ["not_sent", "resolved", "resolved"],
+] as const)("tells a failure of the outcome %s to each write", async (outcome, ...states) => {
+  const connection = connect();
+  failure = new ZookeeperError("connection_lost", outcome, "for a test");
+  const left = [leave("a", connection), leave("b", connection)];
+  await answered();
+  expect(left.map(({ state }) => state)).toEqual(states);
+});
+
+it("joins no more writes than a request has room for", async () => {
+  const connection = connect();
+  for (let count = 0; count < 300; count += 1) leave(`q${count}`, connection);
+  await answered();
+  expect(sent.map((path) => path.split(", ").length)).toEqual([120, 120, 60]);
+});
+
+it("sends at once what it was asked for, when a request must come behind", async () => {
+  const connection = connect();
+  ask("a", connection);
+  writes.flush();
+  void connection.send(exists("behind?"));
+  await answered();
+  expect(sent).toEqual(["/a/e", "a?", "behind?"]);
+});

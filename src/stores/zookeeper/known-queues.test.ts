@@ -1,0 +1,51 @@
+import { beforeEach, expect, it } from "vitest";
+import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { KnownQueues } from "./known-queues.js";
+
+const MINUTE_MS = 60_000;
+const QUIET = { childCount: 1, dataBytes: 0 };
+
+let port: ManualPort;
+let known: KnownQueues;
+
+beforeEach(() => {
+  port = new ManualPort();
+  known = new KnownQueues(port.clock);
+});
+
+it("knows a queue for a minute after it was seen", async () => {
+  expect(known.isThere("/a")).toBe(false);
+  known.saw("/a", QUIET);
+  await port.advance(MINUTE_MS - 1);
+  expect([known.isThere("/a"), known.isQuiet("/a")]).toEqual([true, true]);
+  await port.advance(1);
+  expect([known.isThere("/a"), known.isQuiet("/a")]).toEqual([false, false]);
+});
+
+it("forgets a queue that is gone", () => {
+  known.saw("/a", QUIET);
+  known.saw("/a", null);
+  expect(known.isThere("/a")).toBe(false);
+});
+
+it("takes a queue with several entries, or with data, for no quiet one", () => {
+  known.saw("/a", { childCount: 2, dataBytes: 0 });
+  known.saw("/b", { childCount: 0, dataBytes: 1 });
+  expect([known.isThere("/a"), known.isThere("/b")]).toEqual([true, true]);
+  expect([known.isQuiet("/a"), known.isQuiet("/b")]).toEqual([false, false]);
+});
+
+it("remembers that it may not write a queue, as long as the queue is there", () => {
+  known.saw("/a", QUIET);
+  known.sawReadOnly("/a");
+  known.saw("/a", QUIET);
+  expect(known.isQuiet("/a")).toBe(false);
+  known.saw("/a", null);
+  known.saw("/a", QUIET);
+  expect(known.isQuiet("/a")).toBe(true);
+});
+
+it("forgets the queue that was seen longest ago beyond 10,000", () => {
+  for (let index = 0; index <= 10_000; index += 1) known.saw(`/${index}`, QUIET);
+  expect([known.isThere("/0"), known.isThere("/1")]).toEqual([false, true]);
+});

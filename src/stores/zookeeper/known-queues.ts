@@ -1,0 +1,63 @@
+/**
+ * The queues that were there a moment ago, as the last answer about each showed them.
+ *
+ * This is a guess: a queue may have gone since, or other entries may have come. It decides only how
+ * an entry is asked for, and never whether the entry holds.
+ */
+import type { Clock } from "../../time/clock.js";
+import type { Stat } from "./wire/stat.js";
+
+interface KnownQueue {
+  readonly seenMs: number;
+  /** It had one entry at most, and no data. */
+  readonly isQuiet: boolean;
+  /** This client may not write its data. */
+  readonly isReadOnly: boolean;
+}
+
+/** ZooKeeper looks for empty queues once a minute, and removes them. */
+const KNOWN_MS = 60_000;
+const MOST_KNOWN = 10_000;
+
+export class KnownQueues {
+  readonly #clock: Clock;
+  /** The queue that was seen longest ago comes first. */
+  readonly #queues = new Map<string, KnownQueue>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** An answer showed the queue; null: it showed that there is none. */
+  saw(queue: string, stat: Pick<Stat, "childCount" | "dataBytes"> | null): void {
+    const isReadOnly = this.#queues.get(queue)?.isReadOnly ?? false;
+    this.#queues.delete(queue);
+    if (!stat) return;
+    const isQuiet = stat.childCount <= 1 && stat.dataBytes === 0;
+    this.#queues.set(queue, { seenMs: this.#clock.nowMs(), isQuiet, isReadOnly });
+    const [oldest] = this.#queues.size > MOST_KNOWN ? this.#queues.keys() : [];
+    if (oldest !== undefined) this.#queues.delete(oldest);
+  }
+
+  /** ZooKeeper refused to let this client write the data of the queue. */
+  sawReadOnly(queue: string): void {
+    const known = this.#queues.get(queue);
+    if (known) this.#queues.set(queue, { ...known, isReadOnly: true });
+  }
+
+  /** Whether a request for an entry is likely to find the queue. */
+  isThere(queue: string): boolean {
+    return this.#recent(queue) !== null;
+  }
+
+  /** Whether the next entry is likely to be the only one, and may write the queue's empty data. */
+  isQuiet(queue: string): boolean {
+    const known = this.#recent(queue);
+    return known ? known.isQuiet && !known.isReadOnly : false;
+  }
+
+  #recent(queue: string): KnownQueue | null {
+    const known = this.#queues.get(queue);
+    return known && this.#clock.nowMs() - known.seenMs < KNOWN_MS ? known : null;
+  }
+}
