@@ -13,10 +13,17 @@
  */
 import type { Port } from "../../time/port.js";
 import { isUnknown } from "./failure.js";
-import type { KnownQueues } from "./known-queues.js";
+import type { KnownQueues, QueueGuess } from "./known-queues.js";
 import type { Connection } from "./wire/connection.js";
 import { type MultiPart, type MultiReply, multi } from "./wire/multi.js";
-import { type Created, Operation, type Request, setData, type Timed } from "./wire/requests.js";
+import {
+  type Created,
+  Operation,
+  type Request,
+  type StatReply,
+  setData,
+  type Timed,
+} from "./wire/requests.js";
 import { hasCode } from "./wire/zookeeper-error.js";
 
 /** A write to a queue: the making or the removal of an entry. */
@@ -49,16 +56,58 @@ export interface SentWrite<T> {
   readonly behind: Promise<T | null>;
 }
 
-interface Pending extends EntryWrite {
+/** A write that was asked for, and what its caller waits for. */
+class PendingWrite<T> implements SentWrite<T> {
+  readonly connection: Connection;
+  readonly queue: string;
+  readonly request: EntryWrite["request"];
   /** Null where no stamp is sent. */
-  readonly stamp: MultiPart | null;
+  readonly stamp: Request<StatReply> | null;
+  readonly mayJoin: boolean;
+  readonly written: Promise<WriteReply>;
+  readonly behind: Promise<T | null>;
+  resolve: (written: WriteReply) => void = () => {};
+  reject: (error: unknown) => void = () => {};
+  readonly #follow: () => Promise<T>;
+  #onBehind: (outcome: Promise<T> | null) => void = () => {};
+
+  constructor(write: EntryWrite, guess: QueueGuess | null, follow: () => Promise<T>) {
+    const { connection, queue, request, isAlone } = write;
+    this.connection = connection;
+    this.queue = queue;
+    this.request = request;
+    // A removal is of an entry that was there.
+    const isRemoval = request.operation === Operation.delete;
+    this.mayJoin = !isAlone && (isRemoval || guess !== null);
+    this.stamp = !isAlone && !isRemoval && guess === "quiet" ? setData(queue, NO_BYTES) : null;
+    this.#follow = follow;
+    this.written = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    this.behind = new Promise((resolve) => {
+      this.#onBehind = resolve;
+    });
+  }
+
   /** Sends the requests behind the write. */
-  follow(): void;
+  follow(): void {
+    this.#onBehind(this.#follow());
+  }
+
   /** The requests behind the write are not needed. */
-  skip(): void;
-  resolve(written: WriteReply): void;
-  reject(error: unknown): void;
+  skip(): void {
+    this.#onBehind(null);
+  }
+
+  refuse(): void {
+    this.skip();
+    this.resolve({ type: "refused" });
+  }
 }
+
+/** A write, whatever its caller sends behind it. */
+type Pending = Omit<PendingWrite<unknown>, "written" | "behind">;
 
 const NO_BYTES = new Uint8Array(0);
 /** Two paths and a text have up to 2 kB and 4 kB, a request 1 MB. */
@@ -76,18 +125,10 @@ export class EntryBatch {
 
   /** `follow` sends the requests that travel behind the write. */
   send<T>(write: EntryWrite, follow: () => Promise<T>): SentWrite<T> {
-    const stamp = this.#mayStamp(write) ? setData(write.queue, NO_BYTES) : null;
-    let onFollow = (): void => {};
-    let skip = (): void => {};
-    const behind = new Promise<T | null>((resolve) => {
-      onFollow = () => resolve(follow());
-      skip = () => resolve(null);
-    });
-    const written = new Promise<WriteReply>((resolve, reject) => {
-      this.#pending.push({ ...write, stamp, follow: onFollow, skip, resolve, reject });
-      if (this.#pending.length === 1) this.#port.timers.soon(() => this.flush());
-    });
-    return { written, behind };
+    const pending = new PendingWrite(write, this.#known.guess(write.queue), follow);
+    this.#pending.push(pending);
+    if (this.#pending.length === 1) this.#port.timers.soon(() => this.flush());
+    return pending;
   }
 
   /** Sends what was asked for in this turn, in the order of the calls. */
@@ -96,86 +137,82 @@ export class EntryBatch {
     this.#pending = [];
     let joined: Pending[] = [];
     const queues = new Set<string>();
-    const finish = (): void => {
-      const [first] = joined;
-      if (first && joined.length === 1 && !first.stamp) this.#sendPlain(first);
-      else if (first) this.#sendJoined(first.connection, joined);
-      joined = [];
-      queues.clear();
-    };
     for (const one of pending) {
-      const mayJoin = this.#mayJoin(one);
+      const [first] = joined;
       const isFull = joined.length === MOST_JOINED;
-      const isSame = one.connection === joined[0]?.connection;
       // rule: one-write-for-each-queue
       const isTaken = queues.has(one.queue);
-      if (!mayJoin || isFull || !isSame || isTaken) finish();
+      if (first && (isFull || isTaken || !first.mayJoin || !mayFollow(first, one))) {
+        this.#send(joined);
+        joined = [];
+        queues.clear();
+      }
       joined.push(one);
       queues.add(one.queue);
-      if (!mayJoin) finish();
     }
-    finish();
+    this.#send(joined);
   }
 
-  #mayStamp({ isAlone, request, queue }: EntryWrite): boolean {
-    return !isAlone && request.operation !== Operation.delete && this.#known.isQuiet(queue);
-  }
-
-  /** A removal is of an entry that was there. */
-  #mayJoin({ isAlone, request, queue }: EntryWrite): boolean {
-    return !isAlone && (request.operation === Operation.delete || this.#known.isThere(queue));
-  }
-
-  #sendPlain({ connection, request, follow, resolve, reject }: Pending): void {
-    const replied = connection.send<Created | Timed>(request);
-    follow();
-    replied.then((reply) => {
-      const made = "path" in reply ? reply : null;
-      const atMs = made?.stat.createdMs ?? null;
-      resolve({ type: "done", zxid: reply.zxid, path: made?.path ?? null, atMs });
-    }, reject);
+  #send(joined: readonly Pending[]): void {
+    const [first] = joined;
+    if (first && joined.length === 1 && !first.stamp) sendPlain(first);
+    else if (first) this.#sendJoined(first.connection, joined);
   }
 
   #sendJoined(connection: Connection, joined: readonly Pending[]): void {
-    const parts = joined.flatMap(({ request, stamp }) => (stamp ? [request, stamp] : [request]));
+    const parts: MultiPart[] = [];
+    for (const { request, stamp } of joined) {
+      parts.push(request);
+      if (stamp) parts.push(stamp);
+    }
     const replied = connection.send(multi(parts));
-    for (const { stamp, follow } of joined) if (!stamp) follow();
+    for (const one of joined) if (!one.stamp) one.follow();
     replied.then(
       (reply) => this.#onReply(joined, reply),
       (error: unknown) => {
-        for (const { skip, resolve, reject } of joined) {
-          skip();
+        for (const one of joined) {
           // rule: lost-transaction-is-unknown
-          if (isUnknown(error)) reject(error);
-          else resolve({ type: "refused" });
+          if (isUnknown(error)) one.reject(error);
+          else one.refuse();
         }
       },
     );
   }
 
   #onReply(joined: readonly Pending[], reply: MultiReply): void {
-    let index = 0;
-    for (const { queue, stamp, follow, skip, resolve } of joined) {
-      const at = index;
-      index += stamp ? 2 : 1;
+    let next = 0;
+    for (const one of joined) {
+      const at = next;
+      next += one.stamp ? 2 : 1;
       if (reply.type === "refused") {
-        const isStamp = stamp && reply.at === at + 1;
-        if (isStamp && hasCode(reply.error, "no_auth")) this.#known.sawReadOnly(queue);
-        skip();
-        resolve({ type: "refused" });
+        const isStamp = one.stamp && reply.at === at + 1;
+        if (isStamp && hasCode(reply.error, "no_auth")) this.#known.sawReadOnly(one.queue);
+        one.refuse();
         continue;
       }
-      const { zxid } = reply;
-      const [written, stamped] = reply.replies.slice(at, index);
-      const path = written?.path ?? null;
-      const queueStat = stamped?.stat ?? null;
+      const written = reply.replies[at];
+      const queueStat = one.stamp ? (reply.replies[at + 1]?.stat ?? null) : null;
       const atMs = written?.stat?.createdMs ?? queueStat?.modifiedMs ?? null;
-      resolve({ type: "done", zxid, path, atMs });
+      one.resolve({ type: "done", zxid: reply.zxid, path: written?.path ?? null, atMs });
       if (!queueStat) continue;
-      this.#known.saw(queue, queueStat);
+      this.#known.saw(one.queue, queueStat);
       // rule: only-entry-holds-without-a-look
-      if (queueStat.childCount === 1) skip();
-      else follow();
+      if (queueStat.childCount === 1) one.skip();
+      else one.follow();
     }
   }
+}
+
+function mayFollow(first: Pending, next: Pending): boolean {
+  return next.mayJoin && next.connection === first.connection;
+}
+
+function sendPlain(write: Pending): void {
+  const replied = write.connection.send<Created | Timed>(write.request);
+  write.follow();
+  replied.then((reply) => {
+    const made = "path" in reply ? reply : null;
+    const atMs = made?.stat.createdMs ?? null;
+    write.resolve({ type: "done", zxid: reply.zxid, path: made?.path ?? null, atMs });
+  }, write.reject);
 }

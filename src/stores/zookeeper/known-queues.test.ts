@@ -14,38 +14,37 @@ beforeEach(() => {
 });
 
 it("knows a queue for a minute after it was seen", async () => {
-  expect(known.isThere("/a")).toBe(false);
+  expect(known.guess("/a")).toBeNull();
   known.saw("/a", QUIET);
   await port.advance(MINUTE_MS - 1);
-  expect([known.isThere("/a"), known.isQuiet("/a")]).toEqual([true, true]);
+  expect(known.guess("/a")).toBe("quiet");
   await port.advance(1);
-  expect([known.isThere("/a"), known.isQuiet("/a")]).toEqual([false, false]);
+  expect(known.guess("/a")).toBeNull();
 });
 
 it("forgets a queue that is gone", () => {
   known.saw("/a", QUIET);
   known.saw("/a", null);
-  expect(known.isThere("/a")).toBe(false);
+  expect(known.guess("/a")).toBeNull();
 });
 
 it("takes a queue with several entries, or with data, for no quiet one", () => {
   known.saw("/a", { childCount: 2, dataBytes: 0 });
   known.saw("/b", { childCount: 0, dataBytes: 1 });
-  expect([known.isThere("/a"), known.isThere("/b")]).toEqual([true, true]);
-  expect([known.isQuiet("/a"), known.isQuiet("/b")]).toEqual([false, false]);
+  expect([known.guess("/a"), known.guess("/b")]).toEqual(["there", "there"]);
 });
 
 it("remembers that it may not write a queue, as long as the queue is there", () => {
   known.saw("/a", QUIET);
   known.sawReadOnly("/a");
   known.saw("/a", QUIET);
-  expect(known.isQuiet("/a")).toBe(false);
+  expect(known.guess("/a")).toBe("there");
   known.saw("/a", null);
   known.saw("/a", QUIET);
-  expect(known.isQuiet("/a")).toBe(true);
+  expect(known.guess("/a")).toBe("quiet");
 });
 
 it("forgets the queue that was seen longest ago beyond 10,000", () => {
   for (let index = 0; index <= 10_000; index += 1) known.saw(`/${index}`, QUIET);
-  expect([known.isThere("/0"), known.isThere("/1")]).toEqual([false, true]);
+  expect([known.guess("/0"), known.guess("/1")]).toEqual([null, "quiet"]);
 });

@@ -7,6 +7,9 @@
 import type { Clock } from "../../time/clock.js";
 import type { Stat } from "./wire/stat.js";
 
+/** "quiet": the next entry is likely to be the only one, and may write the queue's empty data. */
+export type QueueGuess = "quiet" | "there";
+
 interface KnownQueue {
   readonly seenMs: number;
   /** It had one entry at most, and no data. */
@@ -45,19 +48,10 @@ export class KnownQueues {
     if (known) this.#queues.set(queue, { ...known, isReadOnly: true });
   }
 
-  /** Whether a request for an entry is likely to find the queue. */
-  isThere(queue: string): boolean {
-    return this.#recent(queue) !== null;
-  }
-
-  /** Whether the next entry is likely to be the only one, and may write the queue's empty data. */
-  isQuiet(queue: string): boolean {
-    const known = this.#recent(queue);
-    return known ? known.isQuiet && !known.isReadOnly : false;
-  }
-
-  #recent(queue: string): KnownQueue | null {
+  /** Null where the queue may be missing, as far as this client knows. */
+  guess(queue: string): QueueGuess | null {
     const known = this.#queues.get(queue);
-    return known && this.#clock.nowMs() - known.seenMs < KNOWN_MS ? known : null;
+    if (!known || this.#clock.nowMs() - known.seenMs >= KNOWN_MS) return null;
+    return known.isQuiet && !known.isReadOnly ? "quiet" : "there";
   }
 }

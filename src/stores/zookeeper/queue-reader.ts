@@ -95,8 +95,10 @@ async function readTexts(
 }
 
 /** The queue with the transaction that made an entry, which is its only child. */
-export function onlyEntry({ id, token }: OwnEntry): Listing {
-  return { moment: new Zxid(token), entries: entriesOf([id]), mark: null };
+export function onlyEntry({ id, token, claim }: OwnEntry): Listing {
+  const { mode, weight, limit } = claim;
+  const entry = { id, mode, weight, limit, token, session: "", text: null };
+  return { moment: new Zxid(token), entries: [entry], mark: null };
 }
 
 /** The children of a znode; none, and no stat, where it does not exist. */
