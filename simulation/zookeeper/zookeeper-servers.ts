@@ -146,8 +146,8 @@ export class ZookeeperServers implements StoreSide {
     const followers = this.#servers.filter((server) => server !== this.#leader);
     const follower = this.chance.pick(followers);
     const fault = this.chance.weigh({ elect: 2, depose: 3, kill: 2, cut: 2, rack: 3 });
-    if (fault === "rack") this.#cutClientsOf(follower);
-    if (fault === "kill" || fault === "rack") this.#bounce(follower, downMs);
+    if (fault === "rack") this.#loseRackOf(follower, downMs);
+    else if (fault === "kill") this.#bounce(follower, downMs);
     else if (fault === "cut") {
       follower.cut();
       this.#later(downMs, () => this.#bounce(follower, this.chance.spread(1, 100)));
@@ -222,8 +222,10 @@ export class ZookeeperServers implements StoreSide {
       const { nowMs } = this.world;
       const isDue = session.endsMs <= nowMs && this.#leader.busyUntilMs <= nowMs;
       if (!isDue) this.#endLater(id, session);
-      else if (this.#leader.state === "serving") this.endSession(id);
-      else this.#later(TICK_MS, () => this.#endLater(id, session));
+      else if (this.#leader.state === "serving") {
+        this.#account.lapsed(nowMs, id.toString(16));
+        this.endSession(id);
+      } else this.#later(TICK_MS, () => this.#endLater(id, session));
     });
   }
 
@@ -284,10 +286,21 @@ export class ZookeeperServers implements StoreSide {
     this.#later(oldMs, () => this.#bounce(old, this.chance.spread(1, 100)));
   }
 
-  /** A rack loses its power and its network: the clients of the server reach no other server. */
-  #cutClientsOf(server: ZookeeperServer): void {
-    const forMs = this.chance.spread(10, 2 * this.#options.longestTtlMs);
-    for (const client of this.#clients) if (client.uses(server)) client.cut(forMs);
+  /**
+   * Right after the next write, a rack loses its power and its network: the follower, which has not
+   * told the leader of its sessions yet, is killed, and its clients reach no other server.
+   */
+  #loseRackOf(follower: ZookeeperServer, downMs: number): void {
+    const { longestTtlMs } = this.#options;
+    const latestMs = this.world.nowMs + longestTtlMs / 2;
+    const strike = (): void => {
+      const isWhole = this.#servers.every(({ state }) => state === "serving");
+      if (!isWhole || follower === this.#leader || this.world.nowMs > latestMs) return;
+      const cutMs = longestTtlMs * this.chance.between(0.3, 1.4);
+      for (const client of this.#clients) if (client.uses(follower)) client.cut(cutMs);
+      this.#bounce(follower, downMs);
+    };
+    follower.afterNextWrite(() => this.#later(this.chance.between(2, TICK_MS / 4), strike));
   }
 
   /** A server stops serving, and joins its leader after a while. */
