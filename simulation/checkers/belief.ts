@@ -15,9 +15,9 @@ export function checkBelief(entries: readonly Entry[]): Violation[] {
     const end = held && lapsed.get(keyOf(held));
     const untilMs = Math.min(endedMs, beliefs.at(-1)?.untilMs ?? Number.POSITIVE_INFINITY);
     if (!end || untilMs <= end.atMs) return [];
+    const { lease, name, atMs: fromMs } = held;
     const longMs = (untilMs - end.atMs).toFixed(1);
-    const message = `${held.lease} relied on "${held.name}" ${longMs} ms longer than its entry lived`;
-    const { name, atMs: fromMs } = held;
+    const message = `${lease} relied on "${name}" ${longMs} ms longer than its entry lived`;
     return [{ checker: "belief", message, name, fromMs, toMs: untilMs }];
   });
 }

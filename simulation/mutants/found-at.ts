@@ -98,7 +98,7 @@ export const foundAt: Readonly<Record<string, number>> = {
   "zookeeper: a lost transaction is taken for a refused one": 17,
   "zookeeper: a resume alone counts as a proof": 9,
   "zookeeper: a transaction has two entries for one queue": 0,
-  "zookeeper: a write through a follower counts as a proof": 106,
+  "zookeeper: a write through a follower counts as a proof": 67,
   "zookeeper: a znode is gone where its server is behind": 5,
   "zookeeper: an entry holds although its queue has others": 0,
   "zookeeper: sequence numbers do not wrap": 2,

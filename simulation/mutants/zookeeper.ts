@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.js";
 
-/** In the ZooKeeper store: mistakes about a proof, a server that is behind, a transaction or a counter. */
+/** In the ZooKeeper store: mistakes about proofs, servers that are behind, and transactions. */
 export const zookeeper: readonly Mutant[] = [
   {
     title: "zookeeper: a write through a follower counts as a proof",

@@ -261,10 +261,8 @@ function judge(title: string, observers: 0 | 1, struck: readonly Fault[]): void 
             continue;
           }
           margins.push(marginMs);
-          const least = Math.round(Math.min(...margins));
-          print(
-            `trial ${margins.length} in ${tookMs} ms: margin ${Math.round(marginMs)} ms, least ${least} ms`,
-          );
+          const [now, least] = [marginMs, Math.min(...margins)].map(Math.round);
+          print(`trial ${margins.length} in ${tookMs} ms: margin ${now} ms, least ${least} ms`);
           assert.ok(marginMs > 0, `a belief was ${Math.round(-marginMs)} ms too long`);
         }
         delays.disable();

@@ -110,7 +110,7 @@ it("joins the writes of one turn, and sends what follows them behind", async () 
   expect(asked.map(({ behind }) => behind.state)).toEqual(["resolved", "resolved"]);
 });
 
-it("stamps a queue that was quiet, and asks for no queue where its entry is the only one", async () => {
+it("stamps a quiet queue, and does not read it where its entry is the only one", async () => {
   const connection = connect();
   saw(["a", "b"], 1);
   const asked = [ask("a", connection), ask("b", connection)];
