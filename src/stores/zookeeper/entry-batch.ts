@@ -13,7 +13,7 @@
  */
 import type { Port } from "../../time/port.js";
 import { isUnknown } from "./failure.js";
-import type { KnownQueues, QueueGuess } from "./known-queues.js";
+import type { KnownQueues } from "./known-queues.js";
 import type { Connection } from "./wire/connection.js";
 import { type MultiPart, type MultiReply, multi } from "./wire/multi.js";
 import {
@@ -27,7 +27,7 @@ import {
 import { hasCode } from "./wire/zookeeper-error.js";
 
 /** A write to a queue: the making or the removal of an entry. */
-export interface EntryWrite {
+export interface EntryRequest {
   readonly connection: Connection;
   /** The znode that the entry is a child of. */
   readonly queue: string;
@@ -50,17 +50,17 @@ export type WriteReply =
   | { readonly type: "refused" };
 
 /** The two parts of a call settle by themselves, in any order. */
-export interface SentWrite<T> {
+export interface SentRequest<T> {
   readonly written: Promise<WriteReply>;
   /** The outcome of the requests behind the write; null where the entry is the only child. */
   readonly behind: Promise<T | null>;
 }
 
 /** A write that was asked for, and what its caller waits for. */
-class PendingWrite<T> implements SentWrite<T> {
+class PendingWrite<T> implements SentRequest<T> {
   readonly connection: Connection;
   readonly queue: string;
-  readonly request: EntryWrite["request"];
+  readonly request: EntryRequest["request"];
   /** Null where no stamp is sent. */
   readonly stamp: Request<StatReply> | null;
   readonly mayJoin: boolean;
@@ -71,7 +71,11 @@ class PendingWrite<T> implements SentWrite<T> {
   readonly #follow: () => Promise<T>;
   #onBehind: (outcome: Promise<T> | null) => void = () => {};
 
-  constructor(write: EntryWrite, guess: QueueGuess | null, follow: () => Promise<T>) {
+  constructor(
+    write: EntryRequest,
+    guess: ReturnType<KnownQueues["guess"]>,
+    follow: () => Promise<T>,
+  ) {
     const { connection, queue, request, isAlone } = write;
     this.connection = connection;
     this.queue = queue;
@@ -124,7 +128,7 @@ export class EntryBatch {
   }
 
   /** `follow` sends the requests that travel behind the write. */
-  send<T>(write: EntryWrite, follow: () => Promise<T>): SentWrite<T> {
+  send<T>(write: EntryRequest, follow: () => Promise<T>): SentRequest<T> {
     const pending = new PendingWrite(write, this.#known.guess(write.queue), follow);
     this.#pending.push(pending);
     if (this.#pending.length === 1) this.#port.timers.soon(() => this.flush());

@@ -7,9 +7,6 @@
 import type { Clock } from "../../time/clock.js";
 import type { Stat } from "./wire/stat.js";
 
-/** "quiet": the next entry is likely to be the only one, and may write the queue's empty data. */
-export type QueueGuess = "quiet" | "there";
-
 interface KnownQueue {
   readonly seenMs: number;
   /** It had one entry at most, and no data. */
@@ -48,8 +45,11 @@ export class KnownQueues {
     if (known) this.#queues.set(queue, { ...known, isReadOnly: true });
   }
 
-  /** Null where the queue may be missing, as far as this client knows. */
-  guess(queue: string): QueueGuess | null {
+  /**
+   * "quiet": the next entry is likely to be the only one, and may write the queue's empty data.
+   * Null: the queue may be missing.
+   */
+  guess(queue: string): "quiet" | "there" | null {
     const known = this.#queues.get(queue);
     if (!known || this.#clock.nowMs() - known.seenMs >= KNOWN_MS) return null;
     return known.isQuiet && !known.isReadOnly ? "quiet" : "there";
