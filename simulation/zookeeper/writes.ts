@@ -1,5 +1,5 @@
 /** The writes of one request, tried on the znodes of the leader: all of them are done, or none. */
-import { Operation } from "../../src/stores/zookeeper/wire/requests.js";
+import { ANY_VERSION, Operation } from "../../src/stores/zookeeper/wire/requests.js";
 import {
   type Change,
   parentOf,
@@ -11,6 +11,7 @@ import {
 import type { Write, Written } from "./zookeeper-protocol.js";
 
 export const NO_NODE = -101;
+const BAD_VERSION = -103;
 const NODE_EXISTS = -110;
 const NOT_EMPTY = -111;
 const NO_CHILDREN_FOR_EPHEMERALS = -108;
@@ -63,6 +64,7 @@ export class Writes {
         return { operation: Operation.check, path: null, stat: null };
       case "set": {
         const { version } = znode;
+        if (write.version !== ANY_VERSION && write.version !== version) return BAD_VERSION;
         const after = { ...znode, data: write.data, mzxid: this.#zxid, version: version + 1 };
         this.#changes.set(write.path, after);
         const stat = statOf(after, this.#childrenOf(write.path).length);
