@@ -4,17 +4,24 @@ import { type Watched, watch } from "../../../test/fixtures/outcome.js";
 import { EntryBatch, type WriteReply } from "./entry-batch.js";
 import { KnownQueues } from "./known-queues.js";
 import type { Connection } from "./wire/connection.js";
-import { create2, exists, type Request, remove } from "./wire/requests.js";
+import { multi } from "./wire/multi.js";
+import { requestFrame } from "./wire/pending-requests.js";
+import { create2, exists, type Request, remove, setData } from "./wire/requests.js";
 import { serverError, ZookeeperError } from "./wire/zookeeper-error.js";
 
 const NO_NODE = -101;
 const NO_AUTH = -102;
+const BAD_VERSION = -103;
+/** The version of the data of a queue, when it is seen. */
+const VERSION = 7;
 
 let port: ManualPort;
 let known: KnownQueues;
 let writes: EntryBatch;
 /** The paths of all requests, in the order of sending. */
 let sent: string[];
+/** The last request, as it is on the wire. */
+let frame: Buffer;
 /** The errors of the server, by paths. */
 let errors: Map<string, number>;
 /** How many children a queue has with the new entry; 1 where nothing is said. */
@@ -36,8 +43,10 @@ beforeEach(() => {
 
 /** A connection to a server, which does what it is asked for, and numbers all transactions. */
 function connect(): Connection {
-  const send = async ({ path }: Request<unknown>): Promise<unknown> => {
+  const send = async (request: Request<unknown>): Promise<unknown> => {
+    const { path } = request;
     sent.push(path);
+    frame = requestFrame(1, request, "");
     await settled();
     zxid += 1n;
     const parts = path.split(", ");
@@ -47,7 +56,7 @@ function connect(): Connection {
     if (parts.length > 1) {
       if (failure) throw failure;
       if (at >= 0) return { type: "refused", zxid, at, error };
-      return { type: "done", zxid, replies: parts.map((part) => replyTo(part)) };
+      return { type: "done", zxid, replies: parts.map((part) => joinedReplyTo(part)) };
     }
     if (at >= 0) throw error;
     return path.endsWith("-gone") ? { zxid } : replyTo(path);
@@ -57,9 +66,15 @@ function connect(): Connection {
 
 function replyTo(path: string): unknown {
   if (path.endsWith("-gone")) return { zxid, path: null, stat: null };
-  if (path.endsWith("/e")) return { zxid, path, stat: { createdMs: 5 } };
-  const stat = { childCount: children.get(path) ?? 1, dataBytes: 0, modifiedMs: 6 };
+  if (path.endsWith("/e")) return { zxid, path, stat: { createdMs: 5, czxid: zxid } };
+  const childCount = children.get(path) ?? 1;
+  const stat = { childCount, dataBytes: 0, modifiedMs: 6, version: VERSION + 1 };
   return { zxid, path: null, stat };
+}
+
+/** Servers tell no stat of a znode that a transaction makes. */
+function joinedReplyTo(path: string): unknown {
+  return path.endsWith("/e") ? { zxid, path, stat: null } : replyTo(path);
 }
 
 interface Asked {
@@ -68,7 +83,7 @@ interface Asked {
 }
 
 /** Asks for an entry in a queue, and for a request behind it. */
-function ask(queue: string, connection: Connection, isAlone = false): Asked {
+function ask(queue: string, connection: Connection, { isAlone = false } = {}): Asked {
   const request = create2(`/${queue}/e`);
   const write = { connection, queue: `/${queue}`, request, isAlone };
   const { written, behind } = writes.send(write, () => connection.send(exists(`${queue}?`)));
@@ -83,7 +98,9 @@ function leave(queue: string, connection: Connection): Watched<WriteReply> {
 
 /** The queues were seen, with as many entries. */
 function saw(queues: readonly string[], childCount: number): void {
-  for (const queue of queues) known.saw(`/${queue}`, { childCount, dataBytes: 0 });
+  for (const queue of queues) {
+    known.saw(`/${queue}`, { childCount, dataBytes: 0, version: VERSION });
+  }
 }
 
 async function answered(): Promise<void> {
@@ -117,7 +134,7 @@ it("stamps a quiet queue, and does not read it where its entry is the only one",
   await answered();
   expect(sent).toEqual(["/a/e, /a, /b/e, /b"]);
   expect(asked.map(({ behind }) => behind.value)).toEqual([null, null]);
-  expect(asked[0]?.written.value).toMatchObject({ type: "done", path: "/a/e", atMs: 5 });
+  expect(asked[0]?.written.value).toMatchObject({ type: "done", path: "/a/e", atMs: 6 });
 });
 
 it("asks for the queue where its stamp shows another child, and stamps it no more", async () => {
@@ -136,7 +153,7 @@ it("asks for the queue where its stamp shows another child, and stamps it no mor
 
 it("stamps no queue that has data, nor one that it may not write", async () => {
   const connection = connect();
-  known.saw("/a", { childCount: 1, dataBytes: 3 });
+  known.saw("/a", { childCount: 1, dataBytes: 3, version: VERSION });
   saw(["b"], 1);
   errors.set("/b", NO_AUTH);
   ask("a", connection);
@@ -150,6 +167,46 @@ it("stamps no queue that has data, nor one that it may not write", async () => {
   ask("b", connection);
   await answered();
   expect(sent).toEqual(["/b/e", "b?"]);
+});
+
+it("stamps only the version of the empty data that it saw", async () => {
+  const connection = connect();
+  saw(["a"], 1);
+  ask("a", connection);
+  await answered();
+  const stamp = (version: number) => setData("/a", new Uint8Array(0), version);
+  const stamped = (version: number) =>
+    requestFrame(1, multi([create2("/a/e"), stamp(version)]), "");
+  expect(frame).toEqual(stamped(VERSION));
+  ask("a", connection);
+  await answered();
+  expect(frame).toEqual(stamped(VERSION + 1));
+});
+
+it("sends one stamp for a queue at a time", async () => {
+  const connection = connect();
+  saw(["a"], 1);
+  for (let count = 0; count < 3; count += 1) ask("a", connection);
+  await answered();
+  expect(sentWrites()).toEqual(["/a/e, /a", "/a/e", "/a/e"]);
+});
+
+it("stamps a queue whose data another program wrote only after it was seen again", async () => {
+  const connection = connect();
+  saw(["a"], 1);
+  errors.set("/a", BAD_VERSION);
+  const refused = ask("a", connection);
+  await answered();
+  expect(refused.written.value).toEqual({ type: "refused" });
+  sent = [];
+  ask("a", connection);
+  await answered();
+  expect(sentWrites()).toEqual(["/a/e"]);
+  saw(["a"], 1);
+  sent = [];
+  ask("a", connection);
+  await answered();
+  expect(sentWrites()).toEqual(["/a/e, /a"]);
 });
 
 it("sends a lone write as it is", async () => {
@@ -186,7 +243,7 @@ it("refuses all writes of a transaction where one is refused", async () => {
   const refused = { type: "refused" };
   expect(joined.map(({ written }) => written.value)).toEqual([refused, refused]);
   sent = [];
-  const alone = [ask("a", connection, true), ask("b", connection, true)];
+  const alone = ["a", "b"].map((queue) => ask(queue, connection, { isAlone: true }));
   await answered();
   expect(sent).toEqual(["/a/e", "a?", "/b/e", "b?"]);
   expect(alone.map(({ written }) => written.state)).toEqual(["resolved", "rejected"]);

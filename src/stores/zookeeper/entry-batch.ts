@@ -7,9 +7,10 @@
  * no write took effect, and the callers send theirs alone.
  *
  * An entry that is likely to be the only one in its queue is made together with a *stamp*: a write
- * of the queue's data, which is empty and stays so. The answer to the stamp has the number of
- * children that the queue has in that very transaction. When the entry is the only child, no
- * request for the queue is needed.
+ * of the queue's data, which is empty and stays so. The stamp names the version of the empty data:
+ * ZooKeeper refuses it where another program has written data since. The answer to the stamp has
+ * the number of children that the queue has in that very transaction. When the entry is the only
+ * child, no request for the queue is needed.
  */
 import type { Port } from "../../time/port.js";
 import { isUnknown } from "./failure.js";
@@ -39,7 +40,7 @@ export interface EntryRequest {
 export type WriteReply =
   | {
       readonly type: "done";
-      /** The transaction. */
+      /** The transaction: of an entry that was made, its czxid. */
       readonly zxid: bigint;
       /** Of an entry that was made; null after a removal. */
       readonly path: string | null;
@@ -82,8 +83,9 @@ class PendingWrite<T> implements SentRequest<T> {
     this.request = request;
     // A removal is of an entry that was there.
     const isRemoval = request.operation === Operation.delete;
+    const version = isAlone || isRemoval ? null : (guess?.quietVersion ?? null);
+    this.stamp = version === null ? null : setData(queue, NO_BYTES, version);
     this.mayJoin = !isAlone && (isRemoval || guess !== null);
-    this.stamp = !isAlone && !isRemoval && guess === "quiet" ? setData(queue, NO_BYTES) : null;
     this.#follow = follow;
     this.written = new Promise((resolve, reject) => {
       this.resolve = resolve;
@@ -130,6 +132,7 @@ export class EntryBatch {
   /** `follow` sends the requests that travel behind the write. */
   send<T>(write: EntryRequest, follow: () => Promise<T>): SentRequest<T> {
     const pending = new PendingWrite(write, this.#known.guess(write.queue), follow);
+    if (pending.stamp) this.#known.onStamp(write.queue);
     this.#pending.push(pending);
     if (this.#pending.length === 1) this.#port.timers.soon(() => this.flush());
     return pending;
@@ -197,7 +200,8 @@ export class EntryBatch {
       const written = reply.replies[at];
       const queueStat = one.stamp ? (reply.replies[at + 1]?.stat ?? null) : null;
       const atMs = written?.stat?.createdMs ?? queueStat?.modifiedMs ?? null;
-      one.resolve({ type: "done", zxid: reply.zxid, path: written?.path ?? null, atMs });
+      const zxid = written?.stat?.czxid ?? reply.zxid;
+      one.resolve({ type: "done", zxid, path: written?.path ?? null, atMs });
       if (!queueStat) continue;
       this.#known.saw(one.queue, queueStat);
       // rule: only-entry-holds-without-a-look
@@ -217,6 +221,7 @@ function sendPlain(write: Pending): void {
   replied.then((reply) => {
     const made = "path" in reply ? reply : null;
     const atMs = made?.stat.createdMs ?? null;
-    write.resolve({ type: "done", zxid: reply.zxid, path: made?.path ?? null, atMs });
+    const zxid = made?.stat.czxid ?? reply.zxid;
+    write.resolve({ type: "done", zxid, path: made?.path ?? null, atMs });
   }, write.reject);
 }

@@ -3,7 +3,9 @@ import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import { KnownQueues } from "./known-queues.js";
 
 const MINUTE_MS = 60_000;
-const QUIET = { childCount: 1, dataBytes: 0 };
+const QUIET = { childCount: 1, dataBytes: 0, version: 7 };
+const IS_QUIET = { quietVersion: 7 };
+const IS_THERE = { quietVersion: null };
 
 let port: ManualPort;
 let known: KnownQueues;
@@ -17,7 +19,7 @@ it("knows a queue for a minute after it was seen", async () => {
   expect(known.guess("/a")).toBeNull();
   known.saw("/a", QUIET);
   await port.advance(MINUTE_MS - 1);
-  expect(known.guess("/a")).toBe("quiet");
+  expect(known.guess("/a")).toEqual(IS_QUIET);
   await port.advance(1);
   expect(known.guess("/a")).toBeNull();
 });
@@ -29,22 +31,30 @@ it("forgets a queue that is gone", () => {
 });
 
 it("takes a queue with several entries, or with data, for no quiet one", () => {
-  known.saw("/a", { childCount: 2, dataBytes: 0 });
-  known.saw("/b", { childCount: 0, dataBytes: 1 });
-  expect([known.guess("/a"), known.guess("/b")]).toEqual(["there", "there"]);
+  known.saw("/a", { ...QUIET, childCount: 2 });
+  known.saw("/b", { ...QUIET, dataBytes: 1 });
+  expect([known.guess("/a"), known.guess("/b")]).toEqual([IS_THERE, IS_THERE]);
 });
 
 it("remembers that it may not write a queue, as long as the queue is there", () => {
   known.saw("/a", QUIET);
   known.sawReadOnly("/a");
   known.saw("/a", QUIET);
-  expect(known.guess("/a")).toBe("there");
+  expect(known.guess("/a")).toEqual(IS_THERE);
   known.saw("/a", null);
   known.saw("/a", QUIET);
-  expect(known.guess("/a")).toBe("quiet");
+  expect(known.guess("/a")).toEqual(IS_QUIET);
+});
+
+it("takes no version twice: a stamp changes it, and an answer shows the new one", () => {
+  known.saw("/a", QUIET);
+  known.onStamp("/a");
+  expect(known.guess("/a")).toEqual(IS_THERE);
+  known.saw("/a", { ...QUIET, version: 8 });
+  expect(known.guess("/a")).toEqual({ quietVersion: 8 });
 });
 
 it("forgets the queue that was seen longest ago beyond 10,000", () => {
   for (let index = 0; index <= 10_000; index += 1) known.saw(`/${index}`, QUIET);
-  expect([known.guess("/0"), known.guess("/1")]).toEqual([null, "quiet"]);
+  expect([known.guess("/0"), known.guess("/1")]).toEqual([null, IS_QUIET]);
 });

@@ -9,8 +9,8 @@ import type { Stat } from "./wire/stat.js";
 
 interface KnownQueue {
   readonly seenMs: number;
-  /** It had one entry at most, and no data. */
-  readonly isQuiet: boolean;
+  /** The version of its data, where it had one entry at most, and no data; null otherwise. */
+  readonly quietVersion: number | null;
   /** This client may not write its data. */
   readonly isReadOnly: boolean;
 }
@@ -29,12 +29,13 @@ export class KnownQueues {
   }
 
   /** An answer showed the queue; null: it showed that there is none. */
-  saw(queue: string, stat: Pick<Stat, "childCount" | "dataBytes"> | null): void {
+  saw(queue: string, stat: Pick<Stat, "childCount" | "dataBytes" | "version"> | null): void {
     const isReadOnly = this.#queues.get(queue)?.isReadOnly ?? false;
     this.#queues.delete(queue);
     if (!stat) return;
     const isQuiet = stat.childCount <= 1 && stat.dataBytes === 0;
-    this.#queues.set(queue, { seenMs: this.#clock.nowMs(), isQuiet, isReadOnly });
+    const quietVersion = isQuiet ? stat.version : null;
+    this.#queues.set(queue, { seenMs: this.#clock.nowMs(), quietVersion, isReadOnly });
     const [oldest] = this.#queues.size > MOST_KNOWN ? this.#queues.keys() : [];
     if (oldest !== undefined) this.#queues.delete(oldest);
   }
@@ -46,12 +47,21 @@ export class KnownQueues {
   }
 
   /**
-   * "quiet": the next entry is likely to be the only one, and may write the queue's empty data.
-   * Null: the queue may be missing.
+   * This client is about to write the data of the queue. The version changes, and the next answer
+   * about the queue shows it.
    */
-  guess(queue: string): "quiet" | "there" | null {
+  onStamp(queue: string): void {
+    const known = this.#queues.get(queue);
+    if (known) this.#queues.set(queue, { ...known, quietVersion: null });
+  }
+
+  /**
+   * `quietVersion`: the next entry is likely to be the only one, and may write the queue's empty
+   * data, which has this version. Null for the whole: the queue may be missing.
+   */
+  guess(queue: string): { readonly quietVersion: number | null } | null {
     const known = this.#queues.get(queue);
     if (!known || this.#clock.nowMs() - known.seenMs >= KNOWN_MS) return null;
-    return known.isQuiet && !known.isReadOnly ? "quiet" : "there";
+    return { quietVersion: known.isReadOnly ? null : known.quietVersion };
   }
 }
