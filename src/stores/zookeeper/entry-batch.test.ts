@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from "vitest";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
 import { type Watched, watch } from "../../../test/fixtures/outcome.js";
-import { EntryBatch, type WriteReply } from "./entry-batch.js";
+import { EntryBatch, type EntryRequest, type WriteReply } from "./entry-batch.js";
 import { KnownQueues } from "./known-queues.js";
 import type { Connection } from "./wire/connection.js";
 import { multi } from "./wire/multi.js";
@@ -83,16 +83,22 @@ interface Asked {
 }
 
 /** Asks for an entry in a queue, and for a request behind it. */
-function ask(queue: string, connection: Connection, { isAlone = false } = {}): Asked {
+function ask(
+  queue: string,
+  connection: Connection,
+  options: Partial<Pick<EntryRequest, "isAlone" | "needsTime" | "dataBytes">> = {},
+): Asked {
+  const { isAlone = false, needsTime = false, dataBytes = 0 } = options;
   const request = create2(`/${queue}/e`);
-  const write = { connection, queue: `/${queue}`, request, isAlone };
+  const write = { connection, queue: `/${queue}`, request, dataBytes, needsTime, isAlone };
   const { written, behind } = writes.send(write, () => connection.send(exists(`${queue}?`)));
   return { written: watch(written), behind: watch(behind) };
 }
 
 function leave(queue: string, connection: Connection): Watched<WriteReply> {
   const request = remove(`/${queue}/e-gone`);
-  const write = { connection, queue: `/${queue}`, request, isAlone: false };
+  const options = { dataBytes: 0, needsTime: false, isAlone: false };
+  const write = { connection, queue: `/${queue}`, request, ...options };
   return watch(writes.send(write, async () => null).written);
 }
 
@@ -209,6 +215,18 @@ it("stamps a queue whose data another program wrote only after it was seen again
   expect(sentWrites()).toEqual(["/a/e, /a"]);
 });
 
+it("joins an entry whose caller needs the time only with a stamp, which tells it", async () => {
+  const connection = connect();
+  saw(["a", "b"], 2);
+  saw(["c", "d"], 1);
+  const queues = ["a", "b", "c", "d"];
+  const asked = queues.map((queue) => ask(queue, connection, { needsTime: true }));
+  await answered();
+  expect(sentWrites()).toEqual(["/a/e", "/b/e", "/c/e, /c, /d/e, /d"]);
+  const times = asked.map(({ written: { value } }) => value?.type === "done" && value.atMs);
+  expect(times).toEqual([5, 5, 6, 6]);
+});
+
 it("sends a lone write as it is", async () => {
   const connection = connect();
   ask("a", connection);
@@ -275,6 +293,15 @@ it("joins no more writes than a request has room for", async () => {
   for (let count = 0; count < 300; count += 1) leave(`q${count}`, connection);
   await answered();
   expect(sent.map((path) => path.split(", ").length)).toEqual([120, 120, 60]);
+});
+
+it("joins no more than 256 kB", async () => {
+  const connection = connect();
+  const queues = Array.from({ length: 6 }, (_, index) => `q${index}`);
+  saw(queues, 2);
+  for (const queue of queues) ask(queue, connection, { dataBytes: 100_000 });
+  await answered();
+  expect(sentWrites().map((path) => path.split(", ").length)).toEqual([2, 2, 2]);
 });
 
 it("sends at once what it was asked for, when a request must come behind", async () => {

@@ -33,6 +33,10 @@ export interface EntryRequest {
   /** The znode that the entry is a child of. */
   readonly queue: string;
   readonly request: Request<Created> | Request<Timed>;
+  /** The length of the data in the request. */
+  readonly dataBytes: number;
+  /** The caller needs `atMs`, which no server tells for an entry that joins without a stamp. */
+  readonly needsTime: boolean;
   /** The write was refused together with other ones, and is not joined with any again. */
   readonly isAlone: boolean;
 }
@@ -65,6 +69,8 @@ class PendingWrite<T> implements SentRequest<T> {
   /** Null where no stamp is sent. */
   readonly stamp: Request<StatReply> | null;
   readonly mayJoin: boolean;
+  /** About as many as the write has in a request. */
+  readonly bytes: number;
   readonly written: Promise<WriteReply>;
   readonly behind: Promise<T | null>;
   resolve: (written: WriteReply) => void = () => {};
@@ -77,7 +83,7 @@ class PendingWrite<T> implements SentRequest<T> {
     guess: ReturnType<KnownQueues["guess"]>,
     follow: () => Promise<T>,
   ) {
-    const { connection, queue, request, isAlone } = write;
+    const { connection, queue, request, dataBytes, needsTime, isAlone } = write;
     this.connection = connection;
     this.queue = queue;
     this.request = request;
@@ -85,7 +91,9 @@ class PendingWrite<T> implements SentRequest<T> {
     const isRemoval = request.operation === Operation.delete;
     const version = isAlone || isRemoval ? null : (guess?.quietVersion ?? null);
     this.stamp = version === null ? null : setData(queue, NO_BYTES, version);
-    this.mayJoin = !isAlone && (isRemoval || guess !== null);
+    const isThere = isRemoval || guess !== null;
+    this.mayJoin = !isAlone && isThere && (!needsTime || this.stamp !== null);
+    this.bytes = request.path.length + queue.length + dataBytes;
     this.#follow = follow;
     this.written = new Promise((resolve, reject) => {
       this.resolve = resolve;
@@ -116,8 +124,9 @@ class PendingWrite<T> implements SentRequest<T> {
 type Pending = Omit<PendingWrite<unknown>, "written" | "behind">;
 
 const NO_BYTES = new Uint8Array(0);
-/** Two paths and a text have up to 2 kB and 4 kB, a request 1 MB. */
 const MOST_JOINED = 120;
+/** A server closes the connection of a request that has more than 1 MB. */
+const MOST_JOINED_BYTES = 256 * 1024;
 
 export class EntryBatch {
   readonly #port: Port;
@@ -143,18 +152,21 @@ export class EntryBatch {
     const pending = this.#pending;
     this.#pending = [];
     let joined: Pending[] = [];
+    let bytes = 0;
     const queues = new Set<string>();
     for (const one of pending) {
       const [first] = joined;
-      const isFull = joined.length === MOST_JOINED;
+      const isFull = joined.length === MOST_JOINED || bytes + one.bytes > MOST_JOINED_BYTES;
       // rule: one-write-for-each-queue
       const isTaken = queues.has(one.queue);
       if (first && (isFull || isTaken || !first.mayJoin || !mayFollow(first, one))) {
         this.#send(joined);
         joined = [];
+        bytes = 0;
         queues.clear();
       }
       joined.push(one);
+      bytes += one.bytes;
       queues.add(one.queue);
     }
     this.#send(joined);

@@ -160,11 +160,14 @@ export class ZookeeperSession implements SessionLink {
     const { lock, queue, prefix, text } = entry;
     const data = Buffer.from(text);
     const request = create2(`${queue}/${prefix}`, { data, mode: "ephemeral_sequential", acl });
+    // A mark counts by the clock of the leader, so this client must know that time before it reads.
+    const needsTime = lock.space === "once";
+    const dataBytes = data.length;
     for (let isAlone = false; ; isAlone = true) {
       if (entry.isWithdrawn)
         throw new StoreError("The entry is withdrawn.", { outcome: "unknown" });
       entry.unanswered += 1;
-      const write = { connection, queue, request, isAlone };
+      const write = { connection, queue, request, dataBytes, needsTime, isAlone };
       const sent = this.#batch.send(write, () => reader.read(connection, lock, "plain"));
       const making = sent.written.then(
         (written) => this.#onWritten(entry, written),
@@ -232,7 +235,8 @@ export class ZookeeperSession implements SessionLink {
   ): Promise<Leaving> {
     const request = remove(path);
     for (let isAlone = false; ; isAlone = true) {
-      const sent = this.#batch.send({ connection, queue, request, isAlone }, read);
+      const write = { connection, queue, request, dataBytes: 0, needsTime: false, isAlone };
+      const sent = this.#batch.send(write, read);
       const removing = sent.written.catch(nullIfAbsent);
       const [written, listing] = await Promise.all([removing, sent.behind]);
       if (written?.type !== "refused") return { wasThere: written !== null, listing };
