@@ -25,7 +25,6 @@ import {
   setData,
   type Timed,
 } from "./wire/requests.js";
-import { hasCode } from "./wire/zookeeper-error.js";
 
 /** A write to a queue: the making or the removal of an entry. */
 export interface EntryRequest {
@@ -204,8 +203,7 @@ export class EntryBatch {
       const at = next;
       next += one.stamp ? 2 : 1;
       if (reply.type === "refused") {
-        const isStamp = one.stamp && reply.at === at + 1;
-        if (isStamp && hasCode(reply.error, "no_auth")) this.#known.sawReadOnly(one.queue);
+        if (one.stamp && reply.at === at + 1) this.#known.sawRefusal(one.queue);
         one.refuse();
         continue;
       }

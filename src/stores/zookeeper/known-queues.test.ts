@@ -38,7 +38,7 @@ it("takes a queue with several entries, or with data, for no quiet one", () => {
 
 it("remembers that it may not write a queue, as long as the queue is there", () => {
   known.saw("/a", QUIET);
-  known.sawReadOnly("/a");
+  known.sawRefusal("/a");
   known.saw("/a", QUIET);
   expect(known.guess("/a")).toEqual(IS_THERE);
   known.saw("/a", null);

@@ -11,8 +11,8 @@ interface KnownQueue {
   readonly seenMs: number;
   /** The version of its data, where it had one entry at most, and no data; null otherwise. */
   readonly quietVersion: number | null;
-  /** This client may not write its data. */
-  readonly isReadOnly: boolean;
+  /** A stamp was refused: this client may not write the data, or other clients write it, too. */
+  readonly refusesStamps: boolean;
 }
 
 /** ZooKeeper looks for empty queues once a minute, and removes them. */
@@ -30,20 +30,23 @@ export class KnownQueues {
 
   /** An answer showed the queue; null: it showed that there is none. */
   saw(queue: string, stat: Pick<Stat, "childCount" | "dataBytes" | "version"> | null): void {
-    const isReadOnly = this.#queues.get(queue)?.isReadOnly ?? false;
+    const refusesStamps = this.#queues.get(queue)?.refusesStamps ?? false;
     this.#queues.delete(queue);
     if (!stat) return;
     const isQuiet = stat.childCount <= 1 && stat.dataBytes === 0;
     const quietVersion = isQuiet ? stat.version : null;
-    this.#queues.set(queue, { seenMs: this.#clock.nowMs(), quietVersion, isReadOnly });
+    this.#queues.set(queue, { seenMs: this.#clock.nowMs(), quietVersion, refusesStamps });
     const [oldest] = this.#queues.size > MOST_KNOWN ? this.#queues.keys() : [];
     if (oldest !== undefined) this.#queues.delete(oldest);
   }
 
-  /** ZooKeeper refused to let this client write the data of the queue. */
-  sawReadOnly(queue: string): void {
+  /**
+   * ZooKeeper refused to write the data of the queue, and will again: for want of a right, or
+   * because the stamps of other clients change its version.
+   */
+  sawRefusal(queue: string): void {
     const known = this.#queues.get(queue);
-    if (known) this.#queues.set(queue, { ...known, isReadOnly: true });
+    if (known) this.#queues.set(queue, { ...known, refusesStamps: true });
   }
 
   /**
@@ -62,6 +65,6 @@ export class KnownQueues {
   guess(queue: string): { readonly quietVersion: number | null } | null {
     const known = this.#queues.get(queue);
     if (!known || this.#clock.nowMs() - known.seenMs >= KNOWN_MS) return null;
-    return { quietVersion: known.isReadOnly ? null : known.quietVersion };
+    return { quietVersion: known.refusesStamps ? null : known.quietVersion };
   }
 }
