@@ -149,6 +149,13 @@ export interface Revoked {
   readonly token: bigint;
 }
 
+/** The store ended the session of an entry that holds, because its time was over. */
+export interface Lapsed {
+  readonly type: "lapsed";
+  readonly name: string;
+  readonly token: bigint;
+}
+
 /** The store passes over the waiters of this client, until `cleared`. */
 export interface Suspected {
   readonly type: "suspected" | "cleared";
@@ -203,6 +210,7 @@ export type Happening =
   | Extended
   | Withdrawn
   | Revoked
+  | Lapsed
   | Suspected
   | Stepped
   | Forgot

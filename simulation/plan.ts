@@ -4,6 +4,7 @@ import type { Kind } from "./operation.js";
 import { quorumPlan } from "./quorum/quorum-plan.js";
 import { sequencerPlan } from "./sequencer/sequencer-plan.js";
 import { FAIR, type Weather } from "./weather.js";
+import { zookeeperPlan } from "./zookeeper/zookeeper-plan.js";
 
 /**
  * clear: no faults. busy: programs block their event loops, but not for long. crash: programs die.
@@ -61,6 +62,8 @@ export interface Plan {
   /** How often an operation is of each kind. */
   readonly kinds: Readonly<Record<Kind, number>>;
   readonly strict: number;
+  /** The tasks of a program go on together: they ask for locks, and release them, in one turn. */
+  readonly inStep: boolean;
   /** How long a program pauses between two operations, in parts of the ttl. */
   readonly thinkParts: readonly [number, number];
   readonly cohortLimit: number;
@@ -144,7 +147,7 @@ const BLOCKS: Partial<Record<Profile, number>> = {
 export function planOf(seed: number, options: PlanOptions = {}): Plan {
   const plan = arbiterPlan(seed, options);
   if (options.family === "quorum") return quorumPlan(plan);
-  if (options.family === "zookeeper") return { ...sequencerPlan(plan), family: "zookeeper" };
+  if (options.family === "zookeeper") return zookeeperPlan(sequencerPlan(plan));
   return options.family === "sequencer" ? sequencerPlan(plan) : plan;
 }
 
@@ -174,6 +177,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
       mixed: { mutex: 1, read: 1, semaphore: 1, once: 0.5 },
     }[style],
     strict: style === "cohort" ? 0.1 : chance.pick([0, 0.5, 1]),
+    inStep: false,
     thinkParts: chance.pick([
       [0.003, 0.5],
       [0.05, 2],

@@ -31,6 +31,8 @@ export class Program {
   readonly #witness: Witness;
   #untilMs = 0;
   #running = 0;
+  /** The pause that the tasks take together. */
+  #step: Promise<void> | null = null;
   #leases = 0;
   /** Acquisitions and releases under way. */
   #pending = 0;
@@ -94,12 +96,21 @@ export class Program {
   async #work(): Promise<void> {
     for (;;) {
       const operation = drawOperation(this.#plan, this.#chance);
-      await this.process.sleep(operation.thinkMs);
+      await this.#pause(operation.thinkMs);
       if (this.process.nowMs > this.#untilMs) return;
       this.#pending += 1;
       await this.#perform(operation);
       this.#pending -= 1;
     }
+  }
+
+  /** Where tasks are in step, one that comes to a pause of another task goes on with that task. */
+  #pause(forMs: number): Promise<void> {
+    if (!this.#plan.inStep) return this.process.sleep(forMs);
+    this.#step ??= this.process.sleep(forMs).then(() => {
+      this.#step = null;
+    });
+    return this.#step;
   }
 
   async #perform(operation: Operation): Promise<void> {
@@ -209,7 +220,7 @@ export class Program {
     // A program that does not release goes on to the end of its time, even after a loss.
     while ((!isOver || !operation.releases) && process.nowMs < endMs) {
       const restMs = endMs - process.nowMs;
-      await process.sleep(Math.min(restMs, operation.ttlMs * this.#chance.between(0.02, 0.3)));
+      await this.#pause(Math.min(restMs, operation.ttlMs * this.#chance.between(0.02, 0.3)));
       probe();
     }
     this.#witness.dismiss(id);

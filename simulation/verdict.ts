@@ -7,6 +7,7 @@ import { POLL_STEP_MS } from "../src/stores/redlock/releases.js";
 import { SETTLE_MS } from "../src/stores/sequencer/grant-watches.js";
 import { LONGEST_BACKSTOP_MS } from "../src/stores/sequencer/queue.js";
 import { SOON_MS } from "../src/stores/sequencer/withdrawals.js";
+import { checkBelief } from "./checkers/belief.js";
 import { checkBoundedOvertaking } from "./checkers/bounded-overtaking.js";
 import { checkConfirmation } from "./checkers/confirmation.js";
 import { checkDoneOnce } from "./checkers/done-once.js";
@@ -102,6 +103,7 @@ function checkSequencer(plan: Plan, entries: readonly Entry[]): Violation[] {
   const delayMs = longestDelayMs(plan.weather);
   return [
     ...checkAlways(entries),
+    ...checkBelief(entries),
     ...checkFifo(entries),
     ...checkLostWakeUps(entries, queueBound(plan)),
     ...checkToldInTime(entries, { giveUpMs: LEAVE_MS, releaseMs: 0 }),

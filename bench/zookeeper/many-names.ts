@@ -15,12 +15,9 @@ export const manyNames: Question = {
   store: "zookeeper",
   name: "many-names",
   title: "100 concurrent tasks on distinct names, beside raw pairs one at a time",
-  about: "Many tasks, a name each: what one session for all, and pipelining, give.",
+  about: "Many tasks, a name each: what one session for all, and joined writes, give.",
   unit: "pairs/s",
   better: "higher",
-  reason:
-    "The server takes three requests and over 400 µs of processor time for each pair, so that it " +
-    "and the client nearly fill the two cores of this machine.",
   rounds: 15,
   async contestants(isQuick) {
     const pairsPerTask = countOf(isQuick);

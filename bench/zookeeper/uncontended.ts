@@ -18,8 +18,8 @@ export const uncontended: Question = {
   unit: "µs/pair",
   better: "lower",
   reason:
-    "Behind the create a lock lists its queue, without which no client knows that it holds: that " +
-    "alone takes 6 to 9 %. The rest is processor time of the process.",
+    "The server takes as long as for the raw requests. The rest is processor time of the " +
+    "process, which is about twice that of the raw requests.",
   rounds: 21,
   async contestants(isQuick) {
     const pairs = countOf(isQuick);

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.js";
 
-/** In the ZooKeeper store: mistakes about a proof, a server that is behind, or a counter. */
+/** In the ZooKeeper store: mistakes about proofs, servers that are behind, and transactions. */
 export const zookeeper: readonly Mutant[] = [
   {
     title: "zookeeper: a write through a follower counts as a proof",
@@ -30,5 +30,20 @@ export const zookeeper: readonly Mutant[] = [
     title: "zookeeper: a lost entry is looked for on a server that is behind",
     rule: "lost-entry-is-looked-for-after-a-sync",
     change: { text: "connection.send(sync(queue))", becomes: "null", why: "One call of two goes." },
+  },
+  {
+    title: "zookeeper: a transaction has two entries for one queue",
+    rule: "one-write-for-each-queue",
+    change: { value: "false" },
+  },
+  {
+    title: "zookeeper: a lost transaction is taken for a refused one",
+    rule: "lost-transaction-is-unknown",
+    change: "never",
+  },
+  {
+    title: "zookeeper: an entry holds although its queue has others",
+    rule: "only-entry-holds-without-a-look",
+    change: "always",
   },
 ];

@@ -87,10 +87,15 @@ export class QueueAccount<Value> {
 
   /** The store keeps the session for its ttl from now on. */
   extended(nowMs: number, session: string): void {
-    for (const entry of this.#entries.values()) {
-      const { name, token } = entry;
-      if (entry.state !== "granted" || entry.session !== session) continue;
+    for (const { name, token } of this.#grantedIn(session)) {
       this.#history.record(nowMs, { type: "extended", name, token });
+    }
+  }
+
+  /** The time of the session is over, and its entries are about to be deleted. */
+  lapsed(nowMs: number, session: string): void {
+    for (const { name, token } of this.#grantedIn(session)) {
+      this.#history.record(nowMs, { type: "lapsed", name, token });
     }
   }
 
@@ -98,6 +103,12 @@ export class QueueAccount<Value> {
     const entries = [...this.#entries.values()];
     const holders = entries.filter(({ state }) => state === "granted").length;
     return { holders, waiters: entries.length - holders };
+  }
+
+  #grantedIn(session: string): QueuedEntry[] {
+    return [...this.#entries.values()].filter(
+      (entry) => entry.state === "granted" && entry.session === session,
+    );
   }
 
   #queues(): Map<string, QueuedEntry[]> {

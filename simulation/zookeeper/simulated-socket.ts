@@ -68,6 +68,10 @@ export class SimulatedSocket implements ServerSocket {
     this.#carry(this.#up, () => this.#knock(onReady));
   }
 
+  get server(): Listening {
+    return this.#route.server;
+  }
+
   get unanswered(): number {
     return this.#isOpen ? this.#unanswered : 0;
   }

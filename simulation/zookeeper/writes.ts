@@ -1,5 +1,5 @@
 /** The writes of one request, tried on the znodes of the leader: all of them are done, or none. */
-import { Operation } from "../../src/stores/zookeeper/wire/requests.js";
+import { ANY_VERSION, Operation } from "../../src/stores/zookeeper/wire/requests.js";
 import {
   type Change,
   parentOf,
@@ -11,6 +11,7 @@ import {
 import type { Write, Written } from "./zookeeper-protocol.js";
 
 export const NO_NODE = -101;
+const BAD_VERSION = -103;
 const NODE_EXISTS = -110;
 const NOT_EMPTY = -111;
 const NO_CHILDREN_FOR_EPHEMERALS = -108;
@@ -63,12 +64,18 @@ export class Writes {
         return { operation: Operation.check, path: null, stat: null };
       case "set": {
         const { version } = znode;
+        if (write.version !== ANY_VERSION && write.version !== version) return BAD_VERSION;
         const after = { ...znode, data: write.data, mzxid: this.#zxid, version: version + 1 };
         this.#changes.set(write.path, after);
-        return { operation: Operation.setData, path: null, stat: statOf(after, 0) };
+        const stat = statOf(after, this.#childrenOf(write.path).length);
+        return {
+          operation: Operation.setData,
+          path: null,
+          stat: { ...stat, modifiedMs: this.#nowMs },
+        };
       }
       case "delete":
-        if (this.#tree.children(write.path).some((child) => this.#get(child))) return NOT_EMPTY;
+        if (this.#childrenOf(write.path).length > 0) return NOT_EMPTY;
         this.delete(write.path);
         return { operation: Operation.delete, path: null, stat: null };
     }
@@ -97,6 +104,13 @@ export class Writes {
     this.#changes.set(parentPath, after);
     this.#changes.set(path, znode);
     return { operation: Operation.create2, path, stat: statOf(znode, 0) };
+  }
+
+  /** With the changes of this transaction. */
+  #childrenOf(path: string): string[] {
+    const changed = [...this.#changes.keys()].filter((one) => parentOf(one) === path);
+    const all = new Set([...this.#tree.children(path), ...changed]);
+    return [...all].filter((child) => this.#get(child));
   }
 
   #get(path: string): Znode | null {

@@ -12,11 +12,12 @@ import type { Network } from "../connection.js";
 import type { Link } from "../link.js";
 import type { SimulatedProcess } from "../process.js";
 import { SimulatedSocket } from "./simulated-socket.js";
-import type { ZookeeperServers } from "./zookeeper-servers.js";
+import type { ZookeeperServer } from "./zookeeper-server.js";
+import type { ServerClient, ZookeeperServers } from "./zookeeper-servers.js";
 
 const DIGITS = 32;
 
-export class ZookeeperLink implements Link {
+export class ZookeeperLink implements Link, ServerClient {
   readonly isLocal = false;
   readonly #process: SimulatedProcess;
   readonly #servers: ZookeeperServers;
@@ -28,6 +29,7 @@ export class ZookeeperLink implements Link {
     this.#process = process;
     this.#servers = servers;
     this.#network = network;
+    servers.add(this);
   }
 
   get callsUnderWay(): number {
@@ -61,6 +63,10 @@ export class ZookeeperLink implements Link {
 
   abandon(noticedMs: number | null): void {
     for (const socket of this.#sockets) socket.abandon(noticedMs);
+  }
+
+  uses(server: ZookeeperServer): boolean {
+    return [...this.#sockets].some((socket) => socket.server === server);
   }
 
   cut(forMs: number): void {

@@ -20,7 +20,13 @@ export type Write =
       readonly isSequential: boolean;
       readonly isContainer: boolean;
     }
-  | { readonly type: "set"; readonly path: string; readonly data: Buffer }
+  | {
+      readonly type: "set";
+      readonly path: string;
+      readonly data: Buffer;
+      /** `ANY_VERSION`, or the version that the data must have. */
+      readonly version: number;
+    }
   | { readonly type: "delete" | "check"; readonly path: string };
 
 export type ClientRequest = { readonly xid: number } & (
@@ -47,6 +53,7 @@ const SEQUENTIAL = [2, 3];
 const NOT_LOOKED_AT = -2;
 const PASSWORD = Buffer.alloc(16, 7);
 const CONNECTED = 3;
+const PLAIN_CREATE = { operation: Operation.create, stat: null };
 
 export function newSplitter(): FrameSplitter {
   return new FrameSplitter(2 ** 24);
@@ -119,8 +126,7 @@ function readWrite(reader: JuteReader, operation: number): Write {
     }
     case Operation.setData: {
       const data = reader.buffer();
-      reader.int();
-      return { type: "set", path, data };
+      return { type: "set", path, data, version: reader.int() };
     }
     case Operation.delete:
     case Operation.check:
@@ -172,8 +178,10 @@ export function writeWritten(writer: JuteWriter, { path, stat }: Written): void 
   if (stat) writeStat(writer, stat);
 }
 
+/** Servers answer a create2 in a multi as a create, which has no stat. */
 export function writeMulti(writer: JuteWriter, replies: readonly Written[]): void {
-  for (const one of replies) {
+  for (const { operation, path, stat } of replies) {
+    const one = path === null ? { operation, path, stat } : { ...PLAIN_CREATE, path };
     writer.int(one.operation).bool(false).int(0);
     writeWritten(writer, one);
   }

@@ -30,6 +30,7 @@ export class ZookeeperServer implements Listening {
   readonly #connections = new Set<ClientConnection>();
   /** The sessions that the next ping of the leader is answered with. */
   #touched = new Set<bigint>();
+  #onAnswered: () => void = () => {};
   #state: ServerState = "serving";
   /** The sessions that a deposed leader knows. */
   #known: ReadonlySet<bigint> = new Set();
@@ -144,7 +145,20 @@ export class ZookeeperServer implements Listening {
   }
 
   write(session: bigint, writes: readonly Write[], then: (result: WriteResult) => void): void {
-    this.#askForWrite(() => this.#servers.write(session, writes, this), then);
+    this.#askForWrite(
+      () => this.#servers.write(session, writes, this),
+      (result) => {
+        then(result);
+        const onAnswered = this.#onAnswered;
+        this.#onAnswered = () => {};
+        onAnswered();
+      },
+    );
+  }
+
+  /** Calls back when the next write of a client is answered. */
+  afterNextWrite(onAnswered: () => void): void {
+    this.#onAnswered = onAnswered;
   }
 
   endSession(session: bigint, then: () => void): void {

@@ -24,6 +24,14 @@ interface ServerSession {
   server: ZookeeperServer;
 }
 
+/** A program with connections to servers. */
+export interface ServerClient {
+  /** Whether it has a connection to that server. */
+  uses(server: ZookeeperServer): boolean;
+  /** No message of it gets through for a while. */
+  cut(forMs: number): void;
+}
+
 export interface ServersOptions {
   /** How fast the clocks of the servers run. */
   readonly rate: number;
@@ -71,6 +79,7 @@ export class ZookeeperServers implements StoreSide {
   readonly #account: QueueAccount<Znode>;
   readonly #servers: readonly ZookeeperServer[];
   readonly #sessions = new Map<bigint, ServerSession>();
+  readonly #clients: ServerClient[] = [];
   readonly #firstSequence: number;
   #leader: ZookeeperServer;
   #epoch = 1n;
@@ -90,6 +99,10 @@ export class ZookeeperServers implements StoreSide {
 
   get addresses(): Address[] {
     return this.#servers.map((_, index) => ({ host: "zookeeper", port: index }));
+  }
+
+  add(client: ServerClient): void {
+    this.#clients.push(client);
   }
 
   at({ port }: Address): ZookeeperServer {
@@ -132,8 +145,9 @@ export class ZookeeperServers implements StoreSide {
     if (this.#servers.some(({ state }) => state !== "serving")) return;
     const followers = this.#servers.filter((server) => server !== this.#leader);
     const follower = this.chance.pick(followers);
-    const fault = this.chance.weigh({ elect: 2, depose: 3, kill: 2, cut: 2 });
-    if (fault === "kill") this.#bounce(follower, downMs);
+    const fault = this.chance.weigh({ elect: 2, depose: 3, kill: 2, cut: 2, rack: 3 });
+    if (fault === "rack") this.#loseRackOf(follower, downMs);
+    else if (fault === "kill") this.#bounce(follower, downMs);
     else if (fault === "cut") {
       follower.cut();
       this.#later(downMs, () => this.#bounce(follower, this.chance.spread(1, 100)));
@@ -208,8 +222,10 @@ export class ZookeeperServers implements StoreSide {
       const { nowMs } = this.world;
       const isDue = session.endsMs <= nowMs && this.#leader.busyUntilMs <= nowMs;
       if (!isDue) this.#endLater(id, session);
-      else if (this.#leader.state === "serving") this.endSession(id);
-      else this.#later(TICK_MS, () => this.#endLater(id, session));
+      else if (this.#leader.state === "serving") {
+        this.#account.lapsed(nowMs, id.toString(16));
+        this.endSession(id);
+      } else this.#later(TICK_MS, () => this.#endLater(id, session));
     });
   }
 
@@ -268,6 +284,23 @@ export class ZookeeperServers implements StoreSide {
     });
     const oldMs = downMs + this.chance.between(1, isCut ? this.#options.longestTtlMs : downMs);
     this.#later(oldMs, () => this.#bounce(old, this.chance.spread(1, 100)));
+  }
+
+  /**
+   * Right after the next write, a rack loses its power and its network: the follower, which has not
+   * told the leader of its sessions yet, is killed, and its clients reach no other server.
+   */
+  #loseRackOf(follower: ZookeeperServer, downMs: number): void {
+    const { longestTtlMs } = this.#options;
+    const latestMs = this.world.nowMs + longestTtlMs / 2;
+    const strike = (): void => {
+      const isWhole = this.#servers.every(({ state }) => state === "serving");
+      if (!isWhole || follower === this.#leader || this.world.nowMs > latestMs) return;
+      const cutMs = longestTtlMs * this.chance.between(0.3, 1.4);
+      for (const client of this.#clients) if (client.uses(follower)) client.cut(cutMs);
+      this.#bounce(follower, downMs);
+    };
+    follower.afterNextWrite(() => this.#later(this.chance.between(2, TICK_MS / 4), strike));
   }
 
   /** A server stops serving, and joins its leader after a while. */

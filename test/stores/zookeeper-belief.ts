@@ -19,6 +19,16 @@ const PROOF_MS = 50;
 /** The pause before a server that is behind is asked again. */
 const BEHIND_MS = 10;
 
+/** A trial that shows nothing, because a lease was lost before the fault. */
+export class VoidTrial extends Error {}
+
+export interface HolderOptions {
+  readonly ttlMs: number;
+  readonly direct: boolean;
+  /** Else the client has used the lock before, and knows its queue. */
+  readonly isFirst: boolean;
+}
+
 /** Holds one lock, through a proxy to one server. The way to a second server is shut at first. */
 export class Holder {
   readonly #proxies: readonly [FaultProxy, FaultProxy];
@@ -29,6 +39,8 @@ export class Holder {
   readonly #sampler: NodeJS.Timeout;
   #deadlineMs = 0;
   #toldMs = Number.POSITIVE_INFINITY;
+  readonly #openedMs = performance.now();
+  #provenMs = performance.now();
   #onProof: () => void = () => {};
 
   private constructor(
@@ -48,13 +60,12 @@ export class Holder {
     });
   }
 
-  /** Null where a busy machine lost the lease, or did not get it, before its znode was found. */
+  /** Throws `VoidTrial` where the lease was lost, or not granted, before its znode was found. */
   static async open(
     [server, second]: readonly [ZookeeperServer, ZookeeperServer],
     name: string,
-    ttlMs: number,
-    direct: boolean,
-  ): Promise<Holder | null> {
+    { ttlMs, direct, isFirst }: HolderOptions,
+  ): Promise<Holder> {
     const proxies = [
       await startProxy({ targetPort: server.port }),
       await startProxy({ targetPort: second.port }),
@@ -62,17 +73,32 @@ export class Holder {
     proxies[1].refuse();
     const servers = proxies.map(({ port }) => `127.0.0.1:${port}`).join(",");
     const locks = new Holdfast(zookeeperStore({ servers: `${servers}/belief`, direct }));
+    const startedMs = performance.now();
     try {
+      if (!isFirst) await locks.mutex(name).run(() => {}, { ttlMs });
       const lease = await locks.mutex(name).acquire({ ttlMs });
       await using znodes = new Znodes([server.port]);
       const [path] = await znodes.below(`/belief/${name}`);
       if (path) return new Holder(proxies, locks, lease, path);
       assert.notEqual(lease.state, "held", "a lock that is held has a znode");
+      throw new VoidTrial("lost before its znode was looked at");
     } catch (error) {
+      await close(locks, proxies);
       if (!(error instanceof StoreError)) throw error;
+      const afterMs = Math.round(performance.now() - startedMs);
+      throw new VoidTrial(`no lock within ${afterMs} ms: ${error.message}`);
     }
-    await close(locks, proxies);
-    return null;
+  }
+
+  /** Throws `VoidTrial` where the lease was lost. */
+  assertHeld(): void {
+    if (this.isHeld) return;
+    const { reason } = this.lease.signal;
+    const times = [this.#openedMs, this.#provenMs].map((ms) => Math.round(this.#toldMs - ms));
+    throw new VoidTrial(
+      `lost (${reason?.reason ?? reason}) ${times[0]} ms after its grant, and ${times[1]} ms ` +
+        "after its last proof",
+    );
   }
 
   /** When the holder stopped believing: the deadline, or the moment at which it was told. */
@@ -114,7 +140,9 @@ export class Holder {
     const deadlineMs = performance.now() + this.lease.remainingMs();
     const isProof = deadlineMs > this.#deadlineMs + PROOF_MS;
     this.#deadlineMs = Math.max(this.#deadlineMs, deadlineMs);
-    if (isProof) this.#onProof();
+    if (!isProof) return;
+    this.#provenMs = performance.now();
+    this.#onProof();
   }
 }
 
@@ -157,14 +185,13 @@ export class Witness implements AsyncDisposable {
     await Promise.all(this.#sessions.map((session) => session.close(1_000)));
   }
 
-  /** Every server has shown the znodes of all holders; false where a lease was lost before. */
-  async allSeen(holders: readonly Holder[]): Promise<boolean> {
+  /** Every server has shown the znodes of all holders, or a lease was lost. */
+  async allSeen(holders: readonly Holder[]): Promise<void> {
     const isHeld = (): boolean => holders.every((holder) => holder.isHeld);
     const isSeen = (seen: ReadonlySet<string>): boolean =>
       holders.every(({ path }) => seen.has(path));
     const isDone = (): boolean => !isHeld() || [...this.#seen.values()].every(isSeen);
     await waitUntil(isDone, { what: "all znodes are seen", timeoutMs: 60_000 });
-    return isHeld();
   }
 
   #watch(session: WatchingSession, path: string): void {

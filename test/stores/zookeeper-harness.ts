@@ -5,7 +5,7 @@ import { openZookeeperStore } from "../../src/stores/zookeeper/index.js";
 import { childrenIn, nullIfAbsent } from "../../src/stores/zookeeper/queue-reader.js";
 import { WatchingSession } from "../../src/stores/zookeeper/watching-session.js";
 import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
-import { remove } from "../../src/stores/zookeeper/wire/requests.js";
+import { getData, remove, setData } from "../../src/stores/zookeeper/wire/requests.js";
 import { localPort } from "../../src/time/port.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
 import type { ZookeeperServer } from "../servers/zookeeper.js";
@@ -49,6 +49,16 @@ export class Znodes implements AsyncDisposable {
       names.map(async (name) => [`${path}/${name}`, ...(await this.below(`${path}/${name}`))]),
     );
     return found.flat();
+  }
+
+  /** The data of a znode. */
+  async read(path: string): Promise<string> {
+    const { data } = await this.#session.use((one) => one.send(getData(path)), LIMIT_MS);
+    return data.toString();
+  }
+
+  async write(path: string, data: string): Promise<void> {
+    await this.#session.use((one) => one.send(setData(path, Buffer.from(data))), LIMIT_MS);
   }
 
   async remove(path: string): Promise<void> {

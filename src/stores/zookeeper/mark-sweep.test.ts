@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
 import { ZookeeperDouble } from "../../../test/fixtures/zookeeper-double.js";
+import { KnownQueues } from "./known-queues.js";
 import { Layout } from "./layout.js";
 import { MarkSweep } from "./mark-sweep.js";
 import { QueueReader } from "./queue-reader.js";
@@ -22,7 +23,7 @@ describe("a sweep of marks", () => {
     const clock = new ServerClock(port.clock);
     clock.learn(NOW_MS);
     const layout = new Layout("", "", "mutex");
-    const reader = new QueueReader(layout, clock);
+    const reader = new QueueReader(layout, clock, new KnownQueues(port.clock));
     const session = new WatchingSession(server.ensemble(port), "the test");
     sweep = new MarkSweep({ session, layout, reader, timers: port.timers }, port);
   });

@@ -1,5 +1,6 @@
 /** Reads queues from ZooKeeper, on any connection. */
-import type { Entry, Listing, LockId } from "../sequencer/sequencer.js";
+import type { Entry, Listing, LockId, OwnEntry } from "../sequencer/sequencer.js";
+import type { KnownQueues } from "./known-queues.js";
 import type { Layout } from "./layout.js";
 import { Mark } from "./mark.js";
 import type { ServerClock } from "./server-clock.js";
@@ -12,6 +13,7 @@ import {
   type Request,
   remove,
 } from "./wire/requests.js";
+import type { Stat } from "./wire/stat.js";
 import { hasCode } from "./wire/zookeeper-error.js";
 import { compareSequences, readZnodeName } from "./znode-name.js";
 import { Zxid } from "./zxid.js";
@@ -19,16 +21,19 @@ import { Zxid } from "./zxid.js";
 export class QueueReader {
   readonly #layout: Layout;
   readonly #clock: ServerClock;
+  readonly #known: KnownQueues;
 
-  constructor(layout: Layout, clock: ServerClock) {
+  constructor(layout: Layout, clock: ServerClock, known: KnownQueues) {
     this.#layout = layout;
     this.#clock = clock;
+    this.#known = known;
   }
 
   /** The queue as the server of the connection has it; an empty one where it has none. */
   async read(connection: Connection, lock: LockId, look: "plain" | "texts"): Promise<Listing> {
     const queue = this.#layout.queue(lock);
-    const { names, zxid } = await connection.send(childrenIn(queue));
+    const { names, stat, zxid } = await connection.send(childrenIn(queue));
+    this.#known.saw(queue, stat);
     const moment = new Zxid(zxid);
     const plain = entriesOf(names);
     if (look === "plain" && lock.space !== "once") return { moment, entries: plain, mark: null };
@@ -89,11 +94,21 @@ async function readTexts(
   });
 }
 
-/** The children of a znode; none where it does not exist. */
-export function childrenIn(path: string): Request<Pick<ChildrenReply, "names" | "zxid">> {
+/** The queue with the transaction that made an entry, which is its only child. */
+export function onlyEntry({ id, token, claim }: OwnEntry): Listing {
+  const { mode, weight, limit } = claim;
+  const entry = { id, mode, weight, limit, token, session: "", text: null };
+  return { moment: new Zxid(token), entries: [entry], mark: null };
+}
+
+/** The children of a znode; none, and no stat, where it does not exist. */
+export function childrenIn(
+  path: string,
+): Request<Omit<ChildrenReply, "stat"> & { readonly stat: Stat | null }> {
   return {
     ...getChildren2(path),
-    readError: (error, zxid) => (hasCode(error, "no_node") ? { names: [], zxid } : undefined),
+    readError: (error, zxid) =>
+      hasCode(error, "no_node") ? { names: [], stat: null, zxid } : undefined,
   };
 }
 

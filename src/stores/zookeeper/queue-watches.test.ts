@@ -3,6 +3,7 @@ import { eventFrame } from "../../../simulation/zookeeper/zookeeper-protocol.js"
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
 import { ZookeeperDouble } from "../../../test/fixtures/zookeeper-double.js";
 import type { Listing, QueueChange } from "../sequencer/sequencer.js";
+import { KnownQueues } from "./known-queues.js";
 import { Layout } from "./layout.js";
 import { QueueReader } from "./queue-reader.js";
 import { QueueWatches } from "./queue-watches.js";
@@ -25,7 +26,11 @@ describe("the watches on a queue", () => {
     server = new ZookeeperDouble();
     told = [];
     const layout = new Layout("", "", "mutex");
-    const reader = new QueueReader(layout, new ServerClock(port.clock));
+    const reader = new QueueReader(
+      layout,
+      new ServerClock(port.clock),
+      new KnownQueues(port.clock),
+    );
     const session = new WatchingSession(server.ensemble(port), "the test");
     watches = new QueueWatches({ session, layout, reader, timers: port.timers });
     for (const id of [...READERS, WRITER]) server.znodes.set(`/a/${id}`, "");

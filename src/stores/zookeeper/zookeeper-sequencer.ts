@@ -21,6 +21,7 @@ import type {
   Watch,
 } from "../sequencer/sequencer.js";
 import { zookeeperError } from "./failure.js";
+import { KnownQueues } from "./known-queues.js";
 import { Layout } from "./layout.js";
 import { readLocator } from "./locator.js";
 import { Mark } from "./mark.js";
@@ -81,11 +82,13 @@ export class ZookeeperSequencer implements Sequencer {
     this.port = port;
     this.#clock = new ServerClock(port.clock);
     const layout = new Layout(chroot, namespace, shape);
-    const reader = new QueueReader(layout, this.#clock);
+    const known = new KnownQueues(port.clock);
+    const reader = new QueueReader(layout, this.#clock, known);
     const session = new WatchingSession(ensemble, servers);
     this.#watching = { session, layout, reader, timers: port.timers };
     const sweep = new MarkSweep(this.#watching, port);
-    this.#tools = { ensemble, isDirect, layout, reader, clock: this.#clock, sweep, acl, servers };
+    const clock = this.#clock;
+    this.#tools = { ensemble, isDirect, layout, reader, known, clock, sweep, acl, servers };
     this.#queueWatches = new QueueWatches(this.#watching);
   }
 

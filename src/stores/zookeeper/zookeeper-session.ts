@@ -6,6 +6,7 @@
  * to one server, that is up to the threads of the server. So a session that gave up a request
  * without having found its znode takes no new entries: a ghost ends with its session at the latest.
  */
+import { present } from "../../assert.js";
 import { StoreError } from "../../errors.js";
 import type { Claim } from "../../store.js";
 import type {
@@ -18,13 +19,15 @@ import type {
   SessionLink,
 } from "../sequencer/sequencer.js";
 import { holderCount } from "../sequencer/standing.js";
+import { EntryBatch, type WriteReply } from "./entry-batch.js";
 import { isUnknown, zookeeperError } from "./failure.js";
+import type { KnownQueues } from "./known-queues.js";
 import type { Layout } from "./layout.js";
 import { locatorText } from "./locator.js";
 import { markData } from "./mark.js";
 import type { MarkSweep } from "./mark-sweep.js";
 import { makeParents } from "./parents.js";
-import { childrenIn, nullIfAbsent, type QueueReader } from "./queue-reader.js";
+import { childrenIn, nullIfAbsent, onlyEntry, type QueueReader } from "./queue-reader.js";
 import type { ServerClock } from "./server-clock.js";
 import {
   type ServerChoice,
@@ -42,6 +45,7 @@ import { ZookeeperEntry, zookeeperEntry } from "./zookeeper-entry.js";
 export interface SessionTools extends ServerChoice {
   readonly layout: Layout;
   readonly reader: QueueReader;
+  readonly known: KnownQueues;
   readonly clock: ServerClock;
   readonly sweep: MarkSweep;
   readonly acl: readonly Acl[];
@@ -53,6 +57,7 @@ export class ZookeeperSession implements SessionLink {
   readonly #connections: SessionConnections;
   readonly #tools: SessionTools;
   readonly #onEnd: () => void;
+  readonly #batch: EntryBatch;
   #mayHaveGhosts = false;
 
   /** `onEnd`: the session is not used any more. */
@@ -60,6 +65,7 @@ export class ZookeeperSession implements SessionLink {
     this.#connections = connections;
     this.#tools = tools;
     this.#onEnd = onEnd;
+    this.#batch = new EntryBatch(tools.ensemble.port, tools.known);
   }
 
   get takesEntries(): boolean {
@@ -148,33 +154,42 @@ export class ZookeeperSession implements SessionLink {
     };
   }
 
-  /** Asks for the znode and the queue at once: the queue is as it was with the znode, or later. */
+  /** Asks for the znode and for the queue as it was with the znode, or later. */
   async #make(connection: Connection, entry: ZookeeperEntry): Promise<Listing> {
-    const { reader, clock, acl } = this.#tools;
+    const { reader, acl } = this.#tools;
     const { lock, queue, prefix, text } = entry;
     const data = Buffer.from(text);
     const request = create2(`${queue}/${prefix}`, { data, mode: "ephemeral_sequential", acl });
-    for (;;) {
+    // A mark counts by the clock of the leader, so this client must know that time before it reads.
+    const needsTime = lock.space === "once";
+    const dataBytes = data.length;
+    for (let isAlone = false; ; isAlone = true) {
       if (entry.isWithdrawn)
         throw new StoreError("The entry is withdrawn.", { outcome: "unknown" });
       entry.unanswered += 1;
-      const making = connection.send(request).then(
-        ({ path, stat }) => {
-          entry.unanswered -= 1;
-          entry.made(path.slice(queue.length + 1), stat.czxid);
-          clock.learn(stat.createdMs);
-          return true;
-        },
+      const write = { connection, queue, request, dataBytes, needsTime, isAlone };
+      const sent = this.#batch.send(write, () => reader.read(connection, lock, "plain"));
+      const making = sent.written.then(
+        (written) => this.#onWritten(entry, written),
         (error: unknown) => {
           if (!isUnknown(error)) entry.unanswered -= 1;
-          if (hasCode(error, "no_node")) return false;
+          if (hasCode(error, "no_node")) return "no_queue";
           throw error;
         },
       );
-      const [isMade, listing] = await Promise.all([making, reader.read(connection, lock, "plain")]);
-      if (isMade) return listing;
-      await makeParents(connection, queue, acl);
+      const [state, listing] = await Promise.all([making, sent.behind]);
+      if (state === "made") return listing ?? onlyEntry(entry);
+      if (state === "no_queue") await makeParents(connection, queue, acl);
     }
+  }
+
+  #onWritten(entry: ZookeeperEntry, written: WriteReply): "made" | "refused" {
+    entry.unanswered -= 1;
+    if (written.type === "refused") return "refused";
+    const { path, atMs, zxid } = written;
+    entry.made(present(path, "a znode was made").slice(entry.queue.length + 1), zxid);
+    if (atMs !== null) this.#tools.clock.learn(atMs);
+    return "made";
   }
 
   /**
@@ -183,6 +198,8 @@ export class ZookeeperSession implements SessionLink {
    */
   async #find(connection: Connection, entry: ZookeeperEntry): Promise<void> {
     const { queue, prefix } = entry;
+    // The request may have been asked for in this very turn.
+    this.#batch.flush();
     // rule: lost-entry-is-looked-for-after-a-sync
     const [, { names }] = await Promise.all([
       connection.send(sync(queue)),
@@ -205,16 +222,25 @@ export class ZookeeperSession implements SessionLink {
     const { reader } = this.#tools;
     if (entry.unanswered > 0) await this.#find(connection, entry);
     if (entry.unanswered > 0) this.#mayHaveGhosts = true;
-    let wasThere: Promise<boolean> | boolean = false;
-    if (mark) wasThere = await this.#replace(connection, entry, mark);
-    else if (entry.isMade) wasThere = this.#remove(connection, entry);
-    const listing = look ? reader.read(connection, entry.lock, look) : null;
-    const [isRemoved, after] = await Promise.all([wasThere, listing]);
-    return { wasThere: isRemoved, listing: after };
+    const read = async () => (look ? reader.read(connection, entry.lock, look) : null);
+    if (entry.isMade && !mark) return this.#remove(connection, entry, read);
+    const wasThere = mark ? await this.#replace(connection, entry, mark) : false;
+    return { wasThere, listing: await read() };
   }
 
-  async #remove(connection: Connection, { path }: ZookeeperEntry): Promise<boolean> {
-    return (await connection.send(remove(path)).catch(nullIfAbsent)) !== null;
+  async #remove(
+    connection: Connection,
+    { path, queue }: ZookeeperEntry,
+    read: () => Promise<Listing | null>,
+  ): Promise<Leaving> {
+    const request = remove(path);
+    for (let isAlone = false; ; isAlone = true) {
+      const write = { connection, queue, request, dataBytes: 0, needsTime: false, isAlone };
+      const sent = this.#batch.send(write, read);
+      const removing = sent.written.catch(nullIfAbsent);
+      const [written, listing] = await Promise.all([removing, sent.behind]);
+      if (written?.type !== "refused") return { wasThere: written !== null, listing };
+    }
   }
 
   /** Removes the entry and leaves the mark in one step. */
