@@ -6,7 +6,7 @@ const REFUSED = new Error("refused");
 const script = scriptOf("return 1");
 
 /** A client with scripted answers; null for one that never answers. */
-function client(answer: number | string | Error | null) {
+function client(answer: number | string | readonly unknown[] | Error | null) {
   const evalsha = (): Promise<unknown> => {
     if (answer === null) return new Promise(() => {});
     return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
@@ -21,7 +21,7 @@ function question(limitMs = 30_000): Question<Client> {
   return { script, keys: ["a"], args: [], limitMs, judge };
 }
 
-const ask = (answers: readonly (number | string | Error | null)[], limitMs?: number) =>
+const ask = (answers: readonly Parameters<typeof client>[0][], limitMs?: number) =>
   new ClientQuorum(answers.map(client)).ask(question(limitMs));
 
 describe("a majority", () => {
@@ -55,6 +55,15 @@ describe("a server", () => {
   it("that answers with something else than a number did not do it", async () => {
     const answers = await ask(["OK"]);
     expect(answers).toMatchObject({ isCarried: false, isRefused: false });
+  });
+
+  it.each([
+    ["of whole numbers", ["1700000000", "5"], 1_700_000_000_000_005n],
+    ["that is no number", ["soon", "5"], undefined],
+    ["with a part of a number", ["1700000000", "0.5"], undefined],
+    ["that is not complete", ["1700000000"], undefined],
+  ])("that answers with a time %s did it", async (_title, time, token) => {
+    expect(await ask([[1, ...time]])).toMatchObject({ isCarried: true, token });
   });
 
   it("that does not know the script gets its text", async () => {

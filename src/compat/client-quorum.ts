@@ -99,8 +99,9 @@ function send<Client>(
 }
 
 /** The microseconds of a time of Redis: seconds, and microseconds within them. */
-function tokenAt([seconds, micros]: readonly number[]): bigint | undefined {
-  if (seconds === undefined || micros === undefined) return undefined;
+function tokenAt(time: readonly number[]): bigint | undefined {
+  const [seconds = Number.NaN, micros = Number.NaN] = time;
+  if (!Number.isSafeInteger(seconds) || !Number.isSafeInteger(micros)) return undefined;
   return BigInt(seconds) * 1_000_000n + BigInt(micros);
 }
 

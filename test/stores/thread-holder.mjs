@@ -60,13 +60,13 @@ if (verb === "wait") {
   process.exit();
 }
 const lease = await locks.mutex("m").acquire();
+const firstGrantedMs = machineMs();
 await tell({ token: `${lease.token}`, isHeld: true });
 
 switch (verb) {
   case "block": {
     // A lease that is lost stays lost: the next block needs another one.
-    for (let left = blocks, held = lease; left > 0; ) {
-      const grantedMs = machineMs();
+    for (let left = blocks, held = lease, grantedMs = firstGrantedMs; left > 0; ) {
       const looks = [];
       while (left > 0 && looks.every(({ state }) => state === "held")) {
         block(blockMs);
@@ -77,7 +77,9 @@ switch (verb) {
       const releasingMs = machineMs();
       const released = await held.release();
       await tell({ token: `${held.token}`, grantedMs, looks, releasingMs, released });
-      if (left > 0) held = await locks.mutex("m").acquire();
+      if (left === 0) break;
+      held = await locks.mutex("m").acquire();
+      grantedMs = machineMs();
     }
     await locks.close();
     process.disconnect();
