@@ -96,7 +96,7 @@ export const foundAt: Readonly<Record<string, number>> = {
   "turns share a token": 8,
   "zookeeper: a lost entry is looked for on a server that is behind": 193,
   "zookeeper: a lost transaction is taken for a refused one": 17,
-  "zookeeper: a resume alone counts as a proof": 9,
+  "zookeeper: a resume alone counts as a proof": 217,
   "zookeeper: a transaction has two entries for one queue": 0,
   "zookeeper: a write through a follower counts as a proof": 67,
   "zookeeper: a znode is gone where its server is behind": 5,
