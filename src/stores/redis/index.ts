@@ -19,7 +19,6 @@ import { checkNamespace } from "../namespace.js";
 import { driverOf, isClient } from "../redis-client/driver.js";
 import type { Ioredis } from "../redis-client/ioredis.js";
 import type { NodeRedis } from "../redis-client/node-redis.js";
-import { openConnectedClient } from "../redis-client/open-client.js";
 import { RedisArbiter } from "./redis-arbiter.js";
 
 /** The client, and how safe a grant must be before it counts. */
@@ -90,8 +89,9 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
  * `replicaTimeoutMs`, `offerMs` likewise. Uses ioredis where installed, else redis.
  */
 export async function openRedisStore(url: URL): Promise<Store> {
-  // A program that brings its own client does not load this.
+  // A program that brings its own client loads neither.
   const { readRedisUrl } = await import("./redis-url.js");
+  const { openConnectedClient } = await import("../redis-client/open-client.js");
   const { target, options } = await readRedisUrl(url, NUMBERS);
   const { client, close } = await openConnectedClient(target, "redis");
   try {
