@@ -94,7 +94,7 @@ export const foundAt: Readonly<Record<string, number>> = {
   "the wait has no end": 0,
   "tombstones stay for ever": 1,
   "turns share a token": 8,
-  "zookeeper: a lost entry is looked for on a server that is behind": 193,
+  "zookeeper: a lost entry is looked for on a server that is behind": 968,
   "zookeeper: a lost transaction is taken for a refused one": 17,
   "zookeeper: a resume alone counts as a proof": 217,
   "zookeeper: a transaction has two entries for one queue": 0,
