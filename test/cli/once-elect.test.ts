@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { waitUntil } from "../servers/wait-until.js";
 import { Workshop } from "./command-line.js";
@@ -18,12 +19,14 @@ describe("once", () => {
 
   it("does not wait for a run under way, unless told to", async () => {
     await using shop = new Workshop();
-    const first = shop.start([...ONCE, "-c", "echo up; sleep 1; exit 1"]);
+    const untilTold = "while [ ! -e end ]; do sleep 0.05; done";
+    const first = shop.start([...ONCE, "-c", `echo up; ${untilTold}; sleep 1; exit 1`]);
     await first.shows("up");
     const second = await shop.run([...ONCE, "--", "true"]);
     expect(second.code).toBe(1);
     expect(second.stderr).toContain("it is running");
-    // The first run fails, and the waiting one takes over.
+    // The first run fails a second later, and the waiting one takes over.
+    writeFileSync(shop.path("end"), "");
     const third = await shop.run([...ONCE, "-w", "30s", "--", "echo", "took over"]);
     expect(third).toMatchObject({ code: 0, stdout: "took over\n" });
     expect((await first.result).code).toBe(1);
