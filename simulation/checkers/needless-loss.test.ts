@@ -66,4 +66,14 @@ describe("an acquisition", () => {
     expect(checkNeedlessLoss(story.at(2_000).happens(refused).entries, ROUGH)).toEqual([]);
     expect(checkNeedlessLoss(story.at(9_000).happens(refused).entries, ROUGH)).toHaveLength(1);
   });
+
+  it("may fail for a store that its frozen process could not hear", () => {
+    const refusedAt = (atMs: number): Story => {
+      const story = new Story().at(0).asks("p/0").at(1_000).happens({ type: "calm" });
+      story.at(2_000).happens({ type: "frozen", process: "p", untilMs: 20_000, how: "blocked" });
+      return story.at(atMs).happens({ type: "refused", lease: "p/0", reason: "HF_STORE" });
+    };
+    expect(checkNeedlessLoss(refusedAt(20_040).entries, ROUGH)).toEqual([]);
+    expect(checkNeedlessLoss(refusedAt(26_000).entries, ROUGH)).toHaveLength(1);
+  });
 });

@@ -24,7 +24,7 @@ export function checkNeedlessLoss(
   const calmMs = entries.find(({ type }) => type === "calm")?.atMs ?? 0;
   return [...livesOf(entries).values()].flatMap((life) => {
     const { asked, held, lost, releasing, refused } = life;
-    if (refused?.reason === "HF_STORE" && refused.atMs > calmMs + SILENCE_MS) {
+    if (refused?.reason === "HF_STORE" && wasHeard(asked.process, calmMs, refused.atMs, freezes)) {
       const message = `${asked.lease} failed although the store was there`;
       const { name, atMs } = asked;
       return [{ checker: "needless loss", message, name, fromMs: atMs, toMs: refused.atMs }];
@@ -44,6 +44,12 @@ export function checkNeedlessLoss(
       },
     ];
   });
+}
+
+/** Whether a process could hear the store: it was there for long enough, and the process awake. */
+function wasHeard(process: string, calmMs: number, atMs: number, freezes: Freezes): boolean {
+  const sinceMs = atMs - SILENCE_MS;
+  return sinceMs > calmMs && !freezes.wasFrozen(process, sinceMs, atMs);
 }
 
 function isDue(
