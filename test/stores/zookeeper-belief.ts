@@ -8,6 +8,7 @@ import { WatchingSession } from "../../src/stores/zookeeper/watching-session.js"
 import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
 import { ZnodeWatch } from "../../src/stores/zookeeper/znode-watch.js";
 import { localPort } from "../../src/time/port.js";
+import type { ProxiedRequest } from "../faults/framing.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
 import { waitUntil } from "../servers/wait-until.js";
 import type { ZookeeperServer } from "../servers/zookeeper.js";
@@ -18,6 +19,10 @@ const SAMPLE_MS = 1;
 const PROOF_MS = 50;
 /** The pause before a server that is behind is asked again. */
 const BEHIND_MS = 10;
+
+/** A transaction names its first operation behind its size, its number and its kind. */
+const FIRST_OPERATION_AT = 12;
+const DELETE = 2;
 
 /** A trial that shows nothing, because a lease was lost before the fault. */
 export class VoidTrial extends Error {}
@@ -39,6 +44,8 @@ export class Holder {
   readonly #sampler: NodeJS.Timeout;
   #deadlineMs = 0;
   #toldMs = Number.POSITIVE_INFINITY;
+  /** When the client itself first asked for the end of its znode or its session. */
+  #withdrawnMs = Number.POSITIVE_INFINITY;
   readonly #openedMs = performance.now();
   #provenMs = performance.now();
   #onProof: () => void = () => {};
@@ -58,6 +65,11 @@ export class Holder {
     lease.signal.addEventListener("abort", () => {
       this.#toldMs = performance.now();
     });
+    for (const proxy of proxies) {
+      proxy.onRequest((request) => {
+        if (isEnd(request)) this.#withdrawnMs = Math.min(this.#withdrawnMs, performance.now());
+      });
+    }
   }
 
   /** Throws `VoidTrial` where the lease was lost, or not granted, before its znode was found. */
@@ -67,8 +79,8 @@ export class Holder {
     { ttlMs, direct, isFirst }: HolderOptions,
   ): Promise<Holder> {
     const proxies = [
-      await startProxy({ targetPort: server.port }),
-      await startProxy({ targetPort: second.port }),
+      await startProxy({ targetPort: server.port, framing: "zookeeper" }),
+      await startProxy({ targetPort: second.port, framing: "zookeeper" }),
     ] as const;
     proxies[1].refuse();
     const servers = proxies.map(({ port }) => `127.0.0.1:${port}`).join(",");
@@ -104,6 +116,11 @@ export class Holder {
   /** When the holder stopped believing: the deadline, or the moment at which it was told. */
   get endMs(): number {
     return Math.min(this.#deadlineMs, this.#toldMs);
+  }
+
+  /** Whether the client had asked for the end of its znode by then; else the server ended it. */
+  hasWithdrawn(byMs: number): boolean {
+    return this.#withdrawnMs < byMs;
   }
 
   get isHeld(): boolean {
@@ -144,6 +161,12 @@ export class Holder {
     this.#provenMs = performance.now();
     this.#onProof();
   }
+}
+
+/** Whether a client asks for the end of its znode. */
+function isEnd({ command, bytes }: ProxiedRequest): boolean {
+  if (command === "MULTI") return bytes.readInt32BE(FIRST_OPERATION_AT) === DELETE;
+  return command === "CLOSE" || command === "DELETE";
 }
 
 async function close(locks: Holdfast, proxies: readonly FaultProxy[]): Promise<void> {
