@@ -41,18 +41,11 @@ export class Heap<T extends HeapItem> {
   /** Puts an item whose rank has changed into its right place; nothing outside of this heap. */
   update(item: T): void {
     if (item.heapIndex < 0) return;
-    this.#place(item, item.heapIndex);
+    this.#rise(item, this.#sinkHole(item.heapIndex));
   }
 
   values(): IterableIterator<T> {
     return this.#items.values();
-  }
-
-  /** Puts an item that may belong above or below this index. */
-  #place(item: T, index: number): void {
-    const parent = this.#items[(index - 1) >> 1];
-    if (index > 0 && parent !== undefined && this.#isBefore(item, parent)) this.#rise(item, index);
-    else this.#sink(item, index);
   }
 
   #rise(item: T, from: number): void {
@@ -89,26 +82,5 @@ export class Heap<T extends HeapItem> {
       index = below;
     }
     return index;
-  }
-
-  #sink(item: T, from: number): void {
-    const items = this.#items;
-    const isBefore = this.#isBefore;
-    const size = items.length;
-    let index = from;
-    for (let below = 2 * index + 1; below < size; below = 2 * index + 1) {
-      let child = items[below] as T;
-      const right = items[below + 1];
-      if (right !== undefined && isBefore(right, child)) {
-        child = right;
-        below += 1;
-      }
-      if (!isBefore(child, item)) break;
-      items[index] = child;
-      child.heapIndex = index;
-      index = below;
-    }
-    items[index] = item;
-    item.heapIndex = index;
   }
 }
