@@ -11,25 +11,14 @@ const crypto = (): typeof import("node:crypto") => process.getBuiltinModule("nod
 
 const ID_BYTES = 16;
 const ID_LENGTH = 2 * ID_BYTES;
-/** Drawn for many ids at a time: to ask the system for each would be most of its price. */
-const pool = Buffer.alloc(256 * ID_BYTES);
-let poolAt = pool.length;
 /**
  * Written as text for several ids at a time. Not for more of them: an id is a part of this text, so
  * one id that is kept keeps the text.
  */
-const TEXT_BYTES = 16 * ID_BYTES;
-let text = "";
-let textAt = 0;
-
-function drawId(): string {
-  if (textAt === text.length) {
-    text = drawText();
-    textAt = 0;
-  }
-  textAt += ID_LENGTH;
-  return text.slice(textAt - ID_LENGTH, textAt);
-}
+export const TEXT_BYTES: number = 16 * ID_BYTES;
+/** Drawn for many ids at a time: to ask the system for each would be most of its price. */
+const pool = Buffer.alloc(16 * TEXT_BYTES);
+let poolAt = pool.length;
 
 function drawText(): string {
   if (poolAt === pool.length) {
@@ -40,7 +29,21 @@ function drawText(): string {
   return pool.toString("hex", poolAt - TEXT_BYTES, poolAt);
 }
 
+/** Cuts ids from texts of `TEXT_BYTES` bytes in hexadecimal digits. */
+export function idsOf(draw: () => string): () => string {
+  let text = "";
+  let at = 0;
+  return () => {
+    if (at === text.length) {
+      text = draw();
+      at = 0;
+    }
+    at += ID_LENGTH;
+    return text.slice(at - ID_LENGTH, at);
+  };
+}
+
 export const systemRandom: Random = {
-  id: drawId,
+  id: idsOf(drawText),
   fraction: () => Math.random(),
 };

@@ -2,6 +2,7 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { UnsupportedError } from "../../errors.js";
 import { machineClock } from "../../time/clock.js";
 import { localPort, type Port } from "../../time/port.js";
+import { idsOf, TEXT_BYTES } from "../../time/random.js";
 
 /** Readings of one moment differ by less; a machine takes longer to start its first program. */
 const SAME_MS = 100;
@@ -23,37 +24,26 @@ export function assertMachineClock(
   });
 }
 
-const ID_DIGITS = 32;
-const DRAWN_IDS = 64;
-/** Ids that are drawn and not yet given out, one after the other. */
-let drawn = "";
-
 /**
  * Straight from the system where it has a file for that: a command that lives for a moment spends
  * most of it loading Node's cryptography otherwise.
  */
-function drawId(): string {
-  if (process.platform === "win32") return localPort.random.id();
-  if (drawn === "") drawn = drawHex((DRAWN_IDS * ID_DIGITS) / 2);
-  const id = drawn.slice(0, ID_DIGITS);
-  drawn = drawn.slice(ID_DIGITS);
-  return id;
-}
-
-function drawHex(bytes: number): string {
-  const random = Buffer.alloc(bytes);
+function drawText(): string {
+  const random = Buffer.alloc(TEXT_BYTES);
   const file = openSync("/dev/urandom", "r");
   try {
-    for (let read = 0; read < bytes; ) read += readSync(file, random, { offset: read });
+    for (let read = 0; read < TEXT_BYTES; ) read += readSync(file, random, { offset: read });
   } finally {
     closeSync(file);
   }
   return random.toString("hex");
 }
 
+const id = process.platform === "win32" ? localPort.random.id : idsOf(drawText);
+
 /** All processes keep leases by one clock; it stands still while the machine sleeps, as they do. */
 export const machinePort: Port = {
   ...localPort,
-  random: { ...localPort.random, id: drawId },
+  random: { ...localPort.random, id },
   clock: machineClock,
 };
