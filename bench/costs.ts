@@ -32,15 +32,19 @@ export function each(
   );
 }
 
-/** The time of some operations of this process, and the cost of each on both sides. */
+/**
+ * The time of some operations of this process, and the cost of each on both sides. Their number may
+ * be a count that is known only when they are done.
+ */
 export async function measured(
   servers: Counted | null,
-  operations: number,
+  operations: number | (() => number),
   run: () => Promise<void>,
   operation = "pair",
 ): Promise<{ elapsedMs: number; more: Record<string, number> }> {
   const [{ elapsedMs, cpuUs }, spent] = await counted(servers, () => timed(run));
-  return { elapsedMs, more: each({ "client CPU µs": cpuUs, ...spent }, operations, operation) };
+  const count = typeof operations === "number" ? operations : operations();
+  return { elapsedMs, more: each({ "client CPU µs": cpuUs, ...spent }, count, operation) };
 }
 
 async function timed(run: () => Promise<void>): Promise<{ elapsedMs: number; cpuUs: number }> {

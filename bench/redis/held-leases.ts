@@ -1,4 +1,5 @@
-import { Holdfast, type Lease } from "holdfast";
+import { subscribe } from "node:diagnostics_channel";
+import { channels, Holdfast, type Lease } from "holdfast";
 import { redisStore } from "holdfast/redis";
 import { Redis } from "ioredis";
 import type { Question } from "../contest.js";
@@ -12,7 +13,9 @@ export const heldLeases: Question = {
   store: "redis",
   name: "held-leases",
   title: "100,000 leases held for three renewal periods",
-  about: "A client that holds very many leases keeps all of them, in few calls.",
+  about:
+    "A client that holds very many leases keeps all of them, in few calls. Each renewal is " +
+    "counted by its event, which is a part of the client's time.",
   unit: "leases/call",
   better: "higher",
   rounds: 1,
@@ -34,9 +37,13 @@ export const heldLeases: Question = {
           );
           const callsBefore = await scriptCalls();
           const holdMs = (PERIODS * ttlMs) / 3 + ttlMs / 6;
+          let renewals = 0;
+          subscribe(channels.renew, () => {
+            renewals += 1;
+          });
           const { more } = await measured(
             redis,
-            count * PERIODS,
+            () => renewals,
             () => new Promise((resume) => setTimeout(resume, holdMs)),
             "renewal",
           );
@@ -44,7 +51,7 @@ export const heldLeases: Question = {
           const lost = leases.filter((lease) => lease.state !== "held").length;
           await locks.close();
           client.disconnect();
-          return { value: (count * PERIODS) / calls, more: { lost, calls, ...more } };
+          return { value: renewals / calls, more: { lost, calls, renewals, ...more } };
         },
       },
     ];
