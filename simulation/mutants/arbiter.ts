@@ -50,6 +50,50 @@ export const arbiter: readonly Mutant[] = [
     change: { only: 1, of: "&&" },
   },
   {
+    title: "a run lets a follower pass one that waits",
+    rule: "no-turn-before-a-follower-that-waits",
+    change: {
+      text: /if \(follower\) return (.*);/,
+      becomes: "if (follower && $1) return true;",
+      why: "The rule is the choice between two ways to go on.",
+    },
+  },
+  {
+    title: "a turn in a run is believed for the whole ttl",
+    rule: "turn-is-believed-as-its-grant",
+    change: { only: 2, of: "min" },
+  },
+  {
+    title: "a run goes on after the loss of its grant",
+    rule: "turn-is-believed-as-its-grant",
+    change: { term: 1, of: "min", becomes: "Math.max($, nowMs + 1_000)" },
+    also: [{ rule: "turn-outlasts-the-grace", change: { value: "true" } }],
+  },
+  {
+    title: "a turn in a run is too short for the grace",
+    rule: "turn-outlasts-the-grace",
+    change: { value: "deadlineMs > nowMs" },
+  },
+  {
+    title: "a follower in a run stays in the queue",
+    rule: "follower-leaves-the-queue",
+    change: {
+      text: "grant?.claim.owner === this.owner",
+      becomes: "grant",
+      why: "The rule is which grants count.",
+    },
+  },
+  {
+    title: "a run lasts as long as its queue",
+    rule: "runs-are-short",
+    change: "never",
+  },
+  {
+    title: "a confirm in a run is about the first turn only",
+    rule: "word-on-a-grant-is-for-its-present-turn",
+    change: { only: 2, of: "?:" },
+  },
+  {
     title: "a confirm waits for its batch",
     rule: "confirm-is-sent-at-once",
     change: { text: "postNow", becomes: "post", why: "The rule is the choice of this method." },

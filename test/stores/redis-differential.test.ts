@@ -5,7 +5,7 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Acquire, Command, Push, Reply } from "../../src/rules/ledger-command.js";
-import { Upkeep } from "../../src/rules/upkeep.js";
+import { MOST_FOLLOWERS, Upkeep } from "../../src/rules/upkeep.js";
 import { MemoryLedger } from "../../src/stores/memory/memory-ledger.js";
 import { decodePush } from "../../src/stores/redis/codec.js";
 import { PROVE, TELL_RUN } from "../../src/stores/redis/redis-script.js";
@@ -96,7 +96,7 @@ async function settlePushes(): Promise<void> {
 async function setClock(ledger: MemoryLedger, draw: CommandDrawer): Promise<void> {
   const looks = NAMES.map((name) => ({ type: "inspect", key: `l:${name}` }) as const);
   const { nowUs } = await execute(looks);
-  for (const look of looks) ledger.execute(look, { us: nowUs, wallUs: nowUs });
+  for (const look of looks) ledger.execute(look, { us: nowUs, wallUs: nowUs }, new Upkeep(64, MOST_FOLLOWERS));
   // A tombstone may stay longer than necessary. Reading an expired one removes it.
   const graves = NAMES.flatMap((name) =>
     Array.from({ length: OWNERS }, (_, at) => `${REGISTER}t${ownerOf(name, at)}:l:${name}`),
@@ -133,7 +133,7 @@ describe(`the script and the ledger (seed ${SEED})`, () => {
         return true;
       });
       const draw = new CommandDrawer(SEED, kind);
-      const upkeep = kind === "crowds, in slices" ? new Upkeep(1) : new Upkeep();
+      const upkeep = new Upkeep(kind === "crowds, in slices" ? 1 : 64, MOST_FOLLOWERS);
       const script = scriptWith(upkeep.slice);
       let behind = 0;
       const remember = (key: string, owner: string, token: number): void => {
