@@ -53,8 +53,7 @@ export const arbiter: readonly Mutant[] = [
     title: "a run lets a follower pass one that waits",
     rule: "no-turn-before-a-follower-that-waits",
     change: {
-      text: /if \(follower\) return (.*);/,
-      becomes: "if (follower && $1) return true;",
+      becomes: "if (follower?.takeTurn(grant, run, nowMs)) return true;",
       why: "The rule is the choice between two ways to go on.",
     },
   },
@@ -65,14 +64,8 @@ export const arbiter: readonly Mutant[] = [
   },
   {
     title: "a run goes on after the loss of its grant",
-    rule: "turn-is-believed-as-its-grant",
-    change: { term: 1, of: "min", becomes: "Math.max($, nowMs + 1_000)" },
-    also: [{ rule: "turn-outlasts-the-grace", change: { value: "true" } }],
-  },
-  {
-    title: "a turn in a run is too short for the grace",
-    rule: "turn-outlasts-the-grace",
-    change: { value: "deadlineMs > nowMs" },
+    rule: "lost-grant-ends-its-run",
+    change: { only: 1, of: "||" },
   },
   {
     title: "a follower in a run stays in the queue",
@@ -87,11 +80,6 @@ export const arbiter: readonly Mutant[] = [
     title: "a run lasts as long as its queue",
     rule: "runs-are-short",
     change: "never",
-  },
-  {
-    title: "a confirm in a run is about the first turn only",
-    rule: "word-on-a-grant-is-for-its-present-turn",
-    change: { only: 2, of: "?:" },
   },
   {
     title: "a confirm waits for its batch",

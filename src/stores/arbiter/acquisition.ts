@@ -176,8 +176,6 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     const claim = { ...this.#claim, owner: before.claim.owner };
     // rule: turn-is-believed-as-its-grant
     const deadlineMs = Math.min(before.deadlineMs, nowMs + claim.ttlMs);
-    // A grant that was lost is over: see `ArbiterGrant.end`.
-    // rule: turn-outlasts-the-grace
     const isUseful = deadlineMs > nowMs + (claim.leastMs ?? 0);
     if (!isUseful || !mayRun(claim) || this.#confirmation) return false;
     const { token } = run;

@@ -48,9 +48,11 @@ export class Acquisitions {
 
   /** Lets the next waiter of a run hold instead of this grant; false where the run is over. */
   passOn(grant: ArbiterGrant): boolean {
+    const { grants, port } = this.#client;
     const { run } = grant;
-    if (!run) return false;
-    const nowMs = this.#client.port.clock.exactMs();
+    // rule: lost-grant-ends-its-run
+    if (!run || !grants.isLive(grant)) return false;
+    const nowMs = port.clock.exactMs();
     for (let owner = run.next(nowMs); owner !== undefined; owner = run.next(nowMs)) {
       const follower = this.of(owner);
       // A follower that cannot take its turn waits for the store, before those behind it.

@@ -43,7 +43,6 @@ export class Grants {
   /** The grant of the turn under way, where the given one was passed on in a run. */
   present(grant: ArbiterGrant): ArbiterGrant {
     const there = this.of(grant.claim.owner);
-    // rule: word-on-a-grant-is-for-its-present-turn
     return there?.firstToken === grant.firstToken ? there : grant;
   }
 
