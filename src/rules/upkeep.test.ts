@@ -112,7 +112,7 @@ describe("the commands of a batch", () => {
 describe("a run", () => {
   const SAME = { meta: "{}" };
 
-  /** What the release of `holder` pushes, where runs are granted. */
+  /** The pushes of the release of `holder`, where runs are granted. */
   function handedOff(
     trial: LedgerTrial,
     upkeep: Upkeep = new Upkeep(64, MOST_FOLLOWERS),

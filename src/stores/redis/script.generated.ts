@@ -214,8 +214,9 @@ end
 local token, left = math.max(now, last + 1), sub(client, 65, 80) - 1
 if token > LAST_TOKEN then return nil end
 local behind, count, isLeft = '', 0, false
+local lastPlace = sub(sums, 50, 65)
 if left > 0 then
-behind, count = followers(waiter, place, sub(sums, 50, 65) + 0, left + 1, function(from, many)
+behind, count = followers(waiter, place, lastPlace, left + 1, function(from, many)
 local fields = {}
 for at = 1, many do fields[at] = format('w%016d', from + at - 1) end
 return call('HMGET', key, unpack(fields))

@@ -30,9 +30,9 @@ local function push(client, message)
 end
 
 -- The run of a waiter that is handed the lock (rules/upkeep.ts): the owners behind it with its
--- client and its terms, each after a comma, and their number. `waiting`: how many waiters the client
--- has. `read` gives the texts of some places, `isIn` says whether another text counts as a waiter.
--- No more than 256 places are read.
+-- client and its terms, each after a comma, and their number. `waiting` says how many waiters the
+-- client has. `read` gives the texts of places, `isIn` says whether another text counts as a
+-- waiter. No more than 256 places are read.
 local function followers(first, place, last, waiting, read, isIn)
   local owners, count, from, many = '', 0, place + 1, 1
   local most, terms = math.min(waiting - 1, 63), sub(first, WAITER.ttl.to.letter)
@@ -142,8 +142,9 @@ local function decide(name, operation, command, pointer, last)
     local token, left = math.max(now, last + 1), sub(client, CLIENT.waiting) - 1
     if token > LAST_TOKEN then return nil end
     local behind, count, isLeft = '', 0, false
+    local lastPlace = sub(sums, SUMS.last)
     if left > 0 then
-      behind, count = followers(waiter, place, sub(sums, SUMS.last) + 0, left + 1, function(from, many)
+      behind, count = followers(waiter, place, lastPlace, left + 1, function(from, many)
         local fields = {}
         for at = 1, many do fields[at] = format('w%016d', from + at - 1) end
         return call('HMGET', key, unpack(fields))
