@@ -81,9 +81,9 @@ export class Account {
 
   pushed(nowMs: number, at: Instant, name: string, push: Push, isSent: boolean): void {
     if (push.type !== "granted") return;
-    const { client, grant } = push;
+    const { client, grant, followers } = push;
     if (!isSent) return this.#suspect(nowMs, name, client);
-    this.#grant(nowMs, at, name, { owner: grant.owner, client }, grant, true);
+    this.#grant(nowMs, at, name, { owner: grant.owner, client }, { ...grant, followers }, true);
     const offers = this.#offers.get(name) ?? new Map<string, Offer>();
     const { owner, token, expiryUs } = grant;
     this.#offers.set(name, offers.set(owner, { client, token, expiryUs }));
@@ -100,9 +100,10 @@ export class Account {
     at: Instant,
     name: string,
     { owner, client }: { owner: string; client: string },
-    { token, span }: { token: number; span: number },
+    given: { token: number; span: number; followers?: readonly string[] | undefined },
     isHandoff: boolean,
   ): void {
+    const { token, span, followers } = given;
     this.#granted.add(`${owner} ${token}`);
     const clockUs = at.wallUs;
     this.#history.record(nowMs, {
@@ -113,6 +114,7 @@ export class Account {
       token: BigInt(token),
       span,
       isHandoff,
+      ...(followers && { followers }),
       clockUs,
     });
   }

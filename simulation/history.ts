@@ -123,6 +123,8 @@ export interface Granted {
   readonly span: number;
   /** The owner was served from the queue; its request was not granted at once. */
   readonly isHandoff: boolean;
+  /** The waiters of a run, which may hold by this grant, too, one after the other. */
+  readonly followers?: readonly string[];
   /** The store's wall clock at that moment. */
   readonly clockUs: number;
 }

@@ -25,10 +25,8 @@ export const oneName: Question = {
     "Peers are measured at their best: the worker that released the lock takes it again at " +
     "once, in the same process, and the other workers wait for hundreds of milliseconds. Here" +
     " the lock changes process after 32 turns at the latest, and in strict order as the queue" +
-    " has it, after 4 to 7 grants. A bare message from one process to another already takes " +
-    "longer than such a grant of a peer. A strict grant is a wait, a push, a confirm and a " +
-    "release, one after the other: both processes are idle for more than half of the time, " +
-    "and the server for two thirds.",
+    " has it: waiters of one process that follow each other hold by one grant. A bare message " +
+    "from one process to another already takes longer than a grant of a peer.",
   rounds: 5,
   startsFresh: true,
   async contestants(isQuick) {

@@ -1,6 +1,7 @@
 /**
  * Waiters of one process take turns on one grant only as far as the store allowed it: no more turns
- * than the span of the grant, nor than the limit that was asked for, and no token of it twice.
+ * than the span of the grant, nor than the limit that was asked for, and no token of it twice. The
+ * turns of a run overtake no waiter, which is for the checker of the order.
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type GrantAccount, StoreAccount } from "./store-account.js";
@@ -16,7 +17,8 @@ export function checkBoundedOvertaking(entries: readonly Entry[]): Violation[] {
     if (!grant) continue;
     const taken = [...(turns.get(grant) ?? []), held];
     turns.set(grant, taken);
-    const mostTurns = Math.min(grant.granted.span, held.turns);
+    const { span, followers } = grant.granted;
+    const mostTurns = followers ? span : Math.min(span, held.turns);
     if (taken.length <= mostTurns) continue;
     violations.push({
       checker: "bounded overtaking",

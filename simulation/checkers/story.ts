@@ -36,6 +36,7 @@ interface GrantTerms {
   readonly name?: string;
   readonly span?: number;
   readonly isHandoff?: boolean;
+  readonly followers?: readonly string[];
   readonly clockUs?: number;
 }
 
@@ -102,13 +103,10 @@ export class Story {
     return this.happens({ type: "queued", name: USUAL.name, owner, client });
   }
 
-  grants(
-    owner: string,
-    token: bigint,
-    { name = USUAL.name, span = 1, isHandoff = false, clockUs = Number(token) }: GrantTerms = {},
-  ): this {
+  grants(owner: string, token: bigint, terms: GrantTerms = {}): this {
     const client = processOf(owner);
-    return this.happens({ type: "granted", name, owner, client, token, span, isHandoff, clockUs });
+    const usual = { name: USUAL.name, span: 1, isHandoff: false, clockUs: Number(token) };
+    return this.happens({ type: "granted", owner, client, token, ...usual, ...terms });
   }
 
   extends(token: bigint): this {

@@ -50,6 +50,38 @@ export const arbiter: readonly Mutant[] = [
     change: { only: 1, of: "&&" },
   },
   {
+    title: "a run lets a follower pass one that waits",
+    rule: "no-turn-before-a-follower-that-waits",
+    change: {
+      becomes: "if (follower?.takeTurn(grant, run, nowMs)) return true;",
+      why: "The rule is the choice between two ways to go on.",
+    },
+  },
+  {
+    title: "a turn in a run is believed for the whole ttl",
+    rule: "turn-is-believed-as-its-grant",
+    change: { only: 2, of: "min" },
+  },
+  {
+    title: "a run goes on after the loss of its grant",
+    rule: "lost-grant-ends-its-run",
+    change: { only: 1, of: "||" },
+  },
+  {
+    title: "a follower in a run stays in the queue",
+    rule: "follower-leaves-the-queue",
+    change: {
+      text: "grant?.claim.owner === this.owner",
+      becomes: "grant",
+      why: "The rule is which grants count.",
+    },
+  },
+  {
+    title: "a run lasts as long as its queue",
+    rule: "runs-are-short",
+    change: "never",
+  },
+  {
     title: "a confirm waits for its batch",
     rule: "confirm-is-sent-at-once",
     change: { text: "postNow", becomes: "post", why: "The rule is the choice of this method." },

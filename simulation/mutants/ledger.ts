@@ -70,6 +70,11 @@ export const ledger: readonly Mutant[] = [
     change: { only: 1, of: "+" },
   },
   {
+    title: "a run passes waiters of another client",
+    rule: "run-has-one-client",
+    change: "never",
+  },
+  {
     title: "the tokens that clients have seen are ignored",
     rule: "seen-tokens-count",
     change: "never",

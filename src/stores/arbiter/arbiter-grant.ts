@@ -1,14 +1,18 @@
 import { assert } from "../../assert.js";
 import type { Claim, Grant } from "../../store.js";
+import type { Run } from "./run.js";
 
 /** A grant of an arbiter, with what its release has to say. */
 export class ArbiterGrant implements Grant {
   readonly type = "granted";
   readonly locator = null;
+  /** Its owner is the one that the store knows: in a run, the owner that had the first turn. */
   readonly claim: Claim;
   readonly key: string;
   readonly token: bigint;
   readonly span: number;
+  /** The run that this grant is a turn of. */
+  run: Run | null = null;
   /**
    * Until when (store time) a copy of its acquire may still arrive: a release before that leaves a
    * tombstone. 0 when each request of the owner was answered.
@@ -23,14 +27,20 @@ export class ArbiterGrant implements Grant {
   constructor(
     claim: Claim,
     key: string,
-    granted: { readonly token: number; readonly span: number },
+    granted: { readonly token: number | bigint; readonly span: number },
     deadlineMs: number,
   ) {
     this.claim = claim;
     this.key = key;
     this.token = BigInt(granted.token);
-    this.span = granted.span;
+    // The other tokens of a run are for its followers.
+    this.span = Math.min(granted.span, claim.span);
     this.deadlineMs = deadlineMs;
+  }
+
+  /** The token by which the store knows the grant. */
+  get firstToken(): bigint {
+    return this.run?.firstToken ?? this.token;
   }
 
   /** Deadlines only move on: an answer that comes out of order tells nothing new. */

@@ -85,6 +85,7 @@ export class ArbiterStore implements Store {
     const mark = keep && { ttlUs: Math.ceil(keep.ttlMs * 1000), meta: JSON.stringify(keep.meta) };
     return new Promise((resolve, reject) => {
       const released = ownGrant(grant);
+      if (!mark && this.#client.acquisitions.passOn(released)) return resolve(true);
       released.isGivenBack = true;
       const { key, claim, tombstoneUs } = released;
       const { owner } = claim;
@@ -160,7 +161,7 @@ export class ArbiterStore implements Store {
     switch (push.type) {
       case "revoked": {
         const grant = grants.of(push.owner);
-        if (grant?.token === BigInt(push.token)) grants.lose(grant, "revoked", push.reason);
+        if (grant?.firstToken === BigInt(push.token)) grants.lose(grant, "revoked", push.reason);
         // The push may overtake the grant itself: its owner will never hold again.
         else acquisitions.of(push.owner)?.onRevoked();
         return;
@@ -172,7 +173,7 @@ export class ArbiterStore implements Store {
         return;
       }
       default:
-        acquisitions.onPush(push.key, push.grant);
+        acquisitions.onPush(push.key, push.grant, push.followers ?? []);
     }
   }
 }

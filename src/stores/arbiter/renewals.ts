@@ -34,7 +34,7 @@ export class Renewals {
   #onAnswer(grant: ArbiterGrant, ttlMs: number, { reply, sentMs }: Answer<Renew>): Renewal {
     switch (reply.type) {
       case "renewed": {
-        if (BigInt(reply.token) !== grant.token) {
+        if (BigInt(reply.token) !== grant.firstToken) {
           return { type: "gone", reason: "replaced", detail: "" };
         }
         // rule: renewal-counts-from-sending
