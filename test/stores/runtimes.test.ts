@@ -36,8 +36,12 @@ interface Place {
   /** The package that a URL is opened with. */
   readonly client?: string;
   start?(): Promise<ServerProcess & { readonly port: number }>;
+  /** Of the shortest leases, as in the test of the store on Node. Default: that of the kit. */
+  readonly ttlMs?: number;
   readonly skip?: string | null;
 }
+
+const zookeeper = () => startZookeeper({ tickMs: 100, minSessionMs: 100, maxSessionMs: 120_000 });
 
 const PLACES: readonly Place[] = [
   { store: "memory" },
@@ -46,8 +50,8 @@ const PLACES: readonly Place[] = [
   { store: "redis", client: "iovalkey", start: startRedis },
   { store: "postgres", client: "pg", start: startPostgres },
   { store: "postgres", client: "postgres", start: startPostgres },
-  { store: "etcd", start: startEtcd },
-  { store: "zookeeper", start: startZookeeper, skip: zookeeperMissing() },
+  { store: "etcd", start: startEtcd, ttlMs: 2_000 },
+  { store: "zookeeper", start: zookeeper, ttlMs: 2_000, skip: zookeeperMissing() },
 ];
 
 const CLIENTS = PLACES.flatMap(({ client }) => client ?? []);
@@ -74,14 +78,17 @@ describe.skipIf(!isFull || !isKnown).each(RUNTIMES)("in $runtime", (fetched) => 
     symlinkSync(join(root, "node_modules", client), join(project.folder, "node_modules", client));
   }
 
-  async function kit(url: string): Promise<{ passed: number; failed: Record<string, string> }> {
-    const args = [...fetched.args, "runtime-kit.mjs", url];
+  async function kit(
+    url: string,
+    ttlMs: number | "" = "",
+  ): Promise<{ passed: number; failed: Record<string, string> }> {
+    const args = [...fetched.args, "runtime-kit.mjs", url, `${ttlMs}`];
     const limits = { cwd: project.folder, timeout: 10 * MINUTE_MS };
     const { stdout } = await run(command, args, limits);
     return JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "");
   }
 
-  for (const { store, client, start, skip = null } of PLACES) {
+  for (const { store, client, start, ttlMs, skip = null } of PLACES) {
     const title = `the kit on ${store}${client ? ` by ${client}` : ""}`;
     it.skipIf(skip !== null)(
       title,
@@ -92,7 +99,7 @@ describe.skipIf(!isFull || !isKnown).each(RUNTIMES)("in $runtime", (fetched) => 
           // Only Postgres needs a user and a database.
           const [user, database] = store === "postgres" ? ["postgres@", "/postgres"] : ["", ""];
           const url = server ? `//${user}127.0.0.1:${server.port}${database}` : "";
-          const outcome = await kit(`${store}:${url}`);
+          const outcome = await kit(`${store}:${url}`, ttlMs);
           expect(outcome.failed).toEqual({});
           expect(outcome.passed).toBeGreaterThan(50);
         } finally {
