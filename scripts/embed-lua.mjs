@@ -36,7 +36,7 @@ const stores = {
   redlock: {
     parts: ["lean", "node", "verbs", "calls"],
     script: ["lean", "calls"],
-    records: [],
+    records: ["TERMS"],
   },
 };
 

@@ -63,6 +63,7 @@ const onRedis = isFull
       "redis-differential",
       "redlock-differential",
       "redlock-one-differential",
+      "redlock-no-scripts",
       "redlock-plain",
     ];
 const onEtcd = isFull

@@ -136,7 +136,10 @@ export class ChildClient {
 
   /** Sends SIGCONT. */
   resume(): void {
-    this.#process.kill("SIGCONT");
+    const { pid } = this.#process;
+    assert.ok(pid, "the child process has started");
+    // In Deno, `kill` of a child closes the channel to it, whatever the signal is.
+    process.kill(pid, "SIGCONT");
   }
 
   /** Sends SIGKILL, and resolves when the process has ended. */

@@ -13,7 +13,7 @@ import type { RedlockStoreOptions } from "../../src/stores/redlock/index.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { closeAll, startAll } from "../servers/server-process.js";
-import { redlockHarness } from "./redlock-harness.js";
+import { redlockHarness, type Way } from "./redlock-harness.js";
 
 type Client = NonNullable<RedlockStoreOptions["clients"]>[number];
 
@@ -23,7 +23,7 @@ interface Opened {
   close(): unknown;
 }
 
-type Opener = (server: { readonly port: number; readonly url: string }) => Opened | Promise<Opened>;
+type Opener = (url: string) => Opened | Promise<Opened>;
 
 const isFull = Boolean(process.env.HOLDFAST_FULL);
 
@@ -42,22 +42,23 @@ async function nodeRedis(client: unknown): Promise<Opened> {
 type ClientName = "ioredis 6" | "ioredis 5" | "iovalkey" | "node-redis 6" | "node-redis 5";
 
 const openers: Record<ClientName, Opener> = {
-  "ioredis 6": ({ port }) => ioredis(new Redis(port)),
-  "ioredis 5": ({ port }) => ioredis(new Redis5(port)),
-  iovalkey: ({ port }) => ioredis(new Valkey(port)),
-  "node-redis 6": ({ url }) => nodeRedis(createClient({ url })),
-  "node-redis 5": ({ url }) => nodeRedis(createClient5({ url })),
+  "ioredis 6": (url) => ioredis(new Redis(url)),
+  "ioredis 5": (url) => ioredis(new Redis5(url)),
+  iovalkey: (url) => ioredis(new Valkey(url)),
+  "node-redis 6": (url) => nodeRedis(createClient({ url })),
+  "node-redis 5": (url) => nodeRedis(createClient5({ url })),
 };
 
 /** Registers a run of the kit for each client, on that many nodes. */
 export function forEachClient(
   nodes: number,
   usual: ClientName,
-  run: (harness: Harness) => void,
+  run: (harness: Harness, client: () => Client, name: ClientName) => void,
+  { start = startRedis, ...way }: Partial<Way> & { start?(): Promise<RedisServer> } = {},
 ): void {
   let servers: RedisServer[];
   beforeAll(async () => {
-    servers = await startAll(Array.from({ length: nodes }, () => startRedis()));
+    servers = await startAll(Array.from({ length: nodes }, () => start()));
   });
   afterAll(() => closeAll(servers ?? []));
 
@@ -67,7 +68,7 @@ export function forEachClient(
       const proxies: FaultProxy[] = [];
       const open = async (ports: readonly number[]): Promise<Client[]> => {
         const fresh = await Promise.all(
-          ports.map((port) => openers[name]({ port, url: `redis://127.0.0.1:${port}` })),
+          ports.map((port) => openers[name](`redis://${way.user ?? ""}127.0.0.1:${port}`)),
         );
         opened.push(...fresh);
         return fresh.map(({ client }) => client);
@@ -93,7 +94,10 @@ export function forEachClient(
             proxies.push(...fresh);
             return { proxies: fresh, clients: await open(fresh.map(({ port }) => port)) };
           },
+          way,
         ),
+        () => clients[0] as Client,
+        name,
       );
     });
   }

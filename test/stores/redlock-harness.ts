@@ -10,8 +10,13 @@ import type { RedisServer } from "../servers/redis.js";
 
 type Clients = NonNullable<RedlockStoreOptions["clients"]>;
 
-export function redlockUrl(servers: readonly RedisServer[], namespace: string): string {
-  const [first, ...others] = servers.map(({ port }) => `127.0.0.1:${port}`);
+/** `user` may be empty; else it ends with an at sign. */
+export function redlockUrl(
+  servers: readonly RedisServer[],
+  namespace: string,
+  user: string,
+): string {
+  const [first, ...others] = servers.map(({ port }) => `${user}127.0.0.1:${port}`);
   const hosts = others.map((address) => `&host=${address}`).join("");
   const bootstrap = hosts && "&bootstrap=now";
   return `redlock://${first}?namespace=${namespace}${bootstrap}${hosts}`;
@@ -24,6 +29,7 @@ export function redlockHarness(
   clients: () => Clients,
   /** Opens clients for the cases with faults, each through a proxy. */
   disturbed?: () => Promise<{ clients: Clients; proxies: readonly FaultProxy[] }>,
+  { user = "", requestOf = verb }: Partial<Way> = {},
 ): Harness {
   const isLone = nodes === 1;
   const open = (namespace: string, by: Clients): Store => {
@@ -59,12 +65,12 @@ export function redlockHarness(
           return {
             store: open(namespace, own),
             loseReply(to) {
-              const match = hasVerb(VERBS[to]);
+              const match = requestOf[to];
               const lost = proxies.map((proxy) => loseReply(proxy, { match }).struck);
               return { struck: Promise.all(lost) };
             },
             keepBack(command) {
-              const match = hasVerb(VERBS[command]);
+              const match = requestOf[command];
               const held = proxies.map((proxy) => holdRequest(proxy, { match, resets: true }));
               const struck = Promise.all(held.map(({ caught }) => caught));
               return { struck, deliver: () => Promise.all(held.map((one) => one.deliver())) };
@@ -93,7 +99,7 @@ export function redlockHarness(
     },
     child: {
       module: new URL("./redlock-child.mjs", import.meta.url),
-      argument: (namespace) => redlockUrl(servers(), namespace),
+      argument: (namespace) => redlockUrl(servers(), namespace, user),
     },
     async wipe(namespace) {
       // At the same time, because a renewal in between would repair deleted keys.
@@ -116,9 +122,23 @@ function hasNews(channel: string): boolean {
   return !channel.includes("/");
 }
 
-/** The verb that a node's script gets after its keys, see its Lua. */
-const VERBS: Record<Command, string> = { acquire: "vote", renew: "renew", release: "release" };
+/** How clients ask a node. */
+export interface Way {
+  /** The user and the password, as in a URL. */
+  readonly user: string;
+  /** The request that decides about a command. */
+  readonly requestOf: Requests;
+}
 
-function hasVerb(verb: string): (request: ProxiedRequest) => boolean {
-  return ({ command, args }) => command.startsWith("EVAL") && args[2 + Number(args[1])] === verb;
+type Requests = Readonly<Record<Command, (request: ProxiedRequest) => boolean>>;
+
+/** The verb that a node's script gets after its keys, see its Lua. */
+const verb: Requests = {
+  acquire: hasVerb("vote"),
+  renew: hasVerb("renew"),
+  release: hasVerb("release"),
+};
+
+function hasVerb(word: string): (request: ProxiedRequest) => boolean {
+  return ({ command, args }) => command.startsWith("EVAL") && args[2 + Number(args[1])] === word;
 }

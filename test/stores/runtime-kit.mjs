@@ -1,9 +1,10 @@
 // Runs the conformance kit of the installed package on the store of a URL, in any runtime, and
-// prints the outcome of every case as JSON: `node runtime-kit.mjs redis://127.0.0.1:6379 [WORDS]`.
+// prints the outcome of every case as JSON: `node runtime-kit.mjs URL [TTL_MS] [WORDS]`. TTL_MS is
+// that of the shortest leases.
 import { conformance } from "holdfast/conformance";
 import { openStore } from "./runtime-store.mjs";
 
-const [, , url = "memory:", words = ""] = process.argv;
+const [, , url = "memory:", ttlMs = "", words = ""] = process.argv;
 const CONCURRENCY = 8;
 
 const probe = await openStore({ url, namespace: "probe" });
@@ -12,6 +13,7 @@ await probe.close();
 
 const cases = conformance({
   traits,
+  ...(ttlMs && { ttlMs: Number(ttlMs) }),
   open: (namespace) => openStore({ url, namespace }),
   child: {
     module: new URL("./runtime-store.mjs", import.meta.url),

@@ -3,7 +3,7 @@ import { Cluster, Redis } from "ioredis";
 import { Redis as Valkey, Cluster as ValkeyCluster } from "iovalkey";
 import { createClient, createCluster, createSentinel } from "redis";
 import { createClient as createClient4, createCluster as createCluster4 } from "redis4";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { driverOf } from "./driver.js";
 
 /** Its types are a package of their own. */
@@ -32,5 +32,31 @@ describe("driverOf", () => {
   ])("refuses a client of %s, and says so", (version, client) => {
     const message = `Invalid client: a client of ${version}. It must be a client`;
     expect(() => driverOf(client)).toThrow(message);
+  });
+
+  it.each([
+    ["get", ["a"], ["get", "p:a"]],
+    ["set", ["a", "b", "NX"], ["set", "p:a", "b", "NX"]],
+    ["mget", ["a", "b"], ["mget", "p:a", "p:b"]],
+    ["evalsha", ["sha", "2", "a", "b", "c"], ["evalsha", "sha", "2", "p:a", "p:b", "c"]],
+  ])(
+    "puts the prefix of a node-redis client before all keys of %s",
+    async (command, args, sent) => {
+      const client = createClient({ keyPrefix: "p:" });
+      const sendCommand = vi.fn(async () => null);
+      const driver = driverOf(Object.assign(client, { sendCommand }));
+      await driver.send("a", command, args);
+      expect(sendCommand).toHaveBeenCalledWith(sent, expect.anything());
+    },
+  );
+
+  it.each([
+    [undefined, false],
+    ["master", false],
+    ["slave", true],
+    ["all", true],
+  ] as const)("knows whether a Cluster of ioredis reads replicas: %s", (scaleReads, isSo) => {
+    const options = scaleReads ? { ...lazy, scaleReads } : lazy;
+    expect(driverOf(new Cluster([{ port: 1 }], options)).readsReplicas).toBe(isSo);
   });
 });

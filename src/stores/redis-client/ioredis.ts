@@ -43,7 +43,11 @@ interface Plain extends Emitter {
 
 interface Cluster extends Emitter {
   readonly status: string;
-  readonly options: { readonly keyPrefix?: unknown; readonly redisOptions?: object };
+  readonly options: {
+    readonly keyPrefix?: unknown;
+    readonly redisOptions?: object;
+    readonly scaleReads?: unknown;
+  };
   readonly slots: readonly (readonly string[] | undefined)[];
   call(command: string, args: readonly string[]): Promise<unknown>;
   readonly startupNodes?: readonly unknown[];
@@ -84,12 +88,13 @@ function plainDriver(client: Plain): Driver {
 }
 
 function clusterDriver(client: Cluster): Driver {
-  const { keyPrefix = "", redisOptions = {} } = client.options;
+  const { keyPrefix = "", redisOptions = {}, scaleReads = "master" } = client.options;
   const prefix = String((redisOptions as { keyPrefix?: unknown }).keyPrefix ?? keyPrefix);
   const send: Driver["send"] = (_key, command, args) => call(client, command, args);
   return {
     isCluster: true,
     hasOneConnection: false,
+    readsReplicas: scaleReads !== "master",
     database: 0,
     address: null,
     servers() {

@@ -82,7 +82,9 @@ function prefixed(
   args: readonly string[],
 ): readonly string[] {
   if (prefix === "" || key === "") return [command, ...args];
-  const [first, count] = command.startsWith("eval") ? [2, Number(args[1])] : [0, 1];
+  const [first, count] = command.startsWith("eval")
+    ? [2, Number(args[1])]
+    : [0, command === "mget" ? args.length : 1];
   const isKey = (at: number): boolean => at >= first && at < first + count;
   return [command, ...args.map((arg, at) => (isKey(at) ? prefix + arg : arg))];
 }

@@ -32,6 +32,7 @@ import { decodeVote, type Vote, voteArgs } from "./codec.js";
 import { quorumError } from "./failure.js";
 import { RedlockGrant } from "./grants.js";
 import type { Membership } from "./membership.js";
+import { BY_COMMANDS } from "./name-record.js";
 import type { Poll, Quorum } from "./quorum.js";
 import type { Releases } from "./releases.js";
 import { Waiter } from "./waiter.js";
@@ -91,7 +92,9 @@ export class Acquisition {
     this.#onHeard();
     this.#wait?.onEnd(() => this.giveUp());
     try {
-      for (let claim = this.#claim; !this.#isEnded; claim = this.#underNewOwner()) {
+      const { hasScripts } = this.#parts.quorum;
+      let claim = hasScripts ? this.#claim : this.#underNewOwner();
+      for (; !this.#isEnded; claim = this.#underNewOwner()) {
         const result = await this.#attempt(claim);
         if (!result) continue;
         // A new holder does not wait until the nodes have struck it from their queues.
@@ -116,7 +119,9 @@ export class Acquisition {
   }
 
   #underNewOwner(): Claim {
-    return { ...this.#claim, owner: this.#parts.quorum.port.random.id() };
+    const { port, hasScripts } = this.#parts.quorum;
+    const id = port.random.id();
+    return { ...this.#claim, owner: hasScripts ? id : id + BY_COMMANDS };
   }
 
   /** Null when another attempt is worth it; by then the event to wait for has come. */
@@ -138,7 +143,12 @@ export class Acquisition {
       const { answers } = round;
       seen.note(this.#name, Math.max(ballot, highestStored(answers)), port.clock.wallUs());
       if (judgement === "granted" && isKnown) return this.#accept(claim, ballot, round);
-      if (judgement === "raise" && raises < MOST_RAISES && !this.#isEnded) continue;
+      if (judgement === "raise" && raises < MOST_RAISES && !this.#isEnded) {
+        if (quorum.hasScripts) continue;
+        // Without scripts the key is deleted. A late copy of that must not meet its owner again.
+        this.#withdraw(claim.owner, ballot, true);
+        return null;
+      }
       // A node that has not answered yet may enter the waiter: the withdrawal comes behind.
       if (judgement === null) this.#waiter?.enter();
       const isTaken = answers.some((answer) => mayHaveVoted(answer));

@@ -6,7 +6,8 @@
 import { list, oneOf, text, Unreadable, whole } from "../../foreign-data.js";
 import type { Claim } from "../../store.js";
 import { spanOf } from "./ballot.js";
-import { type NameRecord, parseRecord } from "./name-record.js";
+import { isByCommands, type NameRecord, parseRecord } from "./name-record.js";
+import { TERMS } from "./script.generated.js";
 
 /** A day and a little, and 1,000 s more: ballots of the same 1,000 s share an expiry. */
 const KEPT_MS = 87_460_000;
@@ -40,6 +41,19 @@ export function voteArgs(round: VoteRound): string[] {
   const args = ["vote", terms, record, owner];
   if (waiter && waiter.since !== `${ballot}`) args.push(waiter.since);
   return args;
+}
+
+/** The terms of a vote, as `voteArgs` packs them (TERMS in lua/records.lua). */
+export function readTerms(terms: string): {
+  readonly keptUntilMs: number;
+  readonly delayMs: number;
+  readonly ttlMs: number;
+} {
+  return {
+    keptUntilMs: Number(terms.slice(...TERMS.keptUntil)),
+    delayMs: Number(terms.slice(...TERMS.id)),
+    ttlMs: Number(terms.slice(...TERMS.ttl)),
+  };
 }
 
 /** One lease of a call that renews many. */
@@ -122,17 +136,22 @@ export type Asleep =
 export type Vote =
   | { readonly type: "granted"; readonly remainingMs: number }
   | Held
-  /** The name is free, but kept for a moment for the waiter that was woken. */
-  | {
-      readonly type: "reserved";
-      readonly stored: number;
-      readonly remainingMs: number;
-      readonly ahead: number;
-    }
+  | Reserved
   | { readonly type: "too_low"; readonly stored: number }
   | { readonly type: "too_high"; readonly nowUs: number }
   | Asleep
   | Failure;
+
+/**
+ * The name has no holder, but is kept for a moment: for the waiter that was woken, or for an owner
+ * without scripts whose ballot is not written yet.
+ */
+export interface Reserved {
+  readonly type: "reserved";
+  readonly stored: number;
+  readonly remainingMs: number;
+  readonly ahead: number;
+}
 
 export interface Held {
   readonly type: "held";
@@ -243,16 +262,19 @@ export function expiryMs(pttl: unknown): number {
   return /^-[12]$/.test(String(pttl)) ? Number.POSITIVE_INFINITY : whole(pttl);
 }
 
-function held(stored: number, remainingMs: number, value: unknown, more: readonly unknown[]): Held {
-  const [raw, ahead] = more;
-  const record = parseRecord(String(raw));
-  return {
-    type: "held",
-    stored,
-    remainingMs,
-    record: record?.value === String(value) ? record : null,
-    ahead: whole(ahead),
-  };
+function held(
+  stored: number,
+  remainingMs: number,
+  value: unknown,
+  more: readonly unknown[],
+): Held | Reserved {
+  const [raw, rank] = more;
+  const ahead = whole(rank);
+  const known = parseRecord(String(raw));
+  const record = known?.value === String(value) ? known : null;
+  if (!record && isByCommands(String(value)))
+    return { type: "reserved", stored, remainingMs, ahead };
+  return { type: "held", stored, remainingMs, record, ahead };
 }
 
 /** The answer of a node that does not vote, whatever it is asked. */

@@ -16,7 +16,7 @@ import {
 } from "./codec.js";
 import { nodeError, quorumError } from "./failure.js";
 import type { KeyLayout } from "./layout.js";
-import { holderView, markView, type NameRecord, parseRecord } from "./name-record.js";
+import { holderView, isByCommands, markView, type NameRecord, parseRecord } from "./name-record.js";
 import type { Poll, Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
 import { majorityOf, Tally } from "./tally.js";
@@ -116,7 +116,9 @@ export class Inspection {
     const { driver } = node;
     const { clock } = this.#quorum.port;
     // A server without any ballot runs no script, so no script refuses a server that is too old.
-    await checkVersion(driver, this.#layout.keysOfNode()[0], "redlock");
+    // A lone server may refuse scripts, which its first answer shows.
+    if (this.#quorum.isLone) await node.ask(this.#layout.keysOfNode(), ["survey"]);
+    else await checkVersion(driver, this.#layout.keysOfNode()[0], "redlock");
     const pattern = this.#layout.ballotPattern(driver.keyPrefix, space, prefix);
     const names = new Set<string>();
     const untilMs = clock.nowMs() + SCAN_MS;
@@ -157,14 +159,16 @@ export class Inspection {
 function decodeKept(raw: unknown): Kept | Foreign {
   const refused = decodeForeign(raw);
   if (refused) return refused;
-  const [pttl, value, ballot, waiters] = list(raw);
-  const record = parseRecord(text(ballot));
+  const [pttl, given, ballot, waiters] = list(raw);
+  const value = text(given);
+  const known = parseRecord(text(ballot));
+  const record = known?.value === value ? known : null;
   const queue = list(waiters);
   return {
     type: "kept",
-    value: text(value),
+    value: !record && isByCommands(value) ? "" : value,
     remainingMs: expiryMs(pttl),
-    record: record?.value === value ? record : null,
+    record,
     queue: queue.flatMap((member, at) => {
       const sinceMs = Number(queue[at + 1]) / 1000;
       return at % 2 === 0 && Number.isFinite(sinceMs) ? [{ member: text(member), sinceMs }] : [];

@@ -15,6 +15,8 @@ export interface NodeState {
   readonly skewMs: number | null;
   readonly roundTrip: RoundTrip | null;
   readonly survey: Survey | null;
+  /** Whether the user may run scripts there. */
+  readonly hasScripts: boolean;
 }
 
 /** The state of all nodes, and the options of the store. */
@@ -55,7 +57,7 @@ export async function readNodes(
 ): Promise<{ readonly states: NodeState[]; readonly read: ReadNode[] }> {
   const surveys = await survey();
   const read = await Promise.all(nodes.map((node) => readNode(node, { port, signal })));
-  const states = nodes.map(({ name, driver }, at): NodeState => {
+  const states = nodes.map(({ name, driver, hasScripts }, at): NodeState => {
     const facts = read[at]?.facts;
     return {
       name,
@@ -64,6 +66,7 @@ export async function readNodes(
       skewMs: (facts && known(facts.clock))?.skewMs ?? null,
       roundTrip: (facts && known(facts.roundTrip)) ?? null,
       survey: surveys[at] ?? null,
+      hasScripts,
     };
   });
   return { states, read };

@@ -4,6 +4,7 @@ import { checkVersion } from "../redis-client/check-version.js";
 import type { Driver } from "../redis-client/driver.js";
 import { isNoScript } from "../redis-client/failure.js";
 import { sha1 } from "../redis-client/sha1.js";
+import type { ByCommands } from "./by-commands.js";
 import { nodeError } from "./failure.js";
 import { SCRIPT } from "./script.generated.js";
 
@@ -46,6 +47,9 @@ export class RedlockNode {
   readonly driver: Driver;
   readonly script: NodeScript;
   #unanswered = 0;
+  /** Null while the server runs scripts, or was not asked yet. */
+  #byCommands: ByCommands | null = null;
+  #probe: Promise<ByCommands | null> | null = null;
 
   constructor(name: string, driver: Driver, nodeScript: NodeScript = NODE_SCRIPTS.node) {
     this.name = name;
@@ -75,6 +79,7 @@ export class RedlockNode {
       const full = `${MOST_UNANSWERED} requests before it are unanswered`;
       return recipient.onError(at, nodeError(this.name, full));
     }
+    if (this.#byCommands) return this.#sendCommands(this.#byCommands, call, at, recipient);
     this.#unanswered += 1;
     const { driver } = this;
     const [, , key = ""] = call;
@@ -85,16 +90,74 @@ export class RedlockNode {
       },
       (error: unknown) => {
         this.#unanswered -= 1;
-        if (!isNoScript(error)) return recipient.onError(at, nodeError(this.name, error));
+        if (!isNoScript(error)) return this.#onRefusal(error, call, at, recipient);
         checkVersion(driver, key, "redlock")
           .then(() => driver.send(key, "eval", [this.script.text, ...call.slice(1)]))
           .then(
             (raw) => recipient.onAnswer(at, this, raw),
-            (cause: unknown) => recipient.onError(at, nodeError(this.name, cause)),
+            (cause: unknown) => this.#onRefusal(cause, call, at, recipient),
           );
       },
     );
   }
+
+  /** Whether this user may run scripts here, as far as it is known. */
+  get hasScripts(): boolean {
+    return this.#byCommands === null;
+  }
+
+  /** A lone server may do without scripts; several nodes, and looks at replicas, need them. */
+  #onRefusal(cause: unknown, call: readonly string[], at: number, recipient: Recipient): void {
+    const refuse = (): void => recipient.onError(at, nodeError(this.name, cause));
+    const needsScripts = this.script === NODE_SCRIPTS.node || this.driver.readsReplicas;
+    if (needsScripts || !isScriptRefusal(cause)) return refuse();
+    const [, , , , ballot = ""] = call;
+    this.#probe ??= this.#probed(ballot);
+    this.#probe.then(
+      (byCommands) => {
+        if (!byCommands) return refuse();
+        this.#byCommands = byCommands;
+        this.#sendCommands(byCommands, call, at, recipient);
+      },
+      () => {
+        // No answer: the next call asks again.
+        this.#probe = null;
+        refuse();
+      },
+    );
+  }
+
+  /** Null where the server has no native comparison either. */
+  async #probed(ballot: string): Promise<ByCommands | null> {
+    // Only users without the right to run scripts need this.
+    const { ByCommands } = await import("./by-commands.js");
+    return (await ByCommands.isPossible(this.driver, ballot)) ? new ByCommands(this.driver) : null;
+  }
+
+  #sendCommands(
+    byCommands: ByCommands,
+    call: readonly string[],
+    at: number,
+    recipient: Recipient,
+  ): void {
+    const count = 2 + Number(call[1]);
+    this.#unanswered += 1;
+    byCommands
+      .run(call.slice(2, count), call.slice(count))
+      .finally(() => {
+        this.#unanswered -= 1;
+      })
+      .then(
+        (raw) => recipient.onAnswer(at, this, raw),
+        (cause: unknown) => recipient.onError(at, nodeError(this.name, cause)),
+      );
+  }
+}
+
+/** The server does not let this user run scripts, or does not know scripts at all. */
+function isScriptRefusal(error: unknown): boolean {
+  const text = error instanceof Error ? error.message : "";
+  return /^(NOPERM|ERR).*(permissions to run|unknown command).*\beval/i.test(text);
 }
 
 /** Gets the answers of many nodes to one call. */

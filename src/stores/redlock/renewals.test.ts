@@ -164,6 +164,24 @@ describe("a batch of renewals", () => {
     for (const { grant } of leases) expect(grant.deadlineMs).toBe(30_998);
   });
 
+  it.each([
+    ["with scripts", true, RENEWED],
+    ["without scripts", false, { type: "gone", reason: "expired", detail: "" }],
+  ])("that is answered after the deadline, %s", async (_title, hasScripts, result) => {
+    const answers: (() => void)[] = [];
+    for (const { node } of nodes) Object.defineProperty(node, "hasScripts", { value: hasScripts });
+    for (const node of nodes) {
+      node.reply = () => new Promise((resolve) => answers.push(() => resolve([KEPT])));
+    }
+    const [lease] = leasesOf(1);
+    if (!lease) throw new Error("no lease");
+    lease.grant.deadlineMs = port.nowMs + 1_000;
+    const results = renewals.renew([lease]);
+    await port.advance(2_000);
+    for (const answer of answers) answer();
+    expect(await results).toEqual([result]);
+  });
+
   it("repeats a forgotten announcement once, for the leases that need it", async () => {
     const forgotten = ["T", "10000"];
     for (const node of nodes) {

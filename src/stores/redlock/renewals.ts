@@ -40,6 +40,8 @@ export interface Lease {
 type Answer = NodeRenewal | Failure | undefined;
 type Results = Map<Lease, Renewal>;
 
+const EXPIRED: Renewal = { type: "gone", reason: "expired", detail: "" };
+
 export class Renewals {
   readonly #quorum: Quorum;
   readonly #membership: Membership;
@@ -149,7 +151,7 @@ export class Renewals {
     const leases = given.filter((lease) => {
       // A renewal after the deadline could revive a lease that another owner may have replaced.
       const isOver = nowMs >= lease.grant.deadlineMs;
-      if (isOver) results.set(lease, { type: "gone", reason: "expired", detail: "" });
+      if (isOver) results.set(lease, EXPIRED);
       return !isOver;
     });
     if (leases.length === 0) return;
@@ -194,6 +196,9 @@ export class Renewals {
     if (judgement === "gone") return { type: "gone", ...lossOf(answers) };
     // A majority may not know of leases of this length: only the old deadline is certain.
     if (judgement === "renewed" && isKnown) {
+      const { hasScripts, port } = this.#quorum;
+      // Without scripts, a late copy of the first request may have set the key again since then.
+      if (!hasScripts && port.clock.exactMs() >= grant.deadlineMs) return EXPIRED;
       // rule: quorum-renewal-counts-from-sending
       const untilMs = deadlineOf(answers, sentMs, this.#quorum.driftFactor);
       grant.extend(untilMs);

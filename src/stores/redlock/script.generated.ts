@@ -1,4 +1,12 @@
 // Written by `npm run lua` from lua/*.lua: change those, and run it.
+export const TERMS = {
+  keptUntil: [0, 13],
+  waiter: [13, 21],
+  longest: [21, 34],
+  state: [34, 35],
+  id: [35, 51],
+  ttl: [51],
+} as const;
 export const SCRIPT: string = `local call, sub, match, verb = redis.call, string.sub, string.match, ARGV[1]
 local find, lock, ballot = string.find, KEYS[2], KEYS[3]
 if verb == 'vote' then

@@ -1,0 +1,384 @@
+/**
+ * The verbs of a lone server by plain commands, for users that may not run scripts. It needs
+ * `SET … IFEQ`: Redis 8.4, Valkey 8.1 or newer. The answers are those of the script, but there is
+ * no queue: waiters look at the key by their own clocks.
+ *
+ * Why it is safe: only `SET … NX` takes the key, and only `SET … IFEQ` with the value of the owner
+ * prolongs, marks or deletes it. So no client changes the key of another owner, whenever a command
+ * arrives. An owner whose key may have been deleted does not ask again: a late copy of the delete
+ * meets no later key. A deadline counts from before `SET` was sent, as with the script.
+ *
+ * Why tokens rise: an owner writes its ballot after it took the key, by a comparison with the
+ * ballot that it read, and above it; the answer counts only before the deadline. So a ballot that
+ * counts was written while its owner had the key, and each later owner compares with it, or with a
+ * higher one. A revocation finds an owner by its ballot, so it never comes before the ballot.
+ *
+ * Why a revoked holder hears of it: the key is deleted, then the record tells why, then the message
+ * is sent. A holder that subscribes before the message hears it; one that looks after it subscribed
+ * finds the record. If the revoking client fails on its way, the next renewal finds no key.
+ *
+ * Why a renewal never shortens a lease: all requests of an owner are of one length, so a late copy
+ * ends later than all that its owner believed. The length rises only where no late copy can exist.
+ * An owner from before the first refusal of a script keeps at least the time that it has left.
+ */
+import { StoreError } from "../../errors.js";
+import type { Driver } from "../redis-client/driver.js";
+import { readTerms } from "./codec.js";
+import {
+  BALLOT_KEPT_MS,
+  type Ballot,
+  CommandKeys,
+  type ForeignAnswer,
+  isAbout,
+  isForeign,
+  isLaterHolder,
+  MOST_TRIES,
+  markValue,
+  tailOf,
+  whole,
+} from "./command-keys.js";
+import type { Keys } from "./layout.js";
+import { isByCommands } from "./name-record.js";
+
+const YEAR_US = 31_536_000_000_000;
+/** The record of a holder is kept for longer than a ballot. */
+const RECORD_KEPT_MS = 172_800_000;
+
+/** No count of changes: of a lease whose first request is not known. */
+const NEVER = -1;
+
+/** A lease of this client. */
+interface OwnLease {
+  /** The length of all its requests. */
+  ttlMs: number;
+  /** How often the connection had changed before the first request. */
+  readonly changes: number;
+  /** The requests that were not answered. */
+  unanswered: number;
+}
+
+export class ByCommands {
+  readonly #driver: Driver;
+  readonly #keys: CommandKeys;
+  /** By owner, its lease. */
+  readonly #leases = new Map<string, OwnLease>();
+  /** By lock, its vote or release under way: the next one comes behind it, as with a script. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+  /** By owner, its record, where a revocation failed on its way: the next one completes it. */
+  readonly #halfRevoked = new Map<string, string>();
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+    this.#keys = new CommandKeys(driver);
+  }
+
+  /**
+   * Whether the server knows `SET … IFEQ`; rejects where that is not certain. Changes nothing: no
+   * ballot has this text.
+   */
+  static async isPossible(driver: Driver, ballot: string): Promise<boolean> {
+    try {
+      await driver.send(ballot, "set", [ballot, "?", "IFEQ", "?"]);
+      return true;
+    } catch (error) {
+      if (/syntax error/i.test(error instanceof Error ? error.message : "")) return false;
+      throw error;
+    }
+  }
+
+  /** Runs one verb; the answer has the form of the script's. */
+  async run(given: readonly string[], [verb = "", ...args]: readonly string[]): Promise<unknown> {
+    const keys = given as Keys;
+    switch (verb) {
+      case "vote":
+        return this.#inTurn(keys, () => this.#vote(keys, args));
+      case "renew":
+        return this.#renewAll(given, args);
+      case "release":
+        return this.#inTurn(keys, () => this.#release(keys, args));
+      case "wait":
+        return this.#wait(keys);
+      case "leave":
+        return 1;
+      case "revoke":
+        return this.#revoke(keys, args);
+      case "look":
+        return this.#look(keys);
+      case "survey":
+        return this.#survey();
+      default:
+        throw needsScripts(`A call of ${verb}`);
+    }
+  }
+
+  #inTurn([, lock]: Keys, work: () => Promise<unknown>): Promise<unknown> {
+    const done = (this.#turns.get(lock) ?? Promise.resolve()).then(work);
+    const settled = done
+      .catch(() => {})
+      .then(() => {
+        if (this.#turns.get(lock) === settled) this.#turns.delete(lock);
+      });
+    this.#turns.set(lock, settled);
+    return done;
+  }
+
+  async #vote(keys: Keys, [packed = "", record = "", owner = ""]: readonly string[]) {
+    const [, lock, key] = keys;
+    const { keptUntilMs, delayMs, ttlMs } = readTerms(packed);
+    if (delayMs > 0) throw needsScripts('bootstrap: "wait"');
+    const token = Number(record.slice(0, 16));
+    // An owner from before the first refusal of a script: the next one has a value that tells.
+    if (!isByCommands(owner)) return ["L", whole(0)];
+    const lease = this.#leaseOf(owner, ttlMs);
+    const taking = this.#keys.text(lock, "set", [lock, owner, "PX", `${lease.ttlMs}`, "NX", "GET"]);
+    const reading = this.#keys.known(keys);
+    // Where one fails, the other is not under way any more when the next call has its turn.
+    await Promise.allSettled([taking, reading]);
+    const before = await taking;
+    let [known, nowUs] = await reading;
+    if (isForeign(before)) return before;
+    if (before !== null && before !== owner) return this.#held(keys, known);
+    // A request that was sent again, or for a higher ballot: the lease begins anew.
+    if (before === owner && !(await this.#keys.prolong(lock, owner, lease.ttlMs)))
+      throw contended();
+    for (let tries = 1; ; tries += 1) {
+      // A comparison that was sent again finds the record that it has written.
+      const isMine = before === owner || tries > 1;
+      const refusal = isForeign(known)
+        ? known
+        : refusedBallot(known, key, token, nowUs, isMine && owner);
+      if (refusal) {
+        // Too low a ballot says nothing about a key that the owner had before.
+        if (before === null || refusal[0] !== "L") await this.#keys.delete(lock, owner);
+        return refusal;
+      }
+      const { raw, stored, kind } = known as Ballot;
+      if (raw !== null && stored === token) break;
+      // Clients with scripts wake their waiters where the record says that there are some.
+      const hasWaiters = kind === "W" || kind === "R";
+      const text = hasWaiters ? `${record.slice(0, 17)}W${record.slice(18)}` : record;
+      const untilMs = Math.max(keptUntilMs, Math.ceil(nowUs / 1000) + BALLOT_KEPT_MS);
+      if (await this.#keys.replace(key, raw, text, untilMs)) break;
+      if (tries === MOST_TRIES) throw contended();
+      [known, nowUs] = await this.#keys.known(keys);
+      // The record may be that of the next holder: the key is read after it.
+      if ((await this.#keys.text(lock, "get", [lock])) !== owner) return this.#held(keys, known);
+    }
+    this.#leases.set(owner, lease);
+    return 1;
+  }
+
+  #renewAll(given: readonly string[], [, , ...leases]: readonly string[]): Promise<unknown[]> {
+    const answers: Promise<unknown>[] = [];
+    for (let at = 0; 4 * at < leases.length; at += 1) {
+      const [owner = "", token = "", , ttlMs = ""] = leases.slice(4 * at);
+      const [lock = "", ballot = ""] = given.slice(1 + 2 * at);
+      const renewed = this.#renew(["", lock, ballot], owner, Number(token), Number(ttlMs));
+      answers.push(renewed.catch((error: unknown) => ["E", String(error)]));
+    }
+    return Promise.all(answers);
+  }
+
+  async #renew(keys: Keys, owner: string, token: number, ttlMs: number): Promise<unknown> {
+    const [, lock, key] = keys;
+    const lease = await this.#leaseToRenew(lock, owner, ttlMs);
+    // A late copy of a shorter request would shorten the lease, so there must be none.
+    if (ttlMs > lease.ttlMs && this.#isAnswered(lease)) lease.ttlMs = ttlMs;
+    lease.unanswered += 1;
+    const isProlonged = await this.#keys.prolong(lock, owner, lease.ttlMs);
+    lease.unanswered -= 1;
+    const [known, nowUs] = await this.#keys.known(keys);
+    if (isForeign(known)) return known;
+    const isRevoked = known.kind === "V" && isAbout(known, owner);
+    if (isProlonged && !isRevoked && !isLaterHolder(known, owner, token)) {
+      // The record of the holder stays for as long as the holder does, and a ballot for its time.
+      const keptMs = RECORD_KEPT_MS + Math.max(0, known.stored - nowUs) / 1000;
+      await this.#driver.send(key, "pexpire", [key, whole(keptMs), "GT"]);
+      return ["G", lease.ttlMs];
+    }
+    this.#leases.delete(owner);
+    // The lease was over: a late copy of the first request has set the key again.
+    if (isProlonged) await this.#keys.delete(lock, owner);
+    else if ((await this.#keys.text(lock, "get", [lock])) !== null) return ["H"];
+    return isRevoked ? ["V", known.rest.slice(owner.length + 1)] : ["N"];
+  }
+
+  async #release(keys: Keys, args: readonly string[]): Promise<unknown> {
+    const [, lock] = keys;
+    const [start = "", , , keepMs = "0", meta = "{}"] = args;
+    const [, digits = "0", owner = ""] = /^(\d+) H (\S+) $/.exec(start) ?? [];
+    this.#leases.delete(owner);
+    const token = Number(digits);
+    const isMarking = Number(keepMs) > 0;
+    const marked = isMarking && (await this.#leaveMark(keys, owner, token, { keepMs, meta }));
+    if (marked) return marked === true ? 1 : marked;
+    const isHeld = (await this.#keys.delete(lock, owner)) && !isMarking;
+    // The record of a later holder stays as it is.
+    await this.#keys.rewrite(keys, (known, nowUs) => {
+      // A ballot so far ahead would close the name until then, if it is not that of the name.
+      const closed = token > Math.max(nowUs + YEAR_US, known.stored) ? 0 : token + 1;
+      const isOver = isAbout(known, owner) && known.kind !== "V";
+      const tail = isOver ? (known.kind === "W" ? " W" : "") : tailOf(known);
+      return `${whole(Math.max(known.stored, closed))}${tail}`;
+    });
+    return isHeld ? 1 : 0;
+  }
+
+  /**
+   * The record comes first: without it, the value of a mark would be that of a stranger. False
+   * where the owner has lost the key; rejects where it has it, and the record cannot be written.
+   */
+  async #leaveMark(
+    keys: Keys,
+    owner: string,
+    token: number,
+    { keepMs, meta }: { readonly keepMs: string; readonly meta: string },
+  ): Promise<boolean | ForeignAnswer> {
+    const [, lock] = keys;
+    let isHeld = true;
+    const value = markValue(owner);
+    const written = await this.#keys.rewrite(keys, async (known, nowUs) => {
+      if (isAbout(known, value)) return known.raw;
+      // The key is read after the record: if the owner has it, no later holder wrote that record.
+      isHeld = (await this.#keys.text(lock, "get", [lock])) === owner;
+      if (!isHeld) return null;
+      const record = [value, token, "01", Math.floor(nowUs / 1000), "-", meta].join(" ");
+      return `${whole(Math.max(known.stored, token + 1))} D ${record}`;
+    });
+    if (isForeign(written)) return written;
+    if (!written && isHeld) throw contended();
+    const marking = [lock, value, "IFEQ", owner, "PX", keepMs];
+    return written && (await this.#keys.text(lock, "set", marking)) === "OK";
+  }
+
+  async #wait(keys: Keys): Promise<unknown> {
+    const [, lock] = keys;
+    const [value, [known]] = await Promise.all([
+      this.#keys.text(lock, "get", [lock]),
+      this.#keys.known(keys),
+    ]);
+    if (isForeign(value)) return value;
+    if (value !== null) return this.#held(keys, known);
+    return isForeign(known) ? known : ["O", whole(known.stored), 0];
+  }
+
+  async #revoke(keys: Keys, [given = "", reason = ""]: readonly string[]): Promise<number> {
+    const [, lock] = keys;
+    const [known] = await this.#keys.known(keys);
+    if (isForeign(known)) return 0;
+    const [owner = ""] = known.rest.split(" ", 1);
+    const half = this.#halfRevoked.get(owner);
+    const rest = half ?? (/[HWD]/.test(known.kind) ? known.rest : "");
+    const [, first = "", span = "", , channel = ""] = rest.split(" ");
+    const turn = Number(given) - Number(first);
+    if (!(turn >= 0 && turn < Number(span))) return 0;
+    this.#halfRevoked.delete(owner);
+    try {
+      if (!(await this.#isEnded(lock, owner, half !== undefined))) return 0;
+      // The record comes before the message: a holder that missed the message looks for the record.
+      await this.#keys.rewrite(keys, (now) => {
+        if (!isAbout(now, owner)) return null;
+        return `${whole(Math.max(now.stored, Number(first) + 1))} V ${owner} ${reason}`;
+      });
+      if (channel.startsWith("holdfast@")) {
+        await this.#driver.send("", "publish", [channel, `x ${owner} ${first} ${reason}`]);
+      }
+    } catch (error) {
+      this.#halfRevoked.set(owner, rest);
+      throw error;
+    }
+    return 1;
+  }
+
+  /** Whether the key is deleted by this revocation, or by one of this client that failed then. */
+  async #isEnded(lock: string, owner: string, isRepeated: boolean): Promise<boolean> {
+    const changes = this.#driver.changes();
+    if (await this.#keys.delete(lock, owner)) return true;
+    const mayBeDone = isRepeated || changes !== this.#driver.changes();
+    return mayBeDone && (await this.#keys.text(lock, "get", [lock])) === null;
+  }
+
+  async #look(keys: Keys): Promise<unknown> {
+    const [, lock] = keys;
+    const [pttl, value, [known], kept] = await Promise.all([
+      this.#driver.send(lock, "pttl", [lock]),
+      this.#keys.text(lock, "get", [lock]),
+      this.#keys.known(keys),
+      this.#keys.both(keys),
+    ]);
+    if (isForeign(known)) return known;
+    return [pttl, isForeign(value) ? `a ${value[2]}` : (kept.value ?? ""), kept.raw ?? "", []];
+  }
+
+  async #survey(): Promise<unknown> {
+    const info = String(await this.#driver.send("", "info", ["server"]));
+    const field = (name: string) => new RegExp(`^${name}:(\\w+)`, "m").exec(info)?.[1] ?? "";
+    return [field("run_id"), field("uptime_in_seconds"), whole(await this.#keys.nowUs(""))];
+  }
+
+  #leaseOf(owner: string, ttlMs: number): OwnLease {
+    const fresh = { ttlMs, changes: this.#driver.changes(), unanswered: 0 };
+    return this.#leases.get(owner) ?? fresh;
+  }
+
+  /** Scripts may have given an unknown lease more time than it asks for now. */
+  async #leaseToRenew(lock: string, owner: string, ttlMs: number): Promise<OwnLease> {
+    if (!this.#leases.has(owner)) {
+      const leftMs = Number(await this.#driver.send(lock, "pttl", [lock]));
+      const lease = { ttlMs: Math.max(ttlMs, leftMs), changes: NEVER, unanswered: 0 };
+      // Another renewal of the owner may have been faster.
+      if (!this.#leases.has(owner)) this.#leases.set(owner, lease);
+    }
+    return this.#leaseOf(owner, ttlMs);
+  }
+
+  /** Whether all requests of the lease were sent once, and answered. */
+  #isAnswered({ changes, unanswered }: OwnLease): boolean {
+    const { hasOneConnection } = this.#driver;
+    return hasOneConnection && unanswered === 0 && changes === this.#driver.changes();
+  }
+
+  /** The answer that another owner has the key, if it still has. */
+  async #held(keys: Keys, known: Ballot | ForeignAnswer): Promise<unknown> {
+    if (isForeign(known)) return known;
+    const [, lock] = keys;
+    const stored = whole(known.stored);
+    const [{ value, raw }, pttl] = await Promise.all([
+      this.#keys.both(keys),
+      this.#driver.send(lock, "pttl", [lock]),
+    ]);
+    // The key is gone by now, and due at once.
+    if (value === null || Number(pttl) === -2) return ["R", stored, 0, 0];
+    return ["H", stored, pttl, value, raw ?? "", 0];
+  }
+}
+
+/** Why the ballot of a new owner does not count; null where it does. */
+function refusedBallot(
+  known: Ballot,
+  key: string,
+  token: number,
+  nowUs: number,
+  repeatedOwner: string | false,
+): readonly string[] | null {
+  const { raw, stored } = known;
+  if (stored > nowUs + YEAR_US) return ["X", key, "ahead"];
+  if (token > nowUs + YEAR_US) return ["A", whole(nowUs)];
+  const isRepeated = token === stored && repeatedOwner && isAbout(known, repeatedOwner);
+  return token > stored || isRepeated ? null : ["L", whole(raw === null ? nowUs : stored)];
+}
+
+function contended(): StoreError {
+  return new StoreError("Other clients change the keys of this lock all the time.", {
+    outcome: "unknown",
+    store: "redlock",
+  });
+}
+
+function needsScripts(what: string): StoreError {
+  return new StoreError(`${what} needs the right to run scripts: docs/stores/redlock.md#rights.`, {
+    outcome: "not_applied",
+    retryable: false,
+    store: "redlock",
+  });
+}

@@ -1,0 +1,138 @@
+/** The keys of a lock by plain commands: each change compares what is there with what was read. */
+import { list } from "../../foreign-data.js";
+import type { Driver } from "../redis-client/driver.js";
+import type { Keys } from "./layout.js";
+
+const SECOND_US = 1_000_000;
+/** A ballot is kept until its absence says as much. */
+export const BALLOT_KEPT_MS = 87_460_000;
+/** After so many comparisons that failed in a row, another client is faster every time. */
+export const MOST_TRIES = 10;
+/** A key that expires at this time is deleted at once. */
+const PAST_MS = "1";
+
+/** The text of a ballot key: the stored ballot, and the record behind it. */
+export interface Ballot {
+  /** Null where the key is absent. */
+  readonly raw: string | null;
+  readonly stored: number;
+  readonly kind: string;
+  /** Begins with the value that the record is about. */
+  readonly rest: string;
+}
+
+/** The answer of the script for a key of another program. */
+export type ForeignAnswer = readonly ["X", string, string];
+
+export class CommandKeys {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async prolong(lock: string, owner: string, lengthMs: number): Promise<boolean> {
+    const prolonging = [lock, owner, "IFEQ", owner, "PX", `${lengthMs}`];
+    return (await this.text(lock, "set", prolonging)) === "OK";
+  }
+
+  /** Deletes the lock if the owner has it. */
+  async delete(lock: string, owner: string): Promise<boolean> {
+    return (await this.text(lock, "set", [lock, owner, "IFEQ", owner, "PXAT", PAST_MS])) === "OK";
+  }
+
+  /** Replaces the text of the ballot by comparison. False where it was not replaced. */
+  async rewrite(
+    keys: Keys,
+    change: (known: Ballot, nowUs: number) => string | null | Promise<string | null>,
+  ): Promise<boolean | ForeignAnswer> {
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      const [known, nowUs] = await this.known(keys);
+      if (isForeign(known)) return known;
+      const text = await change(known, nowUs);
+      if (text === null) return false;
+      if (text === known.raw) return true;
+      const untilMs = Math.ceil(Math.max(nowUs, known.stored) / 1000) + BALLOT_KEPT_MS;
+      if (await this.replace(keys[2], known.raw, text, untilMs)) return true;
+    }
+    return false;
+  }
+
+  async replace(key: string, raw: string | null, text: string, untilMs: number): Promise<boolean> {
+    const condition = raw === null ? ["NX"] : ["IFEQ", raw];
+    return (await this.text(key, "set", [key, text, ...condition, "PXAT", `${untilMs}`])) === "OK";
+  }
+
+  /** The ballot, and the time of the server when it was read. */
+  async known([, lock, key]: Keys): Promise<[Ballot | ForeignAnswer, number]> {
+    const [raw, nowUs] = await Promise.all([this.text(key, "get", [key]), this.nowUs(lock)]);
+    return [isForeign(raw) ? raw : ballotOf(key, raw, nowUs), nowUs];
+  }
+
+  /** Both texts of one moment. Null also for a key that holds no text. */
+  async both([, lock, key]: Keys): Promise<Record<"value" | "raw", string | null>> {
+    const [value, raw] = list(await this.#driver.send(lock, "mget", [lock, key])).map((text) =>
+      text === null || text === undefined ? null : String(text),
+    );
+    return { value: value ?? null, raw: raw ?? null };
+  }
+
+  async nowUs(key: string): Promise<number> {
+    const [seconds, micros] = list(await this.#driver.send(key, "time", []));
+    return Number(seconds) * SECOND_US + Number(micros);
+  }
+
+  /** The answer as a text; null where it is empty; the answer of the script for a foreign key. */
+  async text(
+    key: string,
+    command: string,
+    args: readonly string[],
+  ): Promise<string | null | ForeignAnswer> {
+    try {
+      const answer = await this.#driver.send(key, command, args);
+      return answer === null || answer === undefined ? null : String(answer);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith("WRONGTYPE"))) throw error;
+      return ["X", key, String(await this.#driver.send(key, "type", [key]))];
+    }
+  }
+}
+
+export function isForeign(answer: unknown): answer is ForeignAnswer {
+  return Array.isArray(answer) && answer[0] === "X";
+}
+
+/** Without a ballot the clock of the server counts, less a second. */
+function ballotOf(key: string, raw: string | null, nowUs: number): Ballot | ForeignAnswer {
+  if (raw === null) return { raw, stored: nowUs - SECOND_US, kind: "", rest: "" };
+  const [, stored, kind = "", rest = ""] = /^(\d{16})(?: ([HWDRV])(?: (.*))?)?$/s.exec(raw) ?? [];
+  if (stored === undefined) return ["X", key, "string"];
+  return { raw, stored: Number(stored), kind, rest };
+}
+
+/** Whether the record is about this value. */
+export function isAbout({ rest }: Ballot, value: string): boolean {
+  return rest.startsWith(`${value} `);
+}
+
+/** Whether the record is of another owner, which got a higher token: it held the lock later. */
+export function isLaterHolder({ kind, rest }: Ballot, owner: string, token: number): boolean {
+  const [value = "", first = ""] = rest.split(" ", 2);
+  const isOther = value !== owner && value !== markValue(owner);
+  return /[HWD]/.test(kind) && isOther && Number(first) > token;
+}
+
+/** The value of the key when the owner has left a mark. */
+export function markValue(owner: string): string {
+  return `done:${owner}`;
+}
+
+/** The record as the text has it behind the ballot. */
+export function tailOf({ kind, rest }: Ballot): string {
+  return kind && ` ${kind}${rest && ` ${rest}`}`;
+}
+
+/** A whole number as the script writes it. */
+export function whole(number: number): string {
+  return number.toFixed(0);
+}
