@@ -1,4 +1,7 @@
-/** Takes the pictures of docs/operate.md, on demand: `npm run dashboard:pictures`. */
+/**
+ * Takes the pictures of docs/operate.md, on demand: `npm run dashboard:pictures`. The package has
+ * them, so make them small afterwards: `pngquant --ext .png --force docs/operate/*.png`.
+ */
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { findChromium, startChromium } from "./chromium.js";
