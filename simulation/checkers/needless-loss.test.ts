@@ -74,6 +74,6 @@ describe("an acquisition", () => {
       return story.at(atMs).happens({ type: "refused", lease: "p/0", reason: "HF_STORE" });
     };
     expect(checkNeedlessLoss(refusedAt(20_040).entries, ROUGH)).toEqual([]);
-    expect(checkNeedlessLoss(refusedAt(26_000).entries, ROUGH)).toHaveLength(1);
+    expect(checkNeedlessLoss(refusedAt(20_200).entries, ROUGH)).toHaveLength(1);
   });
 });

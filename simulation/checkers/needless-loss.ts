@@ -12,6 +12,8 @@ import type { Violation } from "./violation.js";
 const SLACK_MS = 3;
 /** A store that was silent for so long counts as out of reach. */
 const SILENCE_MS = 5_000;
+/** A process that has just woken up takes so long to hear from a store that is there. */
+const AWAKE_MS = 100;
 /** Sleep is known to 10 ms, and rounded up. */
 const SLEEP_SLACK_MS = 30;
 
@@ -48,8 +50,7 @@ export function checkNeedlessLoss(
 
 /** Whether a process could hear the store: it was there for long enough, and the process awake. */
 function wasHeard(process: string, calmMs: number, atMs: number, freezes: Freezes): boolean {
-  const sinceMs = atMs - SILENCE_MS;
-  return sinceMs > calmMs && !freezes.wasFrozen(process, sinceMs, atMs);
+  return atMs > calmMs + SILENCE_MS && !freezes.wasFrozen(process, atMs - AWAKE_MS, atMs);
 }
 
 function isDue(
