@@ -39,29 +39,16 @@ import {
 } from "./command-keys.js";
 import type { Keys } from "./layout.js";
 import { isByCommands } from "./name-record.js";
+import { OwnLeases } from "./own-leases.js";
 
 const YEAR_US = 31_536_000_000_000;
 /** The record of a holder is kept for longer than a ballot. */
 const RECORD_KEPT_MS = 172_800_000;
 
-/** No count of changes: of a lease whose first request is not known. */
-const NEVER = -1;
-
-/** A lease of this client. */
-interface OwnLease {
-  /** The length of all its requests. */
-  ttlMs: number;
-  /** How often the connection had changed before the first request. */
-  readonly changes: number;
-  /** The requests that were not answered. */
-  unanswered: number;
-}
-
 export class ByCommands {
   readonly #driver: Driver;
   readonly #keys: CommandKeys;
-  /** By owner, its lease. */
-  readonly #leases = new Map<string, OwnLease>();
+  readonly #leases: OwnLeases;
   /** By lock, its vote or release under way: the next one comes behind it, as with a script. */
   readonly #turns = new Map<string, Promise<unknown>>();
   /** By owner, its record, where a revocation failed on its way: the next one completes it. */
@@ -70,6 +57,7 @@ export class ByCommands {
   constructor(driver: Driver) {
     this.#driver = driver;
     this.#keys = new CommandKeys(driver);
+    this.#leases = new OwnLeases(driver);
   }
 
   /**
@@ -129,7 +117,7 @@ export class ByCommands {
     const token = Number(record.slice(0, 16));
     // An owner from before the first refusal of a script: the next one has a value that tells.
     if (!isByCommands(owner)) return ["L", whole(0)];
-    const lease = this.#leaseOf(owner, ttlMs);
+    const lease = this.#leases.of(owner, ttlMs);
     const taking = this.#keys.text(lock, "set", [lock, owner, "PX", `${lease.ttlMs}`, "NX", "GET"]);
     const reading = this.#keys.known(keys);
     // Where one fails, the other is not under way any more when the next call has its turn.
@@ -164,7 +152,7 @@ export class ByCommands {
       // The record may be that of the next holder: the key is read after it.
       if ((await this.#keys.text(lock, "get", [lock])) !== owner) return this.#held(keys, known);
     }
-    this.#leases.set(owner, lease);
+    this.#leases.keep(owner, lease);
     return 1;
   }
 
@@ -181,9 +169,9 @@ export class ByCommands {
 
   async #renew(keys: Keys, owner: string, token: number, ttlMs: number): Promise<unknown> {
     const [, lock, key] = keys;
-    const lease = await this.#leaseToRenew(lock, owner, ttlMs);
+    const lease = await this.#leases.toRenew(lock, owner, ttlMs);
     // A late copy of a shorter request would shorten the lease, so there must be none.
-    if (ttlMs > lease.ttlMs && this.#isAnswered(lease)) lease.ttlMs = ttlMs;
+    if (ttlMs > lease.ttlMs && this.#leases.isAnswered(lease)) lease.ttlMs = ttlMs;
     lease.unanswered += 1;
     const isProlonged = await this.#keys.prolong(lock, owner, lease.ttlMs);
     lease.unanswered -= 1;
@@ -196,7 +184,7 @@ export class ByCommands {
       await this.#driver.send(key, "pexpire", [key, whole(keptMs), "GT"]);
       return ["G", lease.ttlMs];
     }
-    this.#leases.delete(owner);
+    this.#leases.forget(owner);
     // The lease was over: a late copy of the first request has set the key again.
     if (isProlonged) await this.#keys.delete(lock, owner);
     else if ((await this.#keys.text(lock, "get", [lock])) !== null) return ["H"];
@@ -207,7 +195,7 @@ export class ByCommands {
     const [, lock] = keys;
     const [start = "", , , keepMs = "0", meta = "{}"] = args;
     const [, digits = "0", owner = ""] = /^(\d+) H (\S+) $/.exec(start) ?? [];
-    this.#leases.delete(owner);
+    this.#leases.forget(owner);
     const token = Number(digits);
     const isMarking = Number(keepMs) > 0;
     const marked = isMarking && (await this.#leaveMark(keys, owner, token, { keepMs, meta }));
@@ -314,28 +302,6 @@ export class ByCommands {
     const info = String(await this.#driver.send("", "info", ["server"]));
     const field = (name: string) => new RegExp(`^${name}:(\\w+)`, "m").exec(info)?.[1] ?? "";
     return [field("run_id"), field("uptime_in_seconds"), whole(await this.#keys.nowUs(""))];
-  }
-
-  #leaseOf(owner: string, ttlMs: number): OwnLease {
-    const fresh = { ttlMs, changes: this.#driver.changes(), unanswered: 0 };
-    return this.#leases.get(owner) ?? fresh;
-  }
-
-  /** Scripts may have given an unknown lease more time than it asks for now. */
-  async #leaseToRenew(lock: string, owner: string, ttlMs: number): Promise<OwnLease> {
-    if (!this.#leases.has(owner)) {
-      const leftMs = Number(await this.#driver.send(lock, "pttl", [lock]));
-      const lease = { ttlMs: Math.max(ttlMs, leftMs), changes: NEVER, unanswered: 0 };
-      // Another renewal of the owner may have been faster.
-      if (!this.#leases.has(owner)) this.#leases.set(owner, lease);
-    }
-    return this.#leaseOf(owner, ttlMs);
-  }
-
-  /** Whether all requests of the lease were sent once, and answered. */
-  #isAnswered({ changes, unanswered }: OwnLease): boolean {
-    const { hasOneConnection } = this.#driver;
-    return hasOneConnection && unanswered === 0 && changes === this.#driver.changes();
   }
 
   /** The answer that another owner has the key, if it still has. */
