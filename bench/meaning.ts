@@ -65,14 +65,19 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   "growth-names": { short: "beside many names", text: GROWTH },
   "growth-processes": { short: "with more processes", text: GROWTH },
   waiters: { short: "requests with many waiters", text: GROWTH },
-  crowd: { short: "in a crowd", text: `${GROWTH} All others wait while Redis runs a command.` },
+  crowd: {
+    short: "in a crowd",
+    text: `${GROWTH} Redis runs one command at a time: a slow one delays all clients.`,
+  },
   calls: {
     short: "messages for a lock",
     text: "Messages cost money between zones, and time everywhere.",
   },
   commands: {
     short: "commands with many waiters",
-    text: "Packages that poll pay for each waiter all the time; here a handoff is all there is.",
+    text:
+      "Packages that poll send commands for each waiter all the time; Holdfast sends them at a " +
+      "handoff.",
   },
   "start-up": {
     short: "a program with one lock",

@@ -35,8 +35,8 @@ different runs, so they show the power of ten, not a ranking. An empty cell was 
 
 ## Where another package is ahead
 
-The best of the other packages first, then every Holdfast that is behind it. The
-[goals](#goals-of-the-project) at the end have the reasons that are known.
+Each line has the best of the other packages first, then every variant of Holdfast that is behind
+it. The [goals](#goals-of-the-project) at the end give the reasons that are known.
 
 ${ahead.length > 0 ? ahead.join("\n") : "Nowhere."}
 
@@ -116,8 +116,8 @@ function languages(all: readonly Result[]): string {
   if (rows.length === 0) return "";
   return `## Other languages
 
-A lock in another language runs on a client of that language, whose raw commands cost
-something else: its own floor are the same raw commands on that client.
+A lock in another language runs on a client of that language, whose raw commands have a cost of
+their own. "Its own floor" is the same raw commands on that client.
 
 ${markdown([head, ...rows])}
 

@@ -44,7 +44,7 @@ export function summary(results: readonly Result[]): string {
   ];
   const share = `${level} of ${rows.length}`;
   const title = `Holdfast beside the best of the other packages: level or ahead in ${share}`;
-  const note = "how many times better, as each question asks; medians; logarithmic axis";
+  const note = "× says how many times better: faster, smaller or fewer; medians; logarithmic axis";
   return picture(
     { title, note, signs },
     rows.length,

@@ -6,7 +6,7 @@ export const waiters: Question = {
   store: "memory",
   name: "waiters",
   title: "one handoff, with few and with many in the queue",
-  about: "The cost of one handoff must not grow with the number of those who wait.",
+  about: "The cost of one handoff must not grow with the number of waiters.",
   unit: "CPU µs/handoff",
   better: "lower",
   rounds: 9,

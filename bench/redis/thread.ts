@@ -15,7 +15,7 @@ export const thread: Question = {
   store: "redis",
   name: "thread",
   title: `acquire and release, one at a time and ${MANY} at once, with thread: true`,
-  about: "The price of the way between two threads, which a blocked event loop is spared for.",
+  about: "The price of each call's way to the thread and back.",
   unit: "µs/pair",
   better: "lower",
   reason:

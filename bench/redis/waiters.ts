@@ -12,7 +12,7 @@ export const waiters: Question = {
   store: "redis",
   name: "waiters",
   title: "one handoff, with few and with many in the queue",
-  about: "The cost of one handoff must not grow with the number of those who wait.",
+  about: "The cost of one handoff must not grow with the number of waiters.",
   unit: "µs/handoff",
   better: "lower",
   rounds: 7,

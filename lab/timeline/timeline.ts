@@ -46,7 +46,7 @@ export function timeline(history: History, { agreement, cure, exception }: Remar
   const signs = legend(scene, EDGE, WIDTH - EDGE, plot.bottom + 8);
   const last = [
     history.command,
-    ...(cure === undefined ? [] : [`cured by ${cure}`]),
+    ...(cure === undefined ? [] : [`withstood by ${cure}`]),
     ...(exception === undefined ? [] : [`as the page of the store says: ${exception}`]),
   ];
   const foot = lines([[last.join(" · "), "dim", SMALL]], signs.bottom + 22);
