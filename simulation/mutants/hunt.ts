@@ -1,15 +1,14 @@
 /**
- * Plants each mutant in a copy of the build and runs seeds until one fails: first the seed that
+ * Plants each mutant in a copy of the build, and runs seeds until one fails: first the seed that
  * found the mutant before, then all seeds of a test run.
  */
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Family } from "../plan.js";
+import { BuildCopy } from "./build-copy.js";
 import { foundAt } from "./found-at.js";
 import type { Mutant } from "./mutant.js";
-import { plant, readCode } from "./plant.js";
 
 export interface Catch {
   readonly title: string;
@@ -32,39 +31,24 @@ export async function hunt(
   const waiting = [...mutants];
   const catches: Catch[] = [];
   const work = async (): Promise<void> => {
-    for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
-      const found = await seek(mutant, build);
-      catches.push(found);
-      onCatch(found);
+    const copy = new BuildCopy(build);
+    try {
+      for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
+        const found = await seek(mutant, copy, build);
+        catches.push(found);
+        onCatch(found);
+      }
+    } finally {
+      copy.remove();
     }
   };
   await Promise.all(Array.from({ length: Math.min(availableParallelism(), 2) }, work));
   return catches;
 }
 
-/** Works with a copy of the build that has the mutant in it; throws where it does not fit. */
-export async function withMutant<T>(
-  mutant: Mutant,
-  build: string,
-  work: (folder: string) => Promise<T>,
-): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), "holdfast-mutant-"));
+async function seek(mutant: Mutant, copy: BuildCopy, build: string): Promise<Catch> {
   try {
-    cpSync(build, folder, { recursive: true });
-    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-    const code = readCode(join(folder, "src"));
-    for (const [file, text] of plant(mutant, code)) {
-      if (text !== code.get(file)) writeFileSync(join(folder, "src", file), text);
-    }
-    return await work(folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-async function seek(mutant: Mutant, build: string): Promise<Catch> {
-  try {
-    return await withMutant(mutant, build, (folder) => seekIn(folder, mutant, build));
+    return await copy.with(mutant, () => seekIn(copy.folder, mutant, build));
   } catch (error) {
     const { title } = mutant;
     return { title, seed: null, line: `${title}: ${(error as Error).message}` };

@@ -1,7 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { noteFigures } from "../../test/fixtures/figures.js";
 import { BUILD, simulate, simulateIn } from "../built-simulation.js";
-import { withMutant } from "../mutants/hunt.js";
+import { BuildCopy } from "../mutants/build-copy.js";
 import { mutants } from "../mutants/list.js";
 import { breakages } from "./breakages.js";
 import { scopes } from "./scopes.js";
@@ -40,11 +40,17 @@ describe("a rule of the code that is left out is missed", () => {
   const cases = breakages.flatMap(({ mutant, scope, violates }) => {
     return mutant === undefined ? [] : [[mutant, scope, violates] as const];
   });
+  let copy: BuildCopy;
+  beforeAll(() => {
+    copy = new BuildCopy(BUILD);
+  });
+  afterAll(() => copy.remove());
+
   it.for(cases)("%s (%s)", PATIENCE, async ([title, scope, violates], context) => {
     const mutant = mutants.find((one) => one.title === title);
     if (!mutant) throw new Error(`There is no mutant "${title}".`);
-    const { code, output } = await withMutant(mutant, BUILD, (build) => {
-      return simulateIn(build, "--search", scope);
+    const { code, output } = await copy.with(mutant, () => {
+      return simulateIn(copy.folder, "--search", scope);
     });
     expect(code, output).toBe(1);
     expect(output).toMatch(violates);
