@@ -18,7 +18,7 @@ const settings = {
   unit: { maxWorkers: 2, testTimeout: 2 * MINUTE_MS },
   package: alone,
   // Most of their time is waiting: for leases to end and for servers to come back.
-  stores: { ...heavy, maxWorkers: 3 },
+  stores: { ...heavy, maxWorkers: 4 },
   cli: heavy,
   browser: alone,
   storms: { ...alone, testTimeout: 10 * MINUTE_MS },

@@ -33,12 +33,14 @@ export const order = [
 ];
 
 /**
- * Parts that run beside another one, which mostly waits. The simulation computes for long: it takes
- * what others leave over.
+ * Parts that run beside another one, which mostly waits or keeps one core busy. The simulation
+ * computes for long: it takes what others leave over.
  *
  * @type {Record<string, { readonly part: string, readonly isLow: boolean }>}
  */
 export const companions = {
+  check: { part: "unit", isLow: false },
+  package: { part: "browser", isLow: false },
   stores: { part: "simulation", isLow: true },
   matrix: { part: "cli", isLow: false },
 };
