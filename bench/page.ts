@@ -17,9 +17,10 @@ export function page(all: readonly Result[]): string {
 ![Holdfast beside the best of the other packages, a line for each question](benchmarks/summary.svg)
 
 A dot to the right of the line means that Holdfast, with its defaults, is better than the best of
-the other packages in that question; a hatched dot means that another package is better. Below is
-each question, with its meaning for you. Compare the figures of one question with each other: other
-machines give other figures.
+the other packages in that question; a hatched dot means that another package is better. A question
+without another package for Node, such as those of ZooKeeper, has no line. Below is each question,
+with its meaning for you. Compare the figures of one question with each other: other machines give
+other figures.
 
 - [At a glance](#at-a-glance) · [where another package is ahead](#where-another-package-is-ahead) ·
   [how to read the tables](#how-to-read-the-tables) · [how it was measured](#how-it-was-measured)

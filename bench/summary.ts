@@ -36,7 +36,7 @@ export function summary(results: readonly Result[]): string {
   const signs: readonly Sign[] = [
     ["level or ahead", (x) => `<circle class="holdfast" cx="${x + 9}" cy="58" r="6"/>`],
     ["behind", (x) => `<circle class="peer" cx="${x + 9}" cy="58" r="6"/>`],
-    ["where the quartiles of both lie", spreadSign],
+    ["middle half of the rounds", spreadSign],
     [
       "as good as the best",
       (x) => `<line class="level" x1="${x + 9}" y1="51" x2="${x + 9}" y2="67"/>`,
