@@ -17,6 +17,10 @@
  * is sent. A holder that subscribes before the message hears it; one that looks after it subscribed
  * finds the record. If the revoking client fails on its way, the next renewal finds no key.
  *
+ * Why a mark that is told as left is there: one comparison replaces the value of the owner by the
+ * mark, so no client takes the key in between. An acquire that read the record before it compares
+ * the key, which the mark has. Whether an earlier copy left the mark is read from the key.
+ *
  * Why a renewal never shortens a lease: all requests of an owner are of one length, so a late copy
  * ends later than all that its owner believed. The length rises only where no late copy can exist.
  * An owner from before the first refusal of a script keeps at least the time that it has left.
@@ -213,8 +217,9 @@ export class ByCommands {
   }
 
   /**
-   * The record comes first: without it, the value of a mark would be that of a stranger. False
-   * where the owner has lost the key; rejects where it has it, and the record cannot be written.
+   * The record comes first: without it, the value of a mark would be that of a stranger. True where
+   * the key has the mark, also from an earlier request; false where the owner has lost the key;
+   * rejects where it has the key, and the record cannot be written.
    */
   async #leaveMark(
     keys: Keys,
@@ -236,7 +241,10 @@ export class ByCommands {
     if (isForeign(written)) return written;
     if (!written && isHeld) throw contended();
     const marking = [lock, value, "IFEQ", owner, "PX", keepMs];
-    return written && (await this.#keys.text(lock, "set", marking)) === "OK";
+    if (written && (await this.#keys.text(lock, "set", marking)) === "OK") return true;
+    // An earlier copy of this request may have left the mark. Only the key tells it from a lease
+    // that ended without one.
+    return (await this.#keys.text(lock, "get", [lock])) === value;
   }
 
   async #wait(keys: Keys): Promise<unknown> {
