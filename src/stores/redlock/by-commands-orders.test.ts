@@ -102,13 +102,13 @@ describe("one holder at a time, rising tokens, and no run after a mark", () => {
   );
 
   it("in orders of three clients by chance, with two faults", async () => {
-    const found = await sample(three, isFull ? 300_000 : 2_000);
+    const found = await sample(three, isFull ? 200_000 : 1_500);
     expect(found.wrong).toBeNull();
     expect(found.grants).toBeGreaterThan(2);
   }, 3_600_000);
 
   it("where commands of one client overtake each other", async () => {
-    const found = await sample({ ...three, overtakes: true }, isFull ? 300_000 : 1_000);
+    const found = await sample({ ...three, overtakes: true }, isFull ? 200_000 : 750);
     expect(found.wrong).toBeNull();
   }, 3_600_000);
 });

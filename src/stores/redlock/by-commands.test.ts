@@ -140,6 +140,30 @@ describe("a vote", () => {
     expect(server.get("ballot")).toContain(` H ${B} `);
   });
 
+  it("that reads the record after its key expired leaves that of the next holder", async () => {
+    let read = (): void => {};
+    const reading = new Promise<void>((resume) => (read = resume));
+    const slow: Driver = Object.create(server.driver, {
+      send: {
+        value: async (...call: Parameters<Driver["send"]>) => {
+          if (/^m?get$/.test(call[1])) await reading;
+          return server.driver.send(...call);
+        },
+      },
+    });
+    const next = by;
+    by = new ByCommands(slow);
+    // The clock of the first client is ahead, so its ballot is above that of the next holder.
+    const voting = vote(A, ballotAt(60_000));
+    await new Promise((resume) => setImmediate(resume));
+    server.nowMs += 30_000;
+    by = next;
+    expect(await vote(B, ballotAt())).toBe(1);
+    read();
+    expect(await voting).toMatchObject(["H", expect.anything(), 30_000, B, expect.anything(), 0]);
+    expect(server.get("ballot")).toContain(` H ${B} `);
+  });
+
   it.each([
     ["too high", () => ballotAt(400 * DAY_MS), null, ["A", expect.anything()]],
     ["at a ballot far ahead", () => ballotAt(), 400 * DAY_MS, ["X", "ballot", "ahead"]],

@@ -123,17 +123,20 @@ export class ByCommands {
     if (!isByCommands(owner)) return ["L", whole(0)];
     const lease = this.#leases.of(owner, ttlMs);
     const taking = this.#keys.text(lock, "set", [lock, owner, "PX", `${lease.ttlMs}`, "NX", "GET"]);
-    const reading = this.#keys.known(keys);
+    const reading = this.#keys.knownUnder(keys, owner);
     // Where one fails, the other is not under way any more when the next call has its turn.
     await Promise.allSettled([taking, reading]);
     const before = await taking;
-    let [known, nowUs] = await reading;
+    let [known, nowUs, isUnderKey] = await reading;
     if (isForeign(before)) return before;
     if (before !== null && before !== owner) return this.#held(keys, known);
     // A request that was sent again, or for a higher ballot: the lease begins anew.
     if (before === owner && !(await this.#keys.prolong(lock, owner, lease.ttlMs)))
       throw contended();
     for (let tries = 1; ; tries += 1) {
+      // A record that was read without the key may be that of the next holder: an owner whose key
+      // expired before it read the record must not replace it.
+      if (!isUnderKey && tries > 1) return this.#held(keys, known);
       // A comparison that was sent again finds the record that it has written.
       const isMine = before === owner || tries > 1;
       const refusal = isForeign(known)
@@ -150,11 +153,11 @@ export class ByCommands {
       const hasWaiters = kind === "W" || kind === "R";
       const text = hasWaiters ? `${record.slice(0, 17)}W${record.slice(18)}` : record;
       const untilMs = Math.max(keptUntilMs, Math.ceil(nowUs / 1000) + BALLOT_KEPT_MS);
-      if (await this.#keys.replace(key, raw, text, untilMs)) break;
+      if (isUnderKey && (await this.#keys.replace(key, raw, text, untilMs))) break;
       if (tries === MOST_TRIES) throw contended();
       [known, nowUs] = await this.#keys.known(keys);
-      // The record may be that of the next holder: the key is read after it.
-      if ((await this.#keys.text(lock, "get", [lock])) !== owner) return this.#held(keys, known);
+      // The key is read after the record.
+      isUnderKey = (await this.#keys.text(lock, "get", [lock])) === owner;
     }
     this.#leases.keep(owner, lease);
     return 1;
@@ -315,12 +318,14 @@ export class ByCommands {
   /** The answer that another owner has the key, if it still has. */
   async #held(keys: Keys, known: Ballot | ForeignAnswer): Promise<unknown> {
     if (isForeign(known)) return known;
-    const [, lock] = keys;
+    const [, lock, key] = keys;
     const stored = whole(known.stored);
-    const [{ value, raw }, pttl] = await Promise.all([
+    const [{ value, raw }, pttl, found] = await Promise.all([
       this.#keys.both(keys),
       this.#driver.send(lock, "pttl", [lock]),
+      this.#keys.text(key, "get", [key]),
     ]);
+    if (isForeign(found)) return found;
     // The key is gone by now, and due at once.
     if (value === null || Number(pttl) === -2) return ["R", stored, 0, 0];
     return ["H", stored, pttl, value, raw ?? "", 0];
