@@ -6,16 +6,44 @@ import { PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 const keepMs = 60_000;
 const failWork = () => assert.fail("ran a second time");
 
+/** Work that ends when the case says so. */
+interface ControlledWork<T> {
+  readonly begun: Promise<void>;
+  run(): Promise<T>;
+  finish(value: T): void;
+}
+
+function controlledWork<T>(): ControlledWork<T> {
+  let begin: () => void = () => {};
+  const begun = new Promise<void>((resume) => (begin = resume));
+  let finish: (value: T) => void = () => {};
+  const finished = new Promise<T>((resume) => (finish = resume));
+  const run = (): Promise<T> => {
+    begin();
+    return finished;
+  };
+  return { begun, run, finish: (value) => finish(value) };
+}
+
+/**
+ * Resolves when the work runs. A holder that `inspect` shows is no proof of that: on a busy machine
+ * the answer to its acquire may come too late. The client then withdraws the attempt before any
+ * work runs, and another client may run the work first.
+ */
+async function begins({ begun }: ControlledWork<unknown>, call: Promise<unknown>): Promise<void> {
+  await within(PATIENCE_MS, "the work runs", Promise.race([begun, call]));
+}
+
 export const once: readonly Behaviour[] = [
   {
     title: "once: a second caller is told whether the work is running or done, and by which client",
     needs: needMarks,
     async run(context) {
       const [a, b] = [await context.openKnown(), await context.openKnown()];
-      let finish: (value: number) => void = () => {};
-      const finished = new Promise<number>((resume) => (finish = resume));
-      const first = a.once("job", () => finished, { keepMs, meta: { job: "first" } });
-      await until("it runs", async () => (await b.inspect("job", "once")).holders.length === 1);
+      const work = controlledWork<number>();
+      const first = a.once("job", work.run, { keepMs, meta: { job: "first" } });
+      await begins(work, first);
+      await until("it is shown", async () => (await b.inspect("job", "once")).holders.length === 1);
       const second = await b.once("job", failWork, { keepMs });
       assert.ok(!second.ran && second.state === "running");
       assert.equal(second.by?.job, "first");
@@ -26,7 +54,7 @@ export const once: readonly Behaviour[] = [
       const timedOut = await within(PROMPT_MS, "the wait ends", other);
       assert.ok(!timedOut.ran && timedOut.state === "running");
 
-      finish(7);
+      work.finish(7);
       const ran = await first;
       assert.ok(ran.ran && ran.value === 7);
       for (const told of await within(PROMPT_MS, "waiters are told", Promise.all(waiting))) {
@@ -45,14 +73,13 @@ export const once: readonly Behaviour[] = [
     needs: needMarks,
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
-      let end: () => void = () => {};
-      const ended = new Promise<void>((resume) => (end = resume));
-      const work = () => ended.then(() => assert.fail("the work failed"));
-      const failing = a.once("job", work, { keepMs });
-      await until("it runs", async () => (await b.inspect("job", "once")).holders.length === 1);
+      const work = controlledWork<number>();
+      const fails = () => work.run().then(() => assert.fail("the work failed"));
+      const failing = a.once("job", fails, { keepMs });
+      await begins(work, failing);
       const waiting = b.once("job", () => "took over", { keepMs, waitMs: PATIENCE_MS });
       await until("it waits", async () => (await b.inspect("job", "once")).waiters.length === 1);
-      end();
+      work.finish(0);
       await assert.rejects(failing, { message: "the work failed" });
       const taken = await within(PROMPT_MS, "the waiter takes over", waiting);
       assert.ok(taken.ran && taken.value === "took over");

@@ -1,5 +1,6 @@
 /** Plain commands on a server in memory, with other clients and failures between them. */
 import { beforeEach, describe, expect, it } from "vitest";
+import { CommandServer } from "../../../test/fixtures/command-server.js";
 import type { Driver } from "../redis-client/driver.js";
 import { ByCommands } from "./by-commands.js";
 import { releaseArgs, renewalsCall, voteArgs } from "./codec.js";
@@ -12,86 +13,13 @@ const KEYS = ["queue", "lock", "ballot"];
 const channel = `holdfast@${"h".repeat(36)}`;
 const [A, B] = [`a${BY_COMMANDS}`, `b${BY_COMMANDS}`];
 
-/** The used commands of a server that has `SET … IFEQ`. */
-class Server {
-  nowMs = 1_700_000_000_000;
-  readonly texts = new Map<string, string>();
-  readonly untilMs = new Map<string, number>();
-  readonly published: string[] = [];
-  /** Called after each command, before its sender goes on. */
-  after: (command: string, args: readonly string[]) => unknown = () => {};
-  changes = 0;
-
-  readonly driver = {
-    hasOneConnection: true,
-    changes: () => this.changes,
-    send: async (_key: string, command: string, args: readonly string[]) => {
-      const answer = this.#run(command, args);
-      await this.after(command, args);
-      return answer;
-    },
-  } as unknown as Driver;
-
-  get(key: string): string | null {
-    if ((this.untilMs.get(key) ?? 0) <= this.nowMs) this.texts.delete(key);
-    return this.texts.get(key) ?? null;
-  }
-
-  leftMs(key: string): number {
-    return this.get(key) === null ? -2 : (this.untilMs.get(key) ?? 0) - this.nowMs;
-  }
-
-  put(key: string, text: string, leftMs: number): void {
-    this.texts.set(key, text);
-    this.untilMs.set(key, this.nowMs + leftMs);
-  }
-
-  #run(command: string, [key = "", ...args]: readonly string[]): unknown {
-    switch (command) {
-      case "get":
-        return this.get(key);
-      case "mget":
-        return [key, ...args].map((one) => this.get(one));
-      case "pttl":
-        return this.leftMs(key);
-      case "time":
-        return [`${Math.floor(this.nowMs / 1000)}`, `${(this.nowMs % 1000) * 1000}`];
-      case "pexpire": {
-        if (args[1] === "GT" && Number(args[0]) <= this.leftMs(key)) return 0;
-        this.put(key, this.get(key) ?? "", Number(args[0]));
-        return 1;
-      }
-      case "publish":
-        return this.published.push(args[0] ?? "");
-      case "set":
-        return this.#set(key, args);
-      default:
-        throw new Error(`No command ${command}.`);
-    }
-  }
-
-  #set(key: string, [text = "", ...options]: readonly string[]): string | null {
-    const before = this.get(key);
-    const after = (word: string) => options[options.indexOf(word) + 1];
-    const isAllowed = options.includes("NX")
-      ? before === null
-      : !options.includes("IFEQ") || before === after("IFEQ");
-    if (isAllowed) {
-      const isLength = options.includes("PX");
-      const leftMs = isLength ? Number(after("PX")) : Number(after("PXAT")) - this.nowMs;
-      this.put(key, text, leftMs);
-    }
-    return options.includes("GET") ? before : isAllowed ? "OK" : null;
-  }
-}
-
-let server: Server;
+let server: CommandServer;
 let by: ByCommands;
 /** The ballot of the moment. */
 const ballotAt = (ms = 0): number => (server.nowMs + ms) * 1000;
 
 beforeEach(() => {
-  server = new Server();
+  server = new CommandServer();
   by = new ByCommands(server.driver);
 });
 
@@ -209,6 +137,30 @@ describe("a vote", () => {
       expect.anything(),
       0,
     ]);
+    expect(server.get("ballot")).toContain(` H ${B} `);
+  });
+
+  it("that reads the record after its key expired leaves that of the next holder", async () => {
+    let read = (): void => {};
+    const reading = new Promise<void>((resume) => (read = resume));
+    const slow: Driver = Object.create(server.driver, {
+      send: {
+        value: async (...call: Parameters<Driver["send"]>) => {
+          if (/^m?get$/.test(call[1])) await reading;
+          return server.driver.send(...call);
+        },
+      },
+    });
+    const next = by;
+    by = new ByCommands(slow);
+    // The clock of the first client is ahead, so its ballot is above that of the next holder.
+    const voting = vote(A, ballotAt(60_000));
+    await new Promise((resume) => setImmediate(resume));
+    server.nowMs += 30_000;
+    by = next;
+    expect(await vote(B, ballotAt())).toBe(1);
+    read();
+    expect(await voting).toMatchObject(["H", expect.anything(), 30_000, B, expect.anything(), 0]);
     expect(server.get("ballot")).toContain(` H ${B} `);
   });
 

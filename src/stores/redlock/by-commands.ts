@@ -17,6 +17,10 @@
  * is sent. A holder that subscribes before the message hears it; one that looks after it subscribed
  * finds the record. If the revoking client fails on its way, the next renewal finds no key.
  *
+ * Why a mark that is told as left is there: one comparison replaces the value of the owner by the
+ * mark, so no client takes the key in between. An acquire that read the record before it compares
+ * the key, which the mark has. Whether an earlier copy left the mark is read from the key.
+ *
  * Why a renewal never shortens a lease: all requests of an owner are of one length, so a late copy
  * ends later than all that its owner believed. The length rises only where no late copy can exist.
  * An owner from before the first refusal of a script keeps at least the time that it has left.
@@ -119,17 +123,20 @@ export class ByCommands {
     if (!isByCommands(owner)) return ["L", whole(0)];
     const lease = this.#leases.of(owner, ttlMs);
     const taking = this.#keys.text(lock, "set", [lock, owner, "PX", `${lease.ttlMs}`, "NX", "GET"]);
-    const reading = this.#keys.known(keys);
+    const reading = this.#keys.knownUnder(keys, owner);
     // Where one fails, the other is not under way any more when the next call has its turn.
     await Promise.allSettled([taking, reading]);
     const before = await taking;
-    let [known, nowUs] = await reading;
+    let [known, nowUs, isUnderKey] = await reading;
     if (isForeign(before)) return before;
     if (before !== null && before !== owner) return this.#held(keys, known);
     // A request that was sent again, or for a higher ballot: the lease begins anew.
     if (before === owner && !(await this.#keys.prolong(lock, owner, lease.ttlMs)))
       throw contended();
     for (let tries = 1; ; tries += 1) {
+      // A record that was read without the key may be that of the next holder: an owner whose key
+      // expired before it read the record must not replace it.
+      if (!isUnderKey && tries > 1) return this.#held(keys, known);
       // A comparison that was sent again finds the record that it has written.
       const isMine = before === owner || tries > 1;
       const refusal = isForeign(known)
@@ -146,11 +153,11 @@ export class ByCommands {
       const hasWaiters = kind === "W" || kind === "R";
       const text = hasWaiters ? `${record.slice(0, 17)}W${record.slice(18)}` : record;
       const untilMs = Math.max(keptUntilMs, Math.ceil(nowUs / 1000) + BALLOT_KEPT_MS);
-      if (await this.#keys.replace(key, raw, text, untilMs)) break;
+      if (isUnderKey && (await this.#keys.replace(key, raw, text, untilMs))) break;
       if (tries === MOST_TRIES) throw contended();
       [known, nowUs] = await this.#keys.known(keys);
-      // The record may be that of the next holder: the key is read after it.
-      if ((await this.#keys.text(lock, "get", [lock])) !== owner) return this.#held(keys, known);
+      // The key is read after the record.
+      isUnderKey = (await this.#keys.text(lock, "get", [lock])) === owner;
     }
     this.#leases.keep(owner, lease);
     return 1;
@@ -213,8 +220,9 @@ export class ByCommands {
   }
 
   /**
-   * The record comes first: without it, the value of a mark would be that of a stranger. False
-   * where the owner has lost the key; rejects where it has it, and the record cannot be written.
+   * The record comes first: without it, the value of a mark would be that of a stranger. True where
+   * the key has the mark, also from an earlier request; false where the owner has lost the key;
+   * rejects where it has the key, and the record cannot be written.
    */
   async #leaveMark(
     keys: Keys,
@@ -236,7 +244,10 @@ export class ByCommands {
     if (isForeign(written)) return written;
     if (!written && isHeld) throw contended();
     const marking = [lock, value, "IFEQ", owner, "PX", keepMs];
-    return written && (await this.#keys.text(lock, "set", marking)) === "OK";
+    if (written && (await this.#keys.text(lock, "set", marking)) === "OK") return true;
+    // An earlier copy of this request may have left the mark. Only the key tells it from a lease
+    // that ended without one.
+    return (await this.#keys.text(lock, "get", [lock])) === value;
   }
 
   async #wait(keys: Keys): Promise<unknown> {
@@ -307,12 +318,14 @@ export class ByCommands {
   /** The answer that another owner has the key, if it still has. */
   async #held(keys: Keys, known: Ballot | ForeignAnswer): Promise<unknown> {
     if (isForeign(known)) return known;
-    const [, lock] = keys;
+    const [, lock, key] = keys;
     const stored = whole(known.stored);
-    const [{ value, raw }, pttl] = await Promise.all([
+    const [{ value, raw }, pttl, found] = await Promise.all([
       this.#keys.both(keys),
       this.#driver.send(lock, "pttl", [lock]),
+      this.#keys.text(key, "get", [key]),
     ]);
+    if (isForeign(found)) return found;
     // The key is gone by now, and due at once.
     if (value === null || Number(pttl) === -2) return ["R", stored, 0, 0];
     return ["H", stored, pttl, value, raw ?? "", 0];

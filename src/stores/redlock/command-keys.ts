@@ -69,6 +69,16 @@ export class CommandKeys {
     return [isForeign(raw) ? raw : ballotOf(key, raw, nowUs), nowUs];
   }
 
+  /**
+   * The same, and whether the owner had the key while the ballot had this text. A ballot that holds
+   * no text counts as absent here; `replace` does not replace it.
+   */
+  async knownUnder(keys: Keys, owner: string): Promise<[Ballot | ForeignAnswer, number, boolean]> {
+    const [, lock, key] = keys;
+    const [{ value, raw }, nowUs] = await Promise.all([this.both(keys), this.nowUs(lock)]);
+    return [ballotOf(key, raw, nowUs), nowUs, value === owner];
+  }
+
   /** Both texts of one moment. Null also for a key that holds no text. */
   async both([, lock, key]: Keys): Promise<Record<"value" | "raw", string | null>> {
     const [value, raw] = list(await this.#driver.send(lock, "mget", [lock, key])).map((text) =>

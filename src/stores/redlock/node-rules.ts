@@ -169,10 +169,13 @@ export function release(
 ): NodeRelease {
   const state = stateOf(node, name, nowUs);
   if (state.foreignBallot) return state.foreignBallot;
+  const value = `done:${owner}`;
+  // A request that was sent again finds the mark that it left.
+  if (keepMs > 0 && state.lock?.owner === value) return { type: "released" };
   const isHeld = state.lock?.owner === owner;
   if (isHeld) {
     const untilMs = ms(nowUs) + keepMs;
-    const mark = { owner: `done:${owner}`, token: ballot, span: 1, untilMs, isRetaken: false };
+    const mark = { owner: value, token: ballot, span: 1, untilMs, isRetaken: false };
     state.lock = keepMs > 0 ? { ...mark, channel: null } : null;
   }
   const known = storedBallot(node, state, nowUs);

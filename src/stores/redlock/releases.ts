@@ -54,13 +54,17 @@ export class Releases {
     const { port, nodes, reserveMs } = this.#quorum;
     const args = releaseArgs(grant.claim.owner, Number(grant.token), reserveMs);
     if (keep) args.push(`${Math.ceil(keep.ttlMs)}`, JSON.stringify(keep.meta));
-    // A try without an answer may have released the lease. No other client can release it, so a
-    // later `absent` from the same node means that this try did.
+    // A try without an answer may have released the lease, so a later `absent` from the same node
+    // counts as released. It does not count so with a mark: a lease that expired or was revoked
+    // between two tries is absent as well, and then nothing keeps another client from running the
+    // work again. A node that has the mark of an earlier try says `released` by itself.
     let doubtful: Set<number> | null = null;
+    const isOurs = (at: number, isResent: boolean): boolean =>
+      !keep && (isResent || (doubtful?.has(at) ?? false));
     let pauses: Backoff | null = null;
     for (let failures = 0; ; failures += 1) {
       const limitMs = Math.min(untilMs - port.clock.nowMs(), POLL_STEP_MS * (failures + 1));
-      const poll = this.#poll(grant, args, Math.max(1, limitMs), doubtful);
+      const poll = this.#poll(grant, args, Math.max(1, limitMs), isOurs);
       const judgement = await poll.judged;
       if (judgement !== "silent" && judgement !== null) return judgement;
       doubtful ??= new Set();
@@ -98,7 +102,8 @@ export class Releases {
     { claim, keys }: RedlockGrant,
     args: readonly string[],
     limitMs: number,
-    doubtful: ReadonlySet<number> | null,
+    /** Whether an absent lease counts as released by this client. */
+    isOurs: (at: number, isResent: boolean) => boolean,
   ): Poll<NodeRelease, boolean | "silent"> {
     const { nodes } = this.#quorum;
     const before = nodes.map(({ driver }) => driver.changes());
@@ -110,7 +115,7 @@ export class Releases {
         const answer = decodeRelease(raw);
         if (answer.type !== "absent") return answer;
         const isResent = driver.changes() !== before[at];
-        return doubtful?.has(at) || isResent ? { type: "released" } : answer;
+        return isOurs(at, isResent) ? { type: "released" } : answer;
       },
       judge: judgeRelease,
       onAnswer: (answer, at, isLate) => {

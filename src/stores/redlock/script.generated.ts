@@ -358,6 +358,7 @@ local start, _, reserveMs, keepMs, meta, waiter, since = unpack(ARGV, 2)
 local token, owner = match(start, '^(%d+) H (%S+) $')
 token = tonumber(token)
 keepMs = tonumber(keepMs or 0)
+if keepMs > 0 and holder == 'done:' .. owner then return 1 end
 local isHeld = holder == owner
 if isHeld then call('DEL', lock) end
 local stored, kind, rest = readBallot()

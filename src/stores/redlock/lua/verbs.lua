@@ -179,6 +179,8 @@ if verb == 'release' then
   local token, owner = match(start, '^(%d+) H (%S+) $')
   token = tonumber(token)
   keepMs = tonumber(keepMs or 0)
+  -- A request that was sent again finds the mark that it left.
+  if keepMs > 0 and holder == 'done:' .. owner then return 1 end
   local isHeld = holder == owner
   if isHeld then call('DEL', lock) end
   local stored, kind, rest = readBallot()

@@ -1,0 +1,147 @@
+/** Releases that leave a mark, where tries are lost and other clients come between them. */
+import { beforeEach, describe, expect, it } from "vitest";
+import { CommandServer } from "../../../test/fixtures/command-server.js";
+import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import type { Claim, Grant } from "../../store.js";
+import type { Driver } from "../redis-client/driver.js";
+import { NODE_SCRIPTS, RedlockNode } from "./redlock-node.js";
+import { RedlockStore } from "./redlock-store.js";
+
+const TTL_MS = 4_000;
+const KEEP = { ttlMs: 60_000, meta: {} };
+const LOCK = "holdfast:test:o:job";
+
+/** Runs a command, or loses it or its answer. */
+type Fault = (args: readonly string[], run: () => unknown) => unknown;
+
+let port: ManualPort;
+let server: CommandServer;
+let changes: number;
+let fault: Fault;
+let store: RedlockStore;
+
+function lost(): never {
+  throw new Error("The connection is lost.");
+}
+
+beforeEach(async () => {
+  port = new ManualPort();
+  server = new CommandServer();
+  changes = 0;
+  fault = (_args, run) => run();
+  const driver = {
+    isCluster: false,
+    keyPrefix: "",
+    hasOneConnection: true,
+    changes: () => changes,
+    send: async (_key: string, command: string, args: readonly string[]) => {
+      if (command.startsWith("eval")) {
+        throw new Error("NOPERM User mute has no permissions to run the 'evalsha' command");
+      }
+      server.nowMs = port.clock.wallUs() / 1000;
+      return fault(args, () => server.run(command, args));
+    },
+    open: () => Promise.reject(new Error("No subscriptions here.")),
+  } as unknown as Driver;
+  const node = new RedlockNode("a", driver, NODE_SCRIPTS.lone);
+  const terms = { namespace: "test", nodeTimeoutMs: 200, driftFactor: 0.01, maxTtlMs: 30_000 };
+  // From here on, the node works by plain commands.
+  await node.ask(["queue", "lock", "ballot"], ["look"]);
+  store = new RedlockStore([node], { ...terms, bootstrap: "now" }, port);
+});
+
+/** Runs timers until the work is done. */
+async function done<T>(work: Promise<T>): Promise<T> {
+  let isDone = false;
+  const ended = work.finally(() => (isDone = true));
+  ended.catch(() => {});
+  for (let steps = 0; !isDone && steps < 1_000; steps += 1) await port.advance(10);
+  return ended;
+}
+
+async function acquire(owner: string): Promise<Grant> {
+  const claim = { space: "once", name: "job", owner, ttlMs: TTL_MS, span: 1, meta: {} };
+  const result = await done(store.acquire({ ...claim, storeTimeoutMs: 1_000 } as Claim, null));
+  expect(result.type).toBe("granted");
+  return result as Grant;
+}
+
+describe("a release that leaves a mark, whose first try was lost", () => {
+  let grant: Grant;
+  let isStopped: boolean;
+  beforeEach(async () => {
+    grant = await acquire("a");
+    isStopped = true;
+    fault = (_args, run) => (isStopped ? lost() : run());
+  });
+
+  it("tells it as left when the second try has left it", async () => {
+    const releasing = store.release(grant, TTL_MS, KEEP);
+    await settled();
+    isStopped = false;
+    expect(await done(releasing)).toBe(true);
+    expect(server.get(LOCK)).toMatch(/^done:/);
+  });
+
+  it("does not tell it as left after the lease was revoked", async () => {
+    const releasing = store.release(grant, TTL_MS, KEEP);
+    await settled();
+    isStopped = false;
+    expect(await store.revoke("once", "job", grant.token, "test")).toBe(true);
+    expect(await done(releasing)).toBe(false);
+    expect(server.get(LOCK)).toBeNull();
+  });
+
+  it("does not tell it as left after the process was stopped and another one ran", async () => {
+    const releasing = store.release(grant, TTL_MS, KEEP);
+    await settled();
+    isStopped = false;
+    port.block(TTL_MS);
+    const next = await acquire("b");
+    expect(await done(releasing)).toBe(false);
+    expect(await done(store.release(next, TTL_MS))).toBe(true);
+    expect(server.get(LOCK)).toBeNull();
+  });
+});
+
+describe("a release that has left a mark", () => {
+  const isMark = (args: readonly string[]): boolean => args[1]?.startsWith("done:") ?? false;
+
+  it("is told so when the answer was lost", async () => {
+    const grant = await acquire("a");
+    let losses = 0;
+    fault = (args, run) => {
+      const answer = run();
+      if (isMark(args) && losses++ === 0) lost();
+      return answer;
+    };
+    expect(await done(store.release(grant, TTL_MS, KEEP))).toBe(true);
+    expect([losses, server.get(LOCK)]).toEqual([2, expect.stringMatching(/^done:/)]);
+  });
+
+  it("is told so when the client sent the command again", async () => {
+    const grant = await acquire("a");
+    fault = (args, run) => {
+      if (!isMark(args)) return run();
+      run();
+      changes += 1;
+      return run();
+    };
+    expect(await done(store.release(grant, TTL_MS, KEEP))).toBe(true);
+  });
+
+  it("is not told so when the mark was revoked before the next try", async () => {
+    const grant = await acquire("a");
+    let isLosing = true;
+    fault = (args, run) => {
+      const answer = run();
+      if (isLosing && isMark(args)) lost();
+      return answer;
+    };
+    const releasing = store.release(grant, TTL_MS, KEEP);
+    await settled();
+    isLosing = false;
+    expect(await store.revoke("once", "job", grant.token, "test")).toBe(true);
+    expect(await done(releasing)).toBe(false);
+  });
+});
