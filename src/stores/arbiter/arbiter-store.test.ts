@@ -157,6 +157,64 @@ describe("release", () => {
     expect(waiter.value).toMatchObject({ type: "busy", holder: null, mark });
     expect(await store.acquire(claimOf("b", { space: "once" }), null)).toMatchObject({ mark });
   });
+
+  describe("that had to be repeated, with a mark", () => {
+    const keep = { ttlMs: 60_000, meta: { by: "a" } };
+    const revoke = ({ token }: Grant): void => {
+      server.do({ type: "revoke", key: "o:x", token: Number(token), reason: "stuck" });
+    };
+
+    it("counts as done where the mark is there", async () => {
+      const grant = await take({ space: "once" });
+      arbiter.next("release", "reply broken");
+      const released = watch(store.release(grant, 1_000, keep));
+      await port.advance(200);
+      expect(released.value).toBe(true);
+      expect(server.view("o:x").mark).toMatchObject({ token: Number(grant.token) });
+    });
+
+    it("does not count where the lease was revoked before", async () => {
+      const grant = await take({ space: "once" });
+      arbiter.next("release", "request broken");
+      const released = watch(store.release(grant, 1_000, keep));
+      revoke(grant);
+      await port.advance(200);
+      expect(released.value).toBe(false);
+      expect(server.view("o:x").mark).toBeNull();
+    });
+
+    it("does not count by the mark of another run", async () => {
+      const grant = await take({ space: "once" });
+      arbiter.next("release", "request broken");
+      const released = watch(store.release(grant, 1_000, keep));
+      revoke(grant);
+      const other = new ArbiterStore(server.connect());
+      const next = watch(take({ space: "once", owner: "b" }, other));
+      await port.advance(0);
+      await other.release(next.value as Grant, 1_000, { ...keep, meta: { by: "b" } });
+      await port.advance(200);
+      expect(released.value).toBe(false);
+    });
+
+    it("ends in time where the store does not tell of the mark", async () => {
+      const grant = await take({ space: "once" });
+      arbiter.next("release", "reply broken");
+      arbiter.next("inspect", "request lost");
+      const released = watch(store.release(grant, 1_000, keep));
+      await port.advance(1_000);
+      expect(released.state).toBe("rejected");
+    });
+
+    it("looks again where the first look failed", async () => {
+      const grant = await take({ space: "once" });
+      arbiter.next("release", "reply broken");
+      arbiter.next("inspect", "request broken");
+      const released = watch(store.release(grant, 1_000, keep));
+      await port.advance(500);
+      expect(released.value).toBe(true);
+      expect(arbiter.sentOf("inspect")).toHaveLength(2);
+    });
+  });
 });
 
 describe("resume", () => {

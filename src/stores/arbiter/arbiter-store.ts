@@ -90,7 +90,7 @@ export class ArbiterStore implements Store {
       const { key, claim, tombstoneUs } = released;
       const { owner } = claim;
       const command: Release = { type: "release", key, owner, tombstoneUs, keep: mark ?? null };
-      const withdrawal = new Withdrawal(command, withinMs, this.#client);
+      const withdrawal = new Withdrawal(command, withinMs, this.#client, released.token);
       withdrawal.start(resolve, reject, this.#client.limits);
     });
   }

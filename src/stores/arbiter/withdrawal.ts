@@ -1,5 +1,5 @@
 import { isFinal } from "../../errors.js";
-import type { Release } from "../../rules/ledger-command.js";
+import type { Inspect, Release } from "../../rules/ledger-command.js";
 import type { Limited, Limits } from "../../time/limits.js";
 import { TimeLimitError } from "../../time/timers.js";
 import type { ArbiterClient } from "./arbiter-client.js";
@@ -17,6 +17,8 @@ export class Withdrawal implements Recipient<Release>, Limited {
   readonly #startMs: number;
   readonly #limitMs: number;
   readonly #client: ArbiterClient;
+  /** The token of the lease, which its mark has as well. */
+  readonly #token: bigint | null;
   #resolve: (wasHeld: boolean) => void = NOT_STARTED;
   #reject: (error: unknown) => void = NOT_STARTED;
   #limits: Limits | null = null;
@@ -25,11 +27,17 @@ export class Withdrawal implements Recipient<Release>, Limited {
   #isOver = false;
   heapIndex = -1;
 
-  constructor(command: Release, limitMs: number, client: ArbiterClient) {
+  constructor(
+    command: Release,
+    limitMs: number,
+    client: ArbiterClient,
+    token: bigint | null = null,
+  ) {
     this.command = command;
     this.#startMs = client.port.clock.nowMs();
     this.#limitMs = limitMs;
     this.#client = client;
+    this.#token = token;
   }
 
   get dueMs(): number {
@@ -51,11 +59,12 @@ export class Withdrawal implements Recipient<Release>, Limited {
   }
 
   onAnswer({ reply, resent }: Answer<Release>): void {
-    const { key } = this.command;
+    const { key, keep } = this.command;
     const { handoffChecks } = this.#client;
-    this.#leave();
     if (reply.offerUs > 0) handoffChecks.checkAfter(key, reply.offerUs / 1000);
     if (reply.more) handoffChecks.serveMore(key);
+    if (keep && !reply.held && (resent || this.#failures > 0)) return this.#lookForMark(keep);
+    this.#leave();
     // An owner that is absent after a try of unknown outcome was released by that try: no other
     // owner can have taken the lock before.
     // rule: repeated-release-was-ours
@@ -84,6 +93,30 @@ export class Withdrawal implements Recipient<Release>, Limited {
 
   #send(nowMs?: number): void {
     this.#client.channel.post(this.command, this, nowMs);
+  }
+
+  /**
+   * The owner is absent after a try of unknown outcome. If that try released the owner, its mark is
+   * there. If the lease was revoked, or expired while this process was stopped, there is no mark of
+   * it: then the work may be run again, and the caller must know.
+   */
+  #lookForMark({ ttlUs }: NonNullable<Release["keep"]>): void {
+    if (this.#isDue) return this.#leave();
+    const keptMs = this.#client.port.clock.nowMs() - this.#startMs;
+    // A mark may have ended since.
+    if (keptMs * 1000 >= ttlUs) return this.#end(true);
+    if (this.heapIndex < 0) this.#limits?.add(this);
+    const recipient: Recipient<Inspect> = {
+      onAnswer: ({ reply: { mark } }) =>
+        this.#end(mark !== null && BigInt(mark.token) === this.#token),
+      onFailure: (error) => this.onFailure(error),
+    };
+    this.#client.channel.post({ type: "inspect", key: this.command.key }, recipient);
+  }
+
+  #end(wasHeld: boolean): void {
+    this.#leave();
+    this.#resolve(wasHeld);
   }
 
   #leave(): void {
