@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { StoreError } from "../../errors.js";
+import { HoldfastError, StoreError } from "../../errors.js";
 import type { Behaviour } from "../behaviour.js";
-import { needFaults } from "../needs.js";
+import { needAll, needFaults, needMarks } from "../needs.js";
 import { PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 
 /** Longer than a store on a busy machine takes to answer, so that only the cut counts. */
@@ -56,6 +56,27 @@ export const faultsSilence: readonly Behaviour[] = [
       assert.ok(error instanceof StoreError, String(error));
       await faults.heal();
       await context.untilFree(locks, "m");
+    },
+  },
+  {
+    title: "a mark that could not be left before a revocation is not reported as left",
+    needs: needAll(needMarks, needFaults("cut", "heal")),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty();
+      const other = await context.openKnown();
+      const begun = await locks.beginOnce("job", { keepMs: 60_000, waitMs: PATIENCE_MS });
+      assert.ok(begun.began);
+      await faults.cut();
+      const finished = begun.finish().then(
+        () => null,
+        (error) => error,
+      );
+      const revoking = { token: begun.token, reason: "test" };
+      assert.equal(await other.revoke("job", revoking, "once"), true);
+      await faults.heal();
+      const error = await within(PATIENCE_MS, "the release ends", finished);
+      assert.ok(error instanceof HoldfastError, `finish reports that there is no mark: ${error}`);
+      assert.equal((await other.inspect("job", "once")).mark, null);
     },
   },
   {
