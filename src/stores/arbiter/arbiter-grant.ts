@@ -38,6 +38,10 @@ export class ArbiterGrant implements Grant {
     this.deadlineMs = deadlineMs;
   }
 
+  get owner(): string {
+    return this.claim.owner;
+  }
+
   /** The token by which the store knows the grant. */
   get firstToken(): bigint {
     return this.run?.firstToken ?? this.token;

@@ -10,10 +10,15 @@ const NOT_STARTED = (): void => {};
 
 /**
  * The release of one owner, repeated until it is answered or its time is over. The caller hears of
- * it by then; a request that is under way at that moment still gets its answer.
+ * it by then; a request that is under way at that moment still gets its answer. It is the command
+ * itself, which is the same each time.
  */
-export class Withdrawal implements Recipient<Release>, Limited {
-  readonly command: Release;
+export class Withdrawal implements Release, Recipient<Release>, Limited {
+  readonly type = "release";
+  readonly key: string;
+  readonly owner: string;
+  readonly tombstoneUs: number;
+  readonly keep: Release["keep"];
   readonly #startMs: number;
   readonly #limitMs: number;
   readonly #client: ArbiterClient;
@@ -25,8 +30,16 @@ export class Withdrawal implements Recipient<Release>, Limited {
   #isOver = false;
   heapIndex = -1;
 
-  constructor(command: Release, limitMs: number, client: ArbiterClient) {
-    this.command = command;
+  constructor(
+    { key, owner, tombstoneUs }: Omit<Release, "type" | "keep">,
+    keep: Release["keep"],
+    limitMs: number,
+    client: ArbiterClient,
+  ) {
+    this.key = key;
+    this.owner = owner;
+    this.tombstoneUs = tombstoneUs;
+    this.keep = keep;
     this.#startMs = client.port.clock.nowMs();
     this.#limitMs = limitMs;
     this.#client = client;
@@ -51,7 +64,7 @@ export class Withdrawal implements Recipient<Release>, Limited {
   }
 
   onAnswer({ reply, resent }: Answer<Release>): void {
-    const { key } = this.command;
+    const { key } = this;
     const { handoffChecks } = this.#client;
     this.#leave();
     if (reply.offerUs > 0) handoffChecks.checkAfter(key, reply.offerUs / 1000);
@@ -83,12 +96,12 @@ export class Withdrawal implements Recipient<Release>, Limited {
   }
 
   #send(nowMs?: number): void {
-    this.#client.channel.post(this.command, this, nowMs);
+    this.#client.channel.post(this, this, nowMs);
   }
 
   #leave(): void {
     this.#isOver = true;
     this.#limits?.remove(this);
-    this.#client.grants.onLeft(this.command.owner);
+    this.#client.grants.onLeft(this.owner);
   }
 }
