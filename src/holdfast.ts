@@ -39,6 +39,7 @@ export interface ReadWriteLock {
 }
 
 const SHARED = "shared locks";
+const EXCLUSIVE = "exclusive locks";
 /** The stores that lack no kind of lock. */
 const COMPLETE_STORES = "memory, file, redis, postgres, etcd and zookeeper";
 
@@ -285,7 +286,7 @@ export class Holdfast implements AsyncDisposable {
     const space = kind === "election" ? "election" : "lock";
     const mode = kind === "read" || kind === "semaphore" ? "shared" : "exclusive";
     const { traits, name: store } = this.#client.store;
-    this.#demandTrait(traits.modes.includes(mode), mode === "shared" ? SHARED : `${mode} locks`);
+    this.#demandTrait(traits.modes.includes(mode), mode === "shared" ? SHARED : EXCLUSIVE);
     const options =
       defaults === undefined
         ? this.#defaults

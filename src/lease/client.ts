@@ -9,33 +9,23 @@ import { callContext, events } from "../publish.js";
 import { NO_LIMIT } from "../rules/fits.js";
 import type { Busy, Claim, Grant, Store } from "../store.js";
 import { unlessAborted } from "./abort-listeners.js";
+import { Call } from "./call.js";
 import { type CallOptions, claimFor, type Enclosing, type Target } from "./call-options.js";
-import { Cohort } from "./cohort.js";
+import type { Cohort } from "./cohort.js";
 import { Cohorts } from "./cohorts.js";
 import { explain } from "./explain.js";
 import { decodeHandle } from "./handle.js";
 import { Keeper } from "./keeper.js";
-import { HeldLease, type Lease, type LeaseResult } from "./lease.js";
-import { LoneCall } from "./lone-call.js";
+import { HeldLease, type Lease, type LeaseResult, type Origin } from "./lease.js";
 import { Releases } from "./releases.js";
 import { Shutdown } from "./shutdown.js";
 import { traced } from "./traced.js";
-import type { Origin } from "./turn.js";
 import type { WaitTime } from "./wait-time.js";
 import { Waits } from "./waits.js";
 
 /** How long the last try at the end of a wait may take, and the store be silent. */
 export const LAST_TRY_MS = 2_000;
 const LAST_SILENCE_MS = 1_800;
-
-/** One request for a lock, until it ends. */
-interface Call {
-  readonly target: Target;
-  readonly options: CallOptions;
-  readonly wait: WaitTime | null;
-  /** This very call, where no other call of this process was at the lock. */
-  readonly lone: LoneCall | null;
-}
 
 /** A store tells one listener what becomes of its grants, so it has one client. */
 const taken = new WeakSet<Store>();
@@ -150,9 +140,8 @@ export class Client {
       return Promise.reject(error);
     }
     const wait = mayWait ? this.#waits.start(options) : null;
-    const turns = this.#cohorts.for(target, options, wait);
-    const call = { target, options, wait, lone: turns instanceof LoneCall ? turns : null };
-    return this.#answer(call, turns instanceof Cohort ? turns : null).then(
+    const call = new Call(target, options, wait, this.#cohorts);
+    return this.#answer(call, this.#cohorts.for(call)).then(
       (answer) => this.#onAnswer(call, answer),
       (failure: unknown) => this.#onFailure(call, failure),
     );
@@ -162,7 +151,7 @@ export class Client {
     const { target, options, wait } = call;
     try {
       const asked: Promise<LeaseResult | Grant> = cohort
-        ? cohort.join(target.kind, options, wait)
+        ? cohort.join(call)
         : this.store.acquire(claimFor(this.store, target, options, 1), wait);
       if (wait || !options.signal) return asked;
       // A caller that does not wait for the lock is not kept waiting by the store either.
@@ -173,12 +162,12 @@ export class Client {
   }
 
   #onAnswer(call: Call, answer: LeaseResult | Grant): LeaseResult | Promise<LeaseResult> {
-    const { wait, lone } = call;
+    const { wait } = call;
     try {
       let result = this.#taken(call, answer);
       // A call that was ended while its grant was under way gets no lease.
       if (wait?.ended) result = giveBack(result);
-      if (result.type === "busy") lone?.leave();
+      if (result.type === "busy") call.leave();
       if (this.#closing || isUntold(result, wait)) return this.#conclude(call, result);
       const told = resultOf(call, result);
       this.#end(call);
@@ -209,9 +198,9 @@ export class Client {
   }
 
   async #onFailure(call: Call, failure: unknown): Promise<never> {
-    const { target, options, wait, lone } = call;
+    const { target, options, wait } = call;
     // A call that does not wait fails where a call that waits may go on.
-    if (wait && !options.signal?.aborted) lone?.leave(failure);
+    if (wait && !options.signal?.aborted) call.leave(failure);
     try {
       const error = await this.explained(failure);
       const isOurs = error instanceof StoreError || error instanceof InternalError;
@@ -221,9 +210,10 @@ export class Client {
     }
   }
 
-  #end({ wait, lone }: Call): void {
-    if (lone?.lease === null) lone.leave();
-    if (wait) this.#waits.settle(wait);
+  #end(call: Call): void {
+    if (call.lease === null) call.leave();
+    if (call.wait) this.#waits.settle(call.wait);
+    call.wait = null;
   }
 
   async #lastTry(target: Target, options: CallOptions): Promise<LeaseResult> {
@@ -233,7 +223,7 @@ export class Client {
     try {
       const claim = claimFor(this.store, target, { ...options, storeTimeoutMs }, 1);
       const answer = await this.store.acquire(claim, wait);
-      const result = this.#taken({ target, options, wait, lone: null }, answer);
+      const result = this.#taken(new Call(target, options, wait, this.#cohorts), answer);
       if (isUntold(result, wait)) {
         const message = `The store did not tell within ${LAST_TRY_MS} ms whether the lock is free.`;
         throw new StoreError(message, { outcome: "unknown" });
@@ -246,24 +236,18 @@ export class Client {
   }
 
   /** The lease for a grant that the store gave to one call; a cohort makes its leases itself. */
-  #taken({ target, options, lone }: Call, answer: LeaseResult | Grant): LeaseResult {
+  #taken(call: Call, answer: LeaseResult | Grant): LeaseResult {
     if (answer.type === "busy" || answer instanceof HeldLease) return answer;
-    if (!lone?.isAlone) this.#cohorts.onGrantBeside(target, answer.token);
-    const lease = this.#keep(
-      answer,
-      options,
-      { kind: target.kind, context: options.context, traceparent: options.event?.traceparent },
-      lone,
-    );
+    if (!call.isLone) this.#cohorts.onGrantBeside(call.target, answer.token);
+    const lease = this.#keep(answer, call.options, call, call.mayBeShared ? call : null);
     if (answer.isHandoff) lease.publishHandoff(false);
     return lease;
   }
 
-  #keep(grant: Grant, options: Options, origin: Origin, call: LoneCall | null = null): HeldLease {
+  /** `call`: the tenant, where a cohort may take the hold over. */
+  #keep(grant: Grant, options: Options, origin: Origin, call: Call | null = null): HeldLease {
     const hold = this.#keeper.keep(grant, call, options);
-    const { kind, context, traceparent } = origin;
-    const turn = { token: grant.token, startMs: hold.startMs, kind, context, traceparent };
-    const lease = new HeldLease(hold, turn, this.#keeper, call ?? this.#releases);
+    const lease = new HeldLease(hold, origin, this.#keeper, call ?? this.#releases);
     if (call) call.hold(lease);
     else hold.tenant = lease;
     lease.publishHeld();

@@ -1,6 +1,6 @@
 /**
  * Waiters of one process that take turns on one grant. The first call at a name that no other call
- * wants is no waiter, and needs no cohort: see lone-call.ts.
+ * wants is no waiter, and needs no cohort: see call.ts.
  *
  * One representative stands in the store's queue; its grant reserves a span of tokens, one for each
  * turn. The span is a licence given by the store: this process can never take more turns in a row
@@ -11,26 +11,24 @@
  */
 
 import type { LossReason } from "../errors.js";
-import type { AcquireEvent, LockKind } from "../events.js";
+import type { AcquireEvent } from "../events.js";
 import type { Options } from "../options.js";
 import { NO_CALL } from "../publish.js";
 import { Fifo, type Place } from "../rules/fifo.js";
 import type { AcquireResult, Busy, HolderView, Meta, RenewalReport } from "../store.js";
 import type { Timer } from "../time/timers.js";
-import { type CallOptions, claimFor, type Enclosing, type Target } from "./call-options.js";
+import type { Call } from "./call.js";
+import { claimFor, type Enclosing, type Target } from "./call-options.js";
 import type { Cohorts } from "./cohorts.js";
 import type { Hold, Tenant } from "./hold.js";
 import { HeldLease, type LeaseGiver, type LeaseResult } from "./lease.js";
-import type { LoneCall } from "./lone-call.js";
 import { noteQueued } from "./traced.js";
 import { WaitTime } from "./wait-time.js";
 
 const DAY_MS = 86_400_000;
 
 interface Member {
-  readonly kind: LockKind;
-  readonly options: CallOptions;
-  readonly wait: WaitTime | null;
+  readonly call: Call;
   readonly resolve: (outcome: LeaseResult) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -47,7 +45,7 @@ export class Cohort implements Tenant, LeaseGiver {
   /** The representative's wait, while one is asking. */
   #asking: WaitTime | null = null;
   /** The first call at the lock, until it ends or this cohort has its hold. */
-  #ahead: LoneCall | null = null;
+  #ahead: Call | null = null;
   /** Keeps the process alive for those who wait for a turn: nothing in the store does. */
   #stay: Timer | undefined;
 
@@ -58,7 +56,7 @@ export class Cohort implements Tenant, LeaseGiver {
   }
 
   /** The cohort of the calls that come while `call` asks for the lock, or holds it. */
-  static behind(call: LoneCall, cohorts: Cohorts): Cohort {
+  static behind(call: Call, cohorts: Cohorts): Cohort {
     const cohort = new Cohort(call.target, call.options, cohorts);
     cohort.#ahead = call;
     call.yieldTo(cohort);
@@ -98,7 +96,7 @@ export class Cohort implements Tenant, LeaseGiver {
    * held.
    */
   takes(options: Options, wait: WaitTime | null): boolean {
-    const asking = this.#asking ?? this.#ahead?.wait;
+    const asking = this.#asking ?? this.#ahead?.asking;
     const isKnown =
       wait !== null || this.#hold !== null || (asking ? asking.isInformed : !this.#ahead);
     return isKnown && areEqual(options, this.#options);
@@ -112,7 +110,7 @@ export class Cohort implements Tenant, LeaseGiver {
   }
 
   get #isQueuedAhead(): boolean {
-    return !this.#ahead?.lease && this.#ahead?.wait?.isReported === true;
+    return this.#ahead?.asking?.isReported === true;
   }
 
   get name(): string {
@@ -123,12 +121,13 @@ export class Cohort implements Tenant, LeaseGiver {
     return this.#lease;
   }
 
-  join(kind: LockKind, options: CallOptions, wait: WaitTime | null): Promise<LeaseResult> {
+  join(call: Call): Promise<LeaseResult> {
+    const { options, wait } = call;
     const isIdle = this.#isIdle;
     if (!isIdle && !wait) return Promise.resolve(this.#busy());
     if (options.event) this.#tellMember(options.event);
     return new Promise((resolve, reject) => {
-      const place = this.#members.push({ kind, options, wait, resolve, reject });
+      const place = this.#members.push({ call, resolve, reject });
       wait?.onEnd(() => this.#leave(place));
       if (isIdle) this.#goOn();
       this.#stayAlive();
@@ -137,7 +136,7 @@ export class Cohort implements Tenant, LeaseGiver {
 
   /** The runs around the calls that wait here: the store knows only those of the first call. */
   *enclosing(): Iterable<Enclosing> {
-    for (const { options } of this.#members) yield* options.inside ?? [];
+    for (const { call } of this.#members) yield* call.options.inside ?? [];
   }
 
   /** Where the place of the first member is not known any more, the place of this one is not. */
@@ -149,8 +148,8 @@ export class Cohort implements Tenant, LeaseGiver {
   /** The store queued the first member: all other members stand behind it. */
   #tellMembers(holder: HolderView | null, ahead: number | null): void {
     let before = 0;
-    for (const { options } of this.#members) {
-      noteQueued(options.event, holder, ahead === null ? null : ahead + before);
+    for (const { call } of this.#members) {
+      noteQueued(call.options.event, holder, ahead === null ? null : ahead + before);
       before += 1;
     }
   }
@@ -181,10 +180,11 @@ export class Cohort implements Tenant, LeaseGiver {
   }
 
   #leave(place: Place<Member>): void {
-    const { wait, resolve } = place.value;
+    const { call, resolve } = place.value;
+    const { wait } = call;
     // rule: no-turn-after-giving-up
     this.#members.remove(place);
-    const asking = this.#asking ?? this.#ahead?.wait;
+    const asking = this.#asking ?? this.#ahead?.asking;
     if (this.#hold) wait?.report(this.#ownView());
     else if (asking) wait?.learnFrom(asking);
     resolve(this.#busy());
@@ -196,19 +196,20 @@ export class Cohort implements Tenant, LeaseGiver {
     const first = this.#members.first;
     if (!first) return;
     const { store } = this.#cohorts;
-    const onReport = first.options.event
+    const { options } = first.call;
+    const onReport = options.event
       ? (holder: HolderView | null, ahead: number | null) => this.#tellMembers(holder, ahead)
       : undefined;
-    const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined, { onReport });
+    const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined, onReport);
     this.#asking = wait;
     // A waiter that had a turn may come back for another while the other waiters have theirs.
     const isShared = this.#members.size > 1 || this.#ahead !== null;
     // The store may grant this request right after that of the call ahead.
     const turnsAhead = this.#ahead ? 1 : 0;
     // rule: turns-are-bounded
-    const span = isShared ? first.options.cohortLimit - turnsAhead : 1;
-    const claim = claimFor(store, this.#target, first.options, span);
-    store.acquire(claim, first.wait ? wait : null).then(
+    const span = isShared ? options.cohortLimit - turnsAhead : 1;
+    const claim = claimFor(store, this.#target, options, span);
+    store.acquire(claim, first.call.wait ? wait : null).then(
       (result) => this.#onResult(first, result),
       (error) => this.#onFailure(error),
     );
@@ -225,7 +226,7 @@ export class Cohort implements Tenant, LeaseGiver {
       return;
     }
     // Only a call that does not wait can be busy here; a call that gave up has left before.
-    if (!first.wait && this.#members.first === first) {
+    if (!first.call.wait && this.#members.first === first) {
       this.#members.shift();
       first.resolve(result);
     }
@@ -236,7 +237,7 @@ export class Cohort implements Tenant, LeaseGiver {
   #onFailure(error: unknown): void {
     this.#asking = null;
     for (let member = this.#members.shift(); member; member = this.#members.shift()) {
-      member.wait?.settle();
+      member.call.wait?.settle();
       member.reject(error);
     }
     this.#goOn();
@@ -245,7 +246,7 @@ export class Cohort implements Tenant, LeaseGiver {
   /** If no waiter is left, the turn is over at once. */
   #startTurn(hold: Hold, startMs: number): HeldLease {
     const member = this.#members.shift();
-    member?.wait?.settle();
+    member?.call.wait?.settle();
     const { keeper } = this.#cohorts;
     // rule: turn-has-its-own-token
     const token = this.#nextToken++;
@@ -253,10 +254,8 @@ export class Cohort implements Tenant, LeaseGiver {
     this.#turnsLeft -= 1;
     // A longer ttl that the turn before renewed for does not count for this one.
     keeper.setTtl(hold, this.#options.ttlMs);
-    const { kind } = member ?? this.#target;
-    const { context, event } = member?.options ?? {};
-    const turn = { token, startMs, kind, context, traceparent: event?.traceparent };
-    const lease = new HeldLease(hold, turn, keeper, this);
+    const origin = member?.call ?? this.#target;
+    const lease = new HeldLease(hold, origin, keeper, this, { token, startMs });
     this.#lease = lease;
     this.#stayAlive();
     lease.publishHeld();

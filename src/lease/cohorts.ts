@@ -1,13 +1,11 @@
-import type { Options } from "../options.js";
 import { LoneMap } from "../rules/lone-map.js";
 import type { Space } from "../rules/name.js";
 import type { Store } from "../store.js";
+import type { Call } from "./call.js";
 import type { Enclosing, Target } from "./call-options.js";
 import { areEqual, Cohort } from "./cohort.js";
 import type { Keeper } from "./keeper.js";
-import { LoneCall } from "./lone-call.js";
 import type { Releases } from "./releases.js";
-import type { WaitTime } from "./wait-time.js";
 
 /** The space whose calls take turns. */
 const TURNS_IN: Space = "lock";
@@ -18,7 +16,7 @@ export class Cohorts {
   readonly keeper: Keeper;
   readonly releases: Releases;
   /** By name alone: calls take turns in one space. */
-  readonly #byName = new LoneMap<string, Cohort | LoneCall>();
+  readonly #byName = new LoneMap<string, Cohort | Call>();
 
   constructor(store: Store, keeper: Keeper, releases: Releases) {
     this.store = store;
@@ -27,16 +25,17 @@ export class Cohorts {
   }
 
   /**
-   * The cohort that a call joins, or the call itself where no other call of this process is at the
-   * lock; null where the call must have a grant of its own beside them.
+   * The cohort that a call joins. Null where the call has a grant of its own: no other call of this
+   * process is at the lock, or the call cannot take turns with those that are.
    */
-  for(target: Target, options: Options, wait: WaitTime | null): Cohort | LoneCall | null {
-    if (!this.#takesTurns(target, options)) return null;
+  for(call: Call): Cohort | null {
+    const { target, options, wait } = call;
+    if (!this.#takesTurns(call)) return null;
     const there = this.#byName.get(target.name);
     if (!there) {
-      const call = new LoneCall(target, options, wait, this);
+      call.isLone = true;
       this.#byName.set(target.name, call);
-      return call;
+      return null;
     }
     if (there instanceof Cohort) return there.takes(options, wait) ? there : null;
     const isKnown = wait !== null || there.lease !== null;
@@ -64,7 +63,7 @@ export class Cohorts {
     }
   }
 
-  #takesTurns(target: Target, options: Options): boolean {
+  #takesTurns({ target, options }: Call): boolean {
     return (
       options.fairness === "bounded" &&
       options.cohortLimit > 1 &&

@@ -1,8 +1,12 @@
 import type { LossReason } from "../errors.js";
+import type { Options } from "../options.js";
 import { renewAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { Grant, KeepTerms, RenewalReport } from "../store.js";
 import type { HeapItem } from "../time/heap.js";
-import type { HeldLease } from "./lease.js";
+import type { HeldLease, Turn } from "./lease.js";
+
+/** The options by which a grant is kept. */
+export type KeepOptions = Pick<Options, "ttlMs" | "renew" | "graceMs" | "maxHoldMs">;
 
 /** The user of a hold, a lease or a cohort: it hears that the hold will end, and that it ended. */
 export interface Tenant {
@@ -19,12 +23,10 @@ export interface Tenant {
  * A grant as this process keeps it: until when it may be believed, and what the keeper does for it.
  * It outlives single leases where waiters of this process take turns on it.
  */
-export class Hold implements HeapItem {
+export class Hold implements HeapItem, Turn {
   readonly grant: Grant;
   readonly startMs: number;
-  /** Renewals go no further than this. */
-  readonly endMs: number;
-  readonly graceMs: number;
+  readonly #options: KeepOptions;
   /** The renewer of the store sends the renewals, not the keeper. */
   readonly hasRenewer: boolean;
   /** Null only until the lease for a new grant is made. */
@@ -46,19 +48,32 @@ export class Hold implements HeapItem {
     grant: Grant,
     tenant: Tenant | null,
     nowMs: number,
-    options: { ttlMs: number; renew: boolean; graceMs: number; maxHoldMs: number },
+    options: KeepOptions,
     hasRenewer = false,
   ) {
     this.grant = grant;
     this.tenant = tenant;
     this.startMs = nowMs;
-    this.endMs = nowMs + options.maxHoldMs;
-    this.graceMs = options.graceMs;
+    this.#options = options;
     this.renews = options.renew;
     this.ttlMs = options.ttlMs;
     this.hasRenewer = hasRenewer;
     this.renewMs = this.renewalDueMs(nowMs);
     this.plan();
+  }
+
+  /** The token of its first turn. */
+  get token(): bigint {
+    return this.grant.token;
+  }
+
+  /** Renewals go no further than this. */
+  get endMs(): number {
+    return this.startMs + this.#options.maxHoldMs;
+  }
+
+  get graceMs(): number {
+    return this.#options.graceMs;
   }
 
   get deadlineMs(): number {

@@ -18,7 +18,7 @@ import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../store.
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
 import { WorkUnderWay } from "../time/work-under-way.js";
-import { Hold, type Tenant } from "./hold.js";
+import { Hold, type KeepOptions, type Tenant } from "./hold.js";
 import type { HeldLease } from "./lease.js";
 
 /** One call for so many; the rest follows in the next turn, so that the event loop stays free. */
@@ -56,11 +56,7 @@ export class Keeper {
     return leases;
   }
 
-  keep(
-    grant: Grant,
-    tenant: Tenant | null,
-    options: { ttlMs: number; renew: boolean; graceMs: number; maxHoldMs: number },
-  ): Hold {
+  keep(grant: Grant, tenant: Tenant | null, options: KeepOptions): Hold {
     const { port, renewer } = this.#store;
     const hold = new Hold(grant, tenant, port.clock.nowMs(), options, renewer !== undefined);
     assert(!this.#byGrant.get(grant), "a grant is kept by one hold");

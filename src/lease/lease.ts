@@ -19,11 +19,9 @@ import type {
 } from "../events.js";
 import { describe, events, publishIn } from "../publish.js";
 import type { Busy, Meta, RenewalReport } from "../store.js";
-import type { Clock } from "../time/clock.js";
 import { encodeHandle } from "./handle.js";
 import type { Hold, Tenant } from "./hold.js";
 import type { Keeper } from "./keeper.js";
-import type { Turn } from "./turn.js";
 
 /**
  * The right that a holder has after a grant. It ends as `released` or `lost`.
@@ -74,23 +72,31 @@ export interface LeaseGiver {
   giveBack(lease: HeldLease, keep: Keep | undefined): Promise<boolean>;
 }
 
+/** One use of a hold: all of it, which is the hold itself, or one turn on it. */
+export interface Turn {
+  readonly token: bigint;
+  readonly startMs: number;
+}
+
+/** The call that a lease was acquired by, as its events tell of it. */
+export interface Origin {
+  readonly kind: LockKind;
+  readonly context?: CallContext | undefined;
+  /** See `AcquireEvent.traceparent`: calls that take turns differ in it. */
+  readonly traceparent?: string | undefined;
+}
+
 /** The end of a request for a lease. */
 export type LeaseResult = HeldLease | Busy;
 
 export class HeldLease implements Lease, Tenant {
-  readonly name: string;
-  readonly token: bigint;
-  readonly startMs: number;
-  /** The trace of the call, where it has one: calls that take turns differ in it. */
-  readonly traceparent: string | undefined;
   /** Why the store did not confirm the release, if so: a mark may be missing. */
   releaseError: unknown;
   readonly #hold: Hold;
+  readonly #origin: Origin;
   readonly #keeper: Keeper;
-  readonly #clock: Clock;
-  readonly #kind: LockKind;
-  readonly #context: CallContext | undefined;
   readonly #giver: LeaseGiver;
+  readonly #turn: Turn;
   #released: Promise<boolean> | undefined;
   #loss: LeaseLostError | undefined;
   /** Why work under it has to stop although it was given back in order. */
@@ -98,17 +104,28 @@ export class HeldLease implements Lease, Tenant {
   #controller: AbortController | undefined;
   #isWarned = false;
 
-  constructor(hold: Hold, turn: Turn, keeper: Keeper, giver: LeaseGiver) {
-    this.name = hold.grant.claim.name;
-    this.token = turn.token;
-    this.startMs = turn.startMs;
-    this.traceparent = turn.traceparent;
+  constructor(hold: Hold, origin: Origin, keeper: Keeper, giver: LeaseGiver, turn: Turn = hold) {
     this.#hold = hold;
+    this.#origin = origin;
     this.#keeper = keeper;
-    this.#clock = keeper.store.port.clock;
-    this.#kind = turn.kind;
-    this.#context = turn.context;
     this.#giver = giver;
+    this.#turn = turn;
+  }
+
+  get name(): string {
+    return this.#hold.grant.claim.name;
+  }
+
+  get token(): bigint {
+    return this.#turn.token;
+  }
+
+  get startMs(): number {
+    return this.#turn.startMs;
+  }
+
+  get traceparent(): string | undefined {
+    return this.#origin.traceparent;
   }
 
   get type(): "granted" {
@@ -160,7 +177,7 @@ export class HeldLease implements Lease, Tenant {
   }
 
   remainingMs(): number {
-    return this.#isHeld() ? Math.max(0, this.#hold.deadlineMs - this.#clock.nowMs()) : 0;
+    return this.#isHeld() ? Math.max(0, this.#hold.deadlineMs - this.#nowMs()) : 0;
   }
 
   assertHeld(): void {
@@ -225,7 +242,7 @@ export class HeldLease implements Lease, Tenant {
   }
 
   publishHeld(): void {
-    if (events.held.hasSubscribers) publishIn(this.#context, events.held, this.#about());
+    if (events.held.hasSubscribers) publishIn(this.#origin.context, events.held, this.#about());
   }
 
   onRenewal({ outcome, atMs, beforeMs, afterMs, error }: RenewalReport): void {
@@ -234,13 +251,13 @@ export class HeldLease implements Lease, Tenant {
     const times = { remainingMs: afterMs - atMs, spareMs: beforeMs - atMs, ttlMs };
     const event: RenewEvent = Object.assign(this.#about(), { outcome, ...times });
     if (error !== undefined) Object.assign(event, { error });
-    publishIn(this.#context, events.renew, event);
+    publishIn(this.#origin.context, events.renew, event);
   }
 
   publishHandoff(isLocal: boolean): void {
     if (!events.handoff.hasSubscribers) return;
     const event: HandoffEvent = Object.assign(this.#about(), { isLocal });
-    publishIn(this.#context, events.handoff, event);
+    publishIn(this.#origin.context, events.handoff, event);
   }
 
   onWarning(): void {
@@ -254,7 +271,7 @@ export class HeldLease implements Lease, Tenant {
     if (events.lost.hasSubscribers && !this.#hold.isDetached) {
       const end = { heldMs: this.#heldMs(), reason };
       const event: LostEvent = Object.assign(this.#about(), end);
-      publishIn(this.#context, events.lost, event);
+      publishIn(this.#origin.context, events.lost, event);
     }
     this.#abort();
   }
@@ -277,7 +294,7 @@ export class HeldLease implements Lease, Tenant {
   }
 
   #warning(): LeaseLostError {
-    const restMs = Math.max(0, Math.round(this.#hold.deadlineMs - this.#clock.nowMs()));
+    const restMs = Math.max(0, Math.round(this.#hold.deadlineMs - this.#nowMs()));
     return this.#lossBy(this.#hold.endReason, { why: `it ends in ${restMs} ms; wind down now` });
   }
 
@@ -287,12 +304,16 @@ export class HeldLease implements Lease, Tenant {
   }
 
   #heldMs(): number {
-    return this.#clock.nowMs() - this.startMs;
+    return this.#nowMs() - this.startMs;
+  }
+
+  #nowMs(): number {
+    return this.#keeper.store.port.clock.nowMs();
   }
 
   #about(): LeaseEvent {
     // Not spread: in a loop, V8 took microseconds to copy and extend an object, not to assign.
-    const about = describe(this.#keeper.store, this.#kind, this.#hold.grant.claim);
+    const about = describe(this.#keeper.store, this.#origin.kind, this.#hold.grant.claim);
     return Object.assign(about, { token: this.token });
   }
 }

@@ -8,6 +8,12 @@ import { type AbortListener, listen, unlisten } from "./abort-listeners.js";
 /** An answer of the store that is older than this does not tell who is in the way now. */
 const FRESH_MS = 1_000;
 
+/** The holder in the way, as the store told it. */
+interface Report {
+  readonly holder: HolderView | null;
+  readonly atMs: number;
+}
+
 type OnReport = (holder: HolderView | null, ahead: number | null) => void;
 
 export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
@@ -16,11 +22,12 @@ export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
  * The wait of one acquisition: over by time, by its caller's signal, or because the client closes.
  * The wait sets no timer and hears no signal until a listener is set.
  */
-export class WaitTime implements Wait, AbortListener, Limited {
+export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
   readonly untilMs: number;
   heapIndex = -1;
-  /** Its place among the waits of its client, while it is there. */
-  place: Place<WaitTime> | null = null;
+  /** Its neighbours among the waits of its client. */
+  before: Place<WaitTime> | null = null;
+  behind: Place<WaitTime> | null = null;
   readonly #port: Port;
   #limits: Limits | undefined;
   readonly #signal: AbortSignal | undefined;
@@ -32,21 +39,26 @@ export class WaitTime implements Wait, AbortListener, Limited {
   #timer: Timer | undefined;
   #isArmed = false;
   #endedBy: WaitEnd | null = null;
-  #holder: HolderView | null = null;
-  #reportedMs = Number.NEGATIVE_INFINITY;
+  #report: Report | null = null;
 
   /** `limits`: those that the wait is counted among; without them, it has limits of its own. */
   constructor(
     port: Port,
     waitMs: number,
     signal: AbortSignal | undefined,
-    options: { readonly onReport?: OnReport | undefined; readonly limits?: Limits } = {},
+    onReport?: OnReport,
+    limits?: Limits,
   ) {
     this.#port = port;
-    this.#limits = options.limits;
+    this.#limits = limits;
     this.#signal = signal;
-    this.#onReport = options.onReport;
+    this.#onReport = onReport;
     this.untilMs = waitMs === Number.POSITIVE_INFINITY ? waitMs : port.clock.nowMs() + waitMs;
+  }
+
+  /** The wait is its own place. */
+  get value(): WaitTime {
+    return this;
   }
 
   get dueMs(): number {
@@ -68,23 +80,23 @@ export class WaitTime implements Wait, AbortListener, Limited {
 
   /** The holder in the way, as last reported, and older by the time since. */
   get holder(): HolderView | null {
-    const holder = this.#holder;
-    if (!holder) return null;
-    const sinceMs = this.#port.clock.nowMs() - this.#reportedMs;
+    if (!this.#report?.holder) return null;
+    const { holder, atMs } = this.#report;
+    const sinceMs = this.#port.clock.nowMs() - atMs;
     const remainingMs = Math.max(0, holder.remainingMs - sinceMs);
     return { ...holder, heldMs: holder.heldMs + sinceMs, remainingMs };
   }
 
   /** Whether the store has ever let the acquisition wait. */
   get isReported(): boolean {
-    return Number.isFinite(this.#reportedMs);
+    return this.#report !== null;
   }
 
   /** Whether the store answered of late, so that the lock is known to be held. */
   get isInformed(): boolean {
     // It ends with the report, however long this process was stopped in between.
-    if (this.endsWithReport) return this.isReported;
-    return this.#port.clock.nowMs() - this.#reportedMs <= FRESH_MS;
+    if (this.endsWithReport || !this.#report) return this.isReported;
+    return this.#port.clock.nowMs() - this.#report.atMs <= FRESH_MS;
   }
 
   onEnd(listener: () => void): void {
@@ -116,8 +128,7 @@ export class WaitTime implements Wait, AbortListener, Limited {
 
   report(holder: HolderView | null, ahead: number | null = null): void {
     this.#onReport?.(holder, ahead);
-    this.#holder = holder;
-    this.#reportedMs = this.#port.clock.nowMs();
+    this.#report = { holder, atMs: this.#port.clock.nowMs() };
     const onNextReport = this.#onNextReport;
     this.#onNextReport = undefined;
     onNextReport?.();
@@ -130,8 +141,7 @@ export class WaitTime implements Wait, AbortListener, Limited {
 
   /** Takes over the last report of another wait for the same lock. */
   learnFrom(other: WaitTime): void {
-    this.#holder = other.#holder;
-    this.#reportedMs = other.#reportedMs;
+    this.#report = other.#report;
   }
 
   end(by: WaitEnd): void {

@@ -18,15 +18,15 @@ export class Waits {
 
   start({ waitMs, signal, event }: Pick<CallOptions, "waitMs" | "signal" | "event">): WaitTime {
     const onReport = event && noteQueued.bind(null, event);
-    const wait = new WaitTime(this.#port, waitMs, signal, { onReport, limits: this.#limits });
-    wait.place = this.#underWay.push(wait);
+    const wait = new WaitTime(this.#port, waitMs, signal, onReport, this.#limits);
+    this.#underWay.add(wait);
     return wait;
   }
 
+  /** Once for each wait. */
   settle(wait: WaitTime): void {
     wait.settle();
-    if (wait.place) this.#underWay.remove(wait.place);
-    wait.place = null;
+    this.#underWay.remove(wait);
   }
 
   close(): void {

@@ -20,12 +20,19 @@ export class Fifo<T> {
   }
 
   push(value: T): Place<T> {
-    const place: Place<T> = { value, before: this.#last, behind: null };
+    const place: Place<T> = { value, before: null, behind: null };
+    this.add(place);
+    return place;
+  }
+
+  /** A value that is its own place costs no object. The place must be in no line. */
+  add(place: Place<T>): void {
+    place.before = this.#last;
+    place.behind = null;
     if (this.#last) this.#last.behind = place;
     else this.#first = place;
     this.#last = place;
     this.#size += 1;
-    return place;
   }
 
   shift(): T | undefined {

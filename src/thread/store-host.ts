@@ -141,8 +141,9 @@ export class StoreHost implements KeptGrantOwner {
     let result: AcquireResult;
     if (untilMs === null) result = await this.#store.acquire(claim, null);
     else {
-      const wait = new WaitTime(port, untilMs - port.clock.nowMs(), undefined, {
-        onReport: (holder, ahead) => this.#outbox.post({ type: "report", id, holder, ahead }),
+      const waitMs = untilMs - port.clock.nowMs();
+      const wait = new WaitTime(port, waitMs, undefined, (holder, ahead) => {
+        this.#outbox.post({ type: "report", id, holder, ahead });
       });
       this.#cancels.set(id, () => wait.end("withdrawn"));
       try {

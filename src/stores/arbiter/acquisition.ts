@@ -178,7 +178,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     const deadlineMs = Math.min(before.deadlineMs, nowMs + claim.ttlMs);
     const isUseful = deadlineMs > nowMs + (claim.leastMs ?? 0);
     if (!isUseful || !mayRun(claim) || this.#confirmation) return false;
-    const { token } = run;
+    const token = Number(run.token);
     const grant = new ArbiterGrant(claim, this.key, { token, span: 1 }, deadlineMs);
     assert(token > this.#requests.seenToken, "a token is above all seen before it");
     grant.isHandoff = true;

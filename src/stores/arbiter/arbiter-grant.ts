@@ -1,4 +1,5 @@
 import { assert } from "../../assert.js";
+import { whole } from "../../foreign-data.js";
 import type { Claim, Grant } from "../../store.js";
 import type { Run } from "./run.js";
 
@@ -9,8 +10,9 @@ export class ArbiterGrant implements Grant {
   /** Its owner is the one that the store knows: in a run, the owner that had the first turn. */
   readonly claim: Claim;
   readonly key: string;
-  readonly token: bigint;
   readonly span: number;
+  /** A number takes less than a `bigint`, which is made when it is asked for. */
+  readonly #token: number;
   /** The run that this grant is a turn of. */
   run: Run | null = null;
   /**
@@ -24,18 +26,32 @@ export class ArbiterGrant implements Grant {
   isGivenBack = false;
   #isGone = false;
 
+  /** Throws if the token cannot be one. */
   constructor(
     claim: Claim,
     key: string,
-    granted: { readonly token: number | bigint; readonly span: number },
+    granted: { readonly token: number; readonly span: number },
     deadlineMs: number,
   ) {
     this.claim = claim;
     this.key = key;
-    this.token = BigInt(granted.token);
+    this.#token = whole(granted.token);
     // The other tokens of a run are for its followers.
     this.span = Math.min(granted.span, claim.span);
     this.deadlineMs = deadlineMs;
+  }
+
+  get owner(): string {
+    return this.claim.owner;
+  }
+
+  get token(): bigint {
+    return BigInt(this.#token);
+  }
+
+  /** The last of the tokens that are reserved for its turns. */
+  get lastToken(): number {
+    return this.#token + this.span - 1;
   }
 
   /** The token by which the store knows the grant. */

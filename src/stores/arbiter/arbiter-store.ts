@@ -37,6 +37,12 @@ import { Withdrawal } from "./withdrawal.js";
 /** `close` waits for the cleanups until the store has been silent for so long. */
 const LONGEST_SILENCE_MS = 1_000;
 
+/** The mark that a release leaves. */
+interface Keep {
+  readonly ttlMs: number;
+  readonly meta: Meta;
+}
+
 export class ArbiterStore implements Store {
   readonly name: string;
   readonly namespace: string;
@@ -81,16 +87,13 @@ export class ArbiterStore implements Store {
     this.#client.grants.forget(ownGrant(grant));
   }
 
-  release(grant: Grant, withinMs: number, keep?: { ttlMs: number; meta: Meta }): Promise<boolean> {
-    const mark = keep && { ttlUs: Math.ceil(keep.ttlMs * 1000), meta: JSON.stringify(keep.meta) };
+  release(grant: Grant, withinMs: number, keep?: Keep): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const released = ownGrant(grant);
-      if (!mark && this.#client.acquisitions.passOn(released)) return resolve(true);
+      if (!keep && this.#client.acquisitions.passOn(released)) return resolve(true);
       released.isGivenBack = true;
-      const { key, claim, tombstoneUs } = released;
-      const { owner } = claim;
-      const command: Release = { type: "release", key, owner, tombstoneUs, keep: mark ?? null };
-      const withdrawal = new Withdrawal(command, withinMs, this.#client, released.token);
+      const token = keep ? released.token : null;
+      const withdrawal = new Withdrawal(released, markOf(keep), withinMs, this.#client, token);
       withdrawal.start(resolve, reject, this.#client.limits);
     });
   }
@@ -176,4 +179,8 @@ export class ArbiterStore implements Store {
         acquisitions.onPush(push.key, push.grant, push.followers ?? []);
     }
   }
+}
+
+function markOf(keep: Keep | undefined): Release["keep"] {
+  return keep ? { ttlUs: Math.ceil(keep.ttlMs * 1000), meta: JSON.stringify(keep.meta) } : null;
 }

@@ -1,4 +1,3 @@
-import type { Release } from "../../rules/ledger-command.js";
 import { WorkUnderWay } from "../../time/work-under-way.js";
 import type { ArbiterClient } from "./arbiter-client.js";
 import { Withdrawal } from "./withdrawal.js";
@@ -24,9 +23,9 @@ export class Cleanups {
    */
   start(key: string, owner: string, tombstoneUs: number, ttlMs: number): void {
     const limitMs = Math.min(Math.max(ttlMs, LEAST_MS), LONGEST_MS);
-    const command: Release = { type: "release", key, owner, tombstoneUs, keep: null };
     const cleanup = new Promise<unknown>((resolve) => {
-      new Withdrawal(command, limitMs, this.#client).start(resolve, resolve);
+      const withdrawn = { key, owner, tombstoneUs };
+      new Withdrawal(withdrawn, null, limitMs, this.#client).start(resolve, resolve);
     });
     if (tombstoneUs > 0) this.#tombstones.set(owner, tombstoneUs);
     void this.#underWay.add(cleanup).finally(() => this.#tombstones.delete(owner));

@@ -21,7 +21,7 @@ export class Grants {
   /** From now on its owner has this grant, and no acquisition. */
   adopt(grant: ArbiterGrant): void {
     this.#owners.set(grant.claim.owner, grant);
-    this.#seenToken = Math.max(this.#seenToken, Number(grant.token) + grant.span - 1);
+    this.#seenToken = Math.max(this.#seenToken, grant.lastToken);
   }
 
   /** Another client may keep the grant from now on. */

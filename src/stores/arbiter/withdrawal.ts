@@ -10,14 +10,19 @@ const NOT_STARTED = (): void => {};
 
 /**
  * The release of one owner, repeated until it is answered or its time is over. The caller hears of
- * it by then; a request that is under way at that moment still gets its answer.
+ * it by then; a request that is under way at that moment still gets its answer. It is the command
+ * itself, which is the same each time.
  */
-export class Withdrawal implements Recipient<Release>, Limited {
-  readonly command: Release;
+export class Withdrawal implements Release, Recipient<Release>, Limited {
+  readonly type = "release";
+  readonly key: string;
+  readonly owner: string;
+  readonly tombstoneUs: number;
+  readonly keep: Release["keep"];
   readonly #startMs: number;
   readonly #limitMs: number;
   readonly #client: ArbiterClient;
-  /** The token of the lease, which its mark has as well. */
+  /** The token of the lease, which its mark has as well; null without a mark. */
   readonly #token: bigint | null;
   #resolve: (wasHeld: boolean) => void = NOT_STARTED;
   #reject: (error: unknown) => void = NOT_STARTED;
@@ -28,12 +33,16 @@ export class Withdrawal implements Recipient<Release>, Limited {
   heapIndex = -1;
 
   constructor(
-    command: Release,
+    { key, owner, tombstoneUs }: Omit<Release, "type" | "keep">,
+    keep: Release["keep"],
     limitMs: number,
     client: ArbiterClient,
     token: bigint | null = null,
   ) {
-    this.command = command;
+    this.key = key;
+    this.owner = owner;
+    this.tombstoneUs = tombstoneUs;
+    this.keep = keep;
     this.#startMs = client.port.clock.nowMs();
     this.#limitMs = limitMs;
     this.#client = client;
@@ -59,7 +68,7 @@ export class Withdrawal implements Recipient<Release>, Limited {
   }
 
   onAnswer({ reply, resent }: Answer<Release>): void {
-    const { key, keep } = this.command;
+    const { key, keep } = this;
     const { handoffChecks } = this.#client;
     if (reply.offerUs > 0) handoffChecks.checkAfter(key, reply.offerUs / 1000);
     if (reply.more) handoffChecks.serveMore(key);
@@ -92,7 +101,7 @@ export class Withdrawal implements Recipient<Release>, Limited {
   }
 
   #send(nowMs?: number): void {
-    this.#client.channel.post(this.command, this, nowMs);
+    this.#client.channel.post(this, this, nowMs);
   }
 
   /**
@@ -111,7 +120,7 @@ export class Withdrawal implements Recipient<Release>, Limited {
         this.#end(mark !== null && BigInt(mark.token) === this.#token),
       onFailure: (error) => this.onFailure(error),
     };
-    this.#client.channel.post({ type: "inspect", key: this.command.key }, recipient);
+    this.#client.channel.post({ type: "inspect", key: this.key }, recipient);
   }
 
   #end(wasHeld: boolean): void {
@@ -122,6 +131,6 @@ export class Withdrawal implements Recipient<Release>, Limited {
   #leave(): void {
     this.#isOver = true;
     this.#limits?.remove(this);
-    this.#client.grants.onLeft(this.command.owner);
+    this.#client.grants.onLeft(this.owner);
   }
 }
