@@ -31,6 +31,7 @@ import {
 import { setIdOf } from "../../src/stores/redlock/quorum.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
+import { expectKept } from "./kept-record.js";
 
 const SET = "a,b,c";
 /** The positions of fields in a marker: process, start of voting, end of long leases. */
@@ -45,6 +46,8 @@ const STRANGER = {
 };
 /** Longer than a round trip, shorter than the difference of any two times in commands. */
 const TOLERANCE_MS = 4_000;
+/** The life time of a mark that is longer than that of a ballot. */
+const LONG_MS = 30 * 86_400_000;
 const names = ["x", "y"] as const;
 /** The channels of two clients. */
 const [ONE, OTHER] = [`holdfast@${"h".repeat(36)}`, `holdfast@${"u".repeat(36)}`];
@@ -164,7 +167,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       name,
       owner,
       ballot,
-      keepMs: fc.constantFrom(0, 0, 30_000),
+      keepMs: fc.constantFrom(0, 0, 30_000, LONG_MS),
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant("revoke"), name, ballot }) },
@@ -239,7 +242,12 @@ class Pair {
     expectNear(actual, expected, one);
     const { marker } = await this.#survey();
     expectNear(marker, this.#model.marker, one);
-    for (const name of names) await this.#expectSameChannel(name, one);
+    for (const name of names) {
+      await this.#expectSameChannel(name, one);
+      const [, lock = "", ballot = ""] = this.#layout.keysOf("lock", name);
+      const terms = { about: JSON.stringify(one), toleranceMs: TOLERANCE_MS };
+      await expectKept(server, [lock, ballot], this.#state(name), terms);
+    }
     // Differences of time must not accumulate.
     this.#model.marker = marker;
     for (const [key, dump] of this.#planted) {
@@ -494,6 +502,15 @@ const released: Step = { type: "release", name: "x", owner: "o1", ballot: 7, kee
 const votedAgain: Step = { ...voted, owner: "o2", ballot: 9 };
 const plant = (at: Place, holds: Held): Step => ({ type: "plant", name: "x", at, holds });
 
+/** A mark that stays for thirty days, and other owners that come and go. */
+const marked: Step[] = [
+  voted,
+  { ...released, keepMs: LONG_MS },
+  votedAgain,
+  { ...released, owner: "o2", ballot: 9 },
+  { type: "revoke", name: "x", ballot: 7 },
+];
+
 /** Each ends with a command that the short path must leave to the rules, or decide as they do. */
 const lone: Step[][] = [
   [voted, released, votedAgain],
@@ -519,13 +536,13 @@ const lone: Step[][] = [
 ];
 
 test("a node follows its rules", { timeout: 120_000 }, async () => {
-  const numRuns = (process.env.HOLDFAST_FULL ? 400 : 40) + lone.length;
+  const numRuns = (process.env.HOLDFAST_FULL ? 400 : 40) + lone.length + 1;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
       const pair = await Pair.start();
       await pair.run({ type: "mark", how: "now", maxTtlMs: 30_000, restMs: 0, floor: 0, set: SET });
       for (const one of steps) await pair.run(one);
     }),
-    { numRuns, examples: [transfer, ...lone].map((steps) => [steps]) },
+    { numRuns, examples: [transfer, marked, ...lone].map((steps) => [steps]) },
   );
 });

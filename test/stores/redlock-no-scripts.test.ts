@@ -19,6 +19,7 @@ import type { ProxiedRequest } from "../faults/framing.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { type RedisCluster, startRedisCluster } from "../servers/redis-cluster.js";
 import { examined } from "./examined.js";
+import { expectLongMark } from "./kept-record.js";
 import { forEachClient } from "./redlock-conformance.js";
 import type { Way } from "./redlock-harness.js";
 import { runConformance } from "./run-conformance.js";
@@ -234,6 +235,13 @@ describe.skipIf(!hasNative)("without scripts", () => {
           ran: false,
           state: "done",
         });
+      });
+
+      it("a mark of thirty days has a record that outlives it", async () => {
+        await using locks = new Holdfast(redlockStore({ client: client() }));
+        const job = `long by ${name}`;
+        await locks.once(job, () => 1, { keepMs: 30 * 86_400_000 });
+        await expectLongMark(server, job);
       });
 
       it("shares locks with clients that run scripts, and tokens rise", async () => {

@@ -14,6 +14,7 @@ import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
 import { networkPort } from "../../src/time/port.js";
 import { waitUntil } from "../servers/wait-until.js";
+import { expectLongMark } from "./kept-record.js";
 import { RedlockTrial } from "./redlock-trial.js";
 
 const HOUR_US = 3_600_000_000;
@@ -231,6 +232,21 @@ describe("three nodes", () => {
       await locks.close();
       for (const client of clients) client.disconnect();
     }
+  });
+
+  it("a mark of thirty days has a record that outlives it, on each node", async () => {
+    const { locks } = await trial.open();
+    const keepMs = 30 * 86_400_000;
+    await locks.once("long", () => 1, { keepMs });
+    const again = await locks.once("long", () => 2, { keepMs });
+    assert.ok(!again.ran && again.state === "done");
+    // A majority has the mark; the last node may get it later.
+    const isMarked = async () => {
+      const values = await trial.values("holdfast::o:long");
+      return values.every((value) => value?.startsWith("done:"));
+    };
+    await waitUntil(isMarked, { what: "the mark on all nodes" });
+    for (const server of trial.servers) await expectLongMark(server, "long");
   });
 
   it("has no shared locks, and the error gives the reason and another store", async () => {

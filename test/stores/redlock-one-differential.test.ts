@@ -27,6 +27,7 @@ import {
 import { startDelayText } from "../../src/stores/redlock/quorum.js";
 import { NODE_SCRIPTS, RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
+import { expectKept } from "./kept-record.js";
 
 const channel = `holdfast@${"h".repeat(36)}`;
 const names = ["x", "y", "{z}1"] as const;
@@ -62,7 +63,7 @@ const step = fc.record({
   ballot: fc.integer({ min: 1, max: 30 }),
   span: fc.constantFrom(1, 3, 64),
   ttlMs: fc.constantFrom(20_000, 40_000, 60_000),
-  keepMs: fc.constantFrom(0, 0, 30_000),
+  keepMs: fc.constantFrom(0, 0, 30_000, 30 * 86_400_000),
 });
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 
@@ -139,6 +140,10 @@ async function follow(steps: readonly Step[], ask: Ask): Promise<void> {
   for (const one of steps) {
     const [expected, actual] = await both(model, base, one, ask);
     expectSame(actual, expected, `${JSON.stringify(one)}: ${JSON.stringify([actual, expected])}`);
+    const [, lock = "", ballot = ""] = layout.keysOf("lock", one.name);
+    const state = model.names.get(one.name);
+    const terms = { about: JSON.stringify(one), toleranceMs: TOLERANCE_MS };
+    if (state) await expectKept(server, [lock, ballot], state, terms);
   }
 }
 

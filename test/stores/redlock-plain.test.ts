@@ -6,12 +6,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { InvalidOptionError, QuorumError } from "../../src/errors.js";
 import { Holdfast } from "../../src/holdfast.js";
 import { driverOf } from "../../src/stores/redis-client/driver.js";
+import { releaseArgs, renewalsCall } from "../../src/stores/redlock/codec.js";
 import { type RedlockStoreOptions, redlockStore } from "../../src/stores/redlock/index.js";
+import { startDelayText } from "../../src/stores/redlock/quorum.js";
 import { NODE_SCRIPTS, RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
 import { networkPort } from "../../src/time/port.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { waitUntil } from "../servers/wait-until.js";
+import { expectLongMark } from "./kept-record.js";
 
 /** The used part of redlock 4, which has no types. */
 const Redlock = createRequire(import.meta.url)("redlock4") as new (
@@ -21,6 +24,7 @@ const Redlock = createRequire(import.meta.url)("redlock4") as new (
 
 /** Calls that must not wait for long have so much time, also on a busy machine. */
 const PATIENT_MS = 20_000;
+const DAY_MS = 86_400_000;
 
 let server: RedisServer;
 const ends: (() => unknown)[] = [];
@@ -157,6 +161,35 @@ describe("memory", () => {
       client.disconnect();
       await young.close();
     }
+  });
+});
+
+describe("a mark of thirty days", () => {
+  const keepMs = 30 * DAY_MS;
+
+  it("has a record that outlives it", async () => {
+    const locks = open();
+    await locks.once("long", () => 1, { keepMs });
+    await expectLongMark(server, "long");
+    const again = await open().once("long", () => 2, { keepMs });
+    assert.ok(!again.ran && again.state === "done");
+  });
+
+  it("keeps its record where a client without scripts has written only the record", async () => {
+    const node = new RedlockNode("a", driverOf(connected()), NODE_SCRIPTS.lone);
+    const keys = ["half:w", "half", "half:b"];
+    const [ballot, channel, owner] = [Date.now() * 1_000, "holdfast@c", "o"];
+    const record = `${ballot + 1} D done:${owner} ${ballot} 01 1 - {}`;
+    await server.ask("SET", "half", owner, "PX", 60_000);
+    await server.ask("SET", "half:b", record, "PX", keepMs + DAY_MS);
+    const grant = { claim: { owner, span: 1 }, token: BigInt(ballot), keys };
+    const call = renewalsCall([{ grant, ttlMs: 60_000 }], { setId: startDelayText(0), channel });
+    expect(await node.ask(call.keys, call.args)).toEqual([["G", 60_000]]);
+    expect(await server.ask("PTTL", "half:b")).toBeGreaterThan(keepMs);
+    // Another owner gives up its attempt.
+    expect(await node.ask(keys, releaseArgs("p", ballot + 64, 50))).toBe(0);
+    expect(await server.ask("GET", "half:b")).toMatch(`${ballot + 65} D done:`);
+    expect(await server.ask("PTTL", "half:b")).toBeGreaterThan(keepMs);
   });
 });
 

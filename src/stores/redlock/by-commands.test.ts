@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { CommandServer } from "../../../test/fixtures/command-server.js";
 import type { Driver } from "../redis-client/driver.js";
 import { ByCommands } from "./by-commands.js";
-import { releaseArgs, renewalsCall, voteArgs } from "./codec.js";
+import { decodeSight, releaseArgs, renewalsCall, voteArgs } from "./codec.js";
 import { BY_COMMANDS } from "./name-record.js";
 import { startDelayText } from "./quorum.js";
 import { NODE_SCRIPTS, RedlockNode } from "./redlock-node.js";
@@ -53,8 +53,8 @@ async function renew(owner: string, ballot: number, ttlMs: number): Promise<unkn
 }
 
 /** The release that leaves a mark. */
-function mark(owner: string, ballot: number): Promise<unknown> {
-  return by.run(KEYS, [...releaseArgs(owner, ballot, 50), "60000", "{}"]);
+function mark(owner: string, ballot: number, keepMs = 60_000): Promise<unknown> {
+  return by.run(KEYS, [...releaseArgs(owner, ballot, 50), `${keepMs}`, "{}"]);
 }
 
 const revoke = (ballot: number) => by.run(KEYS, ["revoke", `${ballot}`, "why"]);
@@ -232,6 +232,33 @@ describe("a mark", () => {
     };
     await expect(mark(A, ballot)).rejects.toMatchObject({ outcome: "unknown" });
     expect(server.get("lock")).toBe(A);
+  });
+
+  it("of thirty days is told as done, and can be revoked, until its end", async () => {
+    const ballot = ballotAt();
+    expect(await vote(A, ballot)).toBe(1);
+    expect(await mark(A, ballot, 30 * DAY_MS)).toBe(1);
+    server.nowMs += 30 * DAY_MS - 1;
+    const sight = decodeSight(await by.run(KEYS, ["wait"]), 30_000);
+    expect(sight).toMatchObject({ type: "held", record: { kind: "done", token: BigInt(ballot) } });
+    expect(await revoke(ballot)).toBe(1);
+    expect(server.get("lock")).toBeNull();
+  });
+
+  it.each([
+    ["after the mark", "lock"],
+    ["between the record and the mark", "ballot"],
+  ])("keeps its record where another owner withdraws %s", async (_title, key) => {
+    const ballot = ballotAt();
+    const other = new ByCommands(server.driver);
+    expect(await vote(A, ballot)).toBe(1);
+    const isMark = (command: string, [first, text = ""]: readonly string[]): boolean =>
+      command === "set" && first === key && text.includes("done:");
+    once(isMark, () => other.run(KEYS, releaseArgs(B, ballotAt(5_000), 50)));
+    expect(await mark(A, ballot, 30 * DAY_MS)).toBe(1);
+    expect(server.get("ballot")).toMatch(`${ballotAt(5_000) + 1} D done:${A} `);
+    expect(server.leftMs("ballot")).toBeGreaterThan(server.leftMs("lock"));
+    expect(server.leftMs("lock")).toBe(30 * DAY_MS);
   });
 
   it("is not left beside a foreign ballot", async () => {

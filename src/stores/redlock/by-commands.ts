@@ -19,7 +19,8 @@
  *
  * Why a mark that is told as left is there: one comparison replaces the value of the owner by the
  * mark, so no client takes the key in between. An acquire that read the record before it compares
- * the key, which the mark has. Whether an earlier copy left the mark is read from the key.
+ * the key, which the mark has. Whether an earlier copy left the mark is read from the key. The
+ * record is kept for a day longer than the mark, so it is there while the key has the mark.
  *
  * Why a renewal never shortens a lease: all requests of an owner are of one length, so a late copy
  * ends later than all that its owner believed. The length rises only where no late copy can exist.
@@ -233,14 +234,18 @@ export class ByCommands {
     const [, lock] = keys;
     let isHeld = true;
     const value = markValue(owner);
-    const written = await this.#keys.rewrite(keys, async (known, nowUs) => {
-      if (isAbout(known, value)) return known.raw;
-      // The key is read after the record: if the owner has it, no later holder wrote that record.
-      isHeld = (await this.#keys.text(lock, "get", [lock])) === owner;
-      if (!isHeld) return null;
-      const record = [value, token, "01", Math.floor(nowUs / 1000), "-", meta].join(" ");
-      return `${whole(Math.max(known.stored, token + 1))} D ${record}`;
-    });
+    const written = await this.#keys.rewrite(
+      keys,
+      async (known, nowUs) => {
+        if (isAbout(known, value)) return known.raw;
+        // The key is read after the record: if the owner has it, no later holder wrote that record.
+        isHeld = (await this.#keys.text(lock, "get", [lock])) === owner;
+        if (!isHeld) return null;
+        const record = [value, token, "01", Math.floor(nowUs / 1000), "-", meta].join(" ");
+        return `${whole(Math.max(known.stored, token + 1))} D ${record}`;
+      },
+      Number(keepMs),
+    );
     if (isForeign(written)) return written;
     if (!written && isHeld) throw contended();
     const marking = [lock, value, "IFEQ", owner, "PX", keepMs];

@@ -4,8 +4,12 @@ import type { Driver } from "../redis-client/driver.js";
 import type { Keys } from "./layout.js";
 
 const SECOND_US = 1_000_000;
+/** The digits of a ballot. */
+const BALLOT_SIZE = 16;
 /** A ballot is kept until its absence says as much. */
 export const BALLOT_KEPT_MS = 87_460_000;
+/** The record of a mark is kept for longer than the mark. */
+const DAY_MS = 86_400_000;
 /** After so many comparisons that failed in a row, another client is faster every time. */
 export const MOST_TRIES = 10;
 /** A key that expires at this time is deleted at once. */
@@ -41,10 +45,14 @@ export class CommandKeys {
     return (await this.text(lock, "set", [lock, owner, "IFEQ", owner, "PXAT", PAST_MS])) === "OK";
   }
 
-  /** Replaces the text of the ballot by comparison. False where it was not replaced. */
+  /**
+   * Replaces the text of the ballot by comparison. False where it was not replaced. `keepMs` is the
+   * life time of the mark that the text is about, where it is a new one.
+   */
   async rewrite(
     keys: Keys,
     change: (known: Ballot, nowUs: number) => string | null | Promise<string | null>,
+    keepMs = 0,
   ): Promise<boolean | ForeignAnswer> {
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const [known, nowUs] = await this.known(keys);
@@ -52,7 +60,13 @@ export class CommandKeys {
       const text = await change(known, nowUs);
       if (text === null) return false;
       if (text === known.raw) return true;
-      const untilMs = Math.ceil(Math.max(nowUs, known.stored) / 1000) + BALLOT_KEPT_MS;
+      let leastMs = keepMs > 0 ? keepMs + DAY_MS : 0;
+      // The record of an earlier mark keeps its expiry. The key does not tell it: the key gets the
+      // mark after the record.
+      const isKept = keepMs === 0 && known.kind === "D" && isOfMark(text);
+      if (isKept) leastMs = await this.#leftMs(keys[2]);
+      const ballotUntilMs = Math.ceil(Math.max(nowUs, known.stored) / 1000) + BALLOT_KEPT_MS;
+      const untilMs = Math.max(ballotUntilMs, Math.ceil(nowUs / 1000) + leastMs);
       if (await this.replace(keys[2], known.raw, text, untilMs)) return true;
     }
     return false;
@@ -92,6 +106,11 @@ export class CommandKeys {
     return Number(seconds) * SECOND_US + Number(micros);
   }
 
+  /** Negative where the key has no expiry, or is absent. */
+  async #leftMs(key: string): Promise<number> {
+    return Number(await this.#driver.send(key, "pttl", [key]));
+  }
+
   /** The answer as a text; null where it is empty; the answer of the script for a foreign key. */
   async text(
     key: string,
@@ -118,6 +137,11 @@ function ballotOf(key: string, raw: string | null, nowUs: number): Ballot | Fore
   const [, stored, kind = "", rest = ""] = /^(\d{16})(?: ([HWDRV])(?: (.*))?)?$/s.exec(raw) ?? [];
   if (stored === undefined) return ["X", key, "string"];
   return { raw, stored: Number(stored), kind, rest };
+}
+
+/** Whether the text of a ballot ends with the record of a mark. */
+function isOfMark(text: string): boolean {
+  return text.startsWith(" D ", BALLOT_SIZE);
 }
 
 /** Whether the record is about this value. */

@@ -63,7 +63,7 @@ export class Inspection {
     return { ...view, holders: [holderView(record, remainingMs, nowMs)] };
   }
 
-  /** A name that was locked within a day has a ballot. Shows those of them that are in use. */
+  /** A name that was locked within a day, or has a mark, has a ballot. Shows names in use. */
   async *list(space: Space, prefix: string): AsyncIterable<LockView> {
     const { nodes, port } = this.#quorum;
     const found = await Promise.allSettled(

@@ -27,10 +27,18 @@ export interface NodeState extends MarkedNode {
 export interface NameState {
   /** The plain key of the published algorithm. */
   lock: Lock | null;
-  ballot: { readonly stored: number; readonly untilUs: number; readonly revoked?: Revoked } | null;
+  ballot: Ballot | null;
   /** The data of another program at the key: the node neither writes nor deletes the key. */
   foreignLock?: Foreign | null;
   foreignBallot?: Foreign | null;
+}
+
+interface Ballot {
+  readonly stored: number;
+  readonly untilUs: number;
+  readonly revoked?: Revoked;
+  /** The record behind the ballot is that of a mark. */
+  readonly isOfMark?: boolean;
 }
 
 interface Lock {
@@ -182,8 +190,11 @@ export function release(
   // A ballot so far ahead would close the name until then, if it is not the ballot of the name.
   const closed = ballot > Math.max(nowUs + YEAR_US, known) ? 0 : ballot + 1;
   const stored = Math.max(known, closed);
-  const { revoked } = state.ballot ?? {};
-  state.ballot = { ...keptBallot(stored, nowUs), ...(revoked && !isHeld ? { revoked } : {}) };
+  const { revoked, isOfMark, untilUs = 0 } = state.ballot ?? {};
+  const kept = keptBallot(stored, nowUs);
+  if (isHeld && keepMs > 0) state.ballot = keptForMark(kept, nowUs + keepMs * 1000 + DAY_US);
+  else if (isOfMark && !isHeld) state.ballot = keptForMark(kept, untilUs);
+  else state.ballot = { ...kept, ...(revoked && !isHeld ? { revoked } : {}) };
   return isHeld ? { type: "released" } : absence(node, nowUs);
 }
 
@@ -242,8 +253,13 @@ function take(
   if (marker && ballot > marker.top) node.marker = { ...marker, top: ballot + STRIDE_US };
 }
 
-function keptBallot(stored: number, nowUs: number): { stored: number; untilUs: number } {
+function keptBallot(stored: number, nowUs: number): Ballot {
   return { stored, untilUs: Math.max(nowUs, stored) + DAY_US + SLACK_US + PERIOD_US };
+}
+
+/** Without its record, a mark would look like the key of another program. */
+function keptForMark(kept: Ballot, leastUs: number): Ballot {
+  return { ...kept, untilUs: Math.max(kept.untilUs, leastUs), isOfMark: true };
 }
 
 function leftMs({ untilMs }: { untilMs: number }, nowUs: number): number {

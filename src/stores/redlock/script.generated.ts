@@ -175,8 +175,9 @@ return tonumber(stored), kind, rest, raw
 end
 return followed(known or readMarker()), '', '', nil
 end
-local function writeBallot(stored, text)
+local function writeBallot(stored, text, leastMs)
 local untilMs = math.floor((max(nowUs, stored) + DAY + SLACK + PERIOD) / 1000)
+if leastMs then untilMs = max(untilMs, nowMs + leastMs) end
 call('SET', ballot, whole(stored) .. text, 'PXAT', whole(untilMs))
 end
 local function raiseTop(known, token)
@@ -244,7 +245,9 @@ if leftMs < ttlMs then
 call('PEXPIRE', lock, ttlMs)
 leftMs = ttlMs
 end
+if head or not match(raw or '', '^%d+ D ') then
 call('PEXPIREAT', ballot, whole(math.floor((max(nowUs, token) + 2 * DAY) / 1000)))
+end
 return { 'G', leftMs }
 end
 local function revocation(kind, rest, owner)
@@ -365,7 +368,9 @@ local stored, kind, rest = readBallot()
 enqueue(waiter, since)
 if waiter and isPlain(kind) then kind = 'W' end
 local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
+local leastMs = kind == 'D' and not isHeld and call('PTTL', ballot) or nil
 if isHeld and keepMs > 0 then
+leastMs = keepMs + DAY / 1000
 local value = 'done:' .. owner
 call('SET', lock, value, 'PX', keepMs)
 local record = { value, whole(token), '01', whole(nowMs), '-', meta }
@@ -378,7 +383,7 @@ elseif isHeld then
 text = wakeNext(kind, rest, tonumber(reserveMs))
 end
 if token > max(nowUs + YEAR, stored) then token = 0 end
-writeBallot(max(stored, token + 1), text)
+writeBallot(max(stored, token + 1), text, leastMs)
 return isHeld and 1 or absence()
 end
 if verb == 'revoke' then

@@ -186,8 +186,10 @@ local function readBallot(known)
   return followed(known or readMarker()), '', '', nil
 end
 
-local function writeBallot(stored, text)
+-- `leastMs`: the ballot is kept for at least so long from now on.
+local function writeBallot(stored, text, leastMs)
   local untilMs = math.floor((max(nowUs, stored) + DAY + SLACK + PERIOD) / 1000)
+  if leastMs then untilMs = max(untilMs, nowMs + leastMs) end
   call('SET', ballot, whole(stored) .. text, 'PXAT', whole(untilMs))
 end
 

@@ -37,8 +37,11 @@ local function prolong(owner, token, ttlMs, channel)
     call('PEXPIRE', lock, ttlMs)
     leftMs = ttlMs
   end
-  -- The record of the holder stays for as long as the holder does.
-  call('PEXPIREAT', ballot, whole(math.floor((max(nowUs, token) + 2 * DAY) / 1000)))
+  -- The record of the holder stays for as long as the holder does. By plain commands, the record of
+  -- a mark is written before the mark: its longer time is not cut.
+  if head or not match(raw or '', '^%d+ D ') then
+    call('PEXPIREAT', ballot, whole(math.floor((max(nowUs, token) + 2 * DAY) / 1000)))
+  end
   return { 'G', leftMs }
 end
 
@@ -187,7 +190,11 @@ if verb == 'release' then
   enqueue(waiter, since)
   if waiter and isPlain(kind) then kind = 'W' end
   local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
+  -- The record of a mark is kept for longer than the mark, also when it is written again. Its own
+  -- expiry tells for how long: by plain commands, the key gets the mark after the record.
+  local leastMs = kind == 'D' and not isHeld and call('PTTL', ballot) or nil
   if isHeld and keepMs > 0 then
+    leastMs = keepMs + DAY / 1000
     local value = 'done:' .. owner
     call('SET', lock, value, 'PX', keepMs)
     local record = { value, whole(token), '01', whole(nowMs), '-', meta }
@@ -202,7 +209,7 @@ if verb == 'release' then
   end
   -- A ballot so far ahead would close the name until then, if it is not the ballot of the name.
   if token > max(nowUs + YEAR, stored) then token = 0 end
-  writeBallot(max(stored, token + 1), text)
+  writeBallot(max(stored, token + 1), text, leastMs)
   return isHeld and 1 or absence()
 end
 
