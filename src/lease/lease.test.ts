@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { CohortTrial } from "../../test/fixtures/cohort-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
@@ -29,6 +30,11 @@ describe("a lease that is held", () => {
     await trial.port.advance(4_000);
     expect(lease.remainingMs()).toBe(26_000);
     expect(() => lease.assertHeld()).not.toThrow();
+  });
+
+  it("is shown by console.log as in JSON", async () => {
+    const lease = await take({ transferable: true });
+    expect(inspect(lease)).toBe("{ name: 'x', token: '10', state: 'held', remainingMs: 30000 }");
   });
 
   it("is compared with the clock, not with a flag, right after the loop was blocked", async () => {
