@@ -3,7 +3,7 @@ import type { RevokedEvent } from "./events.js";
 import { withJson } from "./json.js";
 import { knownOptions, unknownWord } from "./known-options.js";
 import type { Client } from "./lease/client.js";
-import { type Deadlock, deadlocksOf } from "./locks/deadlocks.js";
+import type { Deadlock } from "./locks/deadlocks.js";
 import { checkName } from "./options.js";
 import { events } from "./publish.js";
 import { SPACES, type Space } from "./rules/name.js";
@@ -60,6 +60,7 @@ export class Inspection {
 
   async findDeadlocks(options?: Pick<ListOptions, "prefix">): Promise<Deadlock[]> {
     const { prefix } = knownOptions(options, ["prefix"], LIST_EXAMPLE);
+    const { deadlocksOf } = await import("./locks/deadlocks.js");
     const views: LockView[] = [];
     for await (const view of this.#list("lock", checkPrefix(prefix))) views.push(view);
     return deadlocksOf(views, this.#client.localWaits());

@@ -318,8 +318,8 @@ export class HeldLease implements Lease, Tenant {
   }
 }
 
-// By this method `console.log` shows a lease, whose fields are private. It is no member of the class:
-// isolated declarations cannot name it there.
+// By this method `console.log` shows a lease, whose fields are private. It is no member of the
+// class: isolated declarations cannot name it there.
 Object.defineProperty(HeldLease.prototype, Symbol.for("nodejs.util.inspect.custom"), {
   value: HeldLease.prototype.toJSON,
 });
