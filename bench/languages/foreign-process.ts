@@ -17,6 +17,9 @@ export interface Answer extends Report {
   readonly elapsedMs: number;
 }
 
+/** A process without an answer for so long is stuck: rueidislock was, with many names at once. */
+const STUCK_MS = 60_000;
+
 const running = new Set<ChildProcess>();
 
 /** A contestant in another language: takes one order per line, and answers each with one. */
@@ -49,7 +52,8 @@ export class ForeignProcess {
 
   order(given: PairsOrder | TurnsOrder): Promise<Answer> {
     this.#child.stdin?.write(`${JSON.stringify(given)}\n`);
-    return this.#answer();
+    const stuck = setTimeout(() => this.kill(), STUCK_MS);
+    return this.#answer().finally(() => clearTimeout(stuck));
   }
 
   kill(): void {
@@ -58,7 +62,7 @@ export class ForeignProcess {
 
   async #answer(): Promise<Answer> {
     const { done, value } = await this.#lines.next();
-    if (done) throw new Error("the process ended early");
+    if (done) throw new Error(`the process ended early, or was stuck for ${STUCK_MS} ms`);
     const answer = JSON.parse(value);
     if (answer.error) throw new Error(answer.error);
     // A worker that never got the lock may tell nothing instead of an empty list.
