@@ -12,11 +12,8 @@ import { recordRun, sumOf } from "./recorded-run.mjs";
 import { root, run, runTool, tenthsSince } from "./run.mjs";
 import { build, buildLab, buildSimulation, install } from "./setup.mjs";
 
-/** More failures than this are no accident of a busy machine, */
+/** More failures than this are no accident of a busy machine. */
 const MOST_UNSTEADY = 5;
-/** and more than this are none of a machine whose host takes this part of the time or more. */
-const MOST_UNSTEADY_IF_STOLEN = 50;
-const MUCH_STOLEN = 0.1;
 
 const isRecorded = process.argv.includes("--record");
 const named = process.argv.slice(2).filter((word) => word !== "--record");
@@ -69,7 +66,6 @@ const chosen = order.filter(
   (part) => (named.length === 0 || named.includes(part)) && hasFiles(part),
 );
 const startedMs = performance.now();
-const ticksAtStart = readTicks();
 /** @type {Map<string, ReturnType<typeof timed>>} */
 const beside = new Map();
 for (const part of chosen) {
@@ -90,9 +86,7 @@ const lines = results.map(({ title, passed, failed, seconds }) => {
 const passed = sumOf(results, "passed");
 const failed = sumOf(results, "failed");
 const remarks = unsteady.map((test) => `unsteady, passed alone: ${test}`);
-const percent = Math.round(100 * stolenPart());
-const stolen = `processor time that the host gave to other machines: ${percent} %`;
-console.log(`\n${[...lines, ...leftOut, ...remarks, stolen].join("\n")}`);
+console.log(`\n${[...lines, ...leftOut, ...remarks].join("\n")}`);
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;
 if (isRecorded) {
@@ -182,11 +176,10 @@ async function runProject(project, files = [], options = {}) {
  * Runs the tests that failed once more, alone: a busy machine can keep a server or a process
  * waiting for longer than a test allows. A test that passes now counts as passed, and the run names
  * it as unsteady. Not where many failed, nor in parts whose clock is simulated: those failures are
- * final. More may fail where the host gave much of the processor time to other machines.
+ * final.
  */
 async function secondLook() {
-  const most = stolenPart() < MUCH_STOLEN ? MOST_UNSTEADY : MOST_UNSTEADY_IF_STOLEN;
-  const isHopeless = failures.length > most || sumOf(results, "failed") > failures.length;
+  const isHopeless = failures.length > MOST_UNSTEADY || sumOf(results, "failed") > failures.length;
   if (isHopeless || !failures.every(({ failure }) => isTimed(failure.project))) return;
   const first = failures;
   failures = [];
@@ -203,20 +196,6 @@ async function secondLook() {
     result.failed -= 1;
     unsteady.push(`${file}: ${test ?? "the file"}`);
   }
-}
-
-/** The part of the processor time of this run that the host gave to other machines. */
-function stolenPart() {
-  const { all, stolen } = readTicks();
-  return (stolen - ticksAtStart.stolen) / Math.max(1, all - ticksAtStart.all);
-}
-
-/** The clock ticks of all processors so far; none where the system does not tell. */
-function readTicks() {
-  const file = "/proc/stat";
-  const [line = ""] = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
-  const ticks = line.trim().split(/\s+/).slice(1, 9).map(Number);
-  return { all: ticks.reduce((sum, count) => sum + count, 0), stolen: ticks[7] ?? 0 };
 }
 
 /** @param {Failure} failure */
