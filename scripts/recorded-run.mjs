@@ -33,11 +33,21 @@ export async function recordRun({ named, ...run }) {
     servers: await installedServers(),
     ...run,
   };
-  writeFileSync(FILE, `${JSON.stringify(record, null, 2)}\n`);
+  writeFileSync(FILE, JSON.stringify(record));
+  await write(FILE, "@biomejs/biome/bin/biome", ["check", "--write", FILE]);
   const page = ["run", "--project=unit", "test/testing-page.test.ts", "--update"];
-  const { code, output } = await runTool("vitest/vitest.mjs", page, { quiet: true });
-  if (code !== 0) throw new Error(`docs/testing.md could not be written:\n${output}`);
+  await write("docs/testing.md", "vitest/vitest.mjs", page);
   console.log("recorded: test/recorded-run.json, docs/testing.md");
+}
+
+/**
+ * @param {string} file
+ * @param {string} tool
+ * @param {string[]} args
+ */
+async function write(file, tool, args) {
+  const { code, output } = await runTool(tool, args, { quiet: true });
+  if (code !== 0) throw new Error(`${file} could not be written:\n${output}`);
 }
 
 /**

@@ -511,6 +511,14 @@ const marked: Step[] = [
   { type: "revoke", name: "x", ballot: 7 },
 ];
 
+/** Another program replaces a mark, whose record stays. */
+const replaced: Step[] = [
+  voted,
+  { ...released, keepMs: LONG_MS },
+  plant("lock", "hash"),
+  { type: "revoke", name: "x", ballot: 7 },
+];
+
 /** Each ends with a command that the short path must leave to the rules, or decide as they do. */
 const lone: Step[][] = [
   [voted, released, votedAgain],
@@ -536,13 +544,14 @@ const lone: Step[][] = [
 ];
 
 test("a node follows its rules", { timeout: 120_000 }, async () => {
-  const numRuns = (process.env.HOLDFAST_FULL ? 400 : 40) + lone.length + 1;
+  const examples = [transfer, marked, replaced, ...lone].map((steps): [Step[]] => [steps]);
+  const numRuns = (process.env.HOLDFAST_FULL ? 400 : 40) + examples.length;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
       const pair = await Pair.start();
       await pair.run({ type: "mark", how: "now", maxTtlMs: 30_000, restMs: 0, floor: 0, set: SET });
       for (const one of steps) await pair.run(one);
     }),
-    { numRuns, examples: [transfer, marked, ...lone].map((steps) => [steps]) },
+    { numRuns, examples },
   );
 });
