@@ -66,11 +66,16 @@ func openRedislock(address string) (Locker, error) {
 	}, nil
 }
 
+// A request that takes longer than TryNextAfter fails, and its caller then waits for a message that
+// may never come: with the default of 20 ms, 1,000 tasks at once hang. With one key there is no next
+// one to try. NoLoopTracking spares the messages about its own commands.
 func openRueidislock(address string) (Locker, error) {
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption: rueidis.ClientOption{InitAddress: []string{address}},
-		KeyMajority:  1,
-		KeyValidity:  ttl,
+		ClientOption:   rueidis.ClientOption{InitAddress: []string{address}},
+		KeyMajority:    1,
+		KeyValidity:    ttl,
+		TryNextAfter:   ttl,
+		NoLoopTracking: true,
 	})
 	return func(ctx context.Context, name string) (func() error, error) {
 		_, release, err := locks.WithContext(ctx, name)
