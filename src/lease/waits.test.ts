@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { ManualPort } from "../../test/fixtures/manual-port.js";
 import { Waits } from "./waits.js";
 
-const options = { waitMs: 1_000 };
+const options = { waitMs: 1_000, signal: undefined };
 
 it("a wait that is over keeps no other wait alive", () => {
   const waits = new Waits(new ManualPort());

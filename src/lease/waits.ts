@@ -27,7 +27,7 @@ export class Waits {
   settle(wait: WaitTime): void {
     wait.settle();
     this.#underWay.remove(wait);
-    // What keeps this wait would keep all that came behind it, one by one.
+    // An object that keeps this wait would keep all waits that came behind it, one by one.
     wait.before = wait.behind = null;
   }
 

@@ -1,11 +1,13 @@
 /**
- * A map for entries that come and go. Two costs of a `Map` are avoided:
+ * A map for entries that come and go. It avoids two costs of a `Map`:
  *
- * A `Map` makes a new table each time its last entry is deleted. Here the only entry takes no table.
+ * A `Map` makes a new table each time its last entry is deleted. Here the only entry takes no
+ * table.
  *
  * When V8 replaces the table of a `Map`, the old table still leads to its entries and to the new
- * table. Once an old table is in the old space, young values that are long deleted live until the
- * next full collection, and are copied. Here a table leads only to slots, which are emptied.
+ * table. Where an old table has reached the old space, values live on after they are deleted: the
+ * collector copies them, until the next full collection. Here a table leads only to slots, and a
+ * slot is emptied.
  */
 export class LoneMap<K, V extends object> {
   /** The entry that came into the empty map, until it is deleted. */
