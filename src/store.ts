@@ -79,6 +79,8 @@ export interface Grant {
   readonly locator: string | null;
   /** The store passed the lock straight on to this waiter when the last holder released it. */
   readonly isHandoff?: boolean;
+  /** A note of the client, while it keeps the grant. A store leaves it alone. */
+  keptBy?: unknown;
 }
 
 /** The lock was not granted: it is held, or the work of a `once` is done. */

@@ -105,6 +105,18 @@ describe("close", () => {
     expect(trial.port.alarms).toBe(0);
   });
 
+  it("asks no more for a call whose time ends in the same moment", async () => {
+    const caller = trial.join({ waitMs: 50 });
+    await settled();
+    trial.store.latest.wait?.onEnd(() => {
+      trial.store.latest.busy();
+      void trial.locks.close();
+    });
+    await trial.port.advance(50);
+    expect(caller.error).toMatchObject({ code: "HF_CLOSED" });
+    expect(trial.store.asked.length).toBe(1);
+  });
+
   it("waits for a release that is under way already", async () => {
     const { lease } = await trial.holdWith(10n);
     let answer: (wasHeld: boolean) => void = () => {};

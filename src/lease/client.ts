@@ -184,7 +184,7 @@ export class Client {
       let last = result;
       // An outage must not look like a held lock: when the time is over and the store has not
       // answered of late, one last try lets the store itself say that the lock is held.
-      if (isUntold(last, wait)) last = await this.#lastTry(target, options);
+      if (!this.#closing && isUntold(last, wait)) last = await this.#lastTry(target, options);
       if (this.#closing) {
         if (last.type === "granted") await last.release();
         throw new ClosedError({ lockName: target.name, store: this.store.name });
@@ -220,10 +220,11 @@ export class Client {
     const storeTimeoutMs = Math.min(options.storeTimeoutMs, LAST_SILENCE_MS);
     const wait = this.#waits.start({ ...options, waitMs: LAST_TRY_MS });
     wait.endsWithReport = true;
+    const call = new Call(target, options, wait, this.#cohorts);
     try {
       const claim = claimFor(this.store, target, { ...options, storeTimeoutMs }, 1);
       const answer = await this.store.acquire(claim, wait);
-      const result = this.#taken(new Call(target, options, wait, this.#cohorts), answer);
+      const result = this.#taken(call, answer);
       if (isUntold(result, wait)) {
         const message = `The store did not tell within ${LAST_TRY_MS} ms whether the lock is free.`;
         throw new StoreError(message, { outcome: "unknown" });
@@ -231,7 +232,7 @@ export class Client {
       if (result.type === "granted") return result;
       return { ...result, holder: result.holder ?? wait.holder };
     } finally {
-      this.#waits.settle(wait);
+      this.#end(call);
     }
   }
 

@@ -11,7 +11,6 @@
 import { assert, present } from "../assert.js";
 import type { LossReason } from "../errors.js";
 import { checkDuration } from "../options.js";
-import { LoneMap } from "../rules/lone-map.js";
 import { cutReason } from "../rules/reason.js";
 import { repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../store.js";
@@ -33,7 +32,6 @@ const LONGEST_NAP_MS = 1_000;
 export class Keeper {
   readonly #store: Store;
   readonly #holds = new Heap<Hold>((a, b) => a.dueMs < b.dueMs);
-  readonly #byGrant = new LoneMap<Grant, Hold>();
   readonly #cleanups = new WorkUnderWay();
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
@@ -59,8 +57,8 @@ export class Keeper {
   keep(grant: Grant, tenant: Tenant | null, options: KeepOptions): Hold {
     const { port, renewer } = this.#store;
     const hold = new Hold(grant, tenant, port.clock.nowMs(), options, renewer !== undefined);
-    assert(!this.#byGrant.get(grant), "a grant is kept by one hold");
-    this.#byGrant.set(grant, hold);
+    assert(!grant.keptBy, "a grant is kept by one hold");
+    grant.keptBy = hold;
     this.#holds.push(hold);
     renewer?.keep(grant, hold.terms);
     if (hold.dueMs < this.#timerMs) this.#arm();
@@ -78,7 +76,7 @@ export class Keeper {
   drop(hold: Hold): void {
     hold.isLive = false;
     this.#holds.remove(hold);
-    this.#byGrant.delete(hold.grant);
+    hold.grant.keptBy = undefined;
   }
 
   /** Another process may keep the grant from now on: here it is known only up to its deadline. */
@@ -218,8 +216,8 @@ export class Keeper {
   }
 
   #onEvent(event: StoreEvent): void {
-    const hold = this.#byGrant.get(event.grant);
-    if (!hold) return;
+    const hold = event.grant.keptBy;
+    if (!(hold instanceof Hold)) return;
     if (event.type === "gone") this.#lose(hold, event.reason, event.detail);
     else hold.tenant?.onRenewal(event);
   }

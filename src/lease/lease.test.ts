@@ -37,6 +37,11 @@ describe("a lease that is held", () => {
     expect(inspect(lease)).toBe("{ name: 'x', token: '10', state: 'held', remainingMs: 30000 }");
   });
 
+  it("does not fail in console.log where another object stands before it", async () => {
+    const lease = await take();
+    expect(inspect([new Proxy(lease, {}), Object.create(lease)])).toContain("releaseError");
+  });
+
   it("is compared with the clock, not with a flag, right after the loop was blocked", async () => {
     const lease = await take();
     trial.port.block(30_000);

@@ -316,10 +316,15 @@ export class HeldLease implements Lease, Tenant {
     const about = describe(this.#keeper.store, this.#origin.kind, this.#hold.grant.claim);
     return Object.assign(about, { token: this.token });
   }
-}
 
-// By this method `console.log` shows a lease, whose fields are private. It is no member of the
-// class: isolated declarations cannot name it there.
-Object.defineProperty(HeldLease.prototype, Symbol.for("nodejs.util.inspect.custom"), {
-  value: HeldLease.prototype.toJSON,
-});
+  // By this method `console.log` shows a lease, whose fields are private. It is no member of the
+  // class: isolated declarations cannot name it there.
+  static {
+    Object.defineProperty(HeldLease.prototype, Symbol.for("nodejs.util.inspect.custom"), {
+      value(this: object): unknown {
+        // A proxy of a lease has no private fields: it is shown like any object.
+        return #hold in this ? this.toJSON() : this;
+      },
+    });
+  }
+}

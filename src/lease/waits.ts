@@ -27,6 +27,8 @@ export class Waits {
   settle(wait: WaitTime): void {
     wait.settle();
     this.#underWay.remove(wait);
+    // An object that keeps this wait would keep all waits that came behind it, one by one.
+    wait.before = wait.behind = null;
   }
 
   close(): void {

@@ -1,3 +1,5 @@
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { check } from "../../test/fixtures/property.js";
@@ -26,4 +28,34 @@ it("has the entries that a Map has after the same steps", () => {
     }
   });
   check(property, 300);
+});
+
+/** The bytes that reach the old space while ten entries are there, of all that come and go. */
+function promotedPart(map: Pick<LoneMap<number, object>, "set" | "delete">): number {
+  const [live, batches, batch, words] = [10, 50, 500, 128];
+  setFlagsFromString("--expose-gc");
+  const collect: (how?: { type: "minor" }) => void = runInNewContext("gc");
+  const oldBytes = (): number =>
+    getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space")
+      ?.space_used_size ?? 0;
+  let [key, promoted] = [0, 0];
+  const pass = (count: number): void => {
+    for (const end = key + count; key < end; key += 1) {
+      map.set(key, new Array(words).fill(key));
+      map.delete(key - live);
+    }
+  };
+  pass(batch);
+  collect();
+  for (let at = 0; at < batches; at += 1) {
+    const before = oldBytes();
+    pass(batch);
+    collect({ type: "minor" });
+    promoted += Math.max(0, oldBytes() - before);
+  }
+  return promoted / (batches * batch * words * 8);
+}
+
+it("does not keep deleted values alive until a full collection", () => {
+  expect(promotedPart(new LoneMap())).toBeLessThan(0.2);
 });

@@ -24,6 +24,7 @@ export class ArbiterGrant implements Grant {
   isHandoff = false;
   /** Its release is under way: no caller relies on it, and no other release may overtake. */
   isGivenBack = false;
+  keptBy: unknown;
   #isGone = false;
 
   /** Throws if the token cannot be one. */

@@ -44,7 +44,10 @@ export interface Arbiter {
 
   /** Commands of one shard travel together and share one clock. */
   shardOf(key: string): string;
-  /** Runs the commands in order at one instant. A throw: unknown for all of them. */
+  /**
+   * Runs the commands in order at one instant. A throw: unknown for all of them. Only the fields
+   * that `Command` names are for the arbiter.
+   */
   execute(shard: string, commands: readonly Command[]): Execution | Promise<Execution>;
   /** All names in use whose key begins with the prefix. */
   list(prefix: string): AsyncIterable<{ readonly key: string; readonly view: View }>;
