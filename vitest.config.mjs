@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { delimiter } from "node:path";
 import { defineConfig } from "vitest/config";
 import { selectedPrograms } from "./scripts/newer-servers.mjs";
@@ -30,8 +31,16 @@ const settings = {
 // Tests start the first redis-server and etcd on the PATH.
 const env = { PATH: [...selectedPrograms(), process.env.PATH].join(delimiter) };
 
+// For the test run: the results of the tests, and the number of errors that belong to no test.
+const report = process.env.HOLDFAST_REPORT;
+/** @type {import("vitest/node").Reporter} */
+const errorCount = {
+  onTestRunEnd: (_modules, errors) => writeFileSync(`${report}.errors`, `${errors.length}`),
+};
+
 export default defineConfig({
   test: {
+    reporters: report ? ["default", ["json", { outputFile: report }], errorCount] : ["default"],
     projects: Object.entries(settings).map(([name, setting], groupOrder) => ({
       test: { name, include: [...(parts[name] ?? [])], sequence: { groupOrder }, env, ...setting },
     })),

@@ -153,18 +153,20 @@ async function runMatrix() {
  */
 async function runProject(project, files = [], options = {}) {
   const file = join(reports, `${project}.json`);
-  rmSync(file, { force: true });
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
-  const args = ["run", `--project=${project}`, ...reporters, ...files];
-  const { code, output } = await runTool("vitest/vitest.mjs", args, options);
-  const report = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+  const errorsFile = `${file}.errors`;
+  for (const one of [file, errorsFile]) rmSync(one, { force: true });
   const { env = {} } = options;
+  const args = ["run", `--project=${project}`, ...files];
+  const reporting = { ...options, env: { ...env, HOLDFAST_REPORT: file } };
+  const { code, output } = await runTool("vitest/vitest.mjs", args, reporting);
+  const report = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
   const failures = failuresIn(report).map((failure) => ({ ...failure, project, options: { env } }));
-  // An unhandled rejection fails the run without failing a test.
+  // An unhandled rejection, or the end of a worker, fails the run without failing a test.
+  const errors = existsSync(errorsFile) ? Number(readFileSync(errorsFile, "utf8")) : 0;
   const least = code === 0 ? 0 : 1;
   return {
     passed: report.numPassedTests ?? 0,
-    failed: Math.max(failures.length, least),
+    failed: Math.max(failures.length + errors, least),
     skipped: report.numPendingTests ?? 0,
     figures: figuresIn(report),
     failures,
@@ -218,7 +220,11 @@ function failuresIn(report) {
     for (const { fullName, failureMessages } of tests) {
       found.push({ file, test: fullName, text: failureMessages.join("\n") });
     }
-    if (status === "failed" && tests.length === 0) found.push({ file, test: null, text: message });
+    // The worker of the file ended before these: they count as neither passed nor skipped.
+    const lost = assertionResults.filter((/** @type {any} */ test) => test.status === "pending");
+    const text = lost.length > 0 ? `${lost.length} tests did not end` : message;
+    const isFailed = lost.length > 0 || (status === "failed" && tests.length === 0);
+    if (isFailed) found.push({ file, test: null, text });
   }
   return found;
 }
