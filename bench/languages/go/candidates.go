@@ -68,14 +68,13 @@ func openRedislock(address string) (Locker, error) {
 
 // A request that takes longer than TryNextAfter fails, and its caller then waits for a message that
 // may never come: with the default of 20 ms, 1,000 tasks at once hang. With one key there is no next
-// one to try. NoLoopTracking spares the messages about its own commands.
+// one to try. With NoLoopTracking, workers of two processes at one name hang now and then.
 func openRueidislock(address string) (Locker, error) {
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption:   rueidis.ClientOption{InitAddress: []string{address}},
-		KeyMajority:    1,
-		KeyValidity:    ttl,
-		TryNextAfter:   ttl,
-		NoLoopTracking: true,
+		ClientOption: rueidis.ClientOption{InitAddress: []string{address}},
+		KeyMajority:  1,
+		KeyValidity:  ttl,
+		TryNextAfter: ttl,
 	})
 	return func(ctx context.Context, name string) (func() error, error) {
 		_, release, err := locks.WithContext(ctx, name)
@@ -121,5 +120,10 @@ func openEtcdClient(endpoint string) (*clientv3.Client, clientv3.LeaseID, error)
 	if err != nil {
 		return nil, 0, err
 	}
-	return client, lease.ID, nil
+	kept, err := client.KeepAlive(context.Background(), lease.ID)
+	go func() {
+		for range kept {
+		}
+	}()
+	return client, lease.ID, err
 }
