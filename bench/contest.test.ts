@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { chart } from "./chart.js";
 import { choose } from "./choice.js";
 import { contend, contested, startForked } from "./contention.js";
-import { bestOf, type Contestant, contest, type Question } from "./contest.js";
+import { bestOf, type Contestant, contest, inOrder, type Question } from "./contest.js";
 import { atLeast, atMost } from "./goals.js";
 import { page } from "./page.js";
 import type { Result } from "./results.js";
@@ -301,4 +301,14 @@ describe("a picture", () => {
     expect(picture).toContain(">2.0 ×<");
     expect(picture).toContain(">0.50 ×<");
   });
+});
+
+it("lets each contestant come once in a round, behind others in other rounds", () => {
+  for (const count of [1, 2, 3, 9, 18]) {
+    const all = Array.from({ length: count }, (_, at) => at);
+    const orders = Array.from({ length: 15 }, (_, round) => inOrder(all, round));
+    for (const order of orders) expect([...order].sort((a, b) => a - b)).toEqual(all);
+    const before = new Set(orders.map((order) => order[order.indexOf(0) - 1]));
+    if (count > 3) expect(before.size).toBeGreaterThan(3);
+  }
 });

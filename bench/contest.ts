@@ -69,9 +69,10 @@ export interface Standing {
 }
 
 /**
- * Runs all contestants in turn, round by round, each round starting with another one: what disturbs
- * the machine for a while disturbs all of them. The first round warms up and does not count; a
- * quick look has only one that does.
+ * Runs all contestants in turn, round by round: what disturbs the machine for a while disturbs all of
+ * them. Each round has another order, so that none always comes behind the same one: the state that
+ * one leaves, of caches and of the heap, is a part of the next one's figure. The first round warms
+ * up and does not count; a quick look has only one that does.
  */
 export async function contest(
   question: Question,
@@ -102,8 +103,7 @@ async function inTurns(
   for (const { name, skipped } of contestants) if (skipped) failures.set(name, skipped);
   const rounds = isQuick ? 1 : question.rounds;
   for (let round = question.startsFresh ? 1 : 0; round <= rounds; round += 1) {
-    for (let turn = 0; turn < contestants.length; turn += 1) {
-      const contestant = contestants[(round + turn) % contestants.length] as Contestant;
+    for (const contestant of inOrder(contestants, round)) {
       const { name } = contestant;
       if (failures.has(name)) continue;
       onProgress(round === 0 ? `warming up ${name}` : `round ${round} of ${rounds}: ${name}`);
@@ -119,6 +119,18 @@ async function inTurns(
     const { name } = contestant;
     return standing(contestant, samples.get(name) ?? [], failures.get(name) ?? null);
   });
+}
+
+/** All of them, from another one on and in other steps in each round. */
+export function inOrder<T>(all: readonly T[], round: number): T[] {
+  const steps = all.map((_, at) => at + 1).filter((step) => divisor(step, all.length) === 1);
+  const step = steps[round % steps.length] ?? 1;
+  return all.map((_, turn) => all[(round + turn * step) % all.length] as T);
+}
+
+/** The greatest common one. */
+function divisor(one: number, other: number): number {
+  return other === 0 ? one : divisor(other, one % other);
 }
 
 function standing(

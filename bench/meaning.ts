@@ -33,6 +33,13 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     short: "many names at once",
     text: "A batch job or a busy server gains this when it takes many locks in the same moment.",
   },
+  cluster: {
+    short: "many names at once, in a Cluster",
+    text:
+      "Names are spread over the shards of a Cluster, and each shard gets a batch of its own. Here all " +
+      "shards share one machine, so it shows the price of the smaller batches, not the gain of more " +
+      "servers.",
+  },
   replicas: {
     short: "with a replica",
     text: "It is the price of a lock that a failover does not forget, for one task.",
@@ -63,6 +70,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     text: "It shows how far one server and a few processes go.",
   },
   "growth-names": { short: "beside many names", text: GROWTH },
+  "growth-clients": { short: "beside many clients", text: GROWTH },
   "growth-processes": { short: "with more processes", text: GROWTH },
   waiters: { short: "requests with many waiters", text: GROWTH },
   crowd: {

@@ -68,7 +68,7 @@ func openRedislock(address string) (Locker, error) {
 
 // A request that takes longer than TryNextAfter fails, and its caller then waits for a message that
 // may never come: with the default of 20 ms, 1,000 tasks at once hang. With one key there is no next
-// one to try. With NoLoopTracking, workers of two processes at one name hang now and then.
+// one to try. Workers of two processes at one name hang now and then all the same.
 func openRueidislock(address string) (Locker, error) {
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{address}},
