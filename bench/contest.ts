@@ -69,10 +69,10 @@ export interface Standing {
 }
 
 /**
- * Runs all contestants in turn, round by round: what disturbs the machine for a while disturbs all of
- * them. Each round has another order, so that none always comes behind the same one: the state that
- * one leaves, of caches and of the heap, is a part of the next one's figure. The first round warms
- * up and does not count; a quick look has only one that does.
+ * Runs all contestants in turn, round by round: what disturbs the machine for a while disturbs all
+ * of them. Each round has another order, so that none always comes behind the same one: the state
+ * that one leaves, of caches and of the heap, is a part of the next one's figure. The first round
+ * warms up and does not count; a quick look has only one that does.
  */
 export async function contest(
   question: Question,

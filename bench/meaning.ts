@@ -36,9 +36,9 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   cluster: {
     short: "many names at once, in a Cluster",
     text:
-      "Names are spread over the shards of a Cluster, and each shard gets a batch of its own. Here all " +
-      "shards share one machine, so it shows the price of the smaller batches, not the gain of more " +
-      "servers.",
+      "Names are spread over the shards of a Cluster, and each shard gets its own batch. Here " +
+      "all shards share one machine, so it shows the price of the smaller batches, not the " +
+      "gain of more servers.",
   },
   replicas: {
     short: "with a replica",
