@@ -32,7 +32,8 @@ function shown(error) {
 
 /** Blocks until a lease is lost, and tells how the first look after it found that. */
 function blockUntilLost() {
-  let heldMs = machineMs();
+  // The process may be stopped before its first look: until then only the grant is known.
+  let heldMs = firstGrantedMs;
   for (;;) {
     const lookMs = machineMs();
     try {
