@@ -128,7 +128,7 @@ export function inOrder<T>(all: readonly T[], round: number): T[] {
   return all.map((_, turn) => all[(round + turn * step) % all.length] as T);
 }
 
-/** The greatest common one. */
+/** The greatest common divisor. */
 function divisor(one: number, other: number): number {
   return other === 0 ? one : divisor(other, one % other);
 }
