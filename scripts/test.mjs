@@ -125,11 +125,15 @@ async function runPart(part, options) {
     const { code } = await run(process.execPath, [`${root}scripts/servers.mjs`]);
     if (code !== 0) return { passed: 0, failed: 1 };
   }
-  if (part === "browser") {
-    // Tests that need one of these skip without it.
-    await run(process.execPath, [`${root}scripts/servers.mjs`, "chromium", "redis"]);
-  }
+  // Tests that need one of these skip without it.
+  if (part === "browser") await installServers("chromium", "redis");
+  if (part === "package") await installServers("redis");
   return await runProject(part, [], options);
+}
+
+/** @param {string[]} names */
+async function installServers(...names) {
+  await run(process.execPath, [`${root}scripts/servers.mjs`, ...names]);
 }
 
 /** Runs the stores on newer servers. One that cannot be had is left out, and the run says so. */

@@ -1,11 +1,19 @@
-import type { Command, Instant, Push, Reply } from "../src/rules/ledger-command.js";
+import type { Acquire, Command, Instant, Push, Reply } from "../src/rules/ledger-command.js";
 import { splitKey } from "../src/rules/name.js";
+import { SILENT_PERIODS } from "../src/rules/upkeep.js";
 import type { History } from "./history.js";
 
 interface Offer {
   readonly client: string;
   readonly token: number;
   readonly expiryUs: number;
+}
+
+/** A client with places in a queue: when it loses them, and how often it promised to speak. */
+interface WaitingClient {
+  readonly id: string;
+  touchUs: number;
+  goneUs: number;
 }
 
 const CONFIRMING = new Set<Reply["type"]>(["granted", "renewed", "released"]);
@@ -22,6 +30,8 @@ export class Account {
   readonly #granted = new Set<string>();
   /** Offers: handed-off grants that are not confirmed yet, by name and owner. */
   readonly #offers = new Map<string, Map<string, Offer>>();
+  /** The clients of all waiters, by name and owner. */
+  readonly #places = new Map<string, Map<string, WaitingClient>>();
   readonly #suspects = new Map<string, Set<string>>();
 
   constructor(history: History) {
@@ -37,6 +47,8 @@ export class Account {
       offers?.delete(owner);
       this.#suspect(nowMs, name, client);
     }
+    this.#dropSilent(nowMs, at, name);
+    if ("client" in command) this.#hear(at, name, command.client);
     if ("client" in command && this.#suspects.get(name)?.delete(command.client)) {
       this.#history.record(nowMs, { type: "cleared", name, client: command.client });
     }
@@ -59,14 +71,14 @@ export class Account {
         return;
       case "queued": {
         if (command.type !== "acquire" || reply.ahead === null) return;
-        const { owner, client } = command;
-        return this.#history.record(nowMs, { type: "queued", name, owner, client });
+        return this.#queue(nowMs, at, name, command);
       }
       case "released": {
         if (command.type !== "release") return;
         const { owner, tombstoneUs } = command;
-        const isBuried = tombstoneUs > at.us;
-        return this.#history.record(nowMs, { type: "withdrawn", name, owner, isBuried });
+        const buriedMs = tombstoneUs > 0 ? (tombstoneUs - at.us) / 1000 : 0;
+        this.#places.get(name)?.delete(owner);
+        return this.#history.record(nowMs, { type: "withdrawn", name, owner, buriedMs });
       }
       case "revoked": {
         if (command.type !== "revoke" || !reply.done) return;
@@ -81,9 +93,9 @@ export class Account {
 
   pushed(nowMs: number, at: Instant, name: string, push: Push, isSent: boolean): void {
     if (push.type !== "granted") return;
-    const { client, grant, followers } = push;
+    const { client, grant } = push;
     if (!isSent) return this.#suspect(nowMs, name, client);
-    this.#grant(nowMs, at, name, { owner: grant.owner, client }, { ...grant, followers }, true);
+    this.#grant(nowMs, at, name, { owner: grant.owner, client }, grant, true);
     const offers = this.#offers.get(name) ?? new Map<string, Offer>();
     const { owner, token, expiryUs } = grant;
     this.#offers.set(name, offers.set(owner, { client, token, expiryUs }));
@@ -92,6 +104,7 @@ export class Account {
   forget(): void {
     this.#granted.clear();
     this.#offers.clear();
+    this.#places.clear();
     this.#suspects.clear();
   }
 
@@ -100,11 +113,11 @@ export class Account {
     at: Instant,
     name: string,
     { owner, client }: { owner: string; client: string },
-    given: { token: number; span: number; followers?: readonly string[] | undefined },
+    { token, span }: { token: number; span: number },
     isHandoff: boolean,
   ): void {
-    const { token, span, followers } = given;
     this.#granted.add(`${owner} ${token}`);
+    this.#places.get(name)?.delete(owner);
     const clockUs = at.wallUs;
     this.#history.record(nowMs, {
       type: "granted",
@@ -114,9 +127,37 @@ export class Account {
       token: BigInt(token),
       span,
       isHandoff,
-      ...(followers && { followers }),
       clockUs,
     });
+  }
+
+  /** An owner that asks again keeps its place. */
+  #queue(nowMs: number, at: Instant, name: string, { owner, client, touchUs }: Acquire): void {
+    const places = this.#places.get(name) ?? new Map<string, WaitingClient>();
+    this.#places.set(name, places);
+    if (places.has(owner)) return;
+    const known = [...places.values()].find(({ id }) => id === client);
+    const waiting = known ?? { id: client, touchUs, goneUs: 0 };
+    waiting.touchUs = Math.max(waiting.touchUs, touchUs);
+    waiting.goneUs = Math.max(waiting.goneUs, at.us + SILENT_PERIODS * touchUs);
+    places.set(owner, waiting);
+    this.#history.record(nowMs, { type: "queued", name, owner, client });
+  }
+
+  /** Clients that were silent for too long lose their places. */
+  #dropSilent(nowMs: number, at: Instant, name: string): void {
+    const places = this.#places.get(name) ?? new Map<string, WaitingClient>();
+    const silent = [...places].filter(([, { goneUs }]) => goneUs <= at.us);
+    for (const [owner] of silent) {
+      places.delete(owner);
+      this.#history.record(nowMs, { type: "dropped", name, owner });
+    }
+  }
+
+  #hear(at: Instant, name: string, client: string): void {
+    for (const waiting of this.#places.get(name)?.values() ?? []) {
+      if (waiting.id === client) waiting.goneUs = at.us + SILENT_PERIODS * waiting.touchUs;
+    }
   }
 
   #extended(nowMs: number, name: string, token: number): void {

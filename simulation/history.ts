@@ -123,8 +123,6 @@ export interface Granted {
   readonly span: number;
   /** The owner was served from the queue; its request was not granted at once. */
   readonly isHandoff: boolean;
-  /** The waiters of a run, which may hold by this grant, too, one after the other. */
-  readonly followers?: readonly string[];
   /** The store's wall clock at that moment. */
   readonly clockUs: number;
 }
@@ -141,8 +139,18 @@ export interface Withdrawn {
   readonly type: "withdrawn";
   readonly name: string;
   readonly owner: string;
-  /** The release left a tombstone, because a copy of a request may come later. */
-  readonly isBuried: boolean;
+  /**
+   * How long its tombstone stays, because a copy of a request may come later. Negative: such a copy
+   * is too late already. 0: there is none.
+   */
+  readonly buriedMs: number;
+}
+
+/** The store took the place of this owner, because its client was silent for too long. */
+export interface Dropped {
+  readonly type: "dropped";
+  readonly name: string;
+  readonly owner: string;
 }
 
 export interface Revoked {
@@ -150,6 +158,17 @@ export interface Revoked {
   readonly name: string;
   readonly token: bigint;
 }
+
+/** Which grants of a name have ended: that with a token, or those of an owner before `saidMs`. */
+export type Ended =
+  | { readonly name: string; readonly token: bigint }
+  | { readonly name: string; readonly owner: string; readonly saidMs: number };
+
+/**
+ * The store told a process that grants have ended. Recorded at the end of the turn in which the
+ * message was delivered: from then on the process knows.
+ */
+export type Told = { readonly type: "told"; readonly process: string } & Ended;
 
 /** The store ended the session of an entry that holds, because its time was over. */
 export interface Lapsed {
@@ -211,7 +230,9 @@ export type Happening =
   | Granted
   | Extended
   | Withdrawn
+  | Dropped
   | Revoked
+  | Told
   | Lapsed
   | Suspected
   | Stepped

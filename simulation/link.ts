@@ -1,6 +1,9 @@
+import type { Command } from "../src/rules/ledger-command.js";
 import type { Store, Traits } from "../src/store.js";
-import type { Arbiter } from "../src/stores/arbiter/arbiter.js";
+import type { Arbiter, Execution } from "../src/stores/arbiter/arbiter.js";
 import { ArbiterStore } from "../src/stores/arbiter/arbiter-store.js";
+import { nameOf } from "./account.js";
+import type { SimulatedProcess } from "./process.js";
 
 /** How a program reaches the store, and the faults of that link. */
 export interface Link {
@@ -25,6 +28,21 @@ export type ArbiterLink = Arbiter & Link;
 
 export function storeOver(link: ArbiterLink, offerMs: number | undefined): Store {
   return new ArbiterStore(link, offerMs === undefined ? {} : { offerMs });
+}
+
+/** The process reads in these replies which of its grants have ended. */
+export function learnEnds(
+  process: SimulatedProcess,
+  commands: readonly Command[],
+  { replies }: Execution,
+  saidMs: number,
+): void {
+  for (const [at, command] of commands.entries()) {
+    const reply = replies[at];
+    const isGone = reply !== undefined && "type" in reply && reply.type === "gone";
+    if (!isGone || !("owner" in command)) continue;
+    process.learn({ name: nameOf(command.key), owner: command.owner, saidMs });
+  }
 }
 
 export const TRAITS: Traits = {

@@ -2,7 +2,8 @@ import type { Command, Push, View } from "../src/rules/ledger-command.js";
 import type { Store, Traits } from "../src/store.js";
 import type { Execution } from "../src/stores/arbiter/arbiter.js";
 import type { Port } from "../src/time/port.js";
-import { type ArbiterLink, storeOver, TRAITS } from "./link.js";
+import { type ArbiterLink, learnEnds, storeOver, TRAITS } from "./link.js";
+import type { SimulatedProcess } from "./process.js";
 import type { StoreServer } from "./store-server.js";
 
 /** The link to a store in the same process, as the one in memory: it answers at once, always. */
@@ -13,11 +14,13 @@ export class LocalLink implements ArbiterLink {
   readonly believesPushes = true;
   readonly callsUnderWay = 0;
   readonly port: Port;
+  readonly #process: SimulatedProcess;
   readonly #server: StoreServer;
   #client = "";
 
-  constructor(port: Port, server: StoreServer) {
-    this.port = port;
+  constructor(process: SimulatedProcess, server: StoreServer) {
+    this.port = process.port;
+    this.#process = process;
     this.#server = server;
   }
 
@@ -30,7 +33,9 @@ export class LocalLink implements ArbiterLink {
   }
 
   execute(_shard: string, commands: readonly Command[]): Execution {
-    return this.#server.execute(commands);
+    const execution = this.#server.execute(commands);
+    learnEnds(this.#process, commands, execution, this.#process.nowMs);
+    return execution;
   }
 
   list(): AsyncIterable<{ key: string; view: View }> {

@@ -6,9 +6,11 @@ import { StoreError } from "../src/errors.js";
 import type { Command, Push, View } from "../src/rules/ledger-command.js";
 import type { Store, Traits } from "../src/store.js";
 import type { Execution } from "../src/stores/arbiter/arbiter.js";
+import { CALL_TIMEOUT_MS } from "../src/stores/arbiter/channel.js";
 import type { Port } from "../src/time/port.js";
+import { nameOf } from "./account.js";
 import { Connection, type Network } from "./connection.js";
-import { type ArbiterLink, storeOver, TRAITS } from "./link.js";
+import { type ArbiterLink, learnEnds, storeOver, TRAITS } from "./link.js";
 import type { SimulatedProcess } from "./process.js";
 import type { StoreServer } from "./store-server.js";
 import { delayOf } from "./weather.js";
@@ -17,6 +19,7 @@ interface Call {
   readonly commands: readonly Command[];
   readonly resolve: (execution: Execution) => void;
   readonly reject: (error: StoreError) => void;
+  readonly sentMs: number;
   isResent: boolean;
 }
 
@@ -67,7 +70,8 @@ export class NetworkLink implements ArbiterLink {
 
   execute(_shard: string, commands: readonly Command[]): Promise<Execution> {
     return new Promise((resolve, reject) => {
-      const call = { commands, resolve, reject, isResent: false };
+      const sentMs = this.port.clock.nowMs();
+      const call = { commands, resolve, reject, sentMs, isResent: false };
       this.#calls.add(call);
       this.#send(call);
     });
@@ -138,8 +142,13 @@ export class NetworkLink implements ArbiterLink {
     this.#connection.send({
       execute: () => {
         const execution = this.#server.execute(call.commands);
+        const saidMs = this.#network.world.nowMs;
         return () => {
-          if (this.#calls.delete(call)) call.resolve({ ...execution, resent: call.isResent });
+          if (!this.#calls.delete(call)) return;
+          // A later answer may be older than a grant that the owner got since: it tells nothing.
+          const isInTime = this.port.clock.nowMs() - call.sentMs < CALL_TIMEOUT_MS;
+          if (isInTime) learnEnds(this.#process, call.commands, execution, saidMs);
+          call.resolve({ ...execution, resent: call.isResent });
         };
       },
       onRefused: () => this.#fail(call, "not_applied"),
@@ -152,11 +161,16 @@ export class NetworkLink implements ArbiterLink {
     const { loss, copies, slowPush, lateMs } = weather();
     const isLost = chance.isLucky(loss) || this.#connection.isCut;
     const times = isLost ? 0 : chance.isLucky(copies) ? 2 : 1;
+    const saidMs = world.nowMs;
     for (let time = 0; time < times; time += 1) {
       const delayMs = delayOf(weather(), chance, slowPush);
       const extraMs = time > 0 ? chance.spread(...lateMs) : 0;
       world.schedule(world.nowMs + delayMs + extraMs, this.#process, () => {
-        if (!this.#isClosed) this.#onPush(push);
+        if (this.#isClosed) return;
+        if (push.type === "revoked") {
+          this.#process.learn({ name: nameOf(push.key), owner: push.owner, saidMs });
+        }
+        this.#onPush(push);
       });
     }
     return true;

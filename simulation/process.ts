@@ -7,7 +7,7 @@ import { type Clock, suspendAware } from "../src/time/clock.js";
 import type { Port } from "../src/time/port.js";
 import type { Timer } from "../src/time/timers.js";
 import type { Chance } from "./chance.js";
-import type { History } from "./history.js";
+import type { Ended, History } from "./history.js";
 import type { Inhabitant, Kind, Scheduled, World } from "./world.js";
 
 /** Not 0, so that no code works only because its clock starts at 0. */
@@ -40,6 +40,8 @@ export class SimulatedProcess implements Inhabitant {
   readonly #onTurnEnd: (() => void)[] = [];
   readonly #onAwake: (() => void)[] = [];
   #hasSlept = false;
+  /** The ends of grants that this process was told of in the present turn. */
+  #told: Ended[] = [];
 
   constructor(id: string, rate: number, world: World, history: History, chance: Chance) {
     this.id = id;
@@ -110,6 +112,11 @@ export class SimulatedProcess implements Inhabitant {
     this.#onAwake.push(listener);
   }
 
+  /** A message says that grants have ended. */
+  learn(told: Ended): void {
+    this.#told.push(told);
+  }
+
   sleep(delayMs: number): Promise<void> {
     return new Promise((resume) => this.#after(delayMs, resume, "program"));
   }
@@ -139,6 +146,10 @@ export class SimulatedProcess implements Inhabitant {
       await drain();
     }
     for (const listener of this.#onTurnEnd) listener();
+    for (const told of this.#told) {
+      this.#history.record(this.nowMs, { type: "told", process: this.id, ...told });
+    }
+    this.#told = [];
     this.#blockedUntilMs = this.nowMs;
     this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.nowMs);
     this.#aheadMs = 0;

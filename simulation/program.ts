@@ -15,11 +15,6 @@ import { isHealthy, type Plan } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
 import { Witness } from "./witness.js";
 
-/**
- * A store that is silent for 10 s ends a try; a store that answers too late is asked three times.
- */
-const LONGEST_TRY_MS = 30_000;
-
 export class Program {
   readonly id: string;
   readonly process: SimulatedProcess;
@@ -127,7 +122,9 @@ export class Program {
       const refusal = await this.#enter(lease, operation, hold);
       if (refusal !== null) return this.#record({ type: "refused", lease, reason: refusal });
     } catch (error) {
-      if (!isHeld) return this.#record({ type: "refused", lease, reason: reasonOf(error) });
+      // An assertion is recorded wherever it fails; other errors of a release end no lease.
+      if (!isHeld || reasonOf(error) === INTERNAL)
+        return this.#record({ type: "refused", lease, reason: reasonOf(error) });
     }
     if (operation.releases) this.#record({ type: "released", lease });
   }
@@ -135,7 +132,7 @@ export class Program {
   #ask(lease: string, operation: Operation): void {
     const { label: name, mode, weight, limit, entry, waitMs, abortMs } = operation;
     const waits = entry !== "try";
-    const localMs = waits ? Math.min(waitMs, abortMs) : LONGEST_TRY_MS;
+    const localMs = waits ? Math.min(waitMs, abortMs) : 0;
     const withinMs = this.process.worldSpanMs(localMs);
     const process = this.process.id;
     this.#record({ type: "asked", process, lease, name, mode, weight, limit, withinMs, waits });
@@ -216,7 +213,7 @@ export class Program {
     };
     probe();
     const endMs = process.nowMs + operation.holdMs;
-    if (operation.renewMs > 0 && !isOver) await held.renew(operation.renewMs).catch(() => {});
+    if (operation.renewMs > 0 && !isOver) await this.#renew(id, operation, held);
     // A program that does not release goes on to the end of its time, even after a loss.
     while ((!isOver || !operation.releases) && process.nowMs < endMs) {
       const restMs = endMs - process.nowMs;
@@ -224,6 +221,14 @@ export class Program {
       probe();
     }
     this.#witness.dismiss(id);
+  }
+
+  async #renew(lease: string, { renewMs }: Operation, held: HeldLease): Promise<void> {
+    try {
+      await held.renew(renewMs);
+    } catch (error) {
+      if (reasonOf(error) === INTERNAL) this.#record({ type: "refused", lease, reason: INTERNAL });
+    }
   }
 
   /** Revokes the lease of some holder now and then. */
@@ -258,6 +263,8 @@ export class Program {
     this.#history.record(this.process.nowMs, happening);
   }
 }
+
+const INTERNAL = "HF_INTERNAL";
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? ((error as { code?: string }).code ?? error.message) : "unknown";

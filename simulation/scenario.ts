@@ -52,7 +52,7 @@ export class Scenario {
       const process = this.#newProcess("p");
       const clock = { leasesStep, rate: process.rate, nowMs: () => process.nowMs };
       const server = new StoreServer(this.history, clock, slice);
-      const link = (): Link => new LocalLink(process.port, server);
+      const link = (): Link => new LocalLink(process, server);
       this.#server = server;
       this.#newLink = link;
       this.#local = { process, link };

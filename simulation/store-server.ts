@@ -4,7 +4,7 @@
  * ledger.
  */
 import type { Command, Push, Reply } from "../src/rules/ledger-command.js";
-import { MOST_FOLLOWERS, Upkeep } from "../src/rules/upkeep.js";
+import { Upkeep } from "../src/rules/upkeep.js";
 import type { Execution } from "../src/stores/arbiter/arbiter.js";
 import { MemoryLedger } from "../src/stores/memory/memory-ledger.js";
 import { Account, nameOf } from "./account.js";
@@ -55,7 +55,7 @@ export class StoreServer implements StoreSide {
 
   constructor(history: History, clock: StoreClock, slice: number) {
     this.#history = history;
-    this.#upkeep = new Upkeep(slice, MOST_FOLLOWERS);
+    this.#upkeep = new Upkeep(slice);
     this.#clock = clock;
     this.#account = new Account(history);
   }

@@ -4,10 +4,10 @@ import { LONGEST_RETRY_MS } from "../src/stores/arbiter/acquisition.js";
 import { CALL_TIMEOUT_MS } from "../src/stores/arbiter/channel.js";
 import { MOST_EXTENSIONS } from "../src/stores/redlock/quorum.js";
 import { POLL_STEP_MS } from "../src/stores/redlock/releases.js";
+import { LONGEST_LOOK_MS } from "../src/stores/redlock/waiter.js";
 import { SETTLE_MS } from "../src/stores/sequencer/grant-watches.js";
 import { LONGEST_BACKSTOP_MS } from "../src/stores/sequencer/queue.js";
-import { SOON_MS } from "../src/stores/sequencer/withdrawals.js";
-import { checkBelief } from "./checkers/belief.js";
+import { checkBelief, checkToldEnds } from "./checkers/belief.js";
 import { checkBoundedOvertaking } from "./checkers/bounded-overtaking.js";
 import { checkConfirmation } from "./checkers/confirmation.js";
 import { checkDoneOnce } from "./checkers/done-once.js";
@@ -59,26 +59,25 @@ export async function judge(seed: number, options: PlanOptions = {}): Promise<Ve
 
 function check(plan: Plan, history: History): Violation[] {
   const entries = history.entries();
-  if (plan.family === "quorum") return checkQuorum(entries);
+  if (plan.family === "quorum") return checkQuorum(plan, entries);
   return plan.family === "arbiter" ? checkArbiter(plan, entries) : checkSequencer(plan, entries);
 }
 
-/**
- * A client that gives up a wait tells all nodes, once. That takes one node time-out, and as long
- * again where its event loop was blocked. The wait and the last try at its end both end this way.
- */
-const NODES_TOLD_MS = (1 + MOST_EXTENSIONS) * NODE_TIMEOUT_MS;
 /**
  * A release polls the nodes for 500 ms, then for 1,000 ms and so on, within its five seconds. The
  * fourth and last poll takes as long again where the event loop was blocked.
  */
 const LAST_POLL_MS = 4 * POLL_STEP_MS;
 
+/** A round of votes takes one node timeout, and as long again where the event loop was blocked. */
+const NODES_ASKED_MS = (1 + MOST_EXTENSIONS) * NODE_TIMEOUT_MS;
+
 /** The promises of every family, under every fault. */
 function checkAlways(entries: readonly Entry[]): Violation[] {
   return [
     ...checkExclusionByBelief(entries),
     ...checkExclusionByProbes(entries),
+    ...checkToldEnds(entries),
     ...checkTokenOrder(entries),
     ...checkBoundedOvertaking(entries),
     ...checkLeftovers(entries),
@@ -86,19 +85,27 @@ function checkAlways(entries: readonly Entry[]): Violation[] {
   ];
 }
 
-/** The quorum family promises no order among waiters, nor when a restarted node votes again. */
-function checkQuorum(entries: readonly Entry[]): Violation[] {
+/**
+ * The quorum family promises no order among waiters, so the store's queue is not checked; nor when
+ * a restarted node votes again, so a free lock may stay free while nodes restart. Under other
+ * faults the votes of a round that failed stay for up to a lease, and rounds collide.
+ */
+function checkQuorum(plan: Plan, entries: readonly Entry[]): Violation[] {
   return [
     ...checkAlways(entries),
-    ...checkToldInTime(entries, { giveUpMs: 2 * NODES_TOLD_MS, releaseMs: LAST_POLL_MS }),
+    ...(isSteady(plan) ? checkLostWakeUps(entries, quorumBound(plan)) : []),
+    ...checkNeedlessLoss(entries, plan.weather.copies > 0),
+    ...checkToldInTime(entries, { releaseMs: LAST_POLL_MS }),
   ];
 }
 
-/** The removal of its entry delays the end of a wait, and that of the last try. */
-const LEAVE_MS = 2 * SOON_MS;
 /** The watch on a new lease begins late, and learns of earlier changes later still. */
 const WATCH_MS = 2 * SETTLE_MS + CATCH_UP_MS;
 
+/**
+ * A push or a watch may be lost or late on a faulty network, so a revocation is told within a bound
+ * only where there are no faults: until then the holder goes on to its next renewal.
+ */
 function checkSequencer(plan: Plan, entries: readonly Entry[]): Violation[] {
   const delayMs = longestDelayMs(plan.weather);
   return [
@@ -106,14 +113,15 @@ function checkSequencer(plan: Plan, entries: readonly Entry[]): Violation[] {
     ...checkBelief(entries),
     ...checkFifo(entries),
     ...checkLostWakeUps(entries, queueBound(plan)),
-    ...checkToldInTime(entries, { giveUpMs: LEAVE_MS, releaseMs: 0 }),
-    ...checkNeedlessLoss(entries, { isHealthy: isHealthy(plan), hasStrays: false }),
-    ...(isSteady(plan) ? checkDoneOnce(entries) : []),
+    ...checkToldInTime(entries),
+    ...checkNeedlessLoss(entries, false),
+    ...checkDoneOnce(entries),
     ...(isHealthy(plan) ? checkRevocation(entries, WATCH_MS + 4 * delayMs) : []),
     ...checkGhosts(entries),
   ];
 }
 
+/** As in the other family; and a confirm may be lost or late on a faulty network. */
 function checkArbiter(plan: Plan, entries: readonly Entry[]): Violation[] {
   const hasStrays = plan.weather.copies > 0;
   const delayMs = longestDelayMs(plan.weather);
@@ -122,15 +130,20 @@ function checkArbiter(plan: Plan, entries: readonly Entry[]): Violation[] {
     ...checkFifo(entries),
     ...checkLostWakeUps(entries, wakeUpBound(plan)),
     ...checkToldInTime(entries),
-    ...checkNeedlessLoss(entries, { isHealthy: isHealthy(plan), hasStrays }),
-    ...(isSteady(plan) ? checkDoneOnce(entries) : []),
+    ...checkNeedlessLoss(entries, hasStrays),
+    ...checkDoneOnce(entries),
     ...(isHealthy(plan) ? checkConfirmation(entries, delayMs) : []),
     ...(isHealthy(plan) ? checkRevocation(entries, delayMs) : []),
-    ...(hasStrays ? [] : checkGhosts(entries)),
+    ...checkGhosts(entries, hasStrays),
   ];
 }
 
-/** The sum of the delays of timers, batches and staggered waiters. */
+/**
+ * The sum of the delays of timers, batches and staggered waiters. In the bounds below, the six
+ * messages are a release, an offer, its confirm and their answers; the parts that are added where
+ * the network had faults are for requests of before that are sent again only after their timeout,
+ * and for waiters of dead processes that the store has not noticed yet.
+ */
 const SLACK_MS = 250;
 
 /**
@@ -143,9 +156,25 @@ function queueBound(plan: Plan): WakeUpBound {
   const blockMs = plan.blocks > 0 ? plan.programs * ttlMs * plan.freezeParts[1] : 0;
   const silentMs = leaseMs + EXPIRY_EVERY_MS + SLACK_MS;
   const waste = { offerMs: silentMs, leaseMs: silentMs, silentMs };
-  if (isSteady(plan)) return { boundMs: endMs + blockMs, ...waste };
+  if (isSteady(plan)) return { boundMs: endMs, blockMs, ...waste };
   const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_RETRY_MS) + LONGEST_BACKSTOP_MS;
-  return { boundMs: endMs + blockMs + 2 * leaseMs + unheardMs, ...waste };
+  return { boundMs: endMs + 2 * leaseMs + unheardMs, blockMs, ...waste };
+}
+
+/**
+ * How long a free lock of a quorum may stay free where no node restarts: a waiter that missed a
+ * release looks by itself, and two that vote at once try again.
+ */
+function quorumBound(plan: Plan): WakeUpBound {
+  const ttlMs = Math.max(...plan.ttlsMs);
+  const leaseMs = ttlMs * Math.max(1, ...plan.renewalParts);
+  const endMs = leaseMs * (0.02 + 2 * plan.drift) + 6 * longestDelayMs(plan.weather) + SLACK_MS;
+  const blockMs = plan.blocks > 0 ? plan.programs * ttlMs * plan.freezeParts[1] : 0;
+  const silentMs = leaseMs + SLACK_MS;
+  const waste = { offerMs: silentMs, leaseMs: silentMs, silentMs };
+  // A process that dies before it has counted its votes leaves them on the nodes.
+  const votesMs = plan.profile === "crash" ? leaseMs : 0;
+  return { boundMs: endMs + LONGEST_LOOK_MS + NODES_ASKED_MS + votesMs, blockMs, ...waste };
 }
 
 /** How long a free lock may stay free while a waiter is in its queue, after the last fault. */
@@ -162,8 +191,8 @@ function wakeUpBound(plan: Plan): WakeUpBound {
     leaseMs: leaseMs + SLACK_MS,
     silentMs: 4 * offerMs + SLACK_MS,
   };
-  if (isSteady(plan)) return { boundMs: endMs + blockMs, ...waste };
+  if (isSteady(plan)) return { boundMs: endMs, blockMs, ...waste };
   const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_RETRY_MS);
   const ghostsMs = leaseMs + plan.programs * offerMs;
-  return { boundMs: endMs + blockMs + leaseMs + ghostsMs + offerMs + unheardMs, ...waste };
+  return { boundMs: endMs + leaseMs + ghostsMs + offerMs + unheardMs, blockMs, ...waste };
 }

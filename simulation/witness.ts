@@ -41,6 +41,8 @@ export class Witness {
     const { id: process, nowMs } = this.#process;
     const { token } = lease;
     const { owner } = lease.hold.grant.claim;
+    // The grant of this lease may have ended another one.
+    for (const watched of this.#watched.values()) this.#look(watched);
     this.#history.record(nowMs, { type: "held", process, lease: id, owner, token, ...terms });
     const watched = {
       id,
@@ -83,7 +85,8 @@ export class Witness {
   #look(watched: Watched): void {
     const { hold } = watched.lease;
     const deadlineMs = hold.isLive ? hold.deadlineMs : Number.NEGATIVE_INFINITY;
-    if (deadlineMs === watched.deadlineMs || this.#process.isBlind) return;
+    // The end of a hold is known whatever the clock shows.
+    if (deadlineMs === watched.deadlineMs || (hold.isLive && this.#process.isBlind)) return;
     watched.deadlineMs = deadlineMs;
     const { nowMs } = this.#process;
     watched.untilMs = hold.isLive

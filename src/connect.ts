@@ -8,8 +8,8 @@ import type { Store } from "./store.js";
 /** The options of `connect`: defaults for all locks, and how the store is opened. */
 export interface ConnectOptions extends AcquireOptions {
   /**
-   * Open the store in a thread of its own, which renews leases while the event loop of the caller
-   * is blocked. Default false. Not for `memory:`.
+   * Open the store in a worker thread, which renews leases while the event loop of the caller is
+   * blocked. All such stores of a process share one thread. Default false. Not for `memory:`.
    */
   readonly thread?: boolean | undefined;
 }

@@ -13,6 +13,7 @@ export {
   LeaseLostError,
   type LossContext,
   type LossReason,
+  lostSoon,
   releasedBefore,
 } from "./errors/lease-lost-error.js";
 export { type Fenced, StaleTokenError } from "./errors/stale-token-error.js";

@@ -73,7 +73,10 @@ export interface RunEvent extends Omit<RequestEvent, "kind"> {
   around?: (run: () => Promise<void>) => Promise<void>;
 }
 
-/** A renewal was answered, or was not. */
+/**
+ * A renewal was answered, or was not: `failed` comes as soon as the store refused it or was silent
+ * for a quarter of the time left, and again with each further try. One `renewed` for all tries.
+ */
 export interface RenewEvent extends LeaseEvent {
   /** `failed`: no answer yet; it is tried again until the deadline. */
   readonly outcome: "renewed" | "failed";
@@ -145,6 +148,20 @@ export interface PollingEvent {
   readonly everyMs: number;
 }
 
+/** The server can break a promise of the store. Published once per store, at its first use. */
+export interface WarningEvent {
+  /** The name of the store, such as `etcd`. */
+  readonly store: string;
+  /** The namespace of the store; empty where it has none. */
+  readonly namespace: string;
+  /** Names the warning: the same in every version. */
+  readonly code: string;
+  /** The effect on locks, and its cause. */
+  readonly message: string;
+  /** The way to avoid it. */
+  readonly remedy: string;
+}
+
 /** Names of the channels on `node:diagnostics_channel`. */
 export const channels = {
   run: "holdfast:run",
@@ -158,6 +175,7 @@ export const channels = {
   revoked: "holdfast:revoked",
   foreign: "holdfast:foreign",
   polling: "holdfast:polling",
+  warning: "holdfast:warning",
 } as const;
 
 /**

@@ -35,6 +35,7 @@ export type {
   RequestEvent,
   RevokedEvent,
   RunEvent,
+  WarningEvent,
 } from "./events.js";
 export { channels } from "./events.js";
 export type {

@@ -110,9 +110,9 @@ describe("a URL", () => {
     expect(message).toBe(`Unknown parameter "${wrong}": did you mean ${right}?`);
   });
 
-  it("of a memory has no parameters", async () => {
+  it("of a memory has one parameter", async () => {
     const { message } = await problem(() => connect("memory:x?namespace=y"));
-    expect(message).toBe('Unknown parameter "namespace": there are none.');
+    expect(message).toBe('Unknown parameter "namespace". The parameters are: warnInProduction.');
   });
 
   it.each(["redis://h?namespace=a&namespace=b", "file:/tmp/x?namespace=a&namespace=b"])(

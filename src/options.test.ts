@@ -33,7 +33,7 @@ describe("options", () => {
       maxHoldMs: NONE,
       graceMs: 0,
       waitMs: 60_000,
-      storeTimeoutMs: 10_000,
+      storeTimeoutMs: undefined,
       signal: undefined,
       weight: 1,
       reentrant: false,

@@ -26,12 +26,14 @@ export interface AcquireOptions {
    */
   readonly graceMs?: number | undefined;
   /**
-   * How long `acquire` and `run` wait. Default 60 000; an election waits for ever. When the time is
-   * over: `AcquireTimeoutError`.
+   * How long `acquire` and `run` wait for a lock that is held. Default 60 000; an election waits
+   * forever. After that: `AcquireTimeoutError`. The call ends 250 ms later at the latest, whatever
+   * the store does: with a `StoreError` if the store did not say whether the lock is held.
    */
   readonly waitMs?: number | undefined;
   /**
-   * The longest silence of the store that an acquire endures before `StoreError`. Default 10 000.
+   * How long the store may stay silent before the call ends with a `StoreError`. Default 10 000,
+   * and 1 000 for a call that does not wait: `tryAcquire`, `tryRun` and `once` without `waitMs`.
    */
   readonly storeTimeoutMs?: number | undefined;
   /** Cancels the wait, never the hold; `acquire` rejects with its reason. */
@@ -61,7 +63,8 @@ export interface Options {
   readonly maxHoldMs: number;
   readonly graceMs: number;
   readonly waitMs: number;
-  readonly storeTimeoutMs: number;
+  /** Undefined: the default depends on whether the call waits. */
+  readonly storeTimeoutMs: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly weight: number;
   readonly meta: Meta;
@@ -88,7 +91,7 @@ export const DEFAULTS: Options = Object.freeze({
   maxHoldMs: Number.POSITIVE_INFINITY,
   graceMs: 0,
   waitMs: 60_000,
-  storeTimeoutMs: 10_000,
+  storeTimeoutMs: undefined,
   signal: undefined,
   weight: 1,
   meta: identity,
@@ -128,7 +131,12 @@ function check(options: Options, traits: Traits): void {
     `must be from 0 to below half of ttlMs (${ttlMs / 2})`,
   );
   demand(isAtLeast(waitMs, 0), "waitMs", waitMs, "must be 0 or more; Infinity waits for ever");
-  demand(isAtLeast(storeTimeoutMs, 1), "storeTimeoutMs", storeTimeoutMs, "must be at least 1");
+  demand(
+    storeTimeoutMs === undefined || isAtLeast(storeTimeoutMs, 1),
+    "storeTimeoutMs",
+    storeTimeoutMs,
+    "must be at least 1",
+  );
   demand(isCount(weight), "weight", weight, "must be a whole number from 1");
   demand(
     isCount(cohortLimit) && cohortLimit <= MOST_TURNS,

@@ -34,6 +34,7 @@ export const events: {
   revoked: channel(channels.revoked),
   foreign: channel(channels.foreign),
   polling: channel(channels.polling),
+  warning: channel(channels.warning),
 };
 
 /**

@@ -91,6 +91,11 @@ export interface Busy {
   readonly holder: HolderView | null;
   /** The mark of a `once` that is done; null where there is none. */
   readonly mark: MarkView | null;
+  /**
+   * The time until the store grants free locks again: it may have lost leases, which must expire
+   * first. The caller gets a `StoreError` that says so. Default 0: it grants them.
+   */
+  readonly grantsInMs?: number;
 }
 
 /** The end of an acquisition. */
@@ -104,8 +109,11 @@ export interface Wait {
   readonly ended: boolean;
   /** Calls back once when the wait ends; at once when it has ended. */
   onEnd(listener: () => void): void;
-  /** Tells the caller the holder in the way and the number of waiters ahead, where known. */
-  report(holder: HolderView | null, ahead: number | null): void;
+  /**
+   * Tells the caller the holder in the way and the number of waiters ahead, where known.
+   * `grantsInMs`: as `Busy` has it.
+   */
+  report(holder: HolderView | null, ahead: number | null, grantsInMs?: number): void;
 }
 
 /** The answer to the renewal of one grant; only `gone` ends the lease. */

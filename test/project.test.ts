@@ -1,5 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { VERBS } from "../src/cli/verbs.js";
@@ -14,7 +16,8 @@ const { parse } = createRequire(join(root, "node_modules/knip/package.json"))("y
 
 interface Job {
   readonly strategy?: { readonly matrix: { readonly node: readonly number[] } };
-  readonly steps: readonly { readonly run?: string; readonly uses?: string }[];
+  readonly uses?: string;
+  readonly steps?: readonly { readonly run?: string; readonly uses?: string }[];
 }
 
 const namesIn = (folder: string): string[] =>
@@ -25,7 +28,9 @@ function jobsOf(workflow: string): Job[] {
 }
 
 describe.each(namesIn(".github/workflows"))("%s", (workflow) => {
-  const commands = jobsOf(workflow).flatMap(({ steps }) => steps.flatMap(({ run }) => run ?? []));
+  const commands = jobsOf(workflow).flatMap(({ steps = [] }) =>
+    steps.flatMap(({ run }) => run ?? []),
+  );
 
   it("names scripts that exist", () => {
     const named = commands.flatMap((command) => [
@@ -42,12 +47,59 @@ describe.each(namesIn(".github/workflows"))("%s", (workflow) => {
 it("runs all tests on every supported version of Node", () => {
   const jobs = jobsOf(".github/workflows/test.yml");
   const least = Number(/^>=(\d+)/.exec(engines.node)?.[1]);
-  for (const { strategy, steps } of jobs) {
-    expect(strategy?.matrix.node).toEqual([20, 22, 24]);
+  for (const { strategy, steps = [] } of jobs) {
+    expect(strategy?.matrix.node).toEqual([20, 22, 24, 26]);
     expect(strategy?.matrix.node[0]).toBe(least);
     expect(steps.at(-1)).toEqual({ run: "npm test" });
   }
   expect(jobs.length).toBe(2);
+});
+
+it.each(namesIn(".github/workflows"))("pins every action by its commit: %s", (workflow) => {
+  const lines = read(workflow).match(/uses: .*/g) ?? [];
+  const foreign = lines.filter((line) => !line.includes("uses: ./"));
+  expect(foreign).not.toEqual([]);
+  expect(foreign.filter((line) => !/@[\da-f]{40} # v\d+\.\d+\.\d+$/.test(line))).toEqual([]);
+});
+
+it("publishes after the whole test run alone, with a list of what the package brings", () => {
+  const { jobs } = parse(read(".github/workflows/release.yml"));
+  expect(jobs.test).toEqual({ uses: "./.github/workflows/test.yml" });
+  expect(jobs.publish.needs).toBe("test");
+  expect(jobs.announce.needs).toBe("publish");
+  const commands = jobs.announce.steps.map(({ run = "" }: { run?: string }) => run).join("\n");
+  expect(commands).toMatch(/npm sbom .*> (\S+)\n.*gh release create .* \1/);
+});
+
+describe("the check before npm publish", () => {
+  const check = (manifest: object): string => {
+    const folder = mkdtempSync(join(tmpdir(), "holdfast-manifest-"));
+    const file = join(folder, "package.json");
+    writeFileSync(file, JSON.stringify(manifest));
+    const program = join(root, "scripts/check-addresses.mjs");
+    const { stderr, status } = spawnSync(process.execPath, [program, file]);
+    rmSync(folder, { recursive: true });
+    return `${status} ${stderr}`;
+  };
+  const real = {
+    homepage: "https://example.com/holdfast",
+    repository: { url: "git+https://example.com/holdfast.git" },
+    bugs: { url: "https://example.com/holdfast/issues" },
+  };
+
+  it("is run by npm", () => {
+    expect(scripts.prepublishOnly).toContain("scripts/check-addresses.mjs");
+  });
+
+  it("accepts real addresses", () => {
+    expect(check(real)).toBe("0 ");
+  });
+
+  it("refuses missing ones and placeholders", () => {
+    expect(check({ ...real, bugs: undefined })).toMatch(/^1 .* for: bugs\./);
+    const placeholder = { url: "git+https://placeholder.invalid/holdfast.git" };
+    expect(check({ ...real, repository: placeholder })).toMatch(/^1 .* for: repository\./);
+  });
 });
 
 it("asks in a report of a bug for all that is needed to repeat it", () => {

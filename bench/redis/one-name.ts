@@ -24,9 +24,9 @@ export const oneName: Question = {
   reason:
     "Peers are measured at their best: the worker that released the lock takes it again at " +
     "once, in the same process, and the other workers wait for hundreds of milliseconds. Here" +
-    " the lock changes process after 32 turns at the latest, and in strict order as the queue" +
-    " has it: waiters of one process that follow each other hold by one grant. A bare message " +
-    "from one process to another already takes longer than a grant of a peer.",
+    " the lock changes process after 32 turns at the latest, and in strict order with every " +
+    "grant. A bare message from one process to another already takes longer than a grant of a " +
+    "peer.",
   rounds: 5,
   startsFresh: true,
   async contestants(isQuick) {

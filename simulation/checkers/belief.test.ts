@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkBelief } from "./belief.js";
+import { checkBelief, checkToldEnds } from "./belief.js";
 import { Story } from "./story.js";
 
 /** A lease from 0 on, which its program relies on until 1,000 ms; its entry ends at `lapsedMs`. */
@@ -27,5 +27,25 @@ describe("a program that relies on a lease", () => {
     const story = new Story().at(0).asks("p/0").holds("p/0", 10n, 1_000).at(500);
     const other = story.happens({ type: "lapsed", name: "b", token: 10n });
     expect(checkBelief(other.entries)).toEqual([]);
+  });
+});
+
+describe("a program whose process was told that the grant has ended", () => {
+  const told = (owner: string, saidMs: number): Story =>
+    new Story()
+      .at(0)
+      .asks("p/0")
+      .holds("p/0", 10n, 1_000)
+      .at(500)
+      .happens({ type: "told", process: "p", name: "a", owner, saidMs });
+
+  it("relies on the lease no longer than the turn", () => {
+    expect(checkToldEnds(told("p/0 owner", 400).entries)).toHaveLength(1);
+    expect(checkToldEnds(told("p/0 owner", 400).loses("p/0", "missing").entries)).toEqual([]);
+  });
+
+  it("may rely on a grant that another owner has, or that came after the message", () => {
+    expect(checkToldEnds(told("p/1 owner", 400).entries)).toEqual([]);
+    expect(checkToldEnds(told("p/0 owner", 0).entries)).toEqual([]);
   });
 });

@@ -1,9 +1,11 @@
 /**
  * No program relies on a lease after the store has ended its entry, because the time of the session
- * was over: even where no other program came to hold the lock meanwhile.
+ * was over; nor after its process was told that the grant has ended: even where no other program
+ * came to hold the lock meanwhile.
  */
 import type { Entry, EntryOf } from "../history.js";
-import { livesOf } from "./life.js";
+import { type Life, livesOf } from "./life.js";
+import { StoreAccount } from "./store-account.js";
 import type { Violation } from "./violation.js";
 
 export function checkBelief(entries: readonly Entry[]): Violation[] {
@@ -11,15 +13,34 @@ export function checkBelief(entries: readonly Entry[]): Violation[] {
   for (const entry of entries) {
     if (entry.type === "lapsed") lapsed.set(keyOf(entry), entry);
   }
-  return [...livesOf(entries).values()].flatMap(({ held, endedMs, beliefs }) => {
+  return [...livesOf(entries).values()].flatMap((life) => {
+    const { held } = life;
     const end = held && lapsed.get(keyOf(held));
-    const untilMs = Math.min(endedMs, beliefs.at(-1)?.untilMs ?? Number.POSITIVE_INFINITY);
+    const untilMs = reliedUntilMs(life);
     if (!end || untilMs <= end.atMs) return [];
     const { lease, name, atMs: fromMs } = held;
     const longMs = (untilMs - end.atMs).toFixed(1);
     const message = `${lease} relied on "${name}" ${longMs} ms longer than its entry lived`;
     return [{ checker: "belief", message, name, fromMs, toMs: untilMs }];
   });
+}
+
+/** No lease is relied on after the turn in which its process was told of its end. */
+export function checkToldEnds(entries: readonly Entry[]): Violation[] {
+  const account = new StoreAccount(entries);
+  return [...livesOf(entries).values()].flatMap((life) => {
+    const toldMs = life.held && account.grantOf(life.held)?.toldMs;
+    const untilMs = reliedUntilMs(life);
+    if (!life.held || toldMs === undefined || toldMs === null || untilMs <= toldMs) return [];
+    const { lease, name, atMs: fromMs } = life.held;
+    const longMs = (untilMs - toldMs).toFixed(1);
+    const message = `${lease} relied on "${name}" ${longMs} ms after it was told of its end`;
+    return [{ checker: "told ends", message, name, fromMs, toMs: untilMs }];
+  });
+}
+
+function reliedUntilMs({ endedMs, beliefs }: Life): number {
+  return Math.min(endedMs, beliefs.at(-1)?.untilMs ?? Number.POSITIVE_INFINITY);
 }
 
 function keyOf({ name, token }: { readonly name: string; readonly token: bigint }): string {

@@ -24,18 +24,4 @@ describe("turns on one grant", () => {
     const story = turns(3, 3, 3).at(10).asks("p/9").holds("p/9", 20n, 99, { turns: 3 });
     expect(checkBoundedOvertaking(story.entries)).toEqual([]);
   });
-
-  it("are as many as a run has waiters, whatever the limit is", () => {
-    const followers = ["p/1", "p/2"];
-    const story = new Story().at(0).grants("p/0", 10n, { span: 3, followers });
-    for (const turn of [0, 1, 2, 3]) {
-      const lease = `p/${turn}`;
-      expect(checkBoundedOvertaking(story.entries)).toEqual([]);
-      story
-        .at(turn)
-        .asks(lease)
-        .takes(lease, 10n + BigInt(Math.min(turn, 2)), 99, { turns: 1 });
-    }
-    expect(checkBoundedOvertaking(story.entries)).toHaveLength(1);
-  });
 });

@@ -16,6 +16,7 @@ export function checkConfirmation(entries: readonly Entry[], withinMs: number): 
     // Later turns on a grant find it confirmed.
     if (!grant?.granted.isHandoff || grant.granted.token !== token) continue;
     const toMs = atMs + withinMs;
+    // The store does not execute the confirm of a grant that was revoked before.
     const [, confirmedMs = Number.POSITIVE_INFINITY] = grant.wordsMs;
     if (Math.min(confirmedMs, grant.revokedMs) <= toMs) continue;
     const message = `${lease} got "${name}" before its confirm was sent`;

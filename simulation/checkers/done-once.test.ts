@@ -1,13 +1,38 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import type { Happening } from "../history.js";
 import { checkDoneOnce } from "./done-once.js";
 import { Story } from "./story.js";
 
-it("the work of a once is not done again before its mark ends", () => {
-  const done = { type: "done", name: "a", lease: "p/0", untilMs: 1_000 } as const;
-  const story = new Story().at(0).asks("p/0").holds("p/0", 10n, 500).at(100).happens(done);
-  expect(checkDoneOnce(story.entries)).toEqual([]);
-  story.at(200).asks("q/0").at(1_000).holds("q/0", 20n, 2_000);
-  expect(checkDoneOnce(story.entries)).toEqual([]);
-  const [violation] = checkDoneOnce(story.at(900).holds("q/1", 15n, 2_000).entries);
-  expect(violation?.message).toBe('q/1 repeats the work of "a" that p/0 did');
+const DONE = { type: "done", name: "a", lease: "p/0", untilMs: 1_000 } as const;
+
+describe("the work of a once", () => {
+  it("is not done again before its mark ends", () => {
+    const story = new Story().at(0).happens({ type: "calm" }).asks("p/0").holds("p/0", 10n, 500);
+    story.at(100).happens(DONE);
+    expect(checkDoneOnce(story.entries)).toEqual([]);
+    story.at(200).asks("q/0").at(1_000).holds("q/0", 20n, 2_000);
+    expect(checkDoneOnce(story.entries)).toEqual([]);
+    const [violation] = checkDoneOnce(story.at(900).holds("q/1", 15n, 2_000).entries);
+    expect(violation?.message).toBe('q/1 repeats the work of "a" that p/0 did');
+  });
+
+  /** Before all is calm: `p` releases, the store executes that, and `q` holds at 800. */
+  function repeated(withdrawnMs: number, faults: readonly Happening[] = []) {
+    const story = new Story().at(0).asks("p/0").holds("p/0", 10n, 500).at(90).releases("p/0");
+    story.at(withdrawnMs).withdraws("p/0 owner").at(100).happens(DONE).at(600);
+    for (const fault of faults) story.happens(fault);
+    return checkDoneOnce(story.asks("q/0").at(800).holds("q/0", 20n, 2_000).entries);
+  }
+
+  it("may be done again where the store left no mark", () => {
+    expect(repeated(95)).toHaveLength(1);
+    expect(repeated(501)).toEqual([]);
+  });
+
+  it("may be done again where the mark ended early", () => {
+    expect(repeated(95, [{ type: "forgot" }])).toEqual([]);
+    expect(repeated(95, [{ type: "stepped", byMs: 300 }])).toEqual([]);
+    expect(repeated(95, [{ type: "stepped", byMs: 100 }])).toHaveLength(1);
+    expect(repeated(95, [{ type: "stepped", byMs: -300 }])).toHaveLength(1);
+  });
 });

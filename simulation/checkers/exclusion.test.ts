@@ -75,6 +75,34 @@ describe("a lease that the store ended early", () => {
     expect(checkExclusionByBelief(forgotten.entries)).toEqual([]);
   });
 
+  it.each([
+    ["revoked", { type: "revoked", name: "a", token: 10n }],
+    ["forgotten", { type: "forgot" }],
+    ["overtaken by the clock", { type: "stepped", byMs: 5_000 }],
+  ] as const)(
+    "is not excused when it was %s, and goes on after its process was told",
+    (_, fault) => {
+      const told = { type: "told", process: "p", name: "a", owner: "p/0 owner" } as const;
+      const story = overlapping()
+        .at(400)
+        .happens(fault)
+        .at(600)
+        .happens({ ...told, saidMs: 599 });
+      expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
+      story.at(600).loses("p/0", "missing");
+      expect(checkExclusionByBelief(story.entries)).toEqual([]);
+    },
+  );
+
+  it("is not excused beside a newer lease of the same program", () => {
+    const story = new Story();
+    story.at(0).asks("p/0").holds("p/0", 10n, 1_000).at(400).happens({ type: "forgot" });
+    story.at(500).asks("p/1").holds("p/1", 20n, 1_500);
+    expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
+    story.at(500).loses("p/0", "replaced");
+    expect(checkExclusionByBelief(story.entries)).toEqual([]);
+  });
+
   it("is not excused by a fault before the store last renewed it", () => {
     const story = overlapping().at(300).happens({ type: "forgot" });
     story.at(400).extends(10n);

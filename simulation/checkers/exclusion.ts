@@ -6,9 +6,12 @@
  * frozen counts, because it may run the next moment. By probes: between the first and the last time
  * that `assertHeld` passed.
  *
- * Only a lease that the store itself ended early is excused: a lease that was revoked, a lease that
- * the store forgot, and, for as long as the clock jumped ahead, a lease that has expired by that
- * clock. Tokens fence all of these.
+ * Only a lease that the store itself ended early is excused, and only until its process knows:
+ * - a lease that was revoked before the newer grant: `revoke` frees the lock at once;
+ * - a lease that the store forgot between its last word about it and the newer grant;
+ * - a lease that a jump of the store's clock ended early, for no longer than the jump.
+ * Tokens fence all of these. A process knows from the end of the turn in which it was told. A
+ * program that is granted the lock knows that its earlier exclusive lease has ended.
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
@@ -98,11 +101,18 @@ function isExcused(a: Reliance, b: Reliance, account: StoreAccount): boolean {
   const isInOrder = byTime < 0 || (byTime === 0 && a.held.token < b.held.token);
   const [older, newer] = isInOrder ? [a, b] : [b, a];
   const grantedMs = grantedMsOf(newer);
+  if (older.grant && older.toMs > older.grant.toldMs) return false;
+  const isSameProgram = programOf(older.held) === programOf(newer.held);
+  if (isSameProgram && older.held.mode === "exclusive") return false;
   if (older.grant && older.grant.revokedMs <= grantedMs) return true;
   const wordMs = lastWordMs(older.grant, grantedMs);
   if (account.hasForgotten(wordMs, grantedMs)) return true;
   const aheadMs = account.steppedAheadMs(wordMs, grantedMs);
   return aheadMs > 0 && older.toMs - grantedMs <= aheadMs * CLOCK_TOLERANCE;
+}
+
+function programOf({ lease }: EntryOf<"held">): string {
+  return lease.slice(0, lease.indexOf("/"));
 }
 
 function grantedMsOf({ grant, fromMs }: Reliance): number {

@@ -24,26 +24,39 @@ export class Freezes {
   }
 
   /**
-   * The latest time by which a process does a task that is due at `dueMs` and takes `slackMs`.
+   * The latest time by which a process does a task that is due at `dueMs` and takes `slackMs`. The
+   * time before a freeze counts: after it, only the rest of the slack is left.
    */
   latestMs(process: string, dueMs: number, slackMs: number): number {
-    let readyMs = dueMs;
+    let latestMs = dueMs + slackMs;
     for (const { fromMs, untilMs } of this.#freezes.get(process) ?? []) {
-      if (fromMs <= readyMs + slackMs && untilMs > readyMs) readyMs = untilMs;
+      const restMs = Math.min(slackMs, latestMs - fromMs);
+      if (restMs >= 0) latestMs = Math.max(latestMs, untilMs + restMs);
     }
-    return readyMs + slackMs;
+    return latestMs;
   }
 
-  /** Whether the machine slept, which makes its timers late by as much. */
-  wasSuspended(process: string, fromMs: number, toMs: number): boolean {
-    const freezes = this.#freezes.get(process) ?? [];
-    return freezes.some(
-      (freeze) => freeze.isSuspend && freeze.fromMs <= toMs && freeze.untilMs >= fromMs,
-    );
+  /** For how long the machine slept, which makes its timers late by as much. */
+  sleptMs(process: string, fromMs: number, toMs: number): number {
+    return (this.#freezes.get(process) ?? [])
+      .filter((freeze) => freeze.isSuspend && freeze.fromMs <= toMs && freeze.untilMs >= fromMs)
+      .reduce((sum, freeze) => sum + freeze.untilMs - freeze.fromMs, 0);
   }
 
+  /** For how long any process did nothing. */
+  totalMs(fromMs: number, toMs: number): number {
+    return [...this.#freezes.values()]
+      .flat()
+      .reduce((sum, freeze) => sum + overlapMs(freeze, fromMs, toMs), 0);
+  }
+
+  /** Whether a freeze that began before `toMs` ended at `fromMs` or later. */
   wasFrozen(process: string, fromMs: number, toMs: number): boolean {
     const freezes = this.#freezes.get(process) ?? [];
-    return freezes.some((freeze) => freeze.fromMs <= toMs && freeze.untilMs >= fromMs);
+    return freezes.some((freeze) => freeze.fromMs < toMs && freeze.untilMs >= fromMs);
   }
+}
+
+function overlapMs(freeze: Freeze, fromMs: number, toMs: number): number {
+  return Math.max(0, Math.min(freeze.untilMs, toMs) - Math.max(freeze.fromMs, fromMs));
 }

@@ -3,8 +3,11 @@
  * release the store has executed never queues or holds again, where clients know of every copy of a
  * request.
  */
-import type { Entry } from "../history.js";
+import type { Entry, EntryOf } from "../history.js";
 import type { Violation } from "./violation.js";
+
+/** How much faster the store's clock may run. */
+const CLOCK_TOLERANCE = 1.01;
 
 export function checkLeftovers(entries: readonly Entry[]): Violation[] {
   return entries.flatMap((entry) => {
@@ -15,19 +18,48 @@ export function checkLeftovers(entries: readonly Entry[]): Violation[] {
   });
 }
 
-export function checkGhosts(entries: readonly Entry[]): Violation[] {
-  const ended = new Map<string, number>();
+interface Ended {
+  readonly atMs: number;
+  /** A copy of a request of this owner may come: the client knows of it. */
+  readonly mayEcho: boolean;
+  /** Until when the tombstone stays; from then on a copy is too late. */
+  untilMs: number;
+}
+
+/**
+ * Excused is an owner of whose request a copy may come, while no tombstone keeps it away: the
+ * store forgot the tombstone, or its clock was set back after the tombstone had ended, so that the
+ * copy is in time again. Where the network makes copies that no client knows of (`hasStrays`), only
+ * an owner with a tombstone must stay away.
+ */
+export function checkGhosts(entries: readonly Entry[], hasStrays = false): Violation[] {
+  const owners = new Map<string, Ended>();
   const violations: Violation[] = [];
   for (const entry of entries) {
-    // By a clock that was set back a late request is in time again, and its tombstone is gone.
-    if (entry.type === "forgot" || (entry.type === "stepped" && entry.byMs < 0)) ended.clear();
-    if (entry.type === "withdrawn") ended.set(entry.owner, entry.atMs);
+    if (entry.type === "forgot") dropEchoing(owners, Number.POSITIVE_INFINITY);
+    if (entry.type === "stepped") step(owners, entry);
+    if (entry.type === "withdrawn") {
+      const { owner, atMs, buriedMs } = entry;
+      const ended = { atMs, mayEcho: buriedMs !== 0, untilMs: atMs + buriedMs / CLOCK_TOLERANCE };
+      if (buriedMs > 0 || !hasStrays) owners.set(owner, ended);
+    }
     if (entry.type !== "granted" && entry.type !== "queued") continue;
     const { owner, name, type, atMs } = entry;
-    const endedMs = ended.get(owner);
-    if (endedMs === undefined) continue;
+    const ended = owners.get(owner);
+    if (!ended) continue;
     const message = `${owner} had ended, and was ${type} for "${name}" afterwards`;
-    violations.push({ checker: "ghosts", message, name, fromMs: endedMs, toMs: atMs });
+    violations.push({ checker: "ghosts", message, name, fromMs: ended.atMs, toMs: atMs });
   }
   return violations;
+}
+
+function step(owners: Map<string, Ended>, { atMs, byMs }: EntryOf<"stepped">): void {
+  if (byMs < 0) return dropEchoing(owners, atMs);
+  for (const ended of owners.values()) ended.untilMs -= byMs;
+}
+
+function dropEchoing(owners: Map<string, Ended>, beforeMs: number): void {
+  for (const [owner, { mayEcho, untilMs }] of owners) {
+    if (mayEcho && untilMs <= beforeMs) owners.delete(owner);
+  }
 }

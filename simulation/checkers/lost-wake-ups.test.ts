@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { checkLostWakeUps } from "./lost-wake-ups.js";
 import { Story } from "./story.js";
 
-const BOUND = { boundMs: 100, offerMs: 1_000, leaseMs: 5_000, silentMs: 3_000 };
+const BOUND = { boundMs: 100, blockMs: 400, offerMs: 1_000, leaseMs: 5_000, silentMs: 3_000 };
 const check = (story: Story, endMs = 1_000) =>
   checkLostWakeUps(story.at(endMs).happens({ type: "calm" }).entries, BOUND);
 
@@ -65,6 +65,25 @@ describe("a reason for a longer wait", () => {
     expect(check(story, 1_050)).toEqual([]);
     story.at(1_060).grants("r/1", 11n, { isHandoff: true });
     expect(check(story, 2_000)).toHaveLength(1);
+  });
+
+  it("is an offer only until it is given back", () => {
+    const story = free().at(50).grants("r/0", 10n, { isHandoff: true }).at(200).withdraws("r/0");
+    expect(check(story, 240)).toEqual([]);
+    expect(check(story, 300)).toHaveLength(1);
+  });
+
+  it("is a process that is frozen, for as long as it is", () => {
+    const frozen = { type: "frozen", process: "q", untilMs: 250, how: "blocked" } as const;
+    const story = free().at(50).happens(frozen);
+    expect(check(story, 290)).toEqual([]);
+    expect(check(story, 350)).toHaveLength(1);
+  });
+
+  it("is no clock that was set back before all leases of that time had ended", () => {
+    const story = new Story().at(0).happens({ type: "stepped", byMs: -2_000 });
+    const late = story.at(10_000).happens({ type: "calm" }).asks("q/0");
+    expect(check(late, 10_200)).toHaveLength(1);
   });
 
   it("is a clock that was set back", () => {

@@ -4,6 +4,7 @@
  * wait: a wake-up was lost. The time counts from the end of all faults.
  */
 import type { Entry } from "../history.js";
+import { Freezes } from "./freezes.js";
 import { livesOf } from "./life.js";
 import { lastWordMs, StoreAccount } from "./store-account.js";
 import type { Violation } from "./violation.js";
@@ -25,6 +26,8 @@ interface Moment {
 /** How long a lock may stay free while a waiter waits, and the reasons for a longer time. */
 export interface WakeUpBound extends Waste {
   readonly boundMs: number;
+  /** How much longer, at most, while processes are frozen: they do not take or pass on the lock. */
+  readonly blockMs: number;
   /** For how long a process that died keeps its places in the queue. */
   readonly silentMs: number;
 }
@@ -33,11 +36,15 @@ export function checkLostWakeUps(entries: readonly Entry[], bound: WakeUpBound):
   const calmMs = entries.find(({ type }) => type === "calm")?.atMs ?? 0;
   const endMs = entries.at(-1)?.atMs ?? 0;
   const wasted = new WastedGrants(entries, bound);
-  // A clock that was set back prolongs the leases of dead processes by as much.
-  const leastMs = bound.boundMs + setBackMs(entries);
+  const freezes = new Freezes(entries);
+  const longestMs = (name: string, fromMs: number, toMs: number): number => {
+    const blockMs = Math.min(bound.blockMs, freezes.totalMs(fromMs, toMs));
+    const extraMs = blockMs + setBackMs(entries, bound, fromMs);
+    return bound.boundMs + extraMs + wasted.costMs(name, fromMs, toMs);
+  };
   return [...momentsOf(entries, bound.silentMs)].flatMap(([name, moments]) => {
     const stall = findStall(moments, calmMs, endMs, (fromMs, toMs) => {
-      return toMs - fromMs > leastMs && toMs - fromMs > leastMs + wasted.costMs(name, fromMs, toMs);
+      return toMs - fromMs > bound.boundMs && toMs - fromMs > longestMs(name, fromMs, toMs);
     });
     if (!stall) return [];
     const { fromMs, toMs, lease } = stall;
@@ -47,11 +54,20 @@ export function checkLostWakeUps(entries: readonly Entry[], bound: WakeUpBound):
   });
 }
 
-function setBackMs(entries: readonly Entry[]): number {
-  return entries.reduce(
-    (sum, entry) => sum + (entry.type === "stepped" ? Math.max(0, -entry.byMs) : 0),
-    0,
-  );
+/**
+ * A clock that was set back prolongs the leases and the places that the store had then by as much,
+ * also those of dead processes; when these are gone, it has no effect any more.
+ */
+function setBackMs(entries: readonly Entry[], bound: WakeUpBound, fromMs: number): number {
+  let backMs = 0;
+  let lastMs = Number.NEGATIVE_INFINITY;
+  for (const entry of entries) {
+    if (entry.type !== "stepped" || entry.byMs > 0) continue;
+    backMs -= entry.byMs;
+    lastMs = entry.atMs;
+  }
+  const effectMs = lastMs + backMs + Math.max(bound.leaseMs, bound.silentMs) - fromMs;
+  return Math.max(0, Math.min(backMs, effectMs));
 }
 
 function momentsOf(entries: readonly Entry[], silentMs: number): Map<string, Moment[]> {

@@ -2,78 +2,121 @@ import { describe, expect, it } from "vitest";
 import { checkNeedlessLoss } from "./needless-loss.js";
 import { Story } from "./story.js";
 
-const ROUGH = { isHealthy: false, hasStrays: false };
-const HEALTHY = { isHealthy: true, hasStrays: false };
+const CALM = { type: "calm" } as const;
+const rough = (story: Story) => checkNeedlessLoss(story.entries, false);
 const holding = (terms = {}): Story => {
   return new Story().at(0).asks("p/0").at(10).holds("p/0", 10n, 1_000, terms);
+};
+const calmHolding = (terms = {}): Story => {
+  return new Story().at(0).happens(CALM).asks("p/0").at(10).holds("p/0", 10n, 1_000, terms);
 };
 
 describe("a lease", () => {
   it("is not lost before its deadline", () => {
-    expect(checkNeedlessLoss(holding().at(900).loses("p/0").entries, ROUGH)).toHaveLength(1);
-    expect(checkNeedlessLoss(holding().at(1_000).loses("p/0").entries, ROUGH)).toEqual([]);
+    expect(rough(holding().at(900).loses("p/0"))).toHaveLength(1);
+    expect(rough(holding().at(1_000).loses("p/0"))).toEqual([]);
   });
 
   it("is lost before only for what the store did", () => {
-    const gone = (story: Story) => story.at(500).loses("p/0", "missing").entries;
-    expect(checkNeedlessLoss(gone(holding()), ROUGH)).toHaveLength(1);
-    const revoked = holding().at(400).happens({ type: "revoked", name: "a", token: 10n });
-    expect(checkNeedlessLoss(gone(revoked), ROUGH)).toEqual([]);
-    const forgotten = holding().at(400).happens({ type: "forgot" });
-    expect(checkNeedlessLoss(gone(forgotten), ROUGH)).toEqual([]);
-    const stepped = holding().at(400).happens({ type: "stepped", byMs: 5_000 });
-    expect(checkNeedlessLoss(gone(stepped), ROUGH)).toEqual([]);
-    const setBack = holding().at(400).happens({ type: "stepped", byMs: -5_000 });
-    expect(checkNeedlessLoss(gone(setBack), ROUGH)).toHaveLength(1);
+    const gone = (story: Story, reason = "missing") => rough(story.at(500).loses("p/0", reason));
+    expect(gone(holding())).toHaveLength(1);
+    const revoked = () => holding().at(400).happens({ type: "revoked", name: "a", token: 10n });
+    expect(gone(revoked())).toEqual([]);
+    const lapsed = () => holding().at(400).happens({ type: "lapsed", name: "a", token: 10n });
+    expect(gone(lapsed(), "session_ended")).toEqual([]);
+    expect(gone(holding(), "session_ended")).toHaveLength(1);
+    const forgotten = () => holding().at(400).happens({ type: "forgot" });
+    expect(gone(forgotten())).toEqual([]);
+    expect(gone(holding().at(400).happens({ type: "node", node: 1, what: "restarts" }))).toEqual(
+      [],
+    );
+    for (const ended of [revoked(), lapsed(), forgotten()]) {
+      expect(gone(ended, "expired")).toHaveLength(1);
+    }
+  });
+
+  it("is lost by a jump of the clock no earlier than by that jump", () => {
+    const jumped = (byMs: number) => {
+      return rough(
+        holding().at(400).happens({ type: "stepped", byMs }).at(500).loses("p/0", "missing"),
+      );
+    };
+    expect(jumped(5_000)).toEqual([]);
+    expect(jumped(500)).toEqual([]);
+    expect(jumped(400)).toHaveLength(1);
+    expect(jumped(-5_000)).toHaveLength(1);
+  });
+
+  it("is not lost by its maximum before it", () => {
+    const story = (longestMs: number) => holding({ longestMs }).at(1_000).loses("p/0", "max_hold");
+    expect(rough(story(1_000))).toEqual([]);
+    expect(rough(story(1_100))).toHaveLength(1);
   });
 
   it("is warned of when only the grace is left", () => {
-    const early = holding({ graceMs: 300 }).at(650).loses("p/0");
-    expect(checkNeedlessLoss(early.entries, ROUGH)).toHaveLength(1);
-    const due = holding({ graceMs: 300 }).at(700).loses("p/0");
-    expect(checkNeedlessLoss(due.entries, ROUGH)).toEqual([]);
+    expect(rough(holding({ graceMs: 300 }).at(650).loses("p/0"))).toHaveLength(1);
+    expect(rough(holding({ graceMs: 300 }).at(700).loses("p/0"))).toEqual([]);
   });
 
-  it("that is renewed is not lost at all where nothing goes wrong", () => {
-    expect(checkNeedlessLoss(holding().at(1_000).loses("p/0").entries, HEALTHY)).toHaveLength(1);
-    const fixed = holding({ renews: false }).at(1_000).loses("p/0");
-    expect(checkNeedlessLoss(fixed.entries, HEALTHY)).toEqual([]);
+  it("that is renewed is not lost at all when nothing goes wrong any more", () => {
+    expect(rough(calmHolding().at(1_000).loses("p/0"))).toHaveLength(1);
+    expect(rough(calmHolding({ renews: false }).at(1_000).loses("p/0"))).toEqual([]);
+    expect(rough(holding().at(500).happens(CALM).at(1_000).loses("p/0"))).toEqual([]);
     const frozen = { type: "frozen", process: "p", untilMs: 1_200, how: "blocked" } as const;
-    const blocked = holding().at(900).happens(frozen).at(1_200).loses("p/0");
-    expect(checkNeedlessLoss(blocked.entries, HEALTHY)).toEqual([]);
+    expect(rough(calmHolding().at(900).happens(frozen).at(1_200).loses("p/0"))).toEqual([]);
   });
 
   it("may be lost by a process that could act only in the last moment before the deadline", () => {
-    const until = (untilMs: number): Story => {
+    const until = (untilMs: number, terms = {}): Story => {
       const frozen = { type: "frozen", process: "p", untilMs, how: "blocked" } as const;
-      return holding().at(600).happens(frozen).at(1_000).loses("p/0");
+      return calmHolding(terms).at(600).happens(frozen);
     };
-    expect(checkNeedlessLoss(until(999.5).entries, HEALTHY)).toEqual([]);
-    expect(checkNeedlessLoss(until(990).entries, HEALTHY)).toHaveLength(1);
+    expect(rough(until(999.5).at(1_000).loses("p/0"))).toEqual([]);
+    expect(rough(until(990).at(1_000).loses("p/0"))).toHaveLength(1);
+    expect(rough(until(699.5, { graceMs: 300 }).at(700).loses("p/0"))).toEqual([]);
+    expect(rough(until(690, { graceMs: 300 }).at(700).loses("p/0"))).toHaveLength(1);
+  });
+
+  it("may be lost by a process that got it with only the grace left, after a freeze", () => {
+    const given = (atMs: number): Story => {
+      const frozen = { type: "frozen", process: "p", untilMs: 300, how: "blocked" } as const;
+      const story = new Story().at(0).happens(CALM).asks("p/0").at(100).happens(frozen);
+      return story.at(atMs).holds("p/0", 10n, 1_000, { graceMs: 300 }).at(700).loses("p/0");
+    };
+    expect(rough(given(699))).toEqual([]);
+    expect(rough(given(600))).toHaveLength(1);
   });
 
   it("that was given back is not told to be lost, unless a stray copy did that", () => {
-    const story = holding().at(500).releases("p/0").at(510).loses("p/0", "missing");
-    expect(checkNeedlessLoss(story.entries, ROUGH)).toHaveLength(1);
-    expect(checkNeedlessLoss(story.entries, { ...ROUGH, hasStrays: true })).toEqual([]);
+    const story = holding().at(500).releases("p/0").at(505).withdraws("p/0 owner");
+    const strays = (one: Story) => checkNeedlessLoss(one.entries, true);
+    expect(strays(story.at(510).loses("p/0", "missing"))).toHaveLength(1);
+    story.at(506).withdraws("p/0 owner");
+    expect(strays(story)).toEqual([]);
+    expect(rough(story)).toHaveLength(1);
   });
 });
 
 describe("an acquisition", () => {
+  const refused = { type: "refused", lease: "p/0", reason: "HF_STORE" } as const;
+
   it("does not fail for a store that is there", () => {
-    const refused = { type: "refused", lease: "p/0", reason: "HF_STORE" } as const;
-    const story = new Story().at(0).asks("p/0").at(1_000).happens({ type: "calm" });
-    expect(checkNeedlessLoss(story.at(2_000).happens(refused).entries, ROUGH)).toEqual([]);
-    expect(checkNeedlessLoss(story.at(9_000).happens(refused).entries, ROUGH)).toHaveLength(1);
+    const story = () => new Story().at(0).asks("p/0").at(1_000).happens(CALM);
+    expect(rough(story().at(2_000).happens(refused))).toEqual([]);
+    expect(rough(story().at(9_000).happens(refused))).toHaveLength(1);
+    expect(rough(new Story().at(0).happens(CALM).asks("p/0").at(1).happens(refused))).toHaveLength(
+      1,
+    );
   });
 
-  it("may fail for a store that its frozen process could not hear", () => {
-    const refusedAt = (atMs: number): Story => {
-      const story = new Story().at(0).asks("p/0").at(1_000).happens({ type: "calm" });
+  it("may fail at its end for a store that its frozen process could not hear", () => {
+    const refusedAt = (atMs: number, withinMs: number): Story => {
+      const story = new Story().at(0).happens(CALM).asks("p/0", { withinMs });
       story.at(2_000).happens({ type: "frozen", process: "p", untilMs: 20_000, how: "blocked" });
-      return story.at(atMs).happens({ type: "refused", lease: "p/0", reason: "HF_STORE" });
+      return story.at(atMs).happens(refused);
     };
-    expect(checkNeedlessLoss(refusedAt(20_040).entries, ROUGH)).toEqual([]);
-    expect(checkNeedlessLoss(refusedAt(20_200).entries, ROUGH)).toHaveLength(1);
+    expect(rough(refusedAt(20_005, 1_000))).toEqual([]);
+    expect(rough(refusedAt(20_040, 1_000))).toHaveLength(1);
+    expect(rough(refusedAt(20_005, 60_000))).toHaveLength(1);
   });
 });

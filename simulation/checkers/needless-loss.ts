@@ -2,39 +2,45 @@
  * Unknown is not lost: a lease ends before its deadline only for a reason that the store's account
  * shows, and where nothing goes wrong no lease that is renewed is lost at all. Nor does an
  * acquisition fail for a store that is there.
+ *
+ * Excused are:
+ * - an early end by the store: the grant was revoked, the store forgot it, a node restarted, or
+ *   the store's clock jumped ahead, for an end that is early by no more than the jump;
+ * - a lease that expires while faults may keep its renewals from the store, or that its process
+ *   could not renew because it was frozen when the deadline came;
+ * - a release whose copy, which its client cannot know of, reached the store first;
+ * - an acquisition that fails while the store may be out of reach, or because its process was
+ *   frozen between a request and the answer.
  */
+import { CALL_TIMEOUT_MS } from "../../src/stores/arbiter/channel.js";
 import type { Entry, EntryOf } from "../history.js";
 import { Freezes } from "./freezes.js";
 import { type Life, livesOf } from "./life.js";
 import { lastWordMs, StoreAccount } from "./store-account.js";
 import type { Violation } from "./violation.js";
 
+/** A renewal and its answer take this long, and timers are no more exact. */
 const SLACK_MS = 3;
-/** A store that was silent for so long counts as out of reach. */
-const SILENCE_MS = 5_000;
-/** A process that has just woken up takes so long to hear from a store that is there. */
-const AWAKE_MS = 100;
+/** A process that wakes up fails at once where its time is over, or asks again. */
+const AWAKE_MS = 10;
 /** Sleep is known to 10 ms, and rounded up. */
 const SLEEP_SLACK_MS = 30;
 
-export function checkNeedlessLoss(
-  entries: readonly Entry[],
-  { isHealthy, hasStrays }: { readonly isHealthy: boolean; readonly hasStrays: boolean },
-): Violation[] {
+export function checkNeedlessLoss(entries: readonly Entry[], hasStrays: boolean): Violation[] {
   const account = new StoreAccount(entries);
   const freezes = new Freezes(entries);
-  const calmMs = entries.find(({ type }) => type === "calm")?.atMs ?? 0;
+  const calmMs = entries.find(({ type }) => type === "calm")?.atMs ?? Number.POSITIVE_INFINITY;
   return [...livesOf(entries).values()].flatMap((life) => {
-    const { asked, held, lost, releasing, refused } = life;
-    if (refused?.reason === "HF_STORE" && wasHeard(asked.process, calmMs, refused.atMs, freezes)) {
+    const { asked, held, lost, refused } = life;
+    if (refused?.reason === "HF_STORE" && !isUnheard(asked, refused, calmMs, freezes)) {
       const message = `${asked.lease} failed although the store was there`;
       const { name, atMs } = asked;
       return [{ checker: "needless loss", message, name, fromMs: atMs, toMs: refused.atMs }];
     }
-    // An unknown copy of the release may have ended the lease.
-    if (hasStrays && releasing && lost && lost.atMs > releasing.atMs) return [];
-    if (!held || !lost || isExplained(held, lost, account)) return [];
-    if (isDue(life, lost, freezes, isHealthy)) return [];
+    if (!held || !lost) return [];
+    if (hasStrays && wasReleasedTwice(life, account)) return [];
+    if (isEndedByStore(life, lost, account)) return [];
+    if (isDue(life, lost, freezes, calmMs)) return [];
     const { name } = held;
     return [
       {
@@ -48,37 +54,68 @@ export function checkNeedlessLoss(
   });
 }
 
-/** Whether a process could hear the store: it was there for long enough, and the process awake. */
-function wasHeard(process: string, calmMs: number, atMs: number, freezes: Freezes): boolean {
-  return atMs > calmMs + SILENCE_MS && !freezes.wasFrozen(process, atMs - AWAKE_MS, atMs);
-}
-
-function isDue(
-  { asked, held, beliefs }: Life,
-  { atMs, reason }: EntryOf<"lost">,
+/**
+ * Whether a process may have heard nothing from the store: a call that was sent before all was calm
+ * ends by its own timeout; and a process that was frozen while it asked, until just now, had no
+ * chance to read an answer before its time ended.
+ */
+function isUnheard(
+  asked: EntryOf<"asked">,
+  { atMs }: EntryOf<"refused">,
+  calmMs: number,
   freezes: Freezes,
-  isHealthy: boolean,
 ): boolean {
-  if (!held || reason === "max_hold" || reason === "session_ended") return true;
-  const belief = beliefs.findLast((one) => one.atMs < atMs) ?? beliefs[0];
-  const untilMs = belief?.untilMs ?? 0;
-  const dueMs = reason === "expired" ? untilMs - held.graceMs : untilMs;
-  // A process that was frozen when the deadline passed, or a round trip before it, could not renew
-  // in time; nor could one that was given the lease so late that less than the grace was left soon.
-  const sinceMs = held.graceMs > 0 ? asked.atMs : dueMs - SLACK_MS;
-  const isExcused = !held.renews || !isHealthy || freezes.wasFrozen(held.process, sinceMs, dueMs);
-  const slept = freezes.wasSuspended(held.process, held.atMs, atMs);
-  return isExcused && atMs >= dueMs - (slept ? SLEEP_SLACK_MS : SLACK_MS);
+  if (calmMs > 0 && atMs <= calmMs + CALL_TIMEOUT_MS) return true;
+  // While it waits, a process that was frozen asks once more before it gives up.
+  if (asked.waits && atMs < asked.atMs + asked.withinMs) return false;
+  return freezes.wasFrozen(asked.process, Math.max(asked.atMs, atMs - AWAKE_MS), atMs);
 }
 
-function isExplained(
-  held: EntryOf<"held">,
-  { atMs }: EntryOf<"lost">,
-  account: StoreAccount,
-): boolean {
-  const grant = account.grantOf(held);
-  if (grant && grant.revokedMs <= atMs) return true;
+/** The store executed a copy of the release before it executed the release itself. */
+function wasReleasedTwice({ held, releasing, lost }: Life, account: StoreAccount): boolean {
+  if (!held || !releasing || !lost || lost.atMs < releasing.atMs) return false;
+  return account.withdrawals(held, releasing.atMs, lost.atMs) > 1;
+}
+
+/** A lease is due at its deadline, or at its warning. */
+function dueMsOf({ held, beliefs }: Life, { atMs, reason }: EntryOf<"lost">): number {
+  const belief = beliefs.findLast((one) => one.atMs < atMs) ?? beliefs[0];
+  const isWarning = reason === "expired" || reason === "max_hold";
+  return (belief?.untilMs ?? 0) - (isWarning ? (held?.graceMs ?? 0) : 0);
+}
+
+function isDue(life: Life, lost: EntryOf<"lost">, freezes: Freezes, calmMs: number): boolean {
+  const { asked, held } = life;
+  if (!held) return true;
+  const { process } = held;
+  const dueMs = dueMsOf(life, lost);
+  const slept = freezes.sleptMs(process, held.atMs, lost.atMs) > 0;
+  const leastMs = held.longestMs - held.graceMs - SLACK_MS;
+  if (lost.reason === "max_hold" && lost.atMs < asked.atMs + leastMs) return false;
+  if (lost.atMs < dueMs - (slept ? SLEEP_SLACK_MS : SLACK_MS)) return false;
+  if (!held.renews || lost.reason === "max_hold") return true;
+  // Before all was calm, a fault may have kept its renewals from the store.
+  if (held.atMs < calmMs) return true;
+  // A process that was frozen when the deadline passed, or a round trip before it, could not renew
+  // in time; nor could one that was frozen until it was given the lease with hardly more than the
+  // grace left.
+  const isGivenLate = held.graceMs > 0 && held.atMs >= dueMs - SLACK_MS;
+  return freezes.wasFrozen(process, isGivenLate ? asked.atMs : dueMs - SLACK_MS, dueMs);
+}
+
+/** The store ended the lease before its deadline. */
+function isEndedByStore(life: Life, lost: EntryOf<"lost">, account: StoreAccount): boolean {
+  const { held } = life;
+  const { atMs, reason } = lost;
+  const grant = held && account.grantOf(held);
+  // A lease that ends by the clock of its process ends by nothing else. Only one that the store had
+  // ended before the program got it is said to be expired.
+  const isByClock = reason === "expired" || reason === "max_hold";
+  const wasDead = life.beliefs[0]?.untilMs === Number.NEGATIVE_INFINITY;
+  if (!grant || (isByClock && !wasDead)) return false;
+  if (Math.min(grant.revokedMs, grant.lapsedMs) <= atMs) return true;
   const wordMs = lastWordMs(grant, atMs);
-  if (account.hasForgotten(wordMs, atMs)) return true;
-  return account.steppedAheadMs(wordMs, atMs) > 0;
+  if (account.hasForgotten(wordMs, atMs) || account.hasRestarted(wordMs, atMs)) return true;
+  const aheadMs = account.steppedAheadMs(wordMs, atMs);
+  return aheadMs > 0 && atMs >= dueMsOf(life, lost) - aheadMs - SLACK_MS;
 }

@@ -6,6 +6,10 @@ export interface GrantAccount {
   /** When the store granted, confirmed or renewed it. */
   readonly wordsMs: number[];
   revokedMs: number;
+  /** When the store ended its session, because the time of the session was over. */
+  lapsedMs: number;
+  /** When its process knew from the store that it had ended. */
+  toldMs: number;
 }
 
 /** The last time up to `beforeMs` at which the store granted, confirmed or renewed a grant. */
@@ -16,8 +20,10 @@ export function lastWordMs(grant: GrantAccount | undefined, beforeMs: number): n
 /** The grants of the store in a history, and the faults of the store. */
 export class StoreAccount {
   readonly #grants = new Map<string, Map<bigint, GrantAccount[]>>();
+  readonly #withdrawn: EntryOf<"withdrawn">[] = [];
   readonly #steps: EntryOf<"stepped">[] = [];
   readonly #forgotMs: number[] = [];
+  readonly #restartedMs: number[] = [];
 
   constructor(entries: readonly Entry[]) {
     for (const entry of entries) this.#read(entry);
@@ -33,8 +39,21 @@ export class StoreAccount {
     return own ?? this.#latest(name, token, atMs);
   }
 
+  /** How often the store executed a release of the owner of a lease. */
+  withdrawals(held: EntryOf<"held">, fromMs: number, toMs: number): number {
+    const owner = this.grantOf(held)?.granted.owner;
+    return this.#withdrawn.filter(
+      (entry) => entry.owner === owner && entry.atMs >= fromMs && entry.atMs <= toMs,
+    ).length;
+  }
+
   hasForgotten(fromMs: number, toMs: number): boolean {
     return this.#forgotMs.some((atMs) => atMs >= fromMs && atMs <= toMs);
+  }
+
+  /** A node of a quorum restarted, and does not know whether it had a lease. */
+  hasRestarted(fromMs: number, toMs: number): boolean {
+    return this.#restartedMs.some((atMs) => atMs >= fromMs && atMs <= toMs);
   }
 
   /** By how much the clock jumped ahead in all, which is how much earlier leases ended. */
@@ -49,6 +68,16 @@ export class StoreAccount {
     return grants?.findLast(({ granted }) => granted.atMs <= atMs);
   }
 
+  #endedBy(told: EntryOf<"told">): readonly GrantAccount[] {
+    const grants = this.#grants.get(told.name);
+    if (!grants) return [];
+    if ("token" in told) return grants.get(told.token) ?? [];
+    // One batch may say that a grant has ended, and then grant the lock again.
+    const { owner, saidMs } = told;
+    const all = [...grants.values()].flat();
+    return all.filter(({ granted }) => granted.owner === owner && granted.atMs < saidMs);
+  }
+
   #read(entry: Entry): void {
     switch (entry.type) {
       case "granted": {
@@ -56,6 +85,8 @@ export class StoreAccount {
           granted: entry,
           wordsMs: [entry.atMs],
           revokedMs: Number.POSITIVE_INFINITY,
+          lapsedMs: Number.POSITIVE_INFINITY,
+          toldMs: Number.POSITIVE_INFINITY,
         };
         const grants = this.#grants.get(entry.name) ?? new Map<bigint, GrantAccount[]>();
         this.#grants.set(entry.name, grants);
@@ -73,8 +104,25 @@ export class StoreAccount {
         if (grant) grant.revokedMs = entry.atMs;
         return;
       }
+      case "lapsed": {
+        const grant = this.#latest(entry.name, entry.token, entry.atMs);
+        if (grant) grant.lapsedMs = entry.atMs;
+        return;
+      }
+      case "withdrawn":
+        this.#withdrawn.push(entry);
+        return;
+      case "told": {
+        for (const grant of this.#endedBy(entry)) {
+          grant.toldMs = Math.min(grant.toldMs, entry.atMs);
+        }
+        return;
+      }
       case "stepped":
         this.#steps.push(entry);
+        return;
+      case "node":
+        if (entry.what.startsWith("restarts")) this.#restartedMs.push(entry.atMs);
         return;
       case "forgot":
         this.#forgotMs.push(entry.atMs);

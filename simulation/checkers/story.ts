@@ -36,7 +36,6 @@ interface GrantTerms {
   readonly name?: string;
   readonly span?: number;
   readonly isHandoff?: boolean;
-  readonly followers?: readonly string[];
   readonly clockUs?: number;
 }
 
@@ -113,8 +112,8 @@ export class Story {
     return this.happens({ type: "extended", name: USUAL.name, token });
   }
 
-  withdraws(owner: string, isBuried = false): this {
-    return this.happens({ type: "withdrawn", name: USUAL.name, owner, isBuried });
+  withdraws(owner: string, buriedMs = 0): this {
+    return this.happens({ type: "withdrawn", name: USUAL.name, owner, buriedMs });
   }
 }
 

@@ -70,10 +70,9 @@ describe("turns", () => {
     { type: "forgot" },
     { type: "revoked", name: "a", token: 10n },
     { type: "stepped", byMs: 5_000 },
-  ])(
-    "may be taken by a process that does not know yet that its grant is over: $type",
-    (happening) => {
-      expect(messages(turns([happening]))).toEqual([]);
-    },
-  );
+  ])("are excused until the process is told that its grant has ended: $type", (happening) => {
+    expect(messages(turns([happening]))).toEqual([]);
+    const told = { type: "told", process: "p", name: "a", owner: "p/0", saidMs: 1 } as const;
+    expect(messages(turns([happening, told]))).toHaveLength(1);
+  });
 });

@@ -81,16 +81,17 @@ function isExcused(a: EntryOf<"granted">, b: EntryOf<"granted">, account: StoreA
 
 /**
  * A turn on a grant that the store revoked, forgot or timed out by a jump of its clock before it
- * made the other one. The program that takes the turn may not know yet; a fence refuses its lower
- * token.
+ * made the other one. Excused only if the turn begins before its process is told; a fence refuses
+ * its lower token.
  */
 function isOvertaken(
-  { granted, revokedMs }: GrantAccount,
+  { atMs }: EntryOf<"held">,
+  { granted, revokedMs, toldMs }: GrantAccount,
   other: EntryOf<"granted">,
   account: StoreAccount,
 ): boolean {
   const span = [granted.atMs, other.atMs] as const;
-  if (granted.atMs >= other.atMs) return false;
+  if (granted.atMs >= other.atMs || atMs > toldMs) return false;
   return (
     revokedMs <= other.atMs || account.hasForgotten(...span) || account.steppedAheadMs(...span) > 0
   );
@@ -107,7 +108,7 @@ function problem(life: HeldLife, earlier: HeldLife[], account: StoreAccount): st
     // A request carries the highest token that its process has seen: the store counts on from it.
     const isSeen = wasAhead && held.process === process;
     if (other && !isSeen && isExcused(other, grant.granted, account)) continue;
-    if (other && !isSeen && isOvertaken(grant, other, account)) continue;
+    if (other && !isSeen && isOvertaken(life.held, grant, other, account)) continue;
     if (held.token === token) return `${lease} and ${held.lease} share the token ${token}`;
     return `${lease} asked for "${name}" after ${held.lease} had ${held.token}, and got ${token}`;
   }

@@ -27,6 +27,39 @@ describe("a loss", () => {
     expect(messages(holding().at(900).happens(frozen).at(5_100).loses("p/0"))).toHaveLength(1);
   });
 
+  it("has only the rest of its time left after a freeze", () => {
+    const frozen = { type: "frozen", process: "p", untilMs: 5_000, how: "paused" } as const;
+    const story = (lostMs: number) => holding().at(1_008).happens(frozen).at(lostMs).loses("p/0");
+    expect(messages(story(5_001))).toEqual([]);
+    expect(messages(story(5_005))).toHaveLength(1);
+  });
+
+  it("is told within a second after the machine slept, unless that was noticed before", () => {
+    const slept = (fromMs: number) => {
+      const how = "suspended" as const;
+      const frozen = { type: "frozen", process: "p", untilMs: fromMs + 100, how } as const;
+      const story = new Story().at(0).asks("p/0").at(10).holds("p/0", 10n, 3_000);
+      return messages(story.at(fromMs).happens(frozen).at(3_900).loses("p/0"));
+    };
+    expect(slept(2_000)).toEqual([]);
+    expect(slept(1_000)).toHaveLength(1);
+  });
+
+  it("is told to a frozen process that got the lease when it was over", () => {
+    const frozen = { type: "frozen", process: "p", untilMs: 2_000, how: "paused" } as const;
+    const story = () => {
+      return new Story()
+        .at(0)
+        .asks("p/0")
+        .at(10)
+        .happens(frozen)
+        .at(2_000)
+        .holds("p/0", 10n, 1_000);
+    };
+    expect(messages(story().loses("p/0"))).toEqual([]);
+    expect(messages(story())).toEqual(["p/0 was not told of its loss (0 ms of grace)"]);
+  });
+
   it("is not told to a program that let go, or does not listen", () => {
     expect(messages(holding().at(900).releases("p/0"))).toEqual([]);
     expect(messages(holding({ listens: false }))).toEqual([]);
@@ -37,6 +70,9 @@ describe("a lease", () => {
   it("is not over when it is given", () => {
     const story = new Story().at(10).asks("p/0").at(2_000).holds("p/0", 10n, 1_000);
     expect(messages(story.loses("p/0"))).toEqual(["p/0 was over when it was given"]);
+    // A freeze that begins only now is no excuse.
+    const frozen = { type: "frozen", process: "p", untilMs: 2_500, how: "blocked" } as const;
+    expect(messages(story.happens(frozen))).toEqual(["p/0 was over when it was given"]);
   });
 
   it("is not relied on for longer than it may be held", () => {
@@ -50,6 +86,16 @@ describe("a result", () => {
     const story = new Story().at(0).asks("p/0", { withinMs: 500 });
     expect(messages(story)).toEqual(["p/0 was to be told within 500 ms, and was not"]);
     expect(messages(story.at(501).holds("p/0", 1n, 700).at(600).releases("p/0"))).toEqual([]);
+  });
+
+  it("is told later by as long as the machine slept", () => {
+    const asked = (toldMs: number) => {
+      const frozen = { type: "frozen", process: "p", untilMs: 400, how: "suspended" } as const;
+      const story = new Story().at(0).asks("p/0", { withinMs: 500 }).at(100).happens(frozen);
+      return messages(story.at(toldMs).holds("p/0", 1n, 9_000).at(8_000).releases("p/0"));
+    };
+    expect(asked(1_050)).toEqual([]);
+    expect(asked(1_070)).toHaveLength(1);
   });
 
   it("of a release is told within its bound", () => {

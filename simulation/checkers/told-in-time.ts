@@ -3,9 +3,7 @@
  * at the latest; of the result of an acquisition within its wait; of a release within its bound.
  * And no program is given a lease that is over.
  */
-import { LAST_TRY_MS } from "../../src/lease/client.js";
-import { DEFAULTS } from "../../src/options.js";
-import { LONGEST_RETRY_MS } from "../../src/stores/arbiter/acquisition.js";
+import { GRACE_MS } from "../../src/lease/call-limit.js";
 import type { Entry } from "../history.js";
 import { Freezes } from "./freezes.js";
 import { type Life, livesOf } from "./life.js";
@@ -33,24 +31,16 @@ export function checkRevocation(entries: readonly Entry[], withinMs: number): Vi
 const SLACK_MS = 10;
 /** Timers stop while the machine sleeps: the keeper reads the clock within this after it. */
 const SLEEP_SLACK_MS = 1_050;
-/**
- * A process that was stopped finds a stale reply when it runs again. It asks again within the
- * longest pause between two requests, and its limit on the silence of the store starts at that
- * reply.
- */
-const TRY_SLACK_MS = DEFAULTS.storeTimeoutMs + LONGEST_RETRY_MS;
 /** docs/guarantees.md: a release waits for the store for five seconds at most. */
 const LONGEST_RELEASE_MS = 5_000;
 
 /** How much longer a store may take where it has to ask several nodes. */
 export interface Allowance {
-  /** To give up a wait and the last try at its end. */
-  readonly giveUpMs: number;
   /** To end a release whose time is over. */
   readonly releaseMs: number;
 }
 
-const NONE: Allowance = { giveUpMs: 0, releaseMs: 0 };
+const NONE: Allowance = { releaseMs: 0 };
 
 export function checkToldInTime(
   entries: readonly Entry[],
@@ -61,7 +51,7 @@ export function checkToldInTime(
   return [...livesOf(entries).values()].flatMap((life) => {
     const { asked } = life;
     const problem =
-      checkResult(life, freezes, endMs, allowance) ??
+      checkResult(life, freezes, endMs) ??
       checkLoss(life, freezes, endMs) ??
       checkRelease(life, freezes, endMs, allowance);
     if (!problem) return [];
@@ -77,14 +67,13 @@ function checkResult(
   { asked, held, refused, endedMs }: Life,
   freezes: Freezes,
   endMs: number,
-  { giveUpMs }: Allowance,
 ): Problem {
   const { process, lease, atMs, withinMs } = asked;
   const toldMs = held?.atMs ?? refused?.atMs ?? Number.POSITIVE_INFINITY;
-  if (freezes.wasSuspended(process, atMs, Math.min(toldMs, endMs))) return null;
-  // docs/options.md: at the end of a wait the store is asked once more, for two seconds at most.
-  const slackMs = asked.waits ? SLACK_MS + LAST_TRY_MS + giveUpMs : TRY_SLACK_MS;
-  const dueMs = freezes.latestMs(process, atMs + withinMs, slackMs);
+  const sleptMs = freezes.sleptMs(process, atMs, Math.min(toldMs, endMs));
+  const boundMs = atMs + withinMs + sleptMs;
+  // docs/options.md: a call ends this long after its `waitMs`, whatever the store does.
+  const dueMs = freezes.latestMs(process, boundMs, GRACE_MS + SLACK_MS);
   if (Math.min(toldMs, endedMs, endMs) <= dueMs) return null;
   return {
     message: `${lease} was to be told within ${withinMs.toFixed(0)} ms, and was not`,
@@ -93,25 +82,26 @@ function checkResult(
 }
 
 function checkLoss(
-  { asked, held, beliefs, lost, endedMs }: Life,
+  { held, beliefs, lost, endedMs }: Life,
   freezes: Freezes,
   endMs: number,
 ): Problem {
-  // The belief that is recorded at the end of a lease is in the past; an earlier one counts.
-  const untilMs = beliefs.findLast((belief) => belief.untilMs > belief.atMs)?.untilMs;
   if (!held || !beliefs[0]) return null;
   const { process, lease, atMs, graceMs } = held;
-  const first = beliefs[0].untilMs;
-  if (first <= atMs && !freezes.wasFrozen(process, atMs - 1, atMs)) {
+  // A process that was frozen between the answer and the end of `acquire` got it too late.
+  if (beliefs[0].untilMs <= atMs && !freezes.wasFrozen(process, atMs - 1, atMs)) {
     return { message: `${lease} was over when it was given`, dueMs: atMs };
   }
-  if (untilMs !== undefined && untilMs > atMs + held.longestMs + SLACK_MS) {
+  // The belief that is recorded at the end of a lease is in the past; an earlier one counts.
+  const untilMs = beliefs.findLast((belief) => belief.untilMs > belief.atMs)?.untilMs ?? atMs;
+  if (untilMs > atMs + held.longestMs + SLACK_MS) {
     return { message: `${lease} is relied on for too long`, dueMs: untilMs };
   }
-  if (!held.listens || untilMs === undefined) return null;
-  const slept = freezes.wasSuspended(process, asked.atMs - SLEEP_SLACK_MS, untilMs);
-  const slackMs = slept ? SLEEP_SLACK_MS : SLACK_MS;
-  const dueMs = freezes.latestMs(process, Math.max(atMs, untilMs - graceMs), slackMs);
+  if (!held.listens) return null;
+  const endingMs = Math.max(atMs, untilMs - graceMs);
+  // A sleep that ended earlier was noticed before the lease ended.
+  const slept = freezes.sleptMs(process, endingMs - SLEEP_SLACK_MS, endingMs) > 0;
+  const dueMs = freezes.latestMs(process, endingMs, slept ? SLEEP_SLACK_MS : SLACK_MS);
   const toldMs = lost?.atMs ?? Number.POSITIVE_INFINITY;
   if (Math.min(toldMs, endedMs, endMs) <= dueMs) return null;
   return {
@@ -126,11 +116,13 @@ function checkRelease(
   endMs: number,
   { releaseMs }: Allowance,
 ): Problem {
+  // A release that never ends is a task that is left at the end: see leftovers.ts.
   if (!releasing || !released) return null;
   const { process, lease } = asked;
   const { atMs } = releasing;
-  if (freezes.wasSuspended(process, atMs, released.atMs)) return null;
-  const dueMs = freezes.latestMs(process, atMs + LONGEST_RELEASE_MS, SLACK_MS + releaseMs);
+  const sleptMs = freezes.sleptMs(process, atMs, released.atMs);
+  const boundMs = atMs + LONGEST_RELEASE_MS + sleptMs;
+  const dueMs = freezes.latestMs(process, boundMs, SLACK_MS + releaseMs);
   if (Math.min(released.atMs, endMs) <= dueMs) return null;
   return { message: `the release of ${lease} took too long`, dueMs };
 }

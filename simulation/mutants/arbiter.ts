@@ -50,35 +50,14 @@ export const arbiter: readonly Mutant[] = [
     change: { only: 1, of: "&&" },
   },
   {
-    title: "a run lets a follower pass one that waits",
-    rule: "no-turn-before-a-follower-that-waits",
-    change: {
-      becomes: "if (follower?.takeTurn(grant, run, nowMs)) return true;",
-      why: "The rule is the choice between two ways to go on.",
-    },
+    title: "a grant that the store calls gone goes on",
+    rule: "answered-gone-ends-the-grant",
+    change: "never",
+    also: [{ rule: "unknown-is-not-lost", change: "never" }],
   },
   {
-    title: "a turn in a run is believed for the whole ttl",
-    rule: "turn-is-believed-as-its-grant",
-    change: { only: 2, of: "min" },
-  },
-  {
-    title: "a run goes on after the loss of its grant",
-    rule: "lost-grant-ends-its-run",
-    change: { only: 1, of: "||" },
-  },
-  {
-    title: "a follower in a run stays in the queue",
-    rule: "follower-leaves-the-queue",
-    change: {
-      text: "grant?.claim.owner === this.owner",
-      becomes: "grant",
-      why: "The rule is which grants count.",
-    },
-  },
-  {
-    title: "a run lasts as long as its queue",
-    rule: "runs-are-short",
+    title: "a push of a revocation is ignored",
+    rule: "pushed-revoke-ends-the-grant",
     change: "never",
   },
   {
@@ -107,12 +86,18 @@ export const arbiter: readonly Mutant[] = [
     change: "never",
   },
   {
+    title: "a store that answers is silent",
+    rule: "answer-ends-the-silence",
+    change: "drop",
+  },
+  {
     title: "a waiter does not ask when the holder is due",
     rule: "waiter-asks-when-the-holder-is-due",
     change: { only: 2, of: "?:" },
   },
   {
     title: "a failed touch is the last",
+    isRare: true,
     rule: "failed-touch-is-repeated",
     change: "drop",
     also: [{ rule: "unanswered-touch-is-repeated", change: "drop" }],

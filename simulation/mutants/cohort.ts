@@ -22,6 +22,21 @@ export const cohort: readonly Mutant[] = [
       why: "One of several equal terms is known by its option.",
     },
   },
+  {
+    title: "a grant that has ended is passed on to the next waiter",
+    rule: "no-turn-on-a-grant-that-ended",
+    change: {
+      becomes: `if (lease && this.#members.size > 0 && this.#turnsLeft > 0) {
+                lease.onLost(reason, detail);
+                lease.hold.isLive = true;
+                this.#startTurn(lease.hold, lease.startMs);
+                return;
+            }
+            $`,
+      why: "The planted code takes a turn where the cohort forgets its hold.",
+    },
+    also: [{ rule: "ended-grant-is-not-believed", change: "drop" }],
+  },
   { title: "a loss stops the cohort", rule: "cohort-goes-on-after-a-loss", change: "drop" },
   {
     title: "the last turn stops the cohort",

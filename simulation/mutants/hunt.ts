@@ -18,10 +18,12 @@ export interface Catch {
   readonly line: string;
 }
 
+const isFull = Boolean(process.env.HOLDFAST_FULL);
+
 /** The seeds of a test run. */
-const SEEDS = 2_000;
+const SEEDS = isFull ? 20_000 : 2_000;
 /** A mutant may hang; a seed takes some milliseconds. */
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = isFull ? 3_600_000 : 240_000;
 
 export async function hunt(
   mutants: readonly Mutant[],
@@ -60,7 +62,8 @@ async function seekIn(folder: string, mutant: Mutant, build: string): Promise<Ca
   const startedMs = performance.now();
   const first = foundAt[title];
   const hint = first === undefined ? null : await runSeeds(folder, family, first, 1);
-  const { seed, line } = hint?.seed != null ? hint : await runSeeds(folder, family, 0, SEEDS);
+  const isOver = hint?.seed != null || (mutant.isRare && !isFull);
+  const { seed, line } = (isOver && hint) || (await runSeeds(folder, family, 0, SEEDS));
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
   // The code itself may fail at this seed: a test run has only some of them.
   const own = seed === null ? null : await runSeeds(build, family, seed, 1);

@@ -8,6 +8,11 @@ export const lease: readonly Mutant[] = [
     rule: "held-by-the-clock",
     change: { text: "exactMs", becomes: "nowMs", why: "The rule is the choice of this clock." },
   },
+  {
+    title: "a lease goes on beside a newer one of its process",
+    rule: "newer-grant-ends-the-older",
+    change: "never",
+  },
   { title: "a loss is not told", rule: "loss-is-told", change: "drop" },
   {
     title: "the keeper sleeps with the machine",
@@ -56,6 +61,16 @@ export const lease: readonly Mutant[] = [
     title: "maxHoldMs is ignored",
     rule: "hold-ends-at-its-maximum",
     change: { only: 1, of: "min" },
+  },
+  {
+    title: "a lease ends before its maximum",
+    rule: "hold-ends-at-its-maximum",
+    change: { term: 2, of: "min", becomes: "$ - 100" },
+  },
+  {
+    title: "the time for which a process was frozen counts as silence of the store",
+    rule: "frozen-time-is-not-silence",
+    change: { only: 1, of: "&&" },
   },
   { title: "the wait has no end", rule: "wait-ends-in-time", change: "drop" },
   {

@@ -12,6 +12,11 @@ export const ledger: readonly Mutant[] = [
     rule: "release-leaves-a-tombstone",
     change: "never",
   },
+  {
+    title: "tombstones end too early",
+    rule: "tombstones-end",
+    change: { term: 1, of: "call", becomes: "$ + 10_000_000" },
+  },
   { title: "tombstones stay for ever", rule: "tombstones-end", change: "drop" },
   {
     title: "a renewal shortens",
@@ -44,6 +49,7 @@ export const ledger: readonly Mutant[] = [
   },
   {
     title: "a lapse that is noticed late makes a suspect of a client that spoke",
+    isRare: true,
     rule: "lapsed-offer-makes-a-suspect",
     change: { only: 1, of: "&&" },
   },
@@ -58,6 +64,14 @@ export const ledger: readonly Mutant[] = [
     rule: "newcomers-queue-behind",
     change: { only: 2, of: "&&" },
   },
+  {
+    title: "a waiter that asks again loses its place",
+    rule: "repeated-request-keeps-the-place",
+    change: {
+      becomes: "if (state.waiter(owner)) state.dropWaiter(state.waiter(owner));",
+      why: "The planted code goes on to the statement that puts a waiter at the end.",
+    },
+  },
   { title: "a waiter is not removed on abort", rule: "release-ends-the-wait", change: "never" },
   {
     title: "a release does not serve the queue",
@@ -68,11 +82,6 @@ export const ledger: readonly Mutant[] = [
     title: "a handoff forgets its span",
     rule: "handoff-uses-up-its-span",
     change: { only: 1, of: "+" },
-  },
-  {
-    title: "a run passes waiters of another client",
-    rule: "run-has-one-client",
-    change: "never",
   },
   {
     title: "the tokens that clients have seen are ignored",

@@ -5,13 +5,17 @@ import { hunt } from "./hunt.js";
 import { mutants } from "./list.js";
 
 const BUILD = fileURLToPath(new URL("../../build", import.meta.url));
-const PATIENCE_MS = 30 * 60_000;
+const isFull = Boolean(process.env.HOLDFAST_FULL);
+const PATIENCE_MS = (isFull ? 20 : 1) * 30 * 60_000;
 
 describe("planted bugs", () => {
   it("are all found by the seeds of a test run", { timeout: PATIENCE_MS }, async (context) => {
     const catches = await hunt(mutants, () => {}, BUILD);
-    const escaped = catches.filter(({ seed }) => seed === null).map(({ line }) => line);
-    expect(escaped).toEqual([]);
+    const rare = new Set(mutants.filter(({ isRare }) => isRare).map(({ title }) => title));
+    const escaped = catches.filter(({ title, seed }) => {
+      return seed === null && (isFull || !rare.has(title));
+    });
+    expect(escaped.map(({ line }) => line)).toEqual([]);
     expect(catches.length).toBeGreaterThanOrEqual(25);
     noteFigures(context, { "planted bugs found": catches.length });
   });

@@ -49,6 +49,7 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a deadline is that of the node that keeps the lease longest",
+    isRare: true,
     rule: "deadline-of-a-majority",
     change: "always",
   },
@@ -63,6 +64,11 @@ export const quorum: readonly Mutant[] = [
     change: "never",
   },
   {
+    title: "quorum: a repeated release tells of a loss",
+    rule: "earlier-release-was-ours",
+    change: { only: 1, of: "||" },
+  },
+  {
     title: "quorum: a renewal shortens",
     rule: "node-renewal-never-shortens",
     change: { only: 2, of: "max" },
@@ -74,6 +80,7 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: the marker of an earlier process counts",
+    isRare: true,
     rule: "marker-of-this-process-only",
     change: {
       text: /!== \w+/,
@@ -88,6 +95,7 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: nodes forget long leases while one of them lives",
+    isRare: true,
     rule: "long-leases-are-remembered",
     change: { term: 2, of: "+", becomes: "-$" },
   },
@@ -96,5 +104,11 @@ export const quorum: readonly Mutant[] = [
     rule: "node-refuses-unannounced-leases",
     change: "never",
     also: [{ rule: "long-leases-are-announced", change: "always" }],
+  },
+  {
+    title: "quorum: a grant without a majority goes on",
+    rule: "lost-majority-ends-the-grant",
+    change: "drop",
+    also: [{ rule: "unknown-is-not-lost", change: "never" }],
   },
 ];

@@ -3,6 +3,11 @@ import { type Mutant, NOW } from "./mutant.js";
 /** In the sequencer family: mistakes about an entry, a session or a watch. */
 export const sequencer: readonly Mutant[] = [
   {
+    title: "sequencer: a call waits for its store",
+    rule: "call-ends-in-time",
+    change: "never",
+  },
+  {
     title: "sequencer: a keep-alive counts without a proof of its term",
     rule: "keep-alive-needs-its-term",
     change: { only: 2, of: "||" },
@@ -72,8 +77,37 @@ export const sequencer: readonly Mutant[] = [
     },
   },
   {
+    title: "sequencer: an entry that is found again ignores the mark",
+    isRare: true,
+    rule: "entry-found-again-heeds-the-mark",
+    change: "never",
+  },
+  {
+    title: "sequencer: a session is believed without a margin",
+    rule: "session-deadline-counts-from-sending",
+    change: {
+      text: /- \w+\(ttlMs\)/,
+      becomes: "",
+      why: "The sum is the argument of a function.",
+    },
+  },
+  {
     title: "sequencer: a renewal does not mind how little is left",
     rule: "short-lease-is-renewed-sooner",
     change: { only: 1, of: "min" },
+  },
+  {
+    title: "sequencer: a session keeps a missing entry to itself",
+    rule: "missing-entry-is-told-at-once",
+    change: "drop",
+  },
+  {
+    title: "sequencer: an entry that a proof did not find is believed",
+    rule: "proof-without-the-entry-ends-the-grant",
+    change: "never",
+    also: [
+      { rule: "unknown-is-not-lost", change: "never" },
+      { rule: "missing-entry-is-told-at-once", change: "drop" },
+    ],
   },
 ];

@@ -17,9 +17,14 @@ export const zookeeper: readonly Mutant[] = [
     },
   },
   {
-    title: "zookeeper: sequence numbers do not wrap",
-    rule: "sequence-numbers-wrap",
-    change: { value: "a - b" },
+    title: "zookeeper: the last number is given once",
+    rule: "order-by-numbers-ends",
+    change: { only: 1, of: "&&" },
+  },
+  {
+    title: "zookeeper: no number is negative",
+    rule: "order-by-numbers-ends",
+    change: { only: 2, of: "&&" },
   },
   {
     title: "zookeeper: a znode is gone where its server is behind",
@@ -30,11 +35,6 @@ export const zookeeper: readonly Mutant[] = [
     title: "zookeeper: a lost entry is looked for on a server that is behind",
     rule: "lost-entry-is-looked-for-after-a-sync",
     change: { text: "connection.send(sync(queue))", becomes: "null", why: "One call of two goes." },
-  },
-  {
-    title: "zookeeper: a transaction has two entries for one queue",
-    rule: "one-write-for-each-queue",
-    change: { value: "false" },
   },
   {
     title: "zookeeper: a lost transaction is taken for a refused one",

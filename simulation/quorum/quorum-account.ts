@@ -20,6 +20,9 @@ export class QuorumAccount {
   /** By owner, the ballot of its grant: a late vote for a lower ballot makes no second grant. */
   readonly #granted = new Map<string, number>();
 
+  /** By owner, the nodes that executed its release. */
+  readonly #releasedAt = new Map<string, Set<number>>();
+
   constructor(history: History, nodes: number) {
     this.#history = history;
     this.#majority = majorityOf(nodes);
@@ -40,9 +43,19 @@ export class QuorumAccount {
     }
     if (verb !== "release") return;
     const released = readRelease(args).owner;
+    this.#released(nowMs, node, name, released);
     for (const { owner, votes } of this.#candidates.values()) {
       if (owner === released) votes.delete(node);
     }
+  }
+
+  /** Records when a majority has executed a release, and each time that a node does so again. */
+  #released(nowMs: number, node: number, name: string, owner: string): void {
+    const nodes = this.#releasedAt.get(owner) ?? new Set();
+    this.#releasedAt.set(owner, nodes);
+    const isRepeated = nodes.has(node);
+    if (!isRepeated && nodes.add(node).size !== this.#majority) return;
+    this.#history.record(nowMs, { type: "withdrawn", name, owner, buriedMs: 0 });
   }
 
   #voted(

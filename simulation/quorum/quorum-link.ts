@@ -7,11 +7,13 @@ import type { Store } from "../../src/store.js";
 import type { Driver, OwnConnection } from "../../src/stores/redis-client/driver.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
+import { majorityOf } from "../../src/stores/redlock/tally.js";
 import { Connection, type Network } from "../connection.js";
 import type { Link } from "../link.js";
 import type { SimulatedProcess } from "../process.js";
 import { delayOf } from "../weather.js";
 import type { Member, NodeFleet } from "./node-fleet.js";
+import { readRenewals } from "./quorum-request.js";
 
 export const NODE_TIMEOUT_MS = 50;
 
@@ -37,7 +39,10 @@ export class QuorumLink implements Link {
     this.#process = process;
     this.#network = network;
     this.#options = options;
-    this.#drivers = fleet.members.map((_, at) => new SimulatedDriver(at, process, fleet, network));
+    const ends = new LostMajorities(process, fleet.members.length);
+    this.#drivers = fleet.members.map(
+      (_, at) => new SimulatedDriver(at, process, fleet, network, ends),
+    );
   }
 
   get callsUnderWay(): number {
@@ -78,7 +83,38 @@ export class QuorumLink implements Link {
   }
 }
 
+/** Notes when the nodes have told a process, in one poll, that a grant has no majority any more. */
+class LostMajorities {
+  readonly #process: SimulatedProcess;
+  readonly #majority: number;
+  readonly #nodes: number;
+  /** By poll and owner, the nodes that do not keep the grant. */
+  readonly #lostAt = new Map<string, Set<number>>();
+
+  constructor(process: SimulatedProcess, nodes: number) {
+    this.#process = process;
+    this.#nodes = nodes;
+    this.#majority = majorityOf(nodes);
+  }
+
+  onReply(node: number, { keys, args, sentMs }: Call, raw: unknown): void {
+    // Later answers may come after the end of their poll: those tell nothing.
+    const isInTime = this.#process.port.clock.nowMs() - sentMs < NODE_TIMEOUT_MS;
+    if (args[0] !== "renew" || !Array.isArray(raw) || !isInTime) return;
+    for (const [at, { name, verb }] of readRenewals(keys, args).entries()) {
+      const [, , owner = "", token = ""] = verb;
+      if (!["N", "V", "H"].includes(raw[at]?.[0])) continue;
+      const poll = `${sentMs} ${owner}`;
+      const nodes = this.#lostAt.get(poll) ?? new Set();
+      this.#lostAt.set(poll, nodes.add(node));
+      if (nodes.size <= this.#nodes - this.#majority) continue;
+      this.#process.learn({ name, token: BigInt(token) });
+    }
+  }
+}
+
 interface Call {
+  readonly sentMs: number;
   readonly keys: readonly string[];
   readonly args: readonly string[];
   readonly resolve: (raw: unknown) => void;
@@ -101,11 +137,19 @@ class SimulatedDriver implements Driver {
   readonly #member: Member;
   readonly #network: Network;
   readonly #connection: Connection;
+  readonly #ends: LostMajorities;
   readonly #calls = new Set<Call>();
   readonly #onClose = new Set<() => void>();
   #channel = "";
 
-  constructor(at: number, process: SimulatedProcess, fleet: NodeFleet, network: Network) {
+  constructor(
+    at: number,
+    process: SimulatedProcess,
+    fleet: NodeFleet,
+    network: Network,
+    ends: LostMajorities,
+  ) {
+    this.#ends = ends;
     const member = present(fleet.members[at], "Every node of the fleet has a driver.");
     const server = member.node;
     this.name = server.name;
@@ -129,7 +173,8 @@ class SimulatedDriver implements Driver {
   send(_key: string, _command: string, [, count, ...rest]: readonly string[]): Promise<unknown> {
     const keys = rest.slice(0, Number(count));
     return new Promise((resolve, reject) => {
-      const call = { keys, args: rest.slice(Number(count)), resolve, reject };
+      const sentMs = this.#process.port.clock.nowMs();
+      const call = { sentMs, keys, args: rest.slice(Number(count)), resolve, reject };
       this.#calls.add(call);
       this.#send(call);
     });
@@ -192,7 +237,9 @@ class SimulatedDriver implements Driver {
       execute: () => {
         const raw = this.#fleet.execute(this.#at, call.keys, call.args);
         return () => {
-          if (this.#calls.delete(call)) call.resolve(raw);
+          if (!this.#calls.delete(call)) return;
+          this.#ends.onReply(this.#at, call, raw);
+          call.resolve(raw);
         };
       },
       onRefused: () => this.#fail(call),

@@ -30,6 +30,7 @@ const BREAKAGES = [
   "a release leaves no tombstone",
   "every push is believed",
   "a handed-off grant needs no confirm",
+  "a lease that is gone goes on",
   "a waiter does not touch",
 ] as const;
 
@@ -225,7 +226,8 @@ export class LedgerClient {
   /** Rules 1 and 3: a renewal never shortens, and only "gone" ends a lease before its deadline. */
   #onRenewed(scene: LedgerScene, owner: OwnerSide, sent: Sent, reply: Reply): Sending {
     if (owner.phase !== "held") return null;
-    if (reply.type === "gone") return this.leave(scene, owner);
+    const goesOn = this.#broken === "a lease that is gone goes on";
+    if (reply.type === "gone") return goesOn ? null : this.leave(scene, owner);
     if (reply.type !== "renewed") return null;
     if (reply.token !== owner.token) return this.leave(scene, owner);
     owner.deadlineMs = Math.max(owner.deadlineMs, this.#deadline(scene, sent, reply));

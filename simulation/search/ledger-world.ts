@@ -41,6 +41,7 @@ export class LedgerWorld implements World<LedgerScene> {
 
   wrongIn(scene: LedgerScene): string | null {
     if (scene.wrong) return scene.wrong;
+    // `revoke` frees the lock at once: its holder is excused until its client is told.
     const believers = scene.owners.filter((owner) => {
       return this.#client.believes(scene, owner) && !scene.revoked.includes(owner.id);
     });
@@ -181,8 +182,7 @@ export class LedgerWorld implements World<LedgerScene> {
     const next = scene.copy();
     next.net.splice(at, 1);
     if (message.type !== "request") {
-      const to = message.type === "push" ? message.push.client : message.sent.client;
-      const sendings = to === scene.crashed ? [] : this.#client.onMessage(next, message);
+      const sendings = this.#deliver(next, message);
       return this.#send({ label: `arrives: ${textOf(message)}`, next }, sendings);
     }
     const label = `arrives late: ${textOf(message)}`;
@@ -225,8 +225,22 @@ export class LedgerWorld implements World<LedgerScene> {
       late.net.push(answer);
       moves.push({ label: `${told}, answer under way`, next: late });
     }
-    const sendings = sent.client === next.crashed ? [] : this.#client.onMessage(next, answer);
+    const sendings = this.#deliver(next, answer);
     return [...this.#send({ label: told, next }, sendings), ...moves];
+  }
+
+  /** A client that is told of a revocation is excused no longer. */
+  #deliver(scene: LedgerScene, message: Exclude<Message, { type: "request" }>): Sending[] {
+    const isPush = message.type === "push";
+    const { client } = isPush ? message.push : message.sent;
+    if (client === scene.crashed) return [];
+    const sendings = this.#client.onMessage(scene, message);
+    const told = isPush ? message.push : message.sent.command;
+    const isTold = isPush ? message.push.type === "revoked" : message.reply.type === "gone";
+    if (isTold && "owner" in told) {
+      scene.revoked = scene.revoked.filter((owner) => owner !== told.owner);
+    }
+    return sendings;
   }
 
   #revoke(scene: LedgerScene, owner: string, token: number): Move<LedgerScene> {

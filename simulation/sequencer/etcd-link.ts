@@ -21,6 +21,7 @@ import type { SimulatedProcess } from "../process.js";
 import { delayOf } from "../weather.js";
 import type { EtcdServer } from "./etcd-server.js";
 import { SimulatedStream } from "./simulated-stream.js";
+import { notingEnds } from "./told-ends.js";
 
 interface Call {
   readonly execute: () => unknown;
@@ -68,7 +69,9 @@ export class EtcdLink implements Link {
     const withIds: Port = { ...port, random };
     const isIdle = (): boolean => chance.isLucky(0.5);
     const options = { namespace: "", hosts: "", closeClient: () => {}, isIdle };
-    return new SequencerStore(new EtcdSequencer(this.#client(), options, withIds));
+    return new SequencerStore(
+      notingEnds(new EtcdSequencer(this.#client(), options, withIds), this.#process),
+    );
   }
 
   abandon(noticedMs: number | null): void {

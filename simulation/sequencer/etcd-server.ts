@@ -170,7 +170,7 @@ export class EtcdServer implements StoreSide {
   #extend(id: string, fromMs: number): void {
     const lease = this.#leases.get(id) as ServerLease;
     lease.untilMs = fromMs + lease.ttlMs / this.#rate;
-    this.#account.extended(this.#world.nowMs, BigInt(id).toString(16));
+    this.#account.extended(this.#world.nowMs, lease.keys);
     this.#expireLater(id, lease);
   }
 
@@ -179,8 +179,13 @@ export class EtcdServer implements StoreSide {
     this.#world.schedule(Math.max(dueMs, this.#busyUntilMs), null, () => {
       if (this.#leases.get(id) !== lease || lease.untilMs > this.#world.nowMs) return;
       if (this.#busyUntilMs > this.#world.nowMs) this.#expireLater(id, lease);
-      else this.#end(id, lease);
+      else this.#lapse(id, lease);
     });
+  }
+
+  #lapse(id: string, lease: ServerLease): void {
+    this.#account.lapsed(this.#world.nowMs, lease.keys);
+    this.#end(id, lease);
   }
 
   #end(id: string, { keys }: ServerLease): void {

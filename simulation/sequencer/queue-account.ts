@@ -51,9 +51,8 @@ export class QueueAccount<Value> {
       if (read) this.#entries.set(key, { ...read, ...state });
     } else if (before) {
       this.#entries.delete(key);
-      if (before.state === "granted") return;
       const { name, owner } = before;
-      this.#history.record(nowMs, { type: "withdrawn", name, owner, isBuried: false });
+      this.#history.record(nowMs, { type: "withdrawn", name, owner, buriedMs: 0 });
     }
   }
 
@@ -85,16 +84,16 @@ export class QueueAccount<Value> {
     }
   }
 
-  /** The store keeps the session for its ttl from now on. */
-  extended(nowMs: number, session: string): void {
-    for (const { name, token } of this.#grantedIn(session)) {
+  /** The store keeps the entries of a session, or with these keys, for its ttl from now on. */
+  extended(nowMs: number, kept: string | ReadonlySet<string>): void {
+    for (const { name, token } of this.#grantedIn(kept)) {
       this.#history.record(nowMs, { type: "extended", name, token });
     }
   }
 
-  /** The time of the session is over, and its entries are about to be deleted. */
-  lapsed(nowMs: number, session: string): void {
-    for (const { name, token } of this.#grantedIn(session)) {
+  /** The time of a session is over, and its entries, or those with these keys, are deleted next. */
+  lapsed(nowMs: number, kept: string | ReadonlySet<string>): void {
+    for (const { name, token } of this.#grantedIn(kept)) {
       this.#history.record(nowMs, { type: "lapsed", name, token });
     }
   }
@@ -105,10 +104,13 @@ export class QueueAccount<Value> {
     return { holders, waiters: entries.length - holders };
   }
 
-  #grantedIn(session: string): QueuedEntry[] {
-    return [...this.#entries.values()].filter(
-      (entry) => entry.state === "granted" && entry.session === session,
-    );
+  /** In etcd an entry may move to another session: then the server tells the keys. */
+  #grantedIn(kept: string | ReadonlySet<string>): QueuedEntry[] {
+    const isKept = (key: string, { session }: QueuedEntry): boolean =>
+      typeof kept === "string" ? session === kept : kept.has(key);
+    return [...this.#entries]
+      .filter(([key, entry]) => entry.state === "granted" && isKept(key, entry))
+      .map(([, entry]) => entry);
   }
 
   #queues(): Map<string, QueuedEntry[]> {

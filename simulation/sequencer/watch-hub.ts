@@ -54,7 +54,8 @@ export class WatchHub {
     }
     const target = request.create_request;
     const watch: ServerWatch = { target, send: stream.send, isLive: false };
-    const start = BigInt(target.start_revision);
+    const asked = BigInt(target.start_revision);
+    const start = asked > 0n ? asked : this.#keys.revision + 1n;
     stream.watches.set(target.watch_id, watch);
     this.#reply(watch, { created: true });
     if (start <= this.#keys.compacted) {

@@ -151,7 +151,8 @@ export class ClientConnection implements ServerEnd {
     const znode = tree.get(path);
     if (!znode) return errorReply(xid, tree.zxid, NO_NODE);
     if (request.type === "getData" && request.watches) this.#watched.add(path);
-    const children = tree.children(path);
+    // In an order that has nothing to do with that of their making: names begin with random digits.
+    const children = tree.children(path).sort();
     return reply(xid, tree.zxid, (writer) => {
       if (request.type === "getData") writer.buffer(znode.data);
       if (request.type === "getChildren") {

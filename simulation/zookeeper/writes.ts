@@ -21,18 +21,30 @@ export interface Refusal {
   readonly error: number;
 }
 
+/** The counters of children, as the leader has them. */
+export interface ChildCounters {
+  /** The counter of every new znode. */
+  readonly first: number;
+  /** The counters of znodes whose last child is still being written: these go on past the end. */
+  readonly unwritten: ReadonlyMap<string, number>;
+}
+
+const NO_COUNTERS: ChildCounters = { first: 0, unwritten: new Map() };
+
 export class Writes {
+  /** The counters as this transaction leaves them, by the paths of the parents. */
+  readonly counters: Map<string, number> = new Map();
   readonly #tree: ZnodeTree;
   readonly #zxid: bigint;
   readonly #nowMs: number;
-  readonly #firstSequence: number;
+  readonly #before: ChildCounters;
   readonly #changes = new Map<string, Znode | null>();
 
-  constructor(tree: ZnodeTree, zxid: bigint, nowMs: number, firstSequence = 0) {
+  constructor(tree: ZnodeTree, zxid: bigint, nowMs: number, counters: ChildCounters = NO_COUNTERS) {
     this.#tree = tree;
     this.#zxid = zxid;
     this.#nowMs = nowMs;
-    this.#firstSequence = firstSequence;
+    this.#before = counters;
   }
 
   do(writes: readonly Write[], session: bigint): Written[] | Refusal {
@@ -86,8 +98,10 @@ export class Writes {
     const parent = this.#get(parentPath);
     if (!parent) return NO_NODE;
     if (parent.session !== 0n) return NO_CHILDREN_FOR_EPHEMERALS;
-    const { nextSequence } = parent;
-    const path = write.isSequential ? write.path + sequenceText(nextSequence) : write.path;
+    const { unwritten, first } = this.#before;
+    const { childCounter } = parent;
+    const counter = this.counters.get(parentPath) ?? unwritten.get(parentPath) ?? childCounter;
+    const path = write.isSequential ? write.path + sequenceText(counter) : write.path;
     if (this.#get(path)) return NODE_EXISTS;
     const znode: Znode = {
       data: write.data,
@@ -98,10 +112,13 @@ export class Writes {
       pzxid: this.#zxid,
       createdMs: this.#nowMs,
       version: 0,
-      nextSequence: this.#firstSequence,
+      childCounter: first,
     };
-    const after = { ...parent, pzxid: this.#zxid, nextSequence: (nextSequence + 1) | 0 };
-    this.#changes.set(parentPath, after);
+    const next = (counter + 1) | 0;
+    this.counters.set(parentPath, next);
+    // A server raises the counter, and the transaction of the last change with it, or neither.
+    const raised = { childCounter: next, pzxid: this.#zxid };
+    this.#changes.set(parentPath, next > childCounter ? { ...parent, ...raised } : parent);
     this.#changes.set(path, znode);
     return { operation: Operation.create2, path, stat: statOf(znode, 0) };
   }

@@ -11,8 +11,8 @@ export interface Znode {
   readonly pzxid: bigint;
   readonly createdMs: number;
   readonly version: number;
-  /** The sequence number of the next child: it begins anew with every new znode, and it wraps. */
-  readonly nextSequence: number;
+  /** Counts the children that were made. It is only ever raised, so it stays at the last number. */
+  readonly childCounter: number;
 }
 
 export interface Change {
@@ -37,7 +37,7 @@ const ROOT: Znode = {
   pzxid: 0n,
   createdMs: 0,
   version: 0,
-  nextSequence: 0,
+  childCounter: 0,
 };
 
 export class ZnodeTree {

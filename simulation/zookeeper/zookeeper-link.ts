@@ -11,6 +11,7 @@ import { ZookeeperSequencer } from "../../src/stores/zookeeper/zookeeper-sequenc
 import type { Network } from "../connection.js";
 import type { Link } from "../link.js";
 import type { SimulatedProcess } from "../process.js";
+import { notingEnds } from "../sequencer/told-ends.js";
 import { SimulatedSocket } from "./simulated-socket.js";
 import type { ZookeeperServer } from "./zookeeper-server.js";
 import type { ServerClient, ZookeeperServers } from "./zookeeper-servers.js";
@@ -58,7 +59,7 @@ export class ZookeeperLink implements Link, ServerClient {
       acl: OPEN_ACL,
       servers: "the simulation",
     });
-    return new SequencerStore(sequencer);
+    return new SequencerStore(notingEnds(sequencer, this.#process));
   }
 
   abandon(noticedMs: number | null): void {

@@ -46,8 +46,10 @@ const SESSION_MOVED = -118;
 const WALL_MS = 1_700_000_000_000;
 /** A container is removed some time after its last child has left. */
 const EMPTY_MS = [20, 5_000] as const;
-/** The counters of some seeds wrap soon. */
-const FIRST_SEQUENCES = [0, 0, 2 ** 31 - 3];
+/** The counters of some seeds soon come to their end. */
+const FIRST_COUNTERS = [0, 0, 2 ** 31 - 3];
+/** How long the leader takes to write a transaction. */
+const WRITE_MS = [0.1, 50] as const;
 const ENTRY =
   /^\/(?:holdfast:(once)\/)?([^/]+)\/_c_[-0-9a-f]+(?:\.([xs])\.(\d+)\.(\d+|-))?-lock--?\d+$/;
 
@@ -80,7 +82,9 @@ export class ZookeeperServers implements StoreSide {
   readonly #servers: readonly ZookeeperServer[];
   readonly #sessions = new Map<bigint, ServerSession>();
   readonly #clients: ServerClient[] = [];
-  readonly #firstSequence: number;
+  readonly #firstCounter: number;
+  /** The counters past their end, which the leader forgets when it has written the transaction. */
+  readonly #unwritten = new Map<string, number>();
   #leader: ZookeeperServer;
   #epoch = 1n;
   #lastZxid = 0n;
@@ -92,7 +96,7 @@ export class ZookeeperServers implements StoreSide {
     this.#network = network;
     this.#options = options;
     this.#account = new QueueAccount(history, entryReader);
-    this.#firstSequence = this.chance.pick(FIRST_SEQUENCES);
+    this.#firstCounter = this.chance.pick(FIRST_COUNTERS);
     this.#servers = Array.from({ length: COUNT }, () => new ZookeeperServer(this));
     this.#leader = this.chance.pick(this.#servers);
   }
@@ -163,16 +167,27 @@ export class ZookeeperServers implements StoreSide {
     const known = this.#sessions.get(session);
     const zxid = this.#nextZxid();
     const { world, chance } = this;
-    const tried = new Writes(this.#leader.tree, zxid, WALL_MS + world.nowMs, this.#firstSequence);
+    const counters = { first: this.#firstCounter, unwritten: this.#unwritten };
+    const tried = new Writes(this.#leader.tree, zxid, WALL_MS + world.nowMs, counters);
     const error = known?.server === from ? 0 : known ? SESSION_MOVED : SESSION_EXPIRED;
     const outcome = error === 0 ? tried.do(writes, session) : error;
     const isDone = Array.isArray(outcome);
     this.#commit(isDone ? tried.transaction() : { zxid, changes: [], endedSession: null });
+    for (const [path, counter] of isDone ? tried.counters : []) this.#count(path, counter);
     for (const write of isDone ? writes : []) {
       if (write.type !== "delete") continue;
       this.#later(chance.spread(...EMPTY_MS), () => this.#removeEmpty(parentOf(write.path)));
     }
     return { zxid, outcome };
+  }
+
+  /** A counter that is not past its end is that of the znode itself. */
+  #count(path: string, counter: number): void {
+    if (counter >= 0) return;
+    this.#unwritten.set(path, counter);
+    this.#later(this.chance.spread(...WRITE_MS), () => {
+      if (this.#unwritten.get(path) === counter) this.#unwritten.delete(path);
+    });
   }
 
   openSession(timeoutMs: number, server: ZookeeperServer): bigint {
@@ -235,6 +250,7 @@ export class ZookeeperServers implements StoreSide {
     if (tree.children(path).length > 0) return;
     const writes = new Writes(tree, this.#nextZxid(), this.world.nowMs);
     writes.delete(path);
+    this.#unwritten.delete(path);
     this.#commit(writes.transaction());
     this.#later(this.chance.spread(...EMPTY_MS), () => this.#removeEmpty(parentOf(path)));
   }
@@ -278,6 +294,7 @@ export class ZookeeperServers implements StoreSide {
     this.#later(downMs, () => {
       this.#leader = next;
       this.#epoch += 1n;
+      this.#unwritten.clear();
       this.#lastZxid = this.#epoch << 32n;
       for (const follower of followers) follower.join();
       for (const id of this.#sessions.keys()) this.touch(id);

@@ -1,5 +1,5 @@
 import type { ShownLocks } from "../dashboard/index.js";
-import { StoreError } from "../errors.js";
+import { isFinal, StoreError } from "../errors.js";
 import type { Holdfast } from "../holdfast.js";
 import type { Lease } from "../lease/lease.js";
 
@@ -29,7 +29,7 @@ export class OpeningLocks implements ShownLocks, AsyncDisposable {
     try {
       await Promise.race([this.#locks(), late]);
     } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
+      if (!(error instanceof StoreError) || isFinal(error)) throw error;
     } finally {
       clearTimeout(timer);
     }

@@ -7,6 +7,12 @@ import { setTimeout as sleep } from "node:timers/promises";
  */
 export const PROMPT_MS = 4_000;
 
+/**
+ * A wait for a lock that stays held. On a busy machine the store answers within it, and its answer
+ * is recent enough at the end, so that the store need not answer once more within 250 ms.
+ */
+export const BRIEF_WAIT_MS = 900;
+
 /** The limit of a single wait. */
 export const PATIENCE_MS = 20_000;
 

@@ -1,5 +1,6 @@
 import cron, { type ScheduledTask, type TaskContext } from "node-cron";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualPort } from "../../test/fixtures/manual-port.js";
 import { LeaseLostError } from "../errors.js";
 import { Holdfast } from "../holdfast.js";
 import type { Lease } from "../lease/lease.js";
@@ -116,6 +117,29 @@ describe("a coordinator", () => {
     await expect.poll(() => lease?.signal.aborted, PATIENCE).toBe(true);
     await expect(coordinator.onComplete(KEY)).rejects.toThrow(LeaseLostError);
     expect(await cronCoordinator(south).shouldRun(KEY, TTL_MS)).toBe(true);
+  });
+
+  it.each([
+    ["after a day", {}, 86_400_000],
+    ["after maxHoldMs", { maxHoldMs: 60_000 }, 60_000],
+  ])("ends a run whose end is never told %s", async (_, options, limitMs) => {
+    const port = new ManualPort();
+    const space = new MemorySpace(port);
+    const first = new Holdfast(memoryStore({ space }));
+    const coordinator = cronCoordinator(first, options);
+    expect(await coordinator.shouldRun(KEY, TTL_MS)).toBe(true);
+    const task = { name: "report" };
+    const lease = coordinator.leaseOf({ date: new Date("2026-11-17T03:00:00Z"), task });
+    const signal = lease?.signal;
+    await port.advance(limitMs - TTL_MS / 10);
+    expect([lease?.state, signal?.aborted]).toEqual(["held", false]);
+    await port.advance(TTL_MS / 10);
+    expect(lease?.state).toBe("lost");
+    expect(signal?.reason).toMatchObject({ code: "HF_LEASE_LOST", reason: "max_hold" });
+    const second = new Holdfast(memoryStore({ space }));
+    expect(await cronCoordinator(second).shouldRun(KEY, TTL_MS)).toBe(true);
+    await expect(coordinator.onComplete(KEY)).rejects.toThrow(LeaseLostError);
+    await Promise.all([first.close(), second.close()]);
   });
 
   it("knows nothing of other keys, and refuses unknown options", async () => {

@@ -4,6 +4,8 @@ import type { OnceRun } from "../locks/once.js";
 import { type CronOptions, checkedOptions } from "./options.js";
 import { type NodeCronContext, runName } from "./scheduled-time.js";
 
+const DAY_MS = 86_400_000;
+
 /** A `RunCoordinator` of `node-cron` 4: says whether this process runs a scheduled time. */
 export interface CronCoordinator {
   /** Whether this process is to run the time that the key names; `node-cron` calls it. */
@@ -31,7 +33,8 @@ export interface CronCoordinator {
  * Lets one of all replicas run each scheduled time of the `distributed` tasks of `node-cron` 4. The
  * others emit `execution:skipped`. With `waitMs` they wait for the end of the run, and take it over
  * where its process dies. `node-cron` does not tell a coordinator of an error, so a run that fails
- * counts as done; `onceEach` lets it be repeated.
+ * counts as done; `onceEach` lets it be repeated. Nor does it tell of the end of every run: the
+ * lease ends after `maxHoldMs`, a day by default.
  *
  * @example
  * import cron from "node-cron";
@@ -42,10 +45,11 @@ export interface CronCoordinator {
  */
 export function cronCoordinator(locks: Holdfast, options?: CronOptions): CronCoordinator {
   const { once, onSkip } = checkedOptions(options);
+  const { maxHoldMs = DAY_MS } = once;
   const runs = new Map<string, OnceRun>();
   return {
     async shouldRun(key, ttlMs) {
-      const begun = await locks.beginOnce(key, { ...once, ttlMs: once.ttlMs ?? ttlMs });
+      const begun = await locks.beginOnce(key, { ...once, maxHoldMs, ttlMs: once.ttlMs ?? ttlMs });
       if (begun.began) runs.set(key, begun);
       else onSkip({ name: key, state: begun.state, by: begun.by });
       return begun.began;

@@ -121,6 +121,11 @@ describe("an attack", () => {
 
   it.each<[string, number, Record<string, string>]>([
     ["by a name that leads here (DNS rebinding)", 403, { ...OURS, host: "evil.example" }],
+    [
+      "by a host with a port that is none",
+      403,
+      { ...OURS, host: "ops.example:99999", origin: "http://ops.example" },
+    ],
     ["by a host that only begins like ours", 403, { ...OURS, host: "ops.example.evil.example" }],
     ["by a page of another site", 403, { ...OURS, "sec-fetch-site": "cross-site" }],
     ["by a page of another port", 403, { ...OURS, "sec-fetch-site": "same-site" }],

@@ -99,5 +99,6 @@ function hostOf(request: Request): string {
 }
 
 function isOf(origin: string, host: string): boolean {
-  return URL.canParse(origin) && new URL(origin).host === new URL(`http://${host}`).host;
+  const ours = `http://${host}`;
+  return URL.canParse(origin) && URL.canParse(ours) && new URL(origin).host === new URL(ours).host;
 }

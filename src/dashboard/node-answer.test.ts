@@ -68,6 +68,17 @@ it("judges the host by its header, whatever the request line says", async () => 
   expect(await ask("//ops.example/")).toBe("200 evil.example");
 });
 
+it("refuses a method that Fetch does not know", async () => {
+  const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  const base = await serve(async () => new Response("done"));
+  const status = await new Promise((resolve, reject) => {
+    const asked = request(base, { method: "TRACE" }, (answer) => resolve(answer.statusCode));
+    asked.on("error", reject).end();
+  });
+  expect([status, warn.mock.calls]).toEqual([400, []]);
+  warn.mockRestore();
+});
+
 it("ends a stream when its reader leaves", async () => {
   let onCancel = (): void => {};
   const cancelled = new Promise<void>((resolve) => {

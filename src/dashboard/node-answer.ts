@@ -29,9 +29,13 @@ export async function answerNode(
   }
 }
 
-/** Null where the address cannot be read. */
+/** Methods that Fetch has no requests for. */
+const NO_REQUEST: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
+
+/** Null where the address cannot be read, or the method has no meaning here. */
 function requestOf(message: MountedMessage): Request | null {
   const { method = "GET", originalUrl, url = "/" } = message;
+  if (NO_REQUEST.has(method.toUpperCase())) return null;
   const headers = new Headers();
   for (const [name, value] of Object.entries(message.headers)) {
     if (!name.startsWith(":") && value !== undefined) headers.set(name, [value].flat().join(", "));

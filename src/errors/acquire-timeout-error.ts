@@ -22,24 +22,37 @@ export class AcquireTimeoutError extends HoldfastError {
   readonly waitMs: number;
   /** The holder in the way; null where the store did not tell. */
   readonly holder: BlockedBy | null;
+  /** Whether that holder is a lease of the Holdfast that asked: this process waits for itself. */
+  readonly isOwn: boolean;
 
-  constructor(waitMs: number, holder: BlockedBy | null, context: ErrorContext) {
-    const by = holder ? ` It is held by ${describe(holder)}.` : "";
+  constructor(
+    waitMs: number,
+    holder: BlockedBy | null,
+    context: ErrorContext & { readonly isOwn?: boolean },
+  ) {
+    const { isOwn = false } = context;
+    const by = holder ? ` It is held by ${describe(holder, isOwn)}.` : "";
     super(
       `Lock "${context.lockName}" was not acquired within ${Math.round(waitMs)} ms.${by} ` +
         "Wait longer (waitMs), or treat it as busy (tryAcquire).",
       context,
     );
+    this.isOwn = isOwn;
     this.waitMs = waitMs;
     this.holder = holder && withJson({ ...holder });
   }
 }
 
-function describe({ meta, heldMs, token }: BlockedBy): string {
+function describe({ meta, heldMs, token }: BlockedBy, isOwn: boolean): string {
   // A store that shares its keys with other programs shows a holder of those with token 0.
   if (token === 0n) return "another program, by a key that Holdfast did not write";
   const { host, pid, label, inside: _, ...more } = meta;
-  const who = [label, host && pid ? `${host} (pid ${pid})` : host, `token ${token}`];
+  const who = [
+    isOwn && "this very process",
+    label,
+    host && pid ? `${host} (pid ${pid})` : host,
+    `token ${token}`,
+  ];
   const about = Object.keys(more).length > 0 ? `, ${shown(more)}` : "";
   return `${who.filter(Boolean).join(", ")} for ${Math.round(heldMs)} ms${about}`;
 }

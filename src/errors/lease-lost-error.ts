@@ -18,6 +18,8 @@ const LOSS: Record<LossReason, string> = {
   max_hold: "it reached maxHoldMs",
 };
 
+const ADVICE = "Stop the work it guards, and check its token wherever it writes.";
+
 /** The lease ended before it was released: others may hold the lock, so the work must stop. */
 export class LeaseLostError extends HoldfastError {
   /** {@inheritDoc HoldfastError.brand} */
@@ -34,14 +36,25 @@ export class LeaseLostError extends HoldfastError {
   value: unknown = undefined;
 
   constructor(reason: LossReason, context: ErrorContext & LossContext) {
-    const { token = null, detail = "", why = LOSS[reason], text } = context;
-    const lost = `The lease of lock "${context.lockName}" is lost`;
-    const advice = "Stop the work it guards, and check its token wherever it writes.";
-    super(text ?? `${lost}: ${why}${detail && ` (${detail})`}. ${advice}`, context);
+    const { token = null, detail = "", text } = context;
+    const lost = `The lease of lock "${context.lockName}" is lost: ${LOSS[reason]}`;
+    super(text ?? `${lost}${detail && ` (${detail})`}. ${ADVICE}`, context);
     this.reason = reason;
     this.token = token;
     this.detail = detail;
   }
+}
+
+/** The warning before the deadline: the lease still holds for `remainingMs`. */
+export function lostSoon(
+  reason: LossReason,
+  remainingMs: number,
+  context: ErrorContext & LossContext,
+): LeaseLostError {
+  if (remainingMs <= 0) return new LeaseLostError(reason, context);
+  const ends = `The lease of lock "${context.lockName}" ends in ${Math.round(remainingMs)} ms`;
+  const why = reason === "max_hold" ? "it reaches maxHoldMs then" : "it has not been renewed";
+  return new LeaseLostError(reason, { ...context, text: `${ends}: ${why}. ${ADVICE}` });
 }
 
 /** The error for a use of a lease after its own release. */
@@ -57,8 +70,6 @@ export interface LossContext {
   readonly token?: bigint | null;
   /** More words of the store, or the reason of a revocation. */
   readonly detail?: string;
-  /** Takes the place of the sentence that explains the reason. */
-  readonly why?: string;
-  /** Takes the place of the whole message, where no work has to stop. */
+  /** Takes the place of the whole message. */
   readonly text?: string;
 }

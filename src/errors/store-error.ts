@@ -14,18 +14,22 @@ export class StoreError extends HoldfastError {
   readonly outcome: Outcome;
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
+  /** The time after which the same call may succeed; undefined where that is not known. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(
     message: string,
     {
       outcome,
       retryable = true,
+      retryAfterMs,
       ...context
-    }: ErrorContext & { outcome: Outcome; retryable?: boolean },
+    }: ErrorContext & { outcome: Outcome; retryable?: boolean; retryAfterMs?: number | undefined },
   ) {
     super(message, context);
     this.outcome = outcome;
     this.retryable = retryable;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 

@@ -2,6 +2,11 @@
  * A fence for a service that others write to over HTTP. The client sends the name of the lock and
  * its token; the service refuses a token below the highest one that it has seen, with status 412.
  *
+ * A client chooses neither the lock nor how high the fence goes: the service says which lock guards
+ * a resource (`lockOf`), and which token is the highest that can have been granted by now
+ * (`maxToken`). Otherwise one request could pass under the name of another lock, or lock all
+ * rightful holders out.
+ *
  * Why a late write cannot overtake: the requests under one lock run one after the other. A request
  * that has passed ends before the next one begins, so the write of an earlier holder is done when
  * the later holder passes, and every request of the earlier one that comes after that is refused. A
@@ -9,14 +14,22 @@
  * A service of several processes has as many fences: there the storage has to compare.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Fenced, StaleTokenError } from "../errors.js";
+import { type Fenced, invalidValue, StaleTokenError } from "../errors.js";
 import { knownOptions } from "../known-options.js";
+import { localPort } from "../time/port.js";
 
 const TOKEN_HEADER = "fencing-token";
 const LOCK_HEADER = "fencing-lock";
 const STALE = 412;
 const MISSING = 428;
 const MALFORMED = 400;
+const FULL = 503;
+
+const HOUR_US = 3_600_000_000n;
+const MAX_LOCKS = 10_000;
+
+const EXAMPLE = 'must be an object: httpFence({ lockOf: () => "camera:3" })';
+const NEEDS_LOCK = "must be a function that names the lock of a request";
 
 /** The headers that tell a service about the lease: for clients other than `fetch`. */
 export function fenceHeaders({ name, token }: Fenced): Record<string, string> {
@@ -61,7 +74,21 @@ export interface HighestTokens {
 
 /** How a service is guarded. */
 export interface HttpFenceOptions {
-  /** Default: in this process, forgotten when it ends. A service keeps them with its data. */
+  /**
+   * The name of the lock that guards what a request asks for; null lets the request pass,
+   * unguarded. A request under another lock is refused with status 400.
+   */
+  lockOf(request: Request | IncomingMessage): string | null | Promise<string | null>;
+  /**
+   * The highest token that can have been granted by now: a higher one is refused with status 400,
+   * and not kept. Default: an hour ahead of this clock, in microseconds. That limits tokens of all
+   * stores but etcd and ZooKeeper, whose tokens are counters: there, ask the store.
+   */
+  readonly maxToken?: (lock: string) => bigint | Promise<bigint>;
+  /**
+   * Default: in this process, forgotten when it ends, for at most 10,000 locks; requests under
+   * further ones are refused with status 503. A service keeps them with its data.
+   */
   readonly memory?: HighestTokens;
   /** Lets requests without a token pass, unguarded. Default: they are refused with status 428. */
   readonly isOptional?: boolean;
@@ -74,15 +101,23 @@ type Verdict = { readonly status: number; readonly headers: Record<string, strin
 
 /** A guard before a service. */
 export class HttpFence {
+  readonly #lockOf: HttpFenceOptions["lockOf"];
+  readonly #maxToken: NonNullable<HttpFenceOptions["maxToken"]>;
   readonly #memory: HighestTokens;
   readonly #isOptional: boolean;
   /** The end of the last request under each lock that has one. */
   readonly #last = new Map<string, Promise<void>>();
 
-  constructor(options: HttpFenceOptions = {}) {
-    const { memory, isOptional = false } = knownOptions(options, ["memory", "isOptional"]);
+  constructor(options: HttpFenceOptions) {
+    const names = ["lockOf", "maxToken", "memory", "isOptional"] as const;
+    const { lockOf, maxToken, memory, isOptional } = knownOptions(options, names, EXAMPLE);
+    if (typeof lockOf !== "function") {
+      throw invalidValue("lockOf", `a value of type ${typeof lockOf}`, NEEDS_LOCK);
+    }
+    this.#lockOf = lockOf;
+    this.#maxToken = maxToken ?? (() => BigInt(localPort.clock.wallUs()) + HOUR_US);
     this.#memory = memory ?? inProcess();
-    this.#isOptional = isOptional;
+    this.#isOptional = isOptional ?? false;
   }
 
   /**
@@ -91,11 +126,13 @@ export class HttpFence {
    * @example
    * import { httpFence } from "holdfast/fence";
    *
-   * const guarded = httpFence().wrap(async (request) => new Response(null, { status: 204 }));
+   * const fence = httpFence({ lockOf: () => "camera:3" });
+   * const guarded = fence.wrap(async (request) => new Response(null, { status: 204 }));
    */
   wrap(handle: (request: Request) => Promise<Response>): (request: Request) => Promise<Response> {
     return (request) =>
       this.#guard(
+        request,
         (header) => request.headers.get(header),
         () => handle(request),
         async ({ status, headers, text }) => new Response(text, { status, headers }),
@@ -110,13 +147,15 @@ export class HttpFence {
    * @example
    * import { httpFence } from "holdfast/fence";
    *
-   * const guarded = httpFence().wrapNode(async (_, response) => {
+   * const fence = httpFence({ lockOf: (request) => `camera:${request.url}` });
+   * const guarded = fence.wrapNode(async (_, response) => {
    *   response.writeHead(204).end();
    * });
    */
   wrapNode(handle: HandlesRequest): HandlesRequest {
     return (request, response) =>
       this.#guard(
+        request,
         (header) => request.headers[header]?.toString() ?? null,
         () => handle(request, response),
         async ({ status, headers, text }) => void response.writeHead(status, headers).end(text),
@@ -124,10 +163,13 @@ export class HttpFence {
   }
 
   async #guard<T>(
+    request: Request | IncomingMessage,
     read: (header: string) => string | null,
     handle: () => Promise<T>,
     refuse: (verdict: Verdict) => Promise<T>,
   ): Promise<T> {
+    const lock = await this.#lockOf(request);
+    if (lock === null) return handle();
     const fenced = fencedBy(read);
     if (fenced === "missing") {
       if (this.#isOptional) return handle();
@@ -138,13 +180,26 @@ export class HttpFence {
         verdict(MALFORMED, `The headers ${LOCK_HEADER} and ${TOKEN_HEADER} are wrong.`),
       );
     }
-    return this.#inTurn(fenced.name, async () => {
-      const highest = await this.#memory.highest(fenced.name);
+    if (fenced.name !== lock) {
+      return refuse(
+        verdict(MALFORMED, `The header ${LOCK_HEADER} names another lock than needed.`),
+      );
+    }
+    if (fenced.token > (await this.#maxToken(lock))) {
+      return refuse(verdict(MALFORMED, `The header ${TOKEN_HEADER} is above every granted token.`));
+    }
+    return this.#inTurn(lock, async () => {
+      const highest = await this.#memory.highest(lock);
       if (fenced.token < highest) {
         const { message } = new StaleTokenError(fenced, highest);
         return refuse(verdict(STALE, message, { [TOKEN_HEADER]: `${highest}` }));
       }
-      if (fenced.token > highest) await this.#memory.keep(fenced.name, fenced.token);
+      try {
+        if (fenced.token > highest) await this.#memory.keep(lock, fenced.token);
+      } catch (error) {
+        if (error instanceof TooManyLocks) return refuse(verdict(FULL, error.message));
+        throw error;
+      }
       return handle();
     });
   }
@@ -168,7 +223,7 @@ export class HttpFence {
 }
 
 /** A guard before a service, which refuses requests of holders that were replaced. */
-export function httpFence(options?: HttpFenceOptions): HttpFence {
+export function httpFence(options: HttpFenceOptions): HttpFence {
   return new HttpFence(options);
 }
 
@@ -192,10 +247,20 @@ function isToken(text: string): boolean {
   return /^\d{1,19}$/.test(text);
 }
 
+class TooManyLocks extends Error {}
+
+/** A token that is forgotten lets a late write pass: rather than forget one, refuse new locks. */
 function inProcess(): HighestTokens {
   const tokens = new Map<string, bigint>();
   return {
     highest: (lock) => tokens.get(lock) ?? 0n,
-    keep: (lock, token) => void tokens.set(lock, token),
+    keep(lock, token) {
+      if (tokens.size >= MAX_LOCKS && !tokens.has(lock)) {
+        throw new TooManyLocks(
+          `This process has the tokens of ${MAX_LOCKS} locks, and takes no more.`,
+        );
+      }
+      tokens.set(lock, token);
+    },
   };
 }

@@ -27,10 +27,20 @@ export interface CallOptions extends Options {
   readonly event?: AcquireEvent;
 }
 
+/** The default of `storeTimeoutMs` for a call that waits, and for one that does not. */
+export const STORE_TIMEOUT_MS = 10_000;
+export const TRY_TIMEOUT_MS = 1_000;
+
 /** The claim of one call, for `span` turns. */
-export function claimFor(store: Store, target: Target, options: CallOptions, span: number): Claim {
+export function claimFor(
+  store: Store,
+  target: Target,
+  options: CallOptions,
+  span: number,
+  storeTimeoutMs: number,
+): Claim {
   const { space, name, mode, weight, limit } = target;
-  const { ttlMs, transferable, renew, maxHoldMs, graceMs, storeTimeoutMs, inside } = options;
+  const { ttlMs, transferable, renew, maxHoldMs, graceMs, inside } = options;
   const traceparent = options.event?.traceparent;
   let { meta } = options;
   if (inside) meta = { ...meta, inside };

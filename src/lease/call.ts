@@ -1,6 +1,7 @@
 import type { LossReason } from "../errors.js";
 import type { CallContext, LockKind } from "../events.js";
 import type { RenewalReport } from "../store.js";
+import type { CallLimit } from "./call-limit.js";
 import type { CallOptions, Target } from "./call-options.js";
 import type { Cohort } from "./cohort.js";
 import type { Cohorts } from "./cohorts.js";
@@ -29,11 +30,22 @@ export class Call implements Origin, Tenant, LeaseGiver {
   /** No other call has come, and this one has not ended: `Cohorts` knows it. */
   isLone = false;
   lease: HeldLease | null = null;
+  /** Ends the call in time; null if its store cannot be silent. */
+  limit: CallLimit | null = null;
+  /** How long the store may stay silent. */
+  readonly storeTimeoutMs: number;
 
-  constructor(target: Target, options: CallOptions, wait: WaitTime | null, cohorts: Cohorts) {
+  constructor(
+    target: Target,
+    options: CallOptions,
+    wait: WaitTime | null,
+    storeTimeoutMs: number,
+    cohorts: Cohorts,
+  ) {
     this.target = target;
     this.options = options;
     this.wait = wait;
+    this.storeTimeoutMs = storeTimeoutMs;
     this.#cohorts = cohorts;
   }
 

@@ -88,6 +88,57 @@ describe("the failure of a store", () => {
   });
 });
 
+describe("a store that grants no free lock", () => {
+  const refusal = {
+    code: "HF_STORE",
+    outcome: "not_applied",
+    retryable: true,
+    lockName: "x",
+    message: expect.stringContaining("grants no free lock for another"),
+  };
+
+  it("is no held lock to a call that does not wait", async () => {
+    const asked = watch(trial.locks.mutex("x").tryAcquire());
+    await settled();
+    trial.store.latest.busy(null, 42_000);
+    await settled();
+    expect(asked.error).toMatchObject({ ...refusal, retryAfterMs: 42_000 });
+  });
+
+  it("is no held lock to calls whose time ends, in the store and in this process", async () => {
+    const members = [trial.join({ waitMs: 500 }), trial.join({ waitMs: 600 })];
+    await settled();
+    trial.store.latest.wait?.report(null, 0, 42_000);
+    await settled();
+    trial.store.latest.wait?.report(null, 0, 42_000);
+    const impatient = watch(trial.locks.mutex("x").tryAcquire());
+    await trial.port.advance(500);
+    expect(members[0]?.error).toMatchObject({ ...refusal, retryAfterMs: 41_500 });
+    expect(impatient.error).toMatchObject(refusal);
+    expect(members[1]?.state).toBe("pending");
+    await trial.port.advance(100);
+    expect(members[1]?.error).toMatchObject({ ...refusal, retryAfterMs: 41_400 });
+  });
+
+  it("is told by the last try of a call that has not heard from the store of late", async () => {
+    const asked = watch(trial.locks.readWrite("x").read.acquire({ waitMs: 500 }));
+    await trial.port.advance(500);
+    trial.store.latest.wait?.report(null, 0, 42_000);
+    await trial.port.advance(1);
+    expect(asked.error).toMatchObject(refusal);
+  });
+
+  it("is forgotten once a holder is in the way", async () => {
+    const asked = trial.join({ waitMs: 500 });
+    await settled();
+    trial.store.latest.wait?.report(null, 0, 42_000);
+    const terms = { mode: "exclusive", weight: 1, limit: null, meta: {} } as const;
+    trial.store.latest.wait?.report({ token: 1n, ...terms, heldMs: 1, remainingMs: 9 }, 0);
+    await trial.port.advance(500);
+    expect(asked.error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
+  });
+});
+
 describe("close", () => {
   it("releases what is held, ends all waits and all timers, and closes the store", async () => {
     const first = await trial.holdWith(10n);

@@ -10,7 +10,15 @@ import { NO_LIMIT } from "../rules/fits.js";
 import type { Busy, Claim, Grant, Store } from "../store.js";
 import { unlessAborted } from "./abort-listeners.js";
 import { Call } from "./call.js";
-import { type CallOptions, claimFor, type Enclosing, type Target } from "./call-options.js";
+import { LAST_TRY_MS, unansweredError } from "./call-limit.js";
+import {
+  type CallOptions,
+  claimFor,
+  type Enclosing,
+  STORE_TIMEOUT_MS,
+  type Target,
+  TRY_TIMEOUT_MS,
+} from "./call-options.js";
 import type { Cohort } from "./cohort.js";
 import { Cohorts } from "./cohorts.js";
 import { explain } from "./explain.js";
@@ -22,10 +30,6 @@ import { Shutdown } from "./shutdown.js";
 import { traced } from "./traced.js";
 import type { WaitTime } from "./wait-time.js";
 import { Waits } from "./waits.js";
-
-/** How long the last try at the end of a wait may take, and the store be silent. */
-export const LAST_TRY_MS = 2_000;
-const LAST_SILENCE_MS = 1_800;
 
 /** A store tells one listener what becomes of its grants, so it has one client. */
 const taken = new WeakSet<Store>();
@@ -66,20 +70,30 @@ export class Client {
     }
   }
 
-  /** The failure of a store that did not answer, with the reason where the store finds one. */
-  async explained(error: unknown): Promise<unknown> {
+  /** The failure of a store that did not answer, with the reason if the store finds one in time. */
+  async explained(error: unknown, limitMs?: number): Promise<unknown> {
     if (!(error instanceof StoreError) || isFinal(error) || this.#closing) return error;
-    return explain(this.store, error);
+    return explain(this.store, error, limitMs);
   }
 
-  /** Asks for a lock, and tells about it. Throws when the caller's signal or the client ends. */
-  request(target: Target, options: CallOptions, mayWait: boolean): Promise<LeaseResult> {
+  /**
+   * Asks for a lock, and tells about it. Throws when the caller's signal or the client ends.
+   * `isTry`: the caller set no `waitMs`, so that `storeTimeoutMs` says how long the call may take.
+   */
+  request(
+    target: Target,
+    options: CallOptions,
+    mayWait: boolean,
+    isTry = false,
+  ): Promise<LeaseResult> {
     const context = callContext();
     if (!events.acquire.hasSubscribers) {
-      return this.#ask(target, context ? { ...options, context } : options, mayWait);
+      return this.#ask(target, context ? { ...options, context } : options, mayWait, isTry);
     }
     const about = { store: this.store, target, signal: options.signal, mayWait };
-    return traced(about, (event) => this.#ask(target, { ...options, context, event }, mayWait));
+    return traced(about, (event) => {
+      return this.#ask(target, { ...options, context, event }, mayWait, isTry);
+    });
   }
 
   /** Lets time pass; over at once when the signal aborts or the client closes. */
@@ -95,7 +109,7 @@ export class Client {
   async resume(handle: string, options: Options): Promise<HeldLease | null> {
     this.assertOpen();
     const { claim, token, locator } = decodeHandle(handle);
-    const { storeTimeoutMs } = options;
+    const { storeTimeoutMs = STORE_TIMEOUT_MS } = options;
     const origin = { kind: kindOf(claim), context: callContext() };
     const resumed = resolveOptions({ ttlMs: claim.ttlMs }, this.store.traits, options);
     const asked = { ...claim, storeTimeoutMs };
@@ -109,6 +123,11 @@ export class Client {
 
   held(): Lease[] {
     return this.#keeper.leases();
+  }
+
+  /** Whether the holder with this token is a lease of this client. */
+  holds(name: string, token: bigint): boolean {
+    return this.#keeper.leases().some((lease) => lease.name === name && lease.isHolder(token));
   }
 
   /** The runs around calls that wait for a turn in this process, by the name they wait for. */
@@ -132,7 +151,12 @@ export class Client {
    * No async function, nor on the rest of the way of a grant: the garbage collector would have to
    * copy its frame while the call waits.
    */
-  #ask(target: Target, options: CallOptions, mayWait: boolean): Promise<LeaseResult> {
+  #ask(
+    target: Target,
+    options: CallOptions,
+    mayWait: boolean,
+    isTry: boolean,
+  ): Promise<LeaseResult> {
     try {
       this.assertOpen();
       options.signal?.throwIfAborted();
@@ -140,11 +164,17 @@ export class Client {
       return Promise.reject(error);
     }
     const wait = mayWait ? this.#waits.start(options) : null;
-    const call = new Call(target, options, wait, this.#cohorts);
-    return this.#answer(call, this.#cohorts.for(call)).then(
+    const silenceMs = options.storeTimeoutMs ?? (wait ? STORE_TIMEOUT_MS : TRY_TIMEOUT_MS);
+    const call = new Call(target, options, wait, silenceMs, this.#cohorts);
+    if (this.store.traits.scope !== "process") {
+      const patienceMs = isTry ? silenceMs : Math.min(silenceMs, LAST_TRY_MS);
+      call.limit = this.#waits.limit(call, this.store, patienceMs);
+    }
+    const asked = this.#answer(call, this.#cohorts.for(call)).then(
       (answer) => this.#onAnswer(call, answer),
       (failure: unknown) => this.#onFailure(call, failure),
     );
+    return call.limit?.guard(asked, (busy) => resultOf(call, busy)) ?? asked;
   }
 
   #answer(call: Call, cohort: Cohort | null): Promise<LeaseResult | Grant> {
@@ -152,7 +182,7 @@ export class Client {
     try {
       const asked: Promise<LeaseResult | Grant> = cohort
         ? cohort.join(call)
-        : this.store.acquire(claimFor(this.store, target, options, 1), wait);
+        : this.store.acquire(claimFor(this.store, target, options, 1, call.storeTimeoutMs), wait);
       if (wait || !options.signal) return asked;
       // A caller that does not wait for the lock is not kept waiting by the store either.
       return unlessAborted(asked, options.signal, (late) => void giveBack(this.#taken(call, late)));
@@ -168,6 +198,10 @@ export class Client {
       // A call that was ended while its grant was under way gets no lease.
       if (wait?.ended) result = giveBack(result);
       if (result.type === "busy") call.leave();
+      if (call.limit?.isOver) {
+        this.#end(call);
+        return result;
+      }
       if (this.#closing || isUntold(result, wait)) return this.#conclude(call, result);
       const told = resultOf(call, result);
       this.#end(call);
@@ -201,8 +235,9 @@ export class Client {
     const { target, options, wait } = call;
     // A call that does not wait fails where a call that waits may go on.
     if (wait && !options.signal?.aborted) call.leave(failure);
+    if (call.limit) call.limit.failure = failure;
     try {
-      const error = await this.explained(failure);
+      const error = call.limit?.isOver ? failure : await this.explained(failure, LAST_TRY_MS);
       const isOurs = error instanceof StoreError || error instanceof InternalError;
       throw isOurs ? error.about(target.name, this.store.name) : error;
     } finally {
@@ -217,20 +252,18 @@ export class Client {
   }
 
   async #lastTry(target: Target, options: CallOptions): Promise<LeaseResult> {
-    const storeTimeoutMs = Math.min(options.storeTimeoutMs, LAST_SILENCE_MS);
-    const wait = this.#waits.start({ ...options, waitMs: LAST_TRY_MS });
+    // The limit of the call ends it for the caller, and knows whether the event loop was blocked.
+    const wait = this.#waits.start({ ...options, waitMs: TRY_TIMEOUT_MS });
     wait.endsWithReport = true;
-    const call = new Call(target, options, wait, this.#cohorts);
+    const call = new Call(target, options, wait, TRY_TIMEOUT_MS, this.#cohorts);
     try {
-      const claim = claimFor(this.store, target, { ...options, storeTimeoutMs }, 1);
+      const claim = claimFor(this.store, target, options, 1, TRY_TIMEOUT_MS);
       const answer = await this.store.acquire(claim, wait);
-      const result = this.#taken(call, answer);
-      if (isUntold(result, wait)) {
-        const message = `The store did not tell within ${LAST_TRY_MS} ms whether the lock is free.`;
-        throw new StoreError(message, { outcome: "unknown" });
-      }
+      let result = this.#taken(call, answer);
+      if (options.signal?.aborted) result = giveBack(result);
+      if (isUntold(result, wait)) throw unansweredError(TRY_TIMEOUT_MS);
       if (result.type === "granted") return result;
-      return { ...result, holder: result.holder ?? wait.holder };
+      return { ...result, holder: result.holder ?? wait.holder, grantsInMs: wait.grantsInMs };
     } finally {
       this.#end(call);
     }
@@ -239,7 +272,6 @@ export class Client {
   /** The lease for a grant that the store gave to one call; a cohort makes its leases itself. */
   #taken(call: Call, answer: LeaseResult | Grant): LeaseResult {
     if (answer.type === "busy" || answer instanceof HeldLease) return answer;
-    if (!call.isLone) this.#cohorts.onGrantBeside(call.target, answer.token);
     const lease = this.#keep(answer, call.options, call, call.mayBeShared ? call : null);
     if (answer.isHandoff) lease.publishHandoff(false);
     return lease;
@@ -268,11 +300,24 @@ function isUntold(result: LeaseResult, wait: WaitTime | null): boolean {
   return result.type === "busy" && !result.mark && wait?.endedBy === "time" && !wait.isInformed;
 }
 
-/** The result as the caller is told it. Throws the reason of its signal. */
+/**
+ * The result as the caller is told it. Throws the reason of its signal. A store that grants no free
+ * lock is not contention: no holder is in the way.
+ */
 function resultOf({ options, wait }: Call, result: LeaseResult): LeaseResult {
   if (result.type === "granted") return result;
   options.signal?.throwIfAborted();
-  return { ...result, holder: result.holder ?? wait?.holder ?? null };
+  const holder = result.holder ?? wait?.holder ?? null;
+  const grantsInMs = result.grantsInMs || wait?.grantsInMs || 0;
+  if (holder === null && result.mark === null && grantsInMs > 0) throw notGranting(grantsInMs);
+  return { ...result, holder };
+}
+
+function notGranting(retryAfterMs: number): StoreError {
+  const message =
+    `The store grants no free lock for another ${Math.ceil(retryAfterMs / 1000)} s. ` +
+    "Leases that a restart or a failover may have made it forget must expire first.";
+  return new StoreError(message, { outcome: "not_applied", retryAfterMs });
 }
 
 /** No one wants the lease any more. */

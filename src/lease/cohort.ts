@@ -64,8 +64,8 @@ export class Cohort implements Tenant, LeaseGiver {
   }
 
   /**
-   * The call ahead holds the lock. Its grant has no further turn: `#turnsLeft` is 0. False if this
-   * cohort has a request of its own by now.
+   * The call ahead holds the lock by a grant for one turn. False if this cohort has a request of
+   * its own by now.
    */
   adopt(lease: HeldLease): boolean {
     if (this.#asking || this.#hold) return false;
@@ -73,7 +73,8 @@ export class Cohort implements Tenant, LeaseGiver {
     this.#lease = lease;
     this.#hold = lease.hold;
     this.#hold.tenant = this;
-    this.#nextToken = lease.token + 1n;
+    // Turns may be left of an earlier grant.
+    this.#turnsLeft = 0;
     this.#tellMembers(this.#ownView(), 0);
     this.#stayAlive();
     return true;
@@ -154,14 +155,6 @@ export class Cohort implements Tenant, LeaseGiver {
     }
   }
 
-  /**
-   * Another call of this process was granted the lock: the store has lost the grant of this cohort.
-   * A further turn on it would have a lower token than that call.
-   */
-  outdate(token: bigint): void {
-    if (token >= this.#nextToken) this.#turnsLeft = 0;
-  }
-
   onWarning(): void {
     this.#lease?.onWarning();
   }
@@ -172,6 +165,7 @@ export class Cohort implements Tenant, LeaseGiver {
 
   onLost(reason: LossReason, detail: string): void {
     const lease = this.#lease;
+    // rule: no-turn-on-a-grant-that-ended
     this.#hold = null;
     this.#lease = null;
     lease?.onLost(reason, detail);
@@ -208,7 +202,7 @@ export class Cohort implements Tenant, LeaseGiver {
     const turnsAhead = this.#ahead ? 1 : 0;
     // rule: turns-are-bounded
     const span = isShared ? options.cohortLimit - turnsAhead : 1;
-    const claim = claimFor(store, this.#target, options, span);
+    const claim = claimFor(store, this.#target, options, span, first.call.storeTimeoutMs);
     store.acquire(claim, first.call.wait ? wait : null).then(
       (result) => this.#onResult(first, result),
       (error) => this.#onFailure(error),
@@ -216,15 +210,17 @@ export class Cohort implements Tenant, LeaseGiver {
   }
 
   #onResult(first: Member, result: AcquireResult): void {
-    this.#asking = null;
     if (result.type === "granted") {
+      // The new grant may end that of the call ahead, which must not make this cohort ask again.
       this.#hold = this.#cohorts.keeper.keep(result, this, this.#options);
+      this.#asking = null;
       this.#nextToken = result.token;
       this.#turnsLeft = result.span;
       const lease = this.#startTurn(this.#hold, this.#hold.startMs);
       if (result.isHandoff) lease.publishHandoff(false);
       return;
     }
+    this.#asking = null;
     // Only a call that does not wait can be busy here; a call that gave up has left before.
     if (!first.call.wait && this.#members.first === first) {
       this.#members.shift();
@@ -308,7 +304,9 @@ export class Cohort implements Tenant, LeaseGiver {
   }
 
   #busy(): Busy {
-    return { type: "busy", holder: this.#ownView() ?? this.#asking?.holder ?? null, mark: null };
+    const holder = this.#ownView() ?? this.#asking?.holder ?? null;
+    const { grantsInMs = 0 } = this.#asking ?? this.#ahead?.asking ?? {};
+    return { type: "busy", holder, mark: null, grantsInMs };
   }
 
   /** The lock is held by this very process: no need to ask the store by whom. */

@@ -45,13 +45,6 @@ export class Cohorts {
     return cohort;
   }
 
-  /** A call beside the cohort of this lock was granted it with this token. */
-  onGrantBeside(target: Target, token: bigint): void {
-    if (target.space !== TURNS_IN) return;
-    const there = this.#byName.get(target.name);
-    if (there instanceof Cohort) there.outdate(token);
-  }
-
   remove({ name }: Target): void {
     this.#byName.delete(name);
   }

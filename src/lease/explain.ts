@@ -5,8 +5,26 @@ import { within } from "../time/timers.js";
 /** How long a store may look for the reason of a failure. */
 const EXPLAIN_MS = 1_000;
 
-/** The failure of a store that did not answer, with the reason where the store finds one. */
-export async function explain(store: Store, error: StoreError): Promise<StoreError> {
+const ONE_TURN_MS = 1;
+
+/** The failure of a store that did not answer, with the reason if the store finds one in time. */
+export async function explain(
+  store: Store,
+  error: StoreError,
+  limitMs: number = EXPLAIN_MS,
+): Promise<StoreError> {
   if (!store.explain) return error;
-  return within(store.port.timers, EXPLAIN_MS, store.explain(error)).catch(() => error);
+  const { timers } = store.port;
+  let explained: Promise<StoreError>;
+  try {
+    explained = store.explain(error);
+  } catch {
+    return error;
+  }
+  return (
+    within(timers, limitMs, explained)
+      // If the event loop was blocked, the reason may be there, unread.
+      .catch(() => within(timers, ONE_TURN_MS, explained))
+      .catch(() => error)
+  );
 }

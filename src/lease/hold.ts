@@ -39,10 +39,19 @@ export class Hold implements HeapItem, Turn {
   renewMs: number;
   /** A renewal was sent, and no answer to it has come yet. */
   isUnanswered = false;
+  /** When the first request for that renewal was sent. */
+  askedMs = 0;
+  /** How many requests were sent; further ones for the same renewal are copies. */
+  requests = 0;
+  /** The requests up to this one are answered, by an answer to any copy. */
+  answered = 0;
+  /** The failure of the requests up to this one was reported. */
+  reported = 0;
   isLive = true;
   isDetached = false;
   heapIndex = -1;
   #isWarned = false;
+  #isReplaced = false;
 
   constructor(
     grant: Grant,
@@ -76,7 +85,14 @@ export class Hold implements HeapItem, Turn {
     return this.#options.graceMs;
   }
 
+  /** A newer grant of the name is held here already: the store ended this one before it came. */
+  replace(): void {
+    this.#isReplaced = true;
+    this.plan();
+  }
+
   get deadlineMs(): number {
+    if (this.#isReplaced) return Number.NEGATIVE_INFINITY;
     // rule: hold-ends-at-its-maximum
     return Math.min(this.grant.deadlineMs, this.endMs);
   }
@@ -106,6 +122,7 @@ export class Hold implements HeapItem, Turn {
 
   /** Why the hold is over when its time is over. */
   get endReason(): LossReason {
+    if (this.#isReplaced) return "replaced";
     return this.endMs <= this.grant.deadlineMs ? "max_hold" : "expired";
   }
 

@@ -34,7 +34,8 @@ function keep(
     ...given,
   };
   tokens += 1n;
-  const grant = store.grantFor(claimOf("o", { ttlMs: options.ttlMs, ...claim }), tokens);
+  const name = `n${tokens}`;
+  const grant = store.grantFor(claimOf("o", { name, ttlMs: options.ttlMs, ...claim }), tokens);
   const lease = {} as HeldLease;
   const tenant = { lease, onWarning: vi.fn(), onLost: vi.fn(), onRenewal: vi.fn() };
   return { grant, hold: keeper.keep(grant, tenant, options), ...tenant };
@@ -133,6 +134,88 @@ describe("a renewal that fails", () => {
     expect(store.renewed.length).toBeGreaterThanOrEqual(4);
   });
 
+  it("by silence is reported at each repetition, long before the loss", async () => {
+    const { onRenewal, onLost, grant } = keep();
+    store.onRenew = () => NEVER;
+    await port.advance(10_000);
+    expect(onRenewal).not.toHaveBeenCalled();
+    await port.advance(5_000);
+    const error = { message: "The store has not answered the renewal for 5000 ms." };
+    const [[first] = []] = onRenewal.mock.calls;
+    expect(first).toMatchObject({ outcome: "failed", error, atMs: 16_000 });
+    expect(first?.afterMs).toBe(grant.deadlineMs);
+    await port.advance(14_999);
+    expect(onLost).not.toHaveBeenCalled();
+    expect(onRenewal).toHaveBeenCalledTimes(store.renewed.length - 1);
+    await port.advance(1);
+    expect(onLost).toHaveBeenCalledOnce();
+    expect(onRenewal).toHaveBeenCalledTimes(store.renewed.length);
+  });
+
+  it("by silence is not reported again when its request fails at last", async () => {
+    const { onRenewal } = keep();
+    let fail = (_: Error): void => {};
+    store.onRenew = () => {
+      store.onRenew = () => NEVER;
+      return new Promise((_, reject) => {
+        fail = reject;
+      });
+    };
+    await port.advance(15_000);
+    expect(onRenewal).toHaveBeenCalledOnce();
+    fail(new Error("timeout"));
+    await port.advance(0);
+    expect(onRenewal).toHaveBeenCalledOnce();
+  });
+
+  it("by silence is not reported where the event loop was blocked", async () => {
+    const { onRenewal } = keep();
+    store.onRenew = () => NEVER;
+    await port.advance(10_000);
+    port.block(8_000);
+    await port.advance(0);
+    expect(store.renewed).toHaveLength(2);
+    expect(onRenewal).not.toHaveBeenCalled();
+  });
+
+  it("counts as one renewal, however many of its copies are answered", async () => {
+    const { onRenewal } = keep();
+    const answers: (() => void)[] = [];
+    store.onRenew = (grants) =>
+      new Promise((resolve) => {
+        answers.push(() => resolve(grants.map((one) => store.extend(one))));
+      });
+    await port.advance(25_000);
+    expect(answers.length).toBeGreaterThan(2);
+    onRenewal.mockClear();
+    for (const answer of answers.splice(0)) answer();
+    await port.advance(0);
+    expect(onRenewal).toHaveBeenCalledOnce();
+    expect(onRenewal.mock.calls[0]?.[0].outcome).toBe("renewed");
+    // The last copy was sent after 23.7 s, and the next renewal is due 10 s later.
+    await port.advance(8_500);
+    expect(answers).toHaveLength(0);
+    await port.advance(500);
+    expect(answers).toHaveLength(1);
+  });
+
+  it("after a copy was answered says nothing, and is not sent again", async () => {
+    const { onRenewal } = keep();
+    let fail = (_: Error): void => {};
+    store.onRenew = () => {
+      store.onRenew = async (grants) => grants.map((one) => store.extend(one));
+      return new Promise((_, reject) => {
+        fail = reject;
+      });
+    };
+    await port.advance(15_000);
+    onRenewal.mockClear();
+    fail(new Error("timeout"));
+    await port.advance(9_000);
+    expect(onRenewal).not.toHaveBeenCalled();
+    expect(store.renewed).toHaveLength(2);
+  });
+
   it("by silence is repeated within a quarter of the time left", async () => {
     const { onLost } = keep();
     store.onRenew = () => {
@@ -220,6 +303,51 @@ describe("an event of the store", () => {
     expect(other.onLost).not.toHaveBeenCalled();
     store.tell(one.grant, "revoked", "again");
     expect(one.onLost).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("a newer grant of the same name", () => {
+  it.each(["exclusive", "shared"] as const)("that is %s ends an exclusive hold", (mode) => {
+    const older = keep({}, { name: "x" });
+    const newer = keep({}, { name: "x", mode });
+    expect(older.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
+    expect([older.hold.isLive, newer.hold.isLive]).toEqual([false, true]);
+  });
+
+  it("ends a shared hold only if it is exclusive itself", () => {
+    const shared = keep({}, { name: "x", mode: "shared" });
+    const other = keep({}, { name: "x", mode: "shared" });
+    expect([shared.hold.isLive, other.hold.isLive]).toEqual([true, true]);
+    keep({}, { name: "x" });
+    expect(other.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
+  });
+
+  it("leaves a hold in another space alone", () => {
+    const election = keep({}, { name: "x", space: "election" });
+    keep({}, { name: "x" });
+    expect(election.hold.isLive).toBe(true);
+  });
+
+  it.each(["exclusive", "shared"] as const)(
+    "that is %s ends an older one that comes late",
+    (mode) => {
+      const newer = keep({}, { name: "x", mode });
+      tokens -= 2n;
+      const older = keep({}, { name: "x" });
+      expect(keeper.check(older.hold)).toBe(false);
+      expect(older.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
+      expect(keeper.check(newer.hold)).toBe(true);
+      tokens += 5n;
+      keep({}, { name: "x" });
+      expect(newer.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
+    },
+  );
+
+  it("says that an older hold has expired, if it has", () => {
+    const older = keep({ ttlMs: 1_000, renew: false }, { name: "x" });
+    port.block(2_000);
+    keep({}, { name: "x" });
+    expect(older.onLost).toHaveBeenCalledExactlyOnceWith("expired", "");
   });
 });
 

@@ -9,8 +9,10 @@
  * deadlines on; the keeper compares them with the clock all the same.
  */
 import { assert, present } from "../assert.js";
-import type { LossReason } from "../errors.js";
+import { type LossReason, StoreError } from "../errors.js";
 import { checkDuration } from "../options.js";
+import { LoneMap } from "../rules/lone-map.js";
+import type { Space } from "../rules/name.js";
 import { cutReason } from "../rules/reason.js";
 import { repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../store.js";
@@ -32,6 +34,12 @@ const LONGEST_NAP_MS = 1_000;
 export class Keeper {
   readonly #store: Store;
   readonly #holds = new Heap<Hold>((a, b) => a.dueMs < b.dueMs);
+  /** The hold with the highest token of each name. */
+  readonly #newest: Readonly<Record<Space, LoneMap<string, Hold>>> = {
+    lock: new LoneMap(),
+    election: new LoneMap(),
+    once: new LoneMap(),
+  };
   readonly #cleanups = new WorkUnderWay();
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
@@ -57,8 +65,14 @@ export class Keeper {
   keep(grant: Grant, tenant: Tenant | null, options: KeepOptions): Hold {
     const { port, renewer } = this.#store;
     const hold = new Hold(grant, tenant, port.clock.nowMs(), options, renewer !== undefined);
+    this.#endOlder(grant);
     assert(!grant.keptBy, "a grant is kept by one hold");
     grant.keptBy = hold;
+    const { space, name } = grant.claim;
+    const newest = this.#newest[space];
+    const newer = newest.get(name);
+    if (newer && newer.token > grant.token) this.#standBehind(hold, newer);
+    else newest.set(name, hold);
     this.#holds.push(hold);
     renewer?.keep(grant, hold.terms);
     if (hold.dueMs < this.#timerMs) this.#arm();
@@ -77,6 +91,9 @@ export class Keeper {
     hold.isLive = false;
     this.#holds.remove(hold);
     hold.grant.keptBy = undefined;
+    const { space, name } = hold.grant.claim;
+    const newest = this.#newest[space];
+    if (newest.get(name) === hold) newest.delete(name);
   }
 
   /** Another process may keep the grant from now on: here it is known only up to its deadline. */
@@ -117,6 +134,19 @@ export class Keeper {
     await this.#cleanups.settled();
   }
 
+  /** The store granted the lock again: a hold that excludes the new one has ended unnoticed. */
+  #endOlder(grant: Grant): void {
+    const older = this.#newest[grant.claim.space].get(grant.claim.name);
+    const isOver = older && older.token < grant.token && !areShared(older.grant, grant);
+    // rule: newer-grant-ends-the-older
+    if (isOver && this.check(older)) this.#lose(older, "replaced", "");
+  }
+
+  /** A grant that comes late, beside a newer one of its name. */
+  #standBehind(hold: Hold, newer: Hold): void {
+    if (!areShared(hold.grant, newer.grant)) hold.replace();
+  }
+
   #arm(): void {
     const next = this.#holds.peek();
     if (!next) return;
@@ -135,6 +165,7 @@ export class Keeper {
     const first = this.#holds.peek();
     if (first && first.dueMs > nowMs) return this.#arm();
     const batch: Hold[] = [];
+    const unanswered: Hold[] = [];
     for (let hold = this.#holds.peek(); hold; hold = this.#holds.peek()) {
       if (hold.dueMs > nowMs && !isDueAlong(hold, nowMs)) break;
       this.#store.renewer?.catchUp(hold.grant);
@@ -148,6 +179,9 @@ export class Keeper {
       if (hold.renews && isDueAlong(hold, nowMs)) {
         if (batch.length === MAX_BATCH) break;
         batch.push(hold);
+        if (!hold.isUnanswered) hold.askedMs = nowMs;
+        // If this timer is late, the answer may have arrived while the event loop was blocked.
+        else if (nowMs < hold.renewMs + retryAfterMs(hold.ttlMs)) unanswered.push(hold);
         hold.isUnanswered = true;
         hold.renewMs = nowMs + repeatAfterMs(hold.warningMs - nowMs, hold.ttlMs);
       }
@@ -155,12 +189,17 @@ export class Keeper {
     }
     if (batch.length > 0) void this.#send(batch);
     this.#arm();
+    // A listener may end any hold.
+    for (const hold of unanswered) {
+      if (hold.isLive && hold.isUnanswered) this.#reportUnanswered(hold, hold.requests - 1);
+    }
   }
 
   async #send(batch: readonly Hold[]): Promise<readonly Renewal[]> {
     const { clock } = this.#store.port;
     const sentMs = clock.nowMs();
     const deadlines = batch.map(({ deadlineMs }) => deadlineMs);
+    const requests = batch.map((hold) => ++hold.requests);
     let renewals: readonly Renewal[];
     try {
       renewals = await this.#store.renew(batch.map(({ grant, ttlMs }) => ({ grant, ttlMs })));
@@ -171,7 +210,8 @@ export class Keeper {
       const renewal = renewals[index];
       if (!hold.isLive || !renewal) return;
       const beforeMs = present(deadlines[index], "every hold has a deadline");
-      this.#onRenewal(hold, renewal, { sentMs, beforeMs });
+      const request = present(requests[index], "every request has a number");
+      this.#onRenewal(hold, renewal, { request, sentMs, beforeMs });
     });
     return renewals;
   }
@@ -180,20 +220,46 @@ export class Keeper {
   #onRenewal(
     hold: Hold,
     renewal: Renewal,
-    { sentMs, beforeMs }: { sentMs: number; beforeMs: number },
+    { request, sentMs, beforeMs }: { request: number; sentMs: number; beforeMs: number },
   ): void {
-    hold.isUnanswered = false;
     // rule: unknown-is-not-lost
-    if (renewal.type === "gone") return this.#lose(hold, renewal.reason, renewal.detail);
-    const { clock } = this.#store.port;
+    if (renewal.type === "gone") {
+      hold.isUnanswered = false;
+      return this.#lose(hold, renewal.reason, renewal.detail);
+    }
     const isRenewed = renewal.type === "renewed";
+    if (request <= hold.answered) return this.#onCopy(hold, isRenewed, sentMs);
+    hold.isUnanswered = false;
+    const { clock } = this.#store.port;
     // rule: renewals-come-in-time
     hold.renewMs = isRenewed ? hold.renewalDueMs(sentMs) : clock.nowMs() + retryAfterMs(hold.ttlMs);
     if (hold.hasRenewer) hold.renewMs = Number.POSITIVE_INFINITY;
     this.#replan(hold);
     if (hold.dueMs < this.#timerMs) this.#arm();
-    if (isRenewed) hold.tenant?.onRenewal(this.#report(hold, "renewed", { beforeMs }));
-    else hold.tenant?.onRenewal(this.#report(hold, "failed", { error: renewal.error }));
+    if (isRenewed) {
+      hold.answered = hold.requests;
+      hold.tenant?.onRenewal(this.#report(hold, "renewed", { beforeMs }));
+    } else this.#reportFailure(hold, request, renewal.error);
+  }
+
+  /** A copy of a renewal that was answered before. If it was sent later, it renewed for longer. */
+  #onCopy(hold: Hold, isRenewed: boolean, sentMs: number): void {
+    if (!isRenewed || hold.isUnanswered) return;
+    hold.renewMs = Math.max(hold.renewMs, hold.renewalDueMs(sentMs));
+    this.#replan(hold);
+  }
+
+  #reportUnanswered(hold: Hold, request: number): void {
+    const silentMs = Math.round(this.#store.port.clock.nowMs() - hold.askedMs);
+    const message = `The store has not answered the renewal for ${silentMs} ms.`;
+    this.#reportFailure(hold, request, new StoreError(message, { outcome: "unknown" }));
+  }
+
+  /** Reports the failure of each request once. */
+  #reportFailure(hold: Hold, request: number, error: unknown): void {
+    if (request <= hold.reported) return;
+    hold.reported = request;
+    hold.tenant?.onRenewal(this.#report(hold, "failed", { error }));
   }
 
   #report(
@@ -225,10 +291,8 @@ export class Keeper {
   #lose(hold: Hold, reason: LossReason, told: string): void {
     const detail = cutReason(told);
     this.drop(hold);
-    // The deadline came before an answer to the last renewal: nothing has told of it yet.
-    if (reason === "expired" && hold.isUnanswered) {
-      hold.tenant?.onRenewal(this.#report(hold, "failed"));
-    }
+    // The deadline came before an answer to the last request.
+    if (reason === "expired" && hold.isUnanswered) this.#reportUnanswered(hold, hold.requests);
     if (hold.isDetached) return hold.tenant?.onLost(reason, detail);
     // The store may still count the grant as held, at its maximum or by a slower clock. This
     // release lets the next waiter go on, before the tenant asks again and queues behind it.
@@ -242,4 +306,8 @@ export class Keeper {
 function isDueAlong(hold: Hold, nowMs: number): boolean {
   const alongMs = hold.isUnanswered ? 0 : hold.ttlMs / ALONG_PART;
   return hold.renews && hold.renewMs <= nowMs + alongMs;
+}
+
+function areShared(a: Grant, b: Grant): boolean {
+  return a.claim.mode === "shared" && b.claim.mode === "shared";
 }

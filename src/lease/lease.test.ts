@@ -107,6 +107,22 @@ describe("the signal", () => {
     expect(blocked.lease.signal.aborted).toBe(true);
   });
 
+  it("says when the lease ends, and not that it has ended", async () => {
+    const { signal } = await take({ maxHoldMs: 20_000, graceMs: 5_000 });
+    await trial.port.advance(15_000);
+    expect(signal.reason.message).toBe(
+      'The lease of lock "x" ends in 5000 ms: it reaches maxHoldMs then. ' +
+        "Stop the work it guards, and check its token wherever it writes.",
+    );
+    const { lease } = await trial.holdWith(20n, { renew: false, graceMs: 5_000 });
+    await trial.port.advance(25_000);
+    expect(lease.signal.reason.message).toMatch(
+      /^The lease of lock "x" ends in 5000 ms: it has not been renewed\. Stop the work/,
+    );
+    await trial.port.advance(5_000);
+    expect(() => lease.assertHeld()).toThrow(/ is lost: it was not renewed before its deadline/);
+  });
+
   it("aborts graceMs before, while the lease still holds", async () => {
     const lease = await take({ renew: false, graceMs: 5_000 });
     const { signal } = lease;

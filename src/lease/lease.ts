@@ -3,6 +3,7 @@
 import {
   LeaseLostError,
   type LossReason,
+  lostSoon,
   releasedBefore,
   StoreError,
   UnsupportedError,
@@ -294,11 +295,16 @@ export class HeldLease implements Lease, Tenant {
   }
 
   #warning(): LeaseLostError {
-    const restMs = Math.max(0, Math.round(this.#hold.deadlineMs - this.#nowMs()));
-    return this.#lossBy(this.#hold.endReason, { why: `it ends in ${restMs} ms; wind down now` });
+    const context = { lockName: this.name, store: this.#keeper.store.name, token: this.token };
+    return lostSoon(this.#hold.endReason, this.#hold.deadlineMs - this.#nowMs(), context);
   }
 
-  #lossBy(reason: LossReason, more: { detail?: string; why?: string }): LeaseLostError {
+  /** Whether a holder with this token, as the store or a cohort shows it, is this lease. */
+  isHolder(token: bigint): boolean {
+    return token === this.token || token === this.#hold.grant.token;
+  }
+
+  #lossBy(reason: LossReason, more: { detail?: string }): LeaseLostError {
     const store = this.#keeper.store.name;
     return new LeaseLostError(reason, { lockName: this.name, store, token: this.token, ...more });
   }

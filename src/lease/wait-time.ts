@@ -11,10 +11,11 @@ const FRESH_MS = 1_000;
 /** The holder in the way, as the store told it. */
 interface Report {
   readonly holder: HolderView | null;
+  readonly grantsInMs: number;
   readonly atMs: number;
 }
 
-type OnReport = (holder: HolderView | null, ahead: number | null) => void;
+type OnReport = (holder: HolderView | null, ahead: number | null, grantsInMs: number) => void;
 
 export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
 
@@ -36,6 +37,8 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
   /** Whether the first answer of the store is all there is to wait for. */
   endsWithReport = false;
   #listener: (() => void) | undefined;
+  /** Called once, after the listener, unless the wait is settled before it ends. */
+  onOver: (() => void) | undefined;
   #timer: Timer | undefined;
   #isArmed = false;
   #endedBy: WaitEnd | null = null;
@@ -87,6 +90,13 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
     return { ...holder, heldMs: holder.heldMs + sinceMs, remainingMs };
   }
 
+  /** The time until the store grants free locks, as last reported; 0: it grants them. */
+  get grantsInMs(): number {
+    if (!this.#report) return 0;
+    const { grantsInMs, atMs } = this.#report;
+    return Math.max(0, grantsInMs - (this.#port.clock.nowMs() - atMs));
+  }
+
   /** Whether the store has ever let the acquisition wait. */
   get isReported(): boolean {
     return this.#report !== null;
@@ -126,9 +136,9 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
     this.#onNextReport = listener;
   }
 
-  report(holder: HolderView | null, ahead: number | null = null): void {
-    this.#onReport?.(holder, ahead);
-    this.#report = { holder, atMs: this.#port.clock.nowMs() };
+  report(holder: HolderView | null, ahead: number | null = null, grantsInMs = 0): void {
+    this.#onReport?.(holder, ahead, grantsInMs);
+    this.#report = { holder, grantsInMs, atMs: this.#port.clock.nowMs() };
     const onNextReport = this.#onNextReport;
     this.#onNextReport = undefined;
     onNextReport?.();
@@ -147,14 +157,17 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
   end(by: WaitEnd): void {
     if (this.#endedBy !== null) return;
     this.#endedBy = by;
+    const { onOver } = this;
     const listener = this.#listener;
     this.settle();
     listener?.();
+    onOver?.();
   }
 
   /** The wait is over: drops the timer and the signal, and calls no listener. */
   settle(): void {
     this.#listener = undefined;
+    this.onOver = undefined;
     if (!this.#isArmed) return;
     this.#timer?.cancel();
     // rule: settled-wait-leaves-no-timer

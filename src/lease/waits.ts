@@ -1,6 +1,9 @@
 import { Fifo } from "../rules/fifo.js";
+import type { Store } from "../store.js";
 import { Limits } from "../time/limits.js";
 import type { Port } from "../time/port.js";
+import type { Call } from "./call.js";
+import { CallLimit } from "./call-limit.js";
 import type { CallOptions } from "./call-options.js";
 import { noteQueued } from "./traced.js";
 import { WaitTime } from "./wait-time.js";
@@ -21,6 +24,11 @@ export class Waits {
     const wait = new WaitTime(this.#port, waitMs, signal, onReport, this.#limits);
     this.#underWay.add(wait);
     return wait;
+  }
+
+  /** Ends the call in time, with its wait or after `patienceMs` if it does not wait. */
+  limit(call: Call, store: Store, patienceMs: number): CallLimit {
+    return new CallLimit(call, store, this.#limits, patienceMs);
   }
 
   /** Once for each wait. */

@@ -12,11 +12,14 @@ import {
 } from "../errors.js";
 import { withJson } from "../json.js";
 import { knownOptions } from "../known-options.js";
+import { LAST_TRY_MS } from "../lease/call-limit.js";
+import { TRY_TIMEOUT_MS } from "../lease/call-options.js";
 import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
 import { type AcquireOptions, OPTION_NAMES, type Options, resolveOptions } from "../options.js";
 import { NO_LIMIT } from "../rules/fits.js";
 import { compareNames } from "../rules/name.js";
+import { within } from "../time/timers.js";
 import { checkBody, type Lock, StoreLock, type TryResult } from "./lock.js";
 import { runInScopes } from "./run-scopes.js";
 import type { Releasable } from "./run-under.js";
@@ -200,9 +203,9 @@ export class AllLock implements Lock<LeaseSet> {
 
   /** Waits only for `waitMs` of the call. */
   async #try(given: AcquireOptions): Promise<HeldSet | { readonly holder: BlockedBy | null }> {
-    const { waitMs = 0, ...options } = this.#known(given);
+    const { waitMs, ...options } = this.#known(given);
     try {
-      return await this.#acquire({ ...options, waitMs });
+      return await this.#acquire({ ...options, waitMs: waitMs ?? 0 }, waitMs === undefined);
     } catch (error) {
       if (error instanceof AcquireTimeoutError) return error;
       throw error;
@@ -228,19 +231,24 @@ export class AllLock implements Lock<LeaseSet> {
     return { ...this.#defaults, ...Object.fromEntries(entries) };
   }
 
-  async #acquire(given: AcquireOptions): Promise<HeldSet> {
+  /** `isTry`: without a `waitMs` of the caller, `storeTimeoutMs` limits the call. */
+  async #acquire(given: AcquireOptions, isTry = false): Promise<HeldSet> {
     const { port, traits } = this.#client.store;
     const { clock } = port;
     const options = this.#over(given);
     const { waitMs = this.#base.waitMs } = options;
+    const { storeTimeoutMs = this.#base.storeTimeoutMs } = options;
     this.#aboutIt(() => resolveOptions({ waitMs }, traits, this.#base));
     const untilMs = clock.nowMs() + waitMs;
+    const endMs = untilMs + (isTry ? (storeTimeoutMs ?? TRY_TIMEOUT_MS) : LAST_TRY_MS);
     for (;;) {
-      const set = await this.#gather((member) =>
-        member
-          .acquire({ ...options, waitMs: Math.max(0, untilMs - clock.nowMs()) })
-          .catch((error) => inTotal(waitMs, error)),
-      );
+      const set = await this.#gather((member) => {
+        const nowMs = clock.nowMs();
+        const rest = nowMs < untilMs ? {} : { storeTimeoutMs: Math.max(1, endMs - nowMs) };
+        return member
+          .acquire({ ...options, waitMs: Math.max(0, untilMs - nowMs), ...rest }, isTry)
+          .catch((error) => inTotal(waitMs, error));
+      }, endMs);
       if (set?.state === "held") return set;
       // A lease was lost while the next lock was waited for: begin again while there is time.
       await set?.release();
@@ -250,8 +258,11 @@ export class AllLock implements Lock<LeaseSet> {
     }
   }
 
-  /** Takes the members in order; when one fails, nothing is kept. */
-  async #gather(take: (member: StoreLock) => Promise<Lease | null>): Promise<HeldSet | null> {
+  /** Takes the members in order; when one fails, nothing is kept. The call ends at `endMs`. */
+  async #gather(
+    take: (member: StoreLock) => Promise<Lease | null>,
+    endMs: number,
+  ): Promise<HeldSet | null> {
     const leases: Lease[] = [];
     try {
       for (const member of this.members) {
@@ -261,17 +272,26 @@ export class AllLock implements Lock<LeaseSet> {
       }
       if (leases.length === this.members.length) return new HeldSet(leases as Part[]);
     } catch (error) {
-      await Promise.all(leases.map((lease) => lease.release()));
+      await this.#releaseAll(leases, endMs);
       throw error;
     }
-    await Promise.all(leases.map((lease) => lease.release()));
+    await this.#releaseAll(leases, endMs);
     return null;
+  }
+
+  /** A store that is silent gets the releases after the end of the call. */
+  async #releaseAll(leases: readonly Lease[], endMs: number): Promise<void> {
+    if (leases.length === 0) return;
+    const { clock, timers } = this.#client.store.port;
+    const released = Promise.all(leases.map((lease) => lease.release()));
+    const restMs = Math.max(0, endMs - clock.nowMs());
+    await within(timers, restMs, released).catch(() => {});
   }
 }
 
 /** Which member was in the way, and how long all of them were waited for. */
 function inTotal(waitMs: number, error: unknown): never {
   if (!(error instanceof AcquireTimeoutError)) throw error;
-  const { holder, lockName, store } = error;
-  throw new AcquireTimeoutError(waitMs, holder, { lockName, store });
+  const { holder, lockName, store, isOwn } = error;
+  throw new AcquireTimeoutError(waitMs, holder, { lockName, store, isOwn });
 }

@@ -125,6 +125,24 @@ describe("acquire", () => {
     expect((await trial.others.inspect("x")).waiters).toEqual([]);
   });
 
+  it("says that this very process is the holder", async () => {
+    const held = await trial.locks.mutex("x").acquire({ meta: { label: "backup" } });
+    const calls = [
+      trial.locks.mutex("x").acquire({ waitMs: 1_000 }),
+      // A request to the store, beside the turns of this process.
+      trial.locks.mutex("x").acquire({ waitMs: 1_000, fairness: "strict" }),
+      trial.locks.all([trial.locks.mutex("w"), trial.locks.mutex("x")]).acquire({ waitMs: 1_000 }),
+    ].map((call) => watch<unknown>(call));
+    const theirs = watch(trial.others.mutex("x").acquire({ waitMs: 1_000 }));
+    await trial.port.advance(1_000);
+    for (const { error } of calls) {
+      expect(error).toMatchObject({ isOwn: true, holder: { token: held.token } });
+      expect((error as Error).message).toContain("It is held by this very process, backup, ");
+    }
+    expect(theirs.error).toMatchObject({ isOwn: false, holder: { token: held.token } });
+    expect((theirs.error as Error).message).not.toContain("this very process");
+  });
+
   it("with waitMs 0 does not wait at all, and still throws", async () => {
     await trial.others.mutex("x").acquire();
     const asked = watch(trial.locks.mutex("x").acquire({ waitMs: 0 }));

@@ -26,7 +26,8 @@ export interface Lock<L = Lease> {
   /** The name that was given; of several locks, their names joined by " + ". */
   readonly name: string;
   /**
-   * Waits for the lock. Throws `AcquireTimeoutError` after `waitMs`, or the reason of `signal`.
+   * Waits for the lock. Throws `AcquireTimeoutError` after `waitMs`, or the reason of `signal`. The
+   * call ends 250 ms after `waitMs` at the latest, with a `StoreError` if the store did not answer.
    *
    * @example
    * const lease = await locks.mutex("invoice:42").acquire({ waitMs: 5_000 });
@@ -38,8 +39,9 @@ export interface Lock<L = Lease> {
    */
   acquire(options?: AcquireOptions): Promise<L>;
   /**
-   * Takes the lock if it is free at this moment, else null. With `waitMs`, given here and not as a
-   * default, it waits that long first.
+   * Takes the lock if it is free at this moment, otherwise null. With `waitMs`, given here and not
+   * as a default, it waits that long first. If the store does not answer within a second
+   * (`storeTimeoutMs`), it throws `StoreError`.
    *
    * @example
    * const lease = await locks.mutex("cleanup").tryAcquire();
@@ -115,11 +117,12 @@ export class StoreLock implements Lock {
     return { target: this.#targetFor(options), lease, isReentrant: options.reentrant };
   }
 
-  acquire(given?: AcquireOptions): Promise<Lease> {
+  /** `isTry`: without a `waitMs` of the caller, `storeTimeoutMs` limits the call. */
+  acquire(given?: AcquireOptions, isTry = false): Promise<Lease> {
     // No async function: its frame would stay in memory for as long as the call waits.
     try {
       const options = this.#resolve(given);
-      const taken = this.#take(options, options.waitMs > 0);
+      const taken = this.#take(options, options.waitMs > 0, isTry);
       return taken.then((result) => this.#orThrow(options, result).lease);
     } catch (error) {
       return Promise.reject(error);
@@ -181,22 +184,25 @@ export class StoreLock implements Lock {
 
   /** A default of `waitMs` is for those who wait. */
   #try(options: Options, given: AcquireOptions | undefined): Promise<Taken> {
-    return this.#take(options, (given?.waitMs ?? 0) > 0);
+    const waitMs = given?.waitMs;
+    return this.#take(options, (waitMs ?? 0) > 0, waitMs === undefined);
   }
 
-  #take(options: Options, mayWait: boolean): Promise<Taken> {
+  #take(options: Options, mayWait: boolean, isTry = false): Promise<Taken> {
     const client = this.#client;
     const target = this.#targetFor(options);
     const joined = joinScope(client, target, options, mayWait);
     if (joined) return Promise.resolve({ type: "joined", lease: joined });
     const inside = mayWait ? enclosingRuns(client) : undefined;
-    return client.request(target, inside ? { ...options, inside } : options, mayWait);
+    return client.request(target, inside ? { ...options, inside } : options, mayWait, isTry);
   }
 
   #orThrow(options: Options, taken: Taken): Exclude<Taken, Busy> {
     if (taken.type !== "busy") return taken;
-    const context = { lockName: this.name, store: this.#client.store.name };
-    throw new AcquireTimeoutError(options.waitMs, taken.holder, context);
+    const { holder } = taken;
+    const isOwn = holder !== null && this.#client.holds(this.name, holder.token);
+    const context = { lockName: this.name, store: this.#client.store.name, isOwn };
+    throw new AcquireTimeoutError(options.waitMs, holder, context);
   }
 
   #runUnder<T>(

@@ -71,7 +71,8 @@ export type OnceBeginning =
  * Runs `work` at least once, and not again for `keepMs` after a success. A failure frees it, a lost
  * lease leaves no mark: then another call may run it again, so the work must bear being repeated. A
  * second call returns at once, or with `waitMs` waits for the end of the first and takes over if
- * that failed.
+ * that failed. Without `waitMs`, the call throws `StoreError` if the store does not answer within a
+ * second.
  */
 export function once<T>(
   client: Client,
@@ -119,16 +120,17 @@ async function begin(
   onceOptions: OnceOptions,
   defaults: Options,
 ): Promise<BegunOnce | Exclude<OnceBeginning, OnceRun>> {
-  const { keepMs, options } = aboutLock(target.name, client.store.name, () => {
+  const { keepMs, options, isTry } = aboutLock(target.name, client.store.name, () => {
     const { keepMs, ...given } = knownOptions(onceOptions, ["keepMs", ...OPTION_NAMES]);
     checkDuration("keepMs", keepMs, 1);
     const patience = { ...given, waitMs: given.waitMs ?? 0 };
-    return { keepMs, options: resolveOptions(patience, client.store.traits, defaults) };
+    const options = resolveOptions(patience, client.store.traits, defaults);
+    return { keepMs, options, isTry: given.waitMs === undefined };
   });
   const mayWait = options.waitMs > 0;
   // Nothing can be joined: this throws where the call would wait for the `once` that it is made in.
   joinScope(client, target, options, mayWait);
-  const outcome = await client.request(target, options, mayWait);
+  const outcome = await client.request(target, options, mayWait, isTry);
   if (outcome.type === "busy") return outdone(outcome);
   return new BegunOnce(outcome.lease, { ttlMs: keepMs, meta: options.meta });
 }

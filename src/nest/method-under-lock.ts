@@ -41,7 +41,8 @@ export function putUnderLock<A extends unknown[]>(
   }
   if (typeof name !== "function") checkName(name);
   const property = injectHoldfast(target, holdfast);
-  const locked = function (this: object, ...args: A): Promise<unknown> {
+  // Async: a caller that only handles rejections must see no error thrown by the call itself.
+  const locked = async function (this: object, ...args: A): Promise<unknown> {
     const locks = (this as Record<symbol, unknown>)[property];
     if (locks instanceof Holdfast) {
       const call = async (): Promise<unknown> => method.apply(this, args);

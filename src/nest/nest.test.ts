@@ -206,13 +206,33 @@ describe("@Locked", () => {
   });
 
   it("says so where Nest did not make the object, and where there is no method", async () => {
-    await expect((async () => new Invoices().pay("1"))()).rejects.toThrow(
-      /Invoices\.pay has no Holdfast/,
-    );
+    await expect(new Invoices().pay("1")).rejects.toThrow(/Invoices\.pay has no Holdfast/);
     expect(() => decorate(Invoices, "seen", Locked("a"))).toThrow(/Invoices\.seen is none/);
     expect(() => Locked("a", { wait: 1 } as object)).toThrow(/waitMs/);
     expect(() => decorate(Invoices, "pay", Locked(""))).toThrow(/name/);
   });
+});
+
+it("a decorated method rejects, and never throws, where its name cannot be made", async () => {
+  class Orders {
+    async ship(_order: { id: string }): Promise<void> {}
+    async count(_order: { id: string }): Promise<number | undefined> {
+      return 1;
+    }
+  }
+  decorate(
+    Orders,
+    "ship",
+    Locked((order: { id: string }) => order.id),
+  );
+  const named = Once((order: { id: string }) => order.id, { keepMs: DAY_MS });
+  decorate(Orders, "count", named);
+  const orders = (await start([Orders])).get(Orders);
+  const nothing = undefined as unknown as { id: string };
+  await expect(orders.ship(nothing)).rejects.toThrow(TypeError);
+  await expect(orders.count(nothing)).rejects.toThrow(TypeError);
+  await expect(orders.ship({ id: "" })).rejects.toMatchObject({ code: "HF_INVALID_OPTION" });
+  await expect(orders.count({ id: "" })).rejects.toMatchObject({ code: "HF_INVALID_OPTION" });
 });
 
 describe("@Once", () => {

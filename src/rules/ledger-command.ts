@@ -210,12 +210,7 @@ export type Push = {
   readonly client: string;
   readonly key: string;
 } & (
-  | {
-      readonly type: "granted";
-      readonly grant: PushedGrant;
-      /** The rest of its run: owners that may hold by the same grant, one after the other. */
-      readonly followers?: readonly string[];
-    }
+  | { readonly type: "granted"; readonly grant: PushedGrant }
   | {
       readonly type: "marked";
       readonly owner: string;

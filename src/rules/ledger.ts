@@ -86,6 +86,7 @@ function acquire(state: LedgerState, command: Acquire, at: Instant): Reply {
     const remainingUs = mark.untilUs - at.us;
     return { type: "marked", token: mark.token, meta: mark.meta, remainingUs };
   }
+  // rule: repeated-request-keeps-the-place
   if (state.waiter(owner)) {
     return { type: "queued", ahead: null, ...blockage(state, at) };
   }

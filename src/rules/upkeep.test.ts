@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LedgerTrial } from "../../test/fixtures/ledger-trial.js";
 import type { Command } from "./ledger-command.js";
-import { MOST_FOLLOWERS, Upkeep } from "./upkeep.js";
+import { Upkeep } from "./upkeep.js";
 
 const SHARED = { mode: "shared" } as const;
 const MANY = 200;
@@ -106,64 +106,5 @@ describe("the commands of a batch", () => {
     upkeep.startBatch();
     trial.ledger.execute({ type: "confirm", key, owner: "reader-2" }, trial.at, upkeep);
     expect(trial.handedOff()).toHaveLength(11);
-  });
-});
-
-describe("a run", () => {
-  const SAME = { meta: "{}" };
-
-  /** The pushes of the release of `holder`, where runs are granted. */
-  function handedOff(
-    trial: LedgerTrial,
-    upkeep: Upkeep = new Upkeep(64, MOST_FOLLOWERS),
-  ): object[] {
-    const release = {
-      type: "release",
-      key: trial.key,
-      owner: "holder",
-      tombstoneUs: 0,
-      keep: null,
-    };
-    trial.ledger.execute(release as Command, trial.at, upkeep);
-    return trial.pushes;
-  }
-
-  function queueOf(...owners: readonly string[]): LedgerTrial {
-    const trial = new LedgerTrial();
-    trial.take("holder");
-    for (const owner of owners) trial.acquire(owner, SAME);
-    return trial;
-  }
-
-  it("names the waiters behind the first that have its client and its terms", () => {
-    const trial = queueOf("a1", "a2", "a3", "b1", "a4");
-    const followers = ["a2", "a3"];
-    expect(handedOff(trial)).toMatchObject([{ grant: { owner: "a1", span: 3 }, followers }]);
-    expect(trial.inspect()).toMatchObject({ holders: [{ span: 3 }], waiters: { length: 4 } });
-  });
-
-  it.each([
-    ["lease", { ttlUs: 31_000_000 }],
-    ["meta", { meta: '{"other":1}' }],
-    ["offer window", { offerUs: 6_000_000 }],
-    ["span", { span: 2 }],
-  ])("ends at a waiter with another %s", (_, terms) => {
-    const trial = queueOf("a1", "a2");
-    trial.acquire("a3", { ...SAME, ...terms });
-    trial.acquire("a4", SAME);
-    expect(handedOff(trial)).toMatchObject([{ grant: { owner: "a1" }, followers: ["a2"] }]);
-  });
-
-  it("is no longer than the bound", () => {
-    const owners = Array.from({ length: 2 * MOST_FOLLOWERS }, (_, at) => `a${at}`);
-    const [push] = handedOff(queueOf(...owners));
-    expect(push).toMatchObject({ grant: { span: 64 }, followers: owners.slice(1, 64) });
-  });
-
-  it("is granted by no store that does not ask for it, and to no reader", () => {
-    expect(handedOff(queueOf("a1", "a2"), new Upkeep())).not.toHaveProperty("0.followers");
-    const trial = queueOf();
-    for (const owner of ["a1", "a2"]) trial.acquire(owner, { ...SAME, ...SHARED });
-    expect(handedOff(trial)).toMatchObject([{ grant: { span: 1 } }, { grant: { span: 1 } }]);
   });
 });

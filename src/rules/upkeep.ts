@@ -10,7 +10,7 @@
  * client to come back at once, and every waiter comes back within its touch period: so the work
  * goes on until it is done.
  */
-import { fits, NO_LIMIT } from "./fits.js";
+import { fits } from "./fits.js";
 import type { Emit, Instant } from "./ledger-command.js";
 import type { Holder, LedgerState, Mark, Waiter } from "./ledger-state.js";
 import { LAST_TOKEN, nextToken } from "./token.js";
@@ -24,22 +24,16 @@ const SLICE = 64;
 /** A client that was silent for this many of its touch periods loses its places in the queue. */
 export const SILENT_PERIODS = 3;
 
-/** So many waiters, at most, may follow the first of a run (lua/contended.lua has the same). */
-export const MOST_FOLLOWERS = 63;
-
 /** The bound on the work of one batch. */
 export class Upkeep {
   /** How many grants the reply to a touch may tell, too. */
   readonly slice: number;
-  /** How many waiters may follow the first of a run; 0 where the store grants no runs. */
-  readonly mostFollowers: number;
   #left: number;
   /** Whether the command at hand had to leave work to the next one. */
   isBehind = false;
 
-  constructor(slice: number = SLICE, mostFollowers = 0) {
+  constructor(slice: number = SLICE) {
     this.slice = slice;
-    this.mostFollowers = mostFollowers;
     this.#left = slice;
   }
 
@@ -122,68 +116,25 @@ export function serve(state: LedgerState, at: Instant, emit: Emit, upkeep: Upkee
     const token = mark ? mark.token : nextToken(state.lastToken(), at.wallUs);
     if (token > LAST_TOKEN || !upkeep.allows(done)) return;
     if (mark) endWait(state, waiter, mark, emit);
-    else handOff(state, waiter, token, at, emit, upkeep);
+    else handOff(state, waiter, token, at, emit);
   }
 }
 
 /**
  * Gives the name to a waiter for the offer window; a waiter that cannot be reached is passed over.
  */
-function handOff(
-  state: LedgerState,
-  waiter: Waiter,
-  token: number,
-  at: Instant,
-  emit: Emit,
-  { mostFollowers }: Upkeep,
-): void {
+function handOff(state: LedgerState, waiter: Waiter, token: number, at: Instant, emit: Emit): void {
   const expiryUs = at.us + waiter.offerUs;
-  const { client, owner } = waiter;
-  const followers = followersOf(state, waiter, mostFollowers);
-  const span = waiter.span + followers.length;
+  const { client, owner, span } = waiter;
   const grant = { owner, token, span, grantedUs: at.us, expiryUs };
-  const run = followers.length > 0 ? { followers } : {};
-  if (!emit({ type: "granted", client, key: state.key, grant, ...run })) {
+  if (!emit({ type: "granted", client, key: state.key, grant })) {
     // rule: unreachable-waiters-are-passed-over
     return suspect(state, client);
   }
   state.dropWaiter(waiter);
   // rule: handoff-uses-up-its-span
   state.setLastToken(token + span - 1);
-  state.putHolder({ ...waiter, span, token, expiryUs, grantedUs: at.us, confirmed: false });
-}
-
-/**
- * The run of a waiter that is handed a mutex: the owners directly behind it that have its client
- * and its terms. Their client may let them hold, one after the other, by this one grant, which has
- * a token for each. They keep their places: a client that does not know them, or that ends the run
- * early, loses none. Every other waiter stands behind the run, so none is overtaken.
- */
-function followersOf(state: LedgerState, first: Waiter, most: number): string[] {
-  const owners: string[] = [];
-  const isMutex = first.mode === "exclusive" && first.weight === 1 && first.limit === NO_LIMIT;
-  if (most === 0 || first.span > 1 || !isMutex) return owners;
-  let isBehind = false;
-  for (const waiter of state.waiters()) {
-    // rule: run-has-one-client
-    if (isBehind && !isLike(waiter, first)) break;
-    if (isBehind && owners.push(waiter.owner) === most) break;
-    if (waiter.owner === first.owner) isBehind = true;
-  }
-  return owners;
-}
-
-function isLike(waiter: Waiter, { client, mode, weight, limit, ...terms }: Waiter): boolean {
-  return (
-    waiter.client === client &&
-    waiter.mode === mode &&
-    waiter.weight === weight &&
-    waiter.limit === limit &&
-    waiter.ttlUs === terms.ttlUs &&
-    waiter.offerUs === terms.offerUs &&
-    waiter.span === terms.span &&
-    waiter.meta === terms.meta
-  );
+  state.putHolder({ ...waiter, token, expiryUs, grantedUs: at.us, confirmed: false });
 }
 
 function endWait(state: LedgerState, waiter: Waiter, mark: Mark, emit: Emit): void {

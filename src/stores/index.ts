@@ -73,6 +73,7 @@ export {
   revokedText,
 } from "./sequencer/entry-text.js";
 export type {
+  EnterCase,
   Entering,
   Entry,
   LeaveOptions,

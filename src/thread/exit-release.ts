@@ -1,7 +1,10 @@
 /**
  * The release of grants at the exit of a process. Its event loop has ended by then, but the thread
- * of the store runs on until the last listener of `exit` returns. The listener tells that thread to
- * release what is held, and waits for it in shared memory, for a second at most.
+ * of the stores runs on until the last listener of `exit` returns. Our listener ends all grants in
+ * this thread, tells the other one to release them, and waits for it in shared memory, for a second
+ * at most. Listeners that run before it still hold their leases, which the thread renews; listeners
+ * that run after it find them lost. At no time does this thread rely on a grant that the other one
+ * may have released.
  */
 import { localPort } from "../time/port.js";
 
@@ -18,7 +21,7 @@ export class ExitSignal {
     this.#cell = new Int32Array(memory);
   }
 
-  /** Blocks this thread until the other one has released, or the time is over. */
+  /** Blocks this thread until the other one has released, or the time has passed. */
   await(limitMs: number): void {
     Atomics.wait(this.#cell, 0, 0, limitMs);
   }
@@ -30,12 +33,14 @@ export class ExitSignal {
   }
 }
 
-/** A store in a thread that may hold grants when its process exits. */
+/** A store in a thread that may hold or await grants when its process exits. */
 interface Releasing {
-  readonly hasGrants: boolean;
   readonly exitSignal: ExitSignal;
-  /** Tells the thread to release them, and to give the signal. */
-  beginExit(): void;
+  /**
+   * Ends the grants here, then tells the thread to release them and to give the signal. False if
+   * there is nothing to release, or no thread to tell.
+   */
+  beginExit(): boolean;
 }
 
 const open = new Set<Releasing>();
@@ -43,8 +48,7 @@ const open = new Set<Releasing>();
 function onExit(): void {
   const { clock } = localPort;
   const untilMs = clock.nowMs() + EXIT_MS;
-  const releasing = [...open].filter(({ hasGrants }) => hasGrants);
-  for (const store of releasing) store.beginExit();
+  const releasing = [...open].filter((store) => store.beginExit());
   for (const { exitSignal } of releasing) exitSignal.await(Math.max(0, untilMs - clock.nowMs()));
 }
 

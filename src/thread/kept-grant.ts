@@ -57,7 +57,7 @@ export class KeptGrant implements Tenant, Limited {
 
   onRenewal({ error, ...report }: RenewalReport): void {
     const sent = error === undefined ? report : { ...report, error: copyOfError(error) };
-    this.#outbox.post({ type: "renewal", grant: this.id, report: sent });
+    this.#outbox.offer({ type: "renewal", grant: this.id, report: sent });
   }
 
   onLost(reason: LossReason, detail: string): void {

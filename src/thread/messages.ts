@@ -21,11 +21,17 @@ import type { ErrorCopy } from "./error-copy.js";
 
 /** The data that a new thread is given. */
 export interface ThreadOptions {
-  /** See `clockMemory`. */
-  readonly clock: SharedArrayBuffer;
+  /** See `clockMemory`. Its name tells this thread from those of others. */
+  readonly holdfastClock: SharedArrayBuffer;
+}
+
+/** Asks the thread to serve one more store. All calls for that store come through the port. */
+export interface ServeRequest {
+  readonly port: MessagePort;
   /** See `ExitSignal`. */
   readonly exit: SharedArrayBuffer;
-  readonly port: MessagePort;
+  /** See `Backlog`. */
+  readonly backlog: SharedArrayBuffer;
 }
 
 /** A grant; the thread of the store has it under this number. */
@@ -108,6 +114,7 @@ export type FromThread =
       readonly id: number;
       readonly holder: HolderView | null;
       readonly ahead: number | null;
+      readonly grantsInMs: number;
     }
   | {
       readonly type: "gone";
@@ -116,10 +123,12 @@ export type FromThread =
       readonly detail: string;
     }
   | { readonly type: "renewal"; readonly grant: number; readonly report: RenewalReportCopy }
+  /** The store threw outside of a call. Its grants have ended, and it answers nothing more. */
+  | { readonly type: "failed"; readonly error: ErrorCopy }
   /** The store has published an event; `error` is that of a `ForeignEvent`. */
   | {
       readonly type: "published";
-      readonly channel: "foreign" | "polling";
+      readonly channel: "foreign" | "polling" | "warning";
       readonly event: object;
       readonly error?: ErrorCopy;
     };

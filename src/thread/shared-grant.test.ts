@@ -26,12 +26,14 @@ describe("SharedGrant", () => {
     expect(theirs.deadlineMs).toBe(0);
   });
 
-  it("stays over after its end, whatever the store still hears", () => {
+  it.each(["the store", "the caller"])("stays over once %s has ended it", (ender) => {
     const grant = grantUntil(1_000);
-    const shared = SharedGrant.of(grant);
-    shared.end();
+    const ours = SharedGrant.of(grant);
+    const theirs = new SharedGrant(ours.memory);
+    (ender === "the store" ? ours : theirs).end();
     grant.deadlineMs = 2_000;
-    expect(new SharedGrant(shared.memory).isOver).toBe(true);
+    expect(theirs.isOver).toBe(true);
+    expect(theirs.deadlineMs).toBe(0);
   });
 
   it("shows the terms of a caller that has taken the grant", () => {

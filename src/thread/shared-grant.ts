@@ -5,7 +5,7 @@ const TTL = 1;
 const GRACE = 2;
 const CELLS = 3;
 
-/** The deadline of a grant that is over before its time. */
+/** The deadline of a grant that has ended, whatever the clock says. It is never overwritten. */
 const OVER = 0n;
 /** Far beyond every deadline; a `bigint` of 64 bits ends above it. */
 const LATEST_US = Number.MAX_SAFE_INTEGER;
@@ -13,13 +13,12 @@ const LATEST_US = Number.MAX_SAFE_INTEGER;
 /**
  * One grant in memory that two threads share. The thread of the store writes the deadline; the
  * thread of the caller reads it, whatever its event loop does, and writes that it has taken the
- * grant. Each grant has memory of its own, which is never used again, so no lease can read the
- * deadline of another.
+ * grant. Either thread can end the grant, and no later deadline undoes that. Each grant has
+ * separate memory, which is never used again, so no lease can read the deadline of another.
  */
 export class SharedGrant {
   readonly memory: SharedArrayBuffer;
   readonly #cells: BigInt64Array;
-  #hasEnded = false;
 
   constructor(
     memory: SharedArrayBuffer = new SharedArrayBuffer(CELLS * BigInt64Array.BYTES_PER_ELEMENT),
@@ -32,14 +31,14 @@ export class SharedGrant {
   static of(grant: Grant): SharedGrant {
     const shared = new SharedGrant();
     let deadlineMs = grant.deadlineMs;
-    shared.#write(deadlineMs);
+    Atomics.store(shared.#cells, DEADLINE, cellOf(deadlineMs));
     Object.defineProperty(grant, "deadlineMs", {
       configurable: true,
       enumerable: true,
       get: () => deadlineMs,
       set: (movedMs: number) => {
         deadlineMs = movedMs;
-        shared.#write(movedMs);
+        shared.#move(movedMs);
       },
     });
     return shared;
@@ -71,16 +70,24 @@ export class SharedGrant {
     Atomics.store(this.#cells, TTL, BigInt(Math.ceil(ttlMs * 1000)));
   }
 
-  /** From now on the grant is over, whatever its store still hears. */
+  /** Ends the grant for both threads, whatever its store still hears. */
   end(): void {
-    this.#hasEnded = true;
     Atomics.store(this.#cells, DEADLINE, OVER);
   }
 
-  /** Rounds down: a deadline in this memory is never late. */
-  #write(deadlineMs: number): void {
-    if (this.#hasEnded) return;
-    const us = Math.min(Math.floor(deadlineMs * 1000), LATEST_US);
-    Atomics.store(this.#cells, DEADLINE, us > 0 ? BigInt(us) : OVER);
+  #move(deadlineMs: number): void {
+    const moved = cellOf(deadlineMs);
+    for (let seen = Atomics.load(this.#cells, DEADLINE); seen !== OVER; ) {
+      const was = Atomics.compareExchange(this.#cells, DEADLINE, seen, moved);
+      if (was === seen) return;
+      // The other thread has ended the grant in the meantime.
+      seen = was;
+    }
   }
+}
+
+/** Rounds down: a deadline in shared memory is never late. */
+function cellOf(deadlineMs: number): bigint {
+  const us = Math.min(Math.floor(deadlineMs * 1000), LATEST_US);
+  return us > 0 ? BigInt(us) : OVER;
 }

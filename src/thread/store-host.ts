@@ -34,6 +34,9 @@ export class StoreHost implements KeptGrantOwner {
   readonly #lists = new Map<number, AsyncIterator<LockView>>();
   readonly #cancels = new Map<number, () => void>();
   #numbers = 0;
+  #callsUnderWay = 0;
+  #onIdle: () => void = () => {};
+  #closed: Promise<void> | undefined;
 
   constructor(store: Store, outbox: Outbox<FromThread>) {
     this.#store = store;
@@ -77,7 +80,23 @@ export class StoreHost implements KeptGrantOwner {
     }
   }
 
+  /** Closes the store. Its grants are no longer renewed. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** Ends all grants for the caller, for a reason that lies here; then gives them back. */
+  async abandon(detail: string): Promise<void> {
+    const mine = this.#ownGrants();
+    // Before the first release: the caller may rely on none of them by then.
+    for (const kept of mine) kept.onLost("session_ended", detail);
+    await this.#release(mine);
+    await this.close();
+  }
+
   async #answer({ id, name, args }: ToThread & { type: "call" }): Promise<void> {
+    this.#callsUnderWay += 1;
     try {
       const answer = this.#answers[name as keyof Answers] as (
         id: number,
@@ -87,6 +106,8 @@ export class StoreHost implements KeptGrantOwner {
     } catch (error) {
       this.#outbox.post({ type: "failure", id, error: copyOfError(error) });
     }
+    this.#callsUnderWay -= 1;
+    if (this.#callsUnderWay === 0) this.#onIdle();
   }
 
   readonly #answers: Answers = {
@@ -130,10 +151,7 @@ export class StoreHost implements KeptGrantOwner {
       }
     },
     now: () => this.#store.port.clock.exactMs(),
-    close: async () => {
-      await this.#keeper.stop();
-      await this.#store.close();
-    },
+    close: () => this.close(),
   };
 
   async #acquire(id: number, claim: Claim, untilMs: number | null) {
@@ -142,8 +160,8 @@ export class StoreHost implements KeptGrantOwner {
     if (untilMs === null) result = await this.#store.acquire(claim, null);
     else {
       const waitMs = untilMs - port.clock.nowMs();
-      const wait = new WaitTime(port, waitMs, undefined, (holder, ahead) => {
-        this.#outbox.post({ type: "report", id, holder, ahead });
+      const wait = new WaitTime(port, waitMs, undefined, (holder, ahead, grantsInMs) => {
+        this.#outbox.offer({ type: "report", id, holder, ahead, grantsInMs });
       });
       this.#cancels.set(id, () => wait.end("withdrawn"));
       try {
@@ -211,9 +229,33 @@ export class StoreHost implements KeptGrantOwner {
     if (kept.hold) this.#keeper.drop(kept.hold);
   }
 
+  /** The process exits. Waits that are withdrawn may end with a grant all the same. */
   async #releaseAll(): Promise<void> {
-    const mine = [...this.#grants.values()].filter(({ hold }) => !hold?.isDetached);
-    for (const kept of mine) this.#forget(kept);
-    await Promise.allSettled(mine.map(({ grant }) => this.#store.release(grant, EXIT_MS)));
+    do {
+      for (const cancel of this.#cancels.values()) cancel();
+      await this.#release(this.#ownGrants());
+      if (this.#callsUnderWay > 0) {
+        await new Promise<void>((resume) => {
+          this.#onIdle = resume;
+        });
+      }
+    } while (this.#ownGrants().length > 0);
+  }
+
+  /** Detached grants belong to another process. */
+  #ownGrants(): KeptGrant[] {
+    return [...this.#grants.values()].filter(({ hold }) => !hold?.isDetached);
+  }
+
+  async #release(grants: readonly KeptGrant[]): Promise<void> {
+    for (const kept of grants) this.#forget(kept);
+    await Promise.allSettled(grants.map(({ grant }) => this.#store.release(grant, EXIT_MS)));
+  }
+
+  async #close(): Promise<void> {
+    this.#looks.stop();
+    for (const kept of [...this.#grants.values()]) this.#forget(kept);
+    await this.#keeper.stop();
+    await this.#store.close();
   }
 }

@@ -1,14 +1,18 @@
-import { type MessagePort, receiveMessageOnPort, type Worker } from "node:worker_threads";
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { StoreError } from "../errors.js";
 import type { Port } from "../time/port.js";
 import { type Timer, within } from "../time/timers.js";
 import { errorOf } from "./error-copy.js";
 import type { CallName, Calls, FromThread, ToThread } from "./messages.js";
-import { Outbox } from "./outbox.js";
+import { type Backlog, Outbox } from "./outbox.js";
 
+/** A thread that has not said a word for this long has not started, and will not. */
+const START_MS = 10_000;
 /** A thread that says nothing for this long, with calls under way, is asked for a sign of life. */
 const SILENCE_MS = 30_000;
 const CLOSE_MS = 10_000;
+/** The end of a thread closes its ports; the news of its end follows within this. */
+const NEWS_MS = 1_000;
 
 interface PendingCall {
   resolve(value: unknown): void;
@@ -16,7 +20,7 @@ interface PendingCall {
 }
 
 /** A message of the other thread that answers no call. */
-export type UnaskedMessage = Exclude<FromThread, { type: "answer" | "failure" }>;
+export type UnaskedMessage = Exclude<FromThread, { type: "answer" | "failure" | "failed" }>;
 
 /** Hears the other thread. */
 export interface LinkListener {
@@ -27,13 +31,23 @@ export interface LinkListener {
   onLateAnswer(value: unknown): void;
 }
 
+/** The thread at the other end of a link. */
+export interface LinkedThread {
+  /** The thread said nothing for long. */
+  onSilence(): void;
+  /** The store of the link is closed. */
+  onClose(link: ThreadLink): Promise<void>;
+}
+
 /**
- * The way to the thread of a store: calls and their answers. A call fails when the thread ends, or
- * when it is silent for long. Calls under way keep the process alive; the thread itself does not.
+ * The way to one store in the thread: calls and their answers. A call fails when the store or its
+ * thread ends, or when the thread is silent for long. Calls under way keep the process alive; the
+ * thread itself does not.
  */
 export class ThreadLink {
-  readonly #worker: Worker;
+  readonly #thread: LinkedThread;
   readonly #port: MessagePort;
+  readonly #backlog: Backlog;
   readonly #timers: Port["timers"];
   #listener: LinkListener | null = null;
   /** Messages that came before there was a listener. */
@@ -43,29 +57,38 @@ export class ThreadLink {
   /** Taken from the port by `catchUp`, and not handled yet. */
   #early: FromThread[] = [];
   #ids = 0;
+  #hasStarted = false;
   #hasSpoken = true;
   #watch: Timer | undefined;
   #failure: StoreError | null = null;
-  readonly #ended: Promise<unknown>;
 
-  constructor(worker: Worker, port: MessagePort, timers: Port["timers"]) {
-    this.#worker = worker;
+  constructor(thread: LinkedThread, port: MessagePort, backlog: Backlog, timers: Port["timers"]) {
+    this.#thread = thread;
     this.#port = port;
+    this.#backlog = backlog;
     this.#timers = timers;
     this.#outbox = new Outbox(port, timers.soon);
     port.on("message", (messages: readonly FromThread[]) => {
+      backlog.onReceived(messages.length);
       this.#handleEarly();
       this.#handle(messages);
     });
-    worker.on("error", (error) => this.#fail(error));
-    this.#ended = new Promise((resolve) => {
-      worker.once("exit", (code) => {
-        this.#fail(new Error(`exit code ${code}`));
-        resolve(code);
-      });
-    });
-    worker.unref();
+    port.on("close", () => this.#onPortClose());
     port.unref();
+  }
+
+  /** Calls wait for answers. */
+  get hasCalls(): boolean {
+    return this.#calls.size > 0;
+  }
+
+  get hasEnded(): boolean {
+    return this.#failure !== null;
+  }
+
+  /** Resolves when the thread runs; rejects if it ends, or does not start in time. */
+  async start(): Promise<void> {
+    await this.call("now").answer;
   }
 
   listen(listener: LinkListener): void {
@@ -111,25 +134,29 @@ export class ThreadLink {
     this.#early = rest;
   }
 
-  /** Ends the thread, when its store is closed or does not close. */
+  /** Closes the store in the thread, which goes on for the other stores. */
   async close(): Promise<void> {
     if (!this.#failure) {
       const { answer } = this.call("close");
       await within(this.#timers, CLOSE_MS, answer).catch(() => {});
-      this.#failure ??= ended();
     }
+    this.#fail(closed());
     this.#port.close();
-    await within(
-      this.#timers,
-      CLOSE_MS,
-      this.#worker.terminate().then(() => this.#ended),
-    ).catch(() => {});
+    await this.#thread.onClose(this);
+  }
+
+  /** The thread has ended. */
+  onThreadEnd(error: Error): void {
+    this.#fail(ended(error));
   }
 
   /** Takes all messages from the port; they are handled in order, in a turn of their own. */
   #takeAll(): void {
     const wasEmpty = this.#early.length === 0;
-    for (let next = take(this.#port); next; next = take(this.#port)) this.#early.push(...next);
+    for (let next = take(this.#port); next; next = take(this.#port)) {
+      this.#backlog.onReceived(next.length);
+      for (const message of next) this.#early.push(message);
+    }
     if (wasEmpty && this.#early.length > 0) this.#timers.soon(() => this.#handleEarly());
   }
 
@@ -141,14 +168,16 @@ export class ThreadLink {
 
   #handle(messages: readonly FromThread[]): void {
     this.#hasSpoken = true;
+    this.#hasStarted = true;
     for (const message of messages) {
-      if (!isUnasked(message)) this.#settle(message);
+      if (message.type === "failed") this.#fail(failed(errorOf(message.error)));
+      else if (!isUnasked(message)) this.#settle(message);
       else if (this.#listener) this.#listener.onUnasked(message);
       else this.#unheard.push(message);
     }
   }
 
-  #settle(message: Exclude<FromThread, UnaskedMessage>): void {
+  #settle(message: Extract<FromThread, { type: "answer" | "failure" }>): void {
     const call = this.#calls.get(message.id);
     this.#calls.delete(message.id);
     if (this.#calls.size === 0) this.#rest();
@@ -160,17 +189,31 @@ export class ThreadLink {
   /** Calls are under way: the process stays, and a thread that hangs is noticed. */
   #await(): void {
     this.#port.ref();
-    this.#hasSpoken = true;
     const look = (): void => {
       // The answers may wait in the port: this thread may have been blocked itself.
       this.#takeAll();
       if (this.#early.length > 0) this.#hasSpoken = true;
-      if (!this.#hasSpoken) return this.#rejectAll(silence());
+      if (!this.#hasSpoken) return this.#onSilence();
       this.#hasSpoken = false;
       this.#outbox.post({ type: "call", id: 0, name: "now", args: [] });
       this.#watch = this.#timers.after(SILENCE_MS, look);
     };
-    this.#watch = this.#timers.after(SILENCE_MS, look);
+    this.#hasSpoken = this.#hasStarted;
+    this.#watch = this.#timers.after(this.#hasStarted ? SILENCE_MS : START_MS, look);
+  }
+
+  #onSilence(): void {
+    this.#thread.onSilence();
+    if (this.#hasStarted) this.#rejectAll(silence());
+    else this.#fail(notStarted());
+  }
+
+  /** The thread has ended. The news of why does not keep the process alive until it is here. */
+  #onPortClose(): void {
+    if (this.#failure) return;
+    const error = new Error("its port was closed");
+    this.#watch?.cancel();
+    this.#watch = this.#timers.after(NEWS_MS, () => this.#fail(ended(error)), this.hasCalls);
   }
 
   #rest(): void {
@@ -178,12 +221,13 @@ export class ThreadLink {
     this.#port.unref();
   }
 
-  #fail(error: Error): void {
-    this.#failure ??= ended(error);
+  #fail(error: StoreError): void {
+    if (this.#failure) return;
+    this.#failure = error;
     // Answers that were sent before the end count.
     this.#takeAll();
     this.#handleEarly();
-    this.#rejectAll(this.#failure);
+    this.#rejectAll(error);
   }
 
   #rejectAll(error: StoreError): void {
@@ -195,21 +239,32 @@ export class ThreadLink {
 }
 
 function isUnasked(message: FromThread): message is UnaskedMessage {
-  return message.type !== "answer" && message.type !== "failure";
+  return message.type !== "answer" && message.type !== "failure" && message.type !== "failed";
 }
 
 function take(port: MessagePort): readonly FromThread[] | undefined {
   return (receiveMessageOnPort(port) as { message: readonly FromThread[] } | undefined)?.message;
 }
 
-function ended(cause?: Error): StoreError {
-  const why = cause ? ` (${cause.message})` : "";
-  const message = `The thread of the store has ended${why}: connect again.`;
-  return new StoreError(message, {
-    outcome: "unknown",
-    retryable: false,
-    ...(cause && { cause }),
-  });
+function ended(cause: Error): StoreError {
+  const message = `The thread of the store has ended (${cause.message}): connect again.`;
+  return new StoreError(message, { outcome: "unknown", retryable: false, cause });
+}
+
+function failed(cause: Error): StoreError {
+  const message = `The store has failed in its thread (${cause.message}): connect again.`;
+  return new StoreError(message, { outcome: "unknown", retryable: false, cause });
+}
+
+function closed(): StoreError {
+  const message = "The store was closed before it answered.";
+  return new StoreError(message, { outcome: "unknown", retryable: false });
+}
+
+function notStarted(): StoreError {
+  const why = "Is a module that Node preloads (--import, --require) stuck?";
+  const message = `The thread of the store did not start within ${START_MS} ms. ${why}`;
+  return new StoreError(message, { outcome: "unknown", retryable: true });
 }
 
 function silence(): StoreError {

@@ -1,22 +1,19 @@
 /**
- * A store in a thread of its own, which renews leases while the event loop of the caller is
- * blocked.
+ * A store in another thread, which renews leases while the event loop of the caller is blocked.
  *
- * Why it is safe: the thread runs the very store and the very keeper that would run here, so a
- * grant is renewed by the same rules: never after its deadline, never to a lesser one. Every
- * deadline is counted from the sending of its request, in that thread, on a clock that both threads
- * read alike (see shared-clock.ts; `openThreadStore` refuses a runtime whose threads have no common
- * clock). It is written to shared memory of that one grant, rounded down, and the caller compares
- * it with the clock at each look. So this thread believes no longer than that one may, whether a
- * message is late, lost, or waits behind a blocked event loop. A loss that the store told is
- * written there, too, and the first look after it finds the reason in the port. If both threads are
- * stopped, time goes on, and the first look finds the deadline passed. A thread that ends or hangs
- * moves no deadline: its leases end by the clock.
- *
- * A grant is renewed only after the caller has taken it, and up to the `maxHoldMs` that it was
- * taken with: the keeper of the thread ends it then, also if the caller never looks again.
+ * Why it is safe: the thread runs the very store and keeper that would run here, so grants are
+ * renewed by the same rules, once the caller has taken them and up to its `maxHoldMs`. Deadlines
+ * are measured in that thread from the sending of each request, on a clock that both threads share
+ * (a runtime without one is refused). Each deadline is written to shared memory of that one grant,
+ * rounded down, and the caller compares it with the clock at each look. So the caller never relies
+ * on a grant for longer than the thread may, whether messages are late, lost or wait behind a
+ * blocked event loop, and after a stop of both threads. If a grant ends early, an end that no later
+ * deadline overwrites takes the place of its deadline: when the store says so, and before this
+ * process frees the grant at its exit or after a failure of the store. A thread that ends or hangs
+ * moves no deadline, so its leases end by the clock. Stores in one thread share its event loop and
+ * its clock, but no grant and no port. An error that no call awaits ends the store in whose work it
+ * was thrown, or all of them.
  */
-import { MessageChannel, Worker } from "node:worker_threads";
 import { type StoreError, UnsupportedError } from "../errors.js";
 import type { Examination, ExamineRequest } from "../examination.js";
 import { events } from "../publish.js";
@@ -39,30 +36,22 @@ import type {
 import { lateGrantError, MOST_LATE_GRANTS } from "../stores/attempts.js";
 import { machineClock } from "../time/clock.js";
 import { localPort, type Port } from "../time/port.js";
-import { clockMemory, sharedClock } from "../time/shared-clock.js";
+import { sharedClock } from "../time/shared-clock.js";
 import { copyOfError, errorOf } from "./error-copy.js";
-import { ExitSignal, forgetAtExit, releaseAtExit } from "./exit-release.js";
-import type { GrantCopy, Opened, RenewalCopy, ThreadOptions } from "./messages.js";
+import { type ExitSignal, forgetAtExit, releaseAtExit } from "./exit-release.js";
+import type { GrantCopy, Opened, RenewalCopy } from "./messages.js";
+import { linkToThread } from "./store-thread.js";
 import { ThreadGrant, threadGrant } from "./thread-grant.js";
-import { type LinkListener, ThreadLink, type UnaskedMessage } from "./thread-link.js";
+import type { LinkListener, ThreadLink, UnaskedMessage } from "./thread-link.js";
 
 /** The timers of two threads do not differ by more. */
 const EARLY_MS = 1_000;
 /** How long the release of a grant that no caller wants may take. */
 const CLEANUP_MS = 5_000;
 
-/** Opens the store of a URL in a thread of its own. */
+/** Opens the store of a URL in the thread that all such stores of this process share. */
 export async function openThreadStore(url: string): Promise<Store> {
-  const clock = clockMemory();
-  const exitSignal = new ExitSignal();
-  const { port1, port2 } = new MessageChannel();
-  const data: ThreadOptions = { clock, exit: exitSignal.memory, port: port2 };
-  const worker = new Worker(new URL("./worker.js", import.meta.url), {
-    name: "holdfast",
-    workerData: data,
-    transferList: [port2],
-  });
-  const link = new ThreadLink(worker, port1, localPort.timers);
+  const { clock, link, exitSignal } = await linkToThread();
   try {
     const opened = await link.call("open", url).answer;
     // Leases in a file are kept by the clock of this machine, which stands still while it sleeps.
@@ -72,17 +61,11 @@ export async function openThreadStore(url: string): Promise<Store> {
     return new ThreadStore(opened, port, link, exitSignal);
   } catch (error) {
     await link.close();
-    const { code } = ((error as Error).cause ?? {}) as { code?: unknown };
-    throw code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND" ? bundled(error) : error;
+    throw error;
   }
 }
 
-function bundled(cause: unknown): UnsupportedError {
-  const advice = "If the program is bundled, leave holdfast out of the bundle.";
-  return new UnsupportedError(`The file of the thread was not found. ${advice}`, { cause });
-}
-
-/** The threads must read one clock: else a deadline of one means nothing to the other. */
+/** The threads must read one clock: otherwise a deadline of one means nothing to the other. */
 async function checkClock(link: ThreadLink, { clock }: Port): Promise<void> {
   const beforeMs = clock.exactMs();
   const thereMs = await link.call("now").answer;
@@ -107,6 +90,7 @@ class ThreadStore implements Store, LinkListener {
   /** The waits of acquisitions under way, by the numbers of their calls. */
   readonly #waits = new Map<number, Wait>();
   #listener: (event: StoreEvent) => void = () => {};
+  #isExiting = false;
 
   constructor(opened: Opened, port: Port, link: ThreadLink, exitSignal: ExitSignal) {
     this.name = opened.name;
@@ -117,7 +101,7 @@ class ThreadStore implements Store, LinkListener {
     this.renewer = {
       keep: (grant, terms) => this.#keep(grant, terms),
       catchUp: (grant) => {
-        if (threadGrant(grant).isOver) link.catchUp();
+        if (threadGrant(grant).isOver) this.#catchUp(grant);
       },
     };
     if (opened.explains) this.explain = (error) => this.#explain(error);
@@ -127,12 +111,14 @@ class ThreadStore implements Store, LinkListener {
     link.listen(this);
   }
 
-  get hasGrants(): boolean {
-    return this.#grants.size > 0;
-  }
-
-  beginExit(): void {
+  beginExit(): boolean {
+    this.#isExiting = true;
+    // Before the thread can release them: another process may hold the locks from then on.
+    for (const grant of this.#grants.values()) grant.end();
+    const hasWork = this.#grants.size > 0 || this.#link.hasCalls;
+    if (!hasWork || this.#link.hasEnded) return false;
     this.#link.tellNow({ type: "exit" });
+    return true;
   }
 
   async acquire(claim: Claim, wait: Wait | null): Promise<AcquireResult> {
@@ -212,9 +198,11 @@ class ThreadStore implements Store, LinkListener {
 
   onUnasked(message: UnaskedMessage): void {
     switch (message.type) {
-      case "report":
-        this.#waits.get(message.id)?.report(message.holder, message.ahead);
+      case "report": {
+        const { holder, ahead, grantsInMs } = message;
+        this.#waits.get(message.id)?.report(holder, ahead, grantsInMs);
         break;
+      }
       case "gone": {
         const grant = this.#grants.get(message.grant);
         const { reason, detail } = message;
@@ -246,6 +234,14 @@ class ThreadStore implements Store, LinkListener {
     const { type, grant } = (value ?? {}) as Partial<GrantCopy>;
     if (type !== "granted" || grant === undefined) return;
     this.#link.call("release", grant, CLEANUP_MS, undefined).answer.catch(() => {});
+  }
+
+  /** The grant has ended: tells why. */
+  #catchUp(grant: Grant): void {
+    this.#link.catchUp();
+    if (!this.#isExiting || grant.keptBy === undefined) return;
+    const why = { reason: "session_ended", detail: "the process exits" } as const;
+    this.#listener({ type: "gone", grant, ...why });
   }
 
   #keep(grant: Grant, terms: KeepTerms): void {

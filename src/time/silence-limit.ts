@@ -63,6 +63,7 @@ export class SilenceLimit implements Limited {
   onDue(): void {
     const nowMs = this.#port.clock.nowMs();
     this.#listenedMs += Math.min(Math.max(0, nowMs - this.#stepFromMs), STEP_MS);
+    // rule: frozen-time-is-not-silence
     const isOver = this.#restMs(nowMs) < LEAST_STEP_MS && this.#missingMs < LEAST_STEP_MS;
     if (isOver) this.#listener.onSilence();
     else this.#plan(nowMs);

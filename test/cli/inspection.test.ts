@@ -33,7 +33,7 @@ describe("list and show", () => {
   it("say that there are no locks", async () => {
     await using shop = new Workshop();
     expect(await shop.run(["list"])).toMatchObject({ code: 0, stdout: "" });
-    expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
+    expect((await shop.run(["show", "x"])).stdout).toBe(`x is free in ${shop.store}\n`);
   });
 
   it("escape control characters in the meta of other clients", async () => {

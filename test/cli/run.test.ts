@@ -11,7 +11,7 @@ describe("exit codes", () => {
   ])("%s", async (_, args, code) => {
     await using shop = new Workshop();
     expect((await shop.run(["run", "x", ...args])).code).toBe(code);
-    expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
+    expect((await shop.run(["show", "x"])).stdout).toBe(`x is free in ${shop.store}\n`);
   });
 
   it("126: not executable", async () => {

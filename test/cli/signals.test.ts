@@ -31,7 +31,7 @@ describe("a signal", () => {
       expect(code).toBe({ SIGTERM: 143, SIGINT: 130, SIGHUP: 129 }[signal]);
       holder.kill("SIGTERM");
       await holder.result;
-      expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
+      expect((await shop.run(["show", "x"])).stdout).toBe(`x is free in ${shop.store}\n`);
       expect(shop.read("ran")).toBe("");
     },
   );
@@ -79,7 +79,7 @@ describe("a command that ignores the signal to end", () => {
     running.kill(signal);
     expect((await running.result).code).toBe(137);
     expect(pids.filter(isRunning)).toEqual([]);
-    expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
+    expect((await shop.run(["show", "x"])).stdout).toBe(`x is free in ${shop.store}\n`);
   });
 
   it("holds the lock until it has ended, also after several signals", async () => {

@@ -67,7 +67,7 @@ describe.skipIf(!hasPython)("in a terminal (needs python3)", () => {
     const { code, stdout } = await inTerminal(shop, [["up", "\x03"]], command);
     expect(stdout).not.toContain("survived");
     expect(code).toBe(130);
-    expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
+    expect((await shop.run(["show", "x"])).stdout).toBe(`x is free in ${shop.store}\n`);
   });
 
   it("an interrupt takes effect at any moment", async () => {
@@ -81,7 +81,7 @@ describe.skipIf(!hasPython)("in a terminal (needs python3)", () => {
       const { code, stdout } = await inTerminal(shop, [["now", "\x03", atMs]], command);
       expect({ atMs, code, stdout }).toMatchObject({ atMs, code: 130, stdout: "now\n^C" });
     }
-    expect((await shop.run(["show", "x"])).stdout).toBe("x is free.\n");
+    expect((await shop.run(["show", "x"])).stdout).toBe(`x is free in ${shop.store}\n`);
   });
 
   it("an interrupt in the first moment of the launching shell is passed on once", async () => {

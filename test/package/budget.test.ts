@@ -73,7 +73,6 @@ it("publishes exactly the intended files", () => {
 it("adds little to a program that locks in Redis", async () => {
   const code = await bundled("dist/index.js", "dist/stores/redis/index.js");
   // A third of it is the Lua that runs in the server, with its names and lines.
-  // Runs of strict waiters are 3.5 kB of it (docs/decisions.md, record 54).
   expect(Buffer.byteLength(code)).toBeLessThanOrEqual(172_500);
   expect(gzipSync(code).length).toBeLessThanOrEqual(55_800);
 });

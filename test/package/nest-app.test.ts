@@ -1,10 +1,21 @@
-/** An application of NestJS, compiled with the decorators of TypeScript, and ended by a signal. */
+/**
+ * An application of NestJS, compiled with the decorators of TypeScript, and ended by a signal: with
+ * the installed version, and in the full run with the one before, which it downloads.
+ */
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { root } from "./packed-project.js";
 
 const PROGRAM = `
@@ -89,50 +100,73 @@ lease.signal.addEventListener("abort", () => console.log("closing"));
 process.kill(process.pid, "SIGTERM");
 `;
 
-const project = mkdtempSync(join(tmpdir(), "holdfast-nest-"));
+const isFull = Boolean(process.env.HOLDFAST_FULL);
+const NEST_11 = ["@nestjs/common@11", "@nestjs/core@11", "@nestjs/schedule@6"];
+const OTHERS = ["@types", "reflect-metadata", "rxjs"];
 
-beforeAll(() => {
-  mkdirSync(join(project, "node_modules"));
-  symlinkSync(root, join(project, "node_modules/holdfast"));
-  for (const name of ["@nestjs", "@types", "reflect-metadata", "rxjs"]) {
+const compilerOptions = {
+  target: "es2022",
+  lib: ["es2023", "esnext.disposable"],
+  module: "nodenext",
+  types: ["node"],
+  strict: true,
+  skipLibCheck: true,
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true,
+};
+
+describe.each([
+  { version: 12, isInstalled: true },
+  { version: 11, isInstalled: false },
+])("NestJS $version", ({ version, isInstalled }) => {
+  const project = mkdtempSync(join(tmpdir(), "holdfast-nest-"));
+  const link = (name: string): void =>
     symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
+
+  afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+  function run(program: string, ...args: string[]): string {
+    try {
+      return execFileSync(program, args, { cwd: project, encoding: "utf8", stdio: "pipe" });
+    } catch (error) {
+      const { stdout, stderr, signal } = error as Record<"stdout" | "stderr" | "signal", string>;
+      // Nest ends the process by the signal that it heeded.
+      if (signal === "SIGTERM") return stdout;
+      throw new Error(`${program} ${args.join(" ")} failed:\n${stdout}${stderr}`, { cause: error });
+    }
   }
-  const compilerOptions = {
-    target: "es2022",
-    lib: ["es2023", "esnext.disposable"],
-    module: "nodenext",
-    types: ["node"],
-    strict: true,
-    skipLibCheck: true,
-    experimentalDecorators: true,
-    emitDecoratorMetadata: true,
-  };
-  writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module" }));
-  writeFileSync(
-    join(project, "tsconfig.json"),
-    JSON.stringify({ compilerOptions, files: ["app.ts"] }),
+
+  /** The package is copied, so that it finds the NestJS of this project. */
+  function install(): void {
+    writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module" }));
+    const quiet = ["--ignore-scripts", "--no-audit", "--no-fund"];
+    if (isInstalled) mkdirSync(join(project, "node_modules"));
+    else run("npm", "install", ...quiet, ...NEST_11, "reflect-metadata", "rxjs", "@types/node@20");
+    for (const name of isInstalled ? ["@nestjs", ...OTHERS] : []) link(name);
+    const copy = join(project, "node_modules/holdfast");
+    for (const name of ["dist", "package.json"]) {
+      cpSync(join(root, name), join(copy, name), { recursive: true });
+    }
+  }
+
+  it.skipIf(!isInstalled && !isFull)(
+    "locks its methods, runs its schedules once, and closes at SIGTERM",
+    () => {
+      install();
+      const tsconfig = JSON.stringify({ compilerOptions, files: ["app.ts"] });
+      writeFileSync(join(project, "tsconfig.json"), tsconfig);
+      writeFileSync(join(project, "app.ts"), PROGRAM);
+      const manifest = readFileSync(
+        join(project, "node_modules/@nestjs/core/package.json"),
+        "utf8",
+      );
+      expect(JSON.parse(manifest).version).toMatch(new RegExp(`^${version}\\.`));
+      run(process.execPath, join(root, "node_modules/typescript/bin/tsc"), "--pretty", "false");
+      expect(run(process.execPath, "app.js").trimEnd().split("\n")).toEqual([
+        "invoice:42 bigint most 1 false",
+        "runs 2",
+        "closing",
+      ]);
+    },
   );
-  writeFileSync(join(project, "app.ts"), PROGRAM);
-});
-
-afterAll(() => rmSync(project, { recursive: true, force: true }));
-
-function run(...args: string[]): string {
-  try {
-    return execFileSync(process.execPath, args, { cwd: project, encoding: "utf8", stdio: "pipe" });
-  } catch (error) {
-    const { stdout, stderr, signal } = error as Record<"stdout" | "stderr" | "signal", string>;
-    // Nest ends the process by the signal that it heeded.
-    if (signal === "SIGTERM") return stdout;
-    throw new Error(`${args.join(" ")} failed:\n${stdout}${stderr}`, { cause: error });
-  }
-}
-
-it("locks its methods, runs its schedules once, and closes at SIGTERM", () => {
-  run(join(root, "node_modules/typescript/bin/tsc"), "--pretty", "false");
-  expect(run("app.js").trimEnd().split("\n")).toEqual([
-    "invoice:42 bigint most 1 false",
-    "runs 2",
-    "closing",
-  ]);
 });

@@ -17,6 +17,7 @@ import {
   TimeoutError,
   type TimeoutOptions,
 } from "../../src/compat/redis-semaphore/index.js";
+import { holdRequest } from "../faults/late-copy.js";
 import { startProxy } from "../faults/proxy.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { RedlockTrial } from "./redlock-trial.js";
@@ -245,6 +246,59 @@ describe("Mutex", () => {
     expect(isLost).toBe(true);
     await mutex.release();
     cut.disconnect();
+  });
+
+  it.each([
+    ["Mutex", (redis: Redis) => new Mutex(redis, "a"), "mutex:a"],
+    ["Semaphore", (redis: Redis) => new Semaphore(redis, "a", 1), "semaphore:a"],
+    ["MultiSemaphore", (redis: Redis) => new MultiSemaphore(redis, "a", 2, 2), "semaphore:a"],
+  ] as const)("keeps the next hold of a %s when a release arrives late", async (_, make, key) => {
+    await using proxy = await startProxy({ targetPort: trial.server(0).port, framing: "resp" });
+    const cut = new Redis(proxy.port);
+    cut.on("error", () => {});
+    const lock = kept(make(cut));
+    // The scripts are known to the server after the first round.
+    for (let round = 0; round < 2; round += 1) {
+      await lock.acquire();
+      if (round === 0) await lock.release();
+    }
+    const { identifier: first } = lock;
+    const late = holdRequest(proxy, { match: ({ bytes }) => bytes.includes(first), resets: true });
+    // The client sends it again on its next connection.
+    await Promise.all([lock.release(), late.caught]);
+    expect(await client.exists(key)).toBe(0);
+    await lock.acquire();
+    await late.deliver();
+    expect(lock.isAcquired).toBe(true);
+    expect(await client.exists(key)).toBe(1);
+    expect(lock.identifier).not.toBe(first);
+    await lock.release();
+    expect(await client.exists(key)).toBe(0);
+    cut.disconnect();
+  });
+
+  it("has the identifier before its first acquisition, and the chosen one always", async () => {
+    const mutex = kept(new Mutex(client, "a", { identifierSuffix: "web" }));
+    const { identifier } = mutex;
+    expect(identifier).toMatch(/-web$/);
+    const holder = new Mutex(client, "a");
+    await holder.acquire();
+    const waiting = mutex.acquire();
+    await sleep(50);
+    await holder.release();
+    await waiting;
+    expect([mutex.identifier, await client.get("mutex:a")]).toEqual([identifier, identifier]);
+    await mutex.release();
+    await mutex.acquire();
+    expect(mutex.identifier).toMatch(/-web$/);
+    expect(mutex.identifier).not.toBe(identifier);
+    await mutex.release();
+    const chosen = kept(new Mutex(client, "a", { identifier: "mine" }));
+    for (let round = 0; round < 2; round += 1) {
+      await chosen.acquire();
+      expect(await client.get("mutex:a")).toBe("mine");
+      await chosen.release();
+    }
   });
 
   it("rejects with the error of its only server", async () => {

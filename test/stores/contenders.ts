@@ -29,6 +29,11 @@ export class Contenders implements AsyncDisposable {
     return started;
   }
 
+  /** When each grant was first trusted, in microseconds of the monotonic clock, in order. */
+  turnsUs(): number[] {
+    return [...this.#beliefs().values()].map(({ first }) => first).sort((a, b) => a - b);
+  }
+
   /** Resolves when some process has had some turns. */
   async untilMoreTurns(): Promise<void> {
     const before = this.#beliefs().size;

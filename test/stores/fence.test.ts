@@ -41,7 +41,9 @@ afterAll(async () => {
 });
 
 function startService(): Server {
-  const fence = httpFence();
+  const lockOf = ({ url = "" }: { url?: string | undefined }): string =>
+    new URL(url, "http://service").pathname.slice(1);
+  const fence = httpFence({ lockOf });
   const write = (path: string, body: string): void => {
     written.set(path, [...(written.get(path) ?? []), body]);
   };

@@ -24,7 +24,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.skipIf(!isFull || process.platform !== "linux")("on newer versions of Node", () => {
-  it.each(["22", "24"])("%s: the conformance kit, and all faults", async (version) => {
+  it.each(["22", "24", "26"])("%s: the conformance kit, and all faults", async (version) => {
     const place = join(folder, version);
     mkdirSync(place);
     const node = await fetchProgram(place, PROGRAM, version, "bin/node");

@@ -18,6 +18,7 @@ import {
   LISTENING,
   NAMES,
 } from "../fixtures/command-drawer.js";
+import { OVERLOADS } from "../fixtures/overloads.js";
 import { type PostgresServer, startPostgres } from "../servers/postgres.js";
 
 const COMMANDS = process.env.HOLDFAST_FULL ? 40_000 : 4_000;
@@ -47,6 +48,14 @@ const REPLIES = [
   "refused, seen",
 ];
 const TABLES = ["name", "holder", "waiter", "client", "tombstone"];
+
+/**
+ * The keys of connections by which commands come: one that lasts, one that has ended, and none, as
+ * behind a pooler.
+ */
+const LASTING = "4711";
+const ENDED = "815";
+const CONNECTIONS: readonly string[] = [LASTING, ENDED, ""];
 
 /** Only the schema of these tests has a clock that can be shifted, and a smaller slice. */
 function schemaOf(kind: Kind): string {
@@ -110,6 +119,7 @@ describe(`the functions and the ledger (seed ${SEED})`, () => {
       await server.ask(`create database ${database}`);
       const [client, listener] = [await connect(database), await connect(database)];
       await client.query(schemaOf(kind));
+      await client.query(OVERLOADS);
       const heard: Push[] = [];
       let settled = 0;
       listener.on("notification", ({ channel, payload = "" }) => {
@@ -118,6 +128,7 @@ describe(`the functions and the ledger (seed ${SEED})`, () => {
         else settled += 1;
       });
       for (const name of CLIENTS) await listener.query(`listen "${channelOf(name)}"`);
+      await listener.query("select pg_advisory_lock($1)", [LASTING]);
       const settlePushes = async (): Promise<void> => {
         const before = settled;
         await client.query("select pg_notify($1, '?')", [channelOf(DEAF)]);
@@ -139,12 +150,25 @@ describe(`the functions and the ledger (seed ${SEED})`, () => {
       const draw = new CommandDrawer(SEED, kind);
       const pushed: Push[] = [];
       const ledgers = new Map<string, MemoryLedger>();
+      let connection = "";
+      /** The connection of each client's last word about each name. */
+      const spokenBy = new Map<string, string>();
+      let passedOver = 0;
+      const isReachable = ({ key, client: id }: Push): boolean => {
+        const by = spokenBy.get(`${id} ${key}`);
+        return by !== ENDED || by === connection;
+      };
       const expectedReply = (command: Command, nowUs: number, upkeep: Upkeep): Reply => {
         const ledger = ledgers.get(command.key) ?? new MemoryLedger(emit);
         ledgers.set(command.key, ledger);
+        if ("client" in command) spokenBy.set(`${command.client} ${command.key}`, connection);
         return ledger.execute(command, { us: nowUs, wallUs: nowUs }, upkeep);
       };
       const emit = (push: Push): boolean => {
+        if (push.type === "granted" && !isReachable(push)) {
+          passedOver += 1;
+          return false;
+        }
         pushed.push(push);
         if (push.type === "granted") remember(push.key, push.grant.owner, push.grant.token);
         return true;
@@ -172,6 +196,10 @@ describe(`the functions and the ledger (seed ${SEED})`, () => {
       draw.nowUs = (await execute([])).nowUs;
       for (let sent = 0, round = 0; sent < most; round += 1) {
         const size = draw.below(2) === 0 ? 1 : 1 + draw.below(8);
+        if (draw.below(3) === 0) {
+          connection = draw.pick(CONNECTIONS);
+          await client.query("select set_config('holdfast.connection', $1, false)", [connection]);
+        }
         const commands = Array.from({ length: size }, () => draw.command());
         const startedMs = performance.now();
         const { nowUs, replies } = await execute(commands);
@@ -215,6 +243,7 @@ describe(`the functions and the ledger (seed ${SEED})`, () => {
       await settlePushes();
       expect(heard).toEqual(pushed);
       if (upkeep.slice === 1) expect(behind).toBeGreaterThan(20 * ENOUGH);
+      expect(passedOver).toBeGreaterThan(ENOUGH);
     },
   );
 

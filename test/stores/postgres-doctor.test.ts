@@ -5,6 +5,7 @@ import { connect } from "../../src/connect.js";
 import { Holdfast } from "../../src/holdfast.js";
 import { type PostgresStoreOptions, postgresStore } from "../../src/stores/postgres/index.js";
 import { startProxy } from "../faults/proxy.js";
+import { startRewritingProxy } from "../faults/rewriting-proxy.js";
 import { makeClocks } from "../servers/clock-shift.js";
 import { startPgbouncer } from "../servers/pgbouncer.js";
 import { type PostgresServer, startPostgres } from "../servers/postgres.js";
@@ -56,13 +57,11 @@ test("relaxed commits, and a standby that was promised, are found", async () => 
 });
 
 test("an old server is found, and a long way to it", async () => {
-  await server.ask("create schema lies");
-  await server.ask(`create function lies.current_setting(name text) returns text language sql as
-    $$ select case name when 'server_version_num' then '120022'
-      else pg_catalog.current_setting(name) end $$`);
-  const found = await withSettings(["search_path = lies, pg_catalog"], () => examine(server.url));
+  const [row] = await server.ask("show server_version_num");
+  const version = String(row?.server_version_num);
+  await using old = await startRewritingProxy(server.port, version, "120022");
+  const found = await examine(server.url.replace(`${server.port}`, `${old.port}`));
   expectFound(found, "postgres/version", "danger");
-  await server.ask("drop schema lies cascade");
   await using proxy = await startProxy({ targetPort: server.port });
   proxy.delay("replies", 20);
   const slow = await examine(server.url.replace(`${server.port}`, `${proxy.port}`), {}, 50);
@@ -152,6 +151,28 @@ test("rights and functions that are missing are found", async () => {
     { s: null },
   ]);
   await client.end();
+});
+
+test("another role that owns or may make objects in the schema is found", async () => {
+  await server.ask("create role stranger login");
+  await server.ask("grant usage, create on schema holdfast to stranger");
+  expectFound(await examine(server.url), "postgres/owner", "danger");
+  await server.ask("create function holdfast.mine() returns int language sql as 'select 1'");
+  await server.ask("alter function holdfast.mine() owner to stranger");
+  await server.ask("revoke create on schema holdfast from stranger");
+  expectFound(await examine(server.url), "postgres/owner", "danger");
+  await server.ask("drop function holdfast.mine()");
+  expectGood(await examine(server.url));
+});
+
+test("locks that are not granted after a failover are found", async () => {
+  await server.ask("update holdfast.server set timeline = 'another'");
+  await server.ask("delete from holdfast.marker");
+  const found = await examine(server.url);
+  expectFound(found, "postgres/grants", "warning");
+  expect(found.of("postgres/grants").what).toContain("No free lock is granted for another");
+  await server.ask("update holdfast.marker set grants_from = 1");
+  expectGood(await examine(server.url));
 });
 
 test("a standby is found, also one that is missed", async () => {

@@ -61,9 +61,18 @@ test("a name whose grant a failover lost is not granted before that lease is ove
   const told = await b.mutex("told").acquire({ ttlMs: 30_000 });
   await primary.kill();
   await promote(standby);
-  await waitUntil(async () => (await c.mutex(trial.name).tryAcquire()) === null, {
+  // A store that grants nothing is no held lock.
+  const refusal = async (): Promise<unknown> =>
+    await c
+      .mutex(trial.name)
+      .acquire({ waitMs: 100 })
+      .catch((error: unknown) => error);
+  await waitUntil(async () => `${await refusal()}`.includes("grants no free lock"), {
     what: "the new primary answers",
   });
+  const refused = { code: "HF_STORE", outcome: "not_applied", retryable: true };
+  expect(await refusal()).toMatchObject({ ...refused, retryAfterMs: expect.any(Number) });
+  await expect(c.mutex(trial.name).tryAcquire()).rejects.toMatchObject(refused);
   expect(unaware.state).toBe("held");
   expect(await ledger.do(asked)).toMatchObject({ type: "busy", holder: null });
   expect((await c.inspect(trial.name)).holders).toEqual([]);

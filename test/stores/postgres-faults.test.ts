@@ -128,6 +128,38 @@ describe("a server that does not answer", () => {
   });
 });
 
+test("a server without a free connection is named as such, and not as silent", async () => {
+  await using small = await startPostgres({
+    settings: { max_connections: "6", superuser_reserved_connections: "1", max_wal_senders: "2" },
+  });
+  const locks = await trial.open(small.url);
+  await trial.turn(locks);
+  const others: pg.Client[] = [];
+  trial.closeLater(() => Promise.all(others.map((other) => other.end())));
+  for (;;) {
+    const other = await small.client().catch(() => null);
+    if (!other) break;
+    others.push(other);
+  }
+  // A client of another program takes the place of the store's connection.
+  const isTaken = async (): Promise<boolean> => {
+    await others[0]?.query(`select pg_terminate_backend(pid) ${BACKENDS}`);
+    const other = await small.client().catch(() => null);
+    if (other) others.push(other);
+    return other !== null;
+  };
+  await waitUntil(isTaken, { what: "the last connection is taken" });
+  const refused =
+    `Postgres at 127.0.0.1:${small.port} refuses connections: all connections of the server are ` +
+    "taken: raise max_connections, or use fewer (53300: ";
+  const failing = [trial.acquire(locks, { storeTimeoutMs: 500 }), trial.open(small.url)];
+  for (const { message } of await Promise.all(failing.map(failureOf))) {
+    expect(message.replace(/^Lock "m": /, "").slice(0, refused.length)).toBe(refused);
+    expect(message.split("53300")).toHaveLength(2);
+    expect(message).not.toContain("No answer within");
+  }
+});
+
 describe("messages", () => {
   // Such a character takes twelve bytes of a message, which has room for less than 8,000.
   test.for([10, 600, 680, 1_024])("a reason of %i characters is told at once", async (size) => {

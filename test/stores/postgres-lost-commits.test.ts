@@ -8,12 +8,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { SCHEMA } from "../../src/stores/postgres/schema.generated.js";
 import { LedgerFunctions } from "../fixtures/ledger-functions.js";
 import { requestOf } from "../fixtures/ledger-script.js";
+import { makeClocks } from "../servers/clock-shift.js";
 import { type PostgresServer, startPostgres } from "../servers/postgres.js";
 import { waitUntil } from "../servers/wait-until.js";
 
 const SECOND_US = 1_000_000;
 const HOUR_US = 3_600 * SECOND_US;
 const DAY_US = 24 * HOUR_US;
+const [MINUTE_MS, HOUR_MS, DAY_MS] = [60_000, 3_600_000, 86_400_000];
 
 let server: PostgresServer;
 let client: Client;
@@ -259,5 +261,133 @@ describe("with relaxed commits", () => {
     await server.start();
     await connect();
     expect(await ledger.do(mutex("l:d", "d1"))).toMatchObject({ type: "queued", holder: null });
+  });
+});
+
+describe("with a clock that is set", () => {
+  const clocks = makeClocks();
+  const clock = clocks?.clock("lost-commits");
+  let timed: PostgresServer;
+  let asked = 0;
+
+  beforeAll(async () => {
+    timed = await startPostgres({ env: { ...clock?.env } });
+  });
+  afterAll(async () => {
+    await timed?.close();
+    clocks?.end();
+  });
+  beforeEach(async (context) => {
+    if (!clock) return context.skip("a C compiler and LD_PRELOAD are needed");
+    await clock.shift(0, timed);
+    await timed.ask(`drop schema if exists holdfast cascade; ${SCHEMA}`);
+  });
+
+  /** The reply to one command in a new session. */
+  async function ask(command: ReturnType<typeof mutex>): Promise<{ type: string; dueUs?: number }> {
+    const session = await timed.client();
+    try {
+      return await new LedgerFunctions(session, "s").do({ ...command, enqueue: false });
+    } finally {
+      await session.end();
+    }
+  }
+
+  /** As after a promotion: the rows are those of another timeline. */
+  async function promoted(): Promise<void> {
+    await timed.ask("update holdfast.server set timeline = 'another'");
+    await timed.ask("delete from holdfast.marker");
+  }
+
+  /** How long free names wait after a promotion. It ends that wait. */
+  async function waitUs(): Promise<number> {
+    await promoted();
+    asked += 1;
+    const { type, dueUs = 0 } = await ask(mutex(`l:free-${asked}`, "f"));
+    expect(type).toBe("busy");
+    await timed.ask("update holdfast.server set grants_from = 1");
+    await timed.ask("update holdfast.marker set grants_from = 1");
+    expect(await ask(mutex(`l:free-${asked}`, "f", SECOND_US))).toMatchObject({ type: "granted" });
+    return dueUs;
+  }
+
+  it("grants at once where names were granted before the clock was set back", async () => {
+    await clock?.shift(HOUR_MS, timed);
+    await promoted();
+    expect(await ask(mutex("l:a", "a"))).toMatchObject({ type: "busy", holder: null });
+    await clock?.shift(HOUR_MS + 2 * MINUTE_MS, timed);
+    expect(await ask(mutex("l:a", "a"))).toMatchObject({ type: "granted" });
+    await clock?.shift(0, timed);
+    expect(await ask(mutex("l:b", "b"))).toMatchObject({ type: "granted" });
+    // The logged table knows it, too.
+    await timed.ask("delete from holdfast.marker");
+    expect(await ask(mutex("l:c", "c"))).toMatchObject({ type: "granted" });
+  });
+
+  it("waits once more for the longest ttl if the clock is set back in between", async () => {
+    await clock?.shift(HOUR_MS, timed);
+    await promoted();
+    expect(await ask(mutex("l:a", "a"))).toMatchObject({ type: "busy", holder: null });
+    await clock?.shift(0, timed);
+    const { dueUs = 0 } = await ask(mutex("l:a", "a"));
+    expect(dueUs).toBeGreaterThan(50 * SECOND_US);
+    expect(dueUs).toBeLessThanOrEqual(60 * SECOND_US);
+    await clock?.shift(2 * MINUTE_MS, timed);
+    expect(await ask(mutex("l:a", "a"))).toMatchObject({ type: "granted" });
+  });
+
+  it("forgets a ttl that no lease had in this week and in the last one", async () => {
+    await ask(mutex("l:a", "a", DAY_US));
+    expect(await waitUs()).toBeGreaterThan(DAY_US - 10 * SECOND_US);
+    await clock?.shift(7 * DAY_MS, timed);
+    await ask(mutex("l:b", "b", HOUR_US));
+    expect(await waitUs()).toBeGreaterThan(DAY_US - 10 * SECOND_US);
+    await clock?.shift(14 * DAY_MS, timed);
+    await ask(mutex("l:c", "c"));
+    const second = await waitUs();
+    expect(second).toBeLessThanOrEqual(HOUR_US);
+    expect(second).toBeGreaterThan(HOUR_US - 10 * SECOND_US);
+    await clock?.shift(28 * DAY_MS, timed);
+    await ask(mutex("l:d", "d"));
+    expect(await waitUs()).toBeLessThanOrEqual(60 * SECOND_US);
+  });
+
+  it("notes a ttl again in each week, also in a session that has noted it", async () => {
+    const session = await timed.client();
+    const functions = new LedgerFunctions(session, "s");
+    for (const week of [0, 1, 2, 3]) {
+      await clock?.shift(7 * week * DAY_MS, timed);
+      const held = await functions.do(mutex(`l:${week}`, "o", DAY_US));
+      expect(held).toMatchObject({ type: "granted" });
+    }
+    expect(await waitUs()).toBeGreaterThan(DAY_US - 10 * SECOND_US);
+    // A clock that is set back forgets nothing.
+    await clock?.shift(0, timed);
+    expect(await functions.do(mutex("l:back", "o", DAY_US))).toMatchObject({ type: "granted" });
+    expect(await waitUs()).toBeGreaterThan(DAY_US - 10 * SECOND_US);
+    await session.end();
+  });
+
+  it("forgets relaxed durability in the same way", async () => {
+    const session = await timed.client();
+    await session.query("set synchronous_commit = off");
+    await new LedgerFunctions(session, "s").do(mutex("l:a", "a"));
+    await session.end();
+    const crashed = async (): Promise<string> => {
+      await timed.ask("delete from holdfast.marker");
+      const { type } = await ask(mutex("l:b", "b", SECOND_US));
+      await timed.ask("update holdfast.server set grants_from = 1");
+      await timed.ask("update holdfast.marker set grants_from = 1");
+      return type;
+    };
+    for (const [week, type] of [
+      [0, "busy"],
+      [1, "busy"],
+      [2, "granted"],
+    ] as const) {
+      await clock?.shift(7 * week * DAY_MS, timed);
+      await ask(mutex(`l:week-${week}`, "o", SECOND_US));
+      expect([week, await crashed()]).toEqual([week, type]);
+    }
   });
 });

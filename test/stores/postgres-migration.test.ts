@@ -1,10 +1,12 @@
 /** The set-up of the schema in Postgres: by the store, by the command, by roles with few rights. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Client } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Holdfast } from "../../src/index.js";
 import { postgresMigration } from "../../src/stores/postgres/index.js";
 import { setUp } from "../../src/stores/postgres/migration.js";
 import { Workshop } from "../cli/command-line.js";
 import { type PostgresServer, startPostgres } from "../servers/postgres.js";
+import { waitUntil } from "../servers/wait-until.js";
 
 let server: PostgresServer;
 /** A database of its own for each test. */
@@ -105,6 +107,19 @@ describe("the first call of a store", () => {
     });
   });
 
+  it.each([
+    ["alter table holdfast.name drop column place", "a column of a table of the schema holdfast"],
+    ["alter table holdfast.waiter rename to moved", "a type of the schema holdfast is missing"],
+  ])("says at once what is wrong after %s", async (change, what) => {
+    await ask(postgresMigration());
+    await ask(change);
+    await using locks = await connect(url);
+    await expect(locks.mutex("x").acquire()).rejects.toMatchObject({
+      retryable: false,
+      message: expect.stringContaining(`Lock "x": Postgres refused: ${what}`),
+    });
+  });
+
   it("refuses a newer schema without its own functions, and leaves it as it is", async () => {
     await ask("create schema holdfast");
     await ask(
@@ -177,6 +192,53 @@ describe("holdfast migrate", () => {
     }
     await using other = await connect(as("app"));
     await useAll(other);
+  });
+
+  describe("beside a transaction of a program", () => {
+    const TABLES = ["name", "holder", "waiter", "client", "tombstone", "server", "marker"];
+    let program: Client;
+    beforeEach(async () => {
+      await ask(postgresMigration());
+      program = await server.client({ connectionString: url });
+      await program.query("begin");
+    });
+    afterEach(() => program.end());
+
+    const use = (table: string): Promise<unknown> =>
+      program.query(`lock table holdfast.${table} in row exclusive mode`);
+    const isBlocked = async (): Promise<boolean> => {
+      const text = "select 1 from pg_stat_activity where wait_event_type = 'Lock'";
+      return (await server.ask(text)).length > 0;
+    };
+
+    it("waits for none of its locks", async () => {
+      for (const table of TABLES) await use(table);
+      let isDone = false;
+      const migrating = ask(postgresMigration()).then(() => {
+        isDone = true;
+      });
+      await waitUntil(async () => isDone || (await isBlocked()), { what: "an end, or a wait" });
+      expect(isDone).toBe(true);
+      await migrating;
+    });
+
+    it("makes an index that is missing, and never deadlocks", async () => {
+      await ask("drop index holdfast.holder_expiry, holdfast.waiter_owner, holdfast.client_gone");
+      // As a batch does: first the name, and then the tables in any order.
+      await use("name");
+      await use("waiter");
+      const migrating = ask(postgresMigration());
+      await waitUntil(isBlocked, { what: "the migration waits" });
+      await use("client");
+      await use("holder");
+      await program.query("commit");
+      await migrating;
+      const [row] = await ask(
+        "select count(*)::int as made from pg_class c where relkind = 'i' and " +
+          "relname in ('holder_expiry', 'waiter_owner', 'client_gone')",
+      );
+      expect(row).toEqual({ made: 3 });
+    });
   });
 
   it("changes nothing when a part of it fails", async () => {

@@ -1,5 +1,6 @@
 // A process that holds a lock and then blocks, exits, fails or loses its thread, as the test says.
 import { subscribe } from "node:diagnostics_channel";
+import { writeSync } from "node:fs";
 import { connect } from "../../dist/index.js";
 
 const [url = "", verb = "", options = "{}"] = process.argv.slice(2);
@@ -24,17 +25,29 @@ function block(durationMs) {
 /** @param {unknown} message */
 const tell = (message) => new Promise((resolve) => process.send?.(message, resolve));
 
+/**
+ * Writes a line that the test reads after the end of this process.
+ *
+ * @param {object} message
+ */
+const note = (message) => writeSync(1, `${JSON.stringify(message)}\n`);
+
 /** @param {unknown} error */
 function shown(error) {
   const { name, code, reason, detail, retryable } = /** @type {any} */ (error);
   return { name, code, reason, detail, retryable };
 }
 
-/** Blocks until a lease is lost, and tells how the first look after it found that. */
-function blockUntilLost() {
+/**
+ * Blocks until a lease is lost, and tells how the first look after it found that.
+ *
+ * @param {number} limitMs
+ */
+function blockUntilLost(limitMs = Number.POSITIVE_INFINITY) {
   // The process may be stopped before its first look: until then only the grant is known.
   let heldMs = firstGrantedMs;
-  for (;;) {
+  for (const untilMs = machineMs() + limitMs; ; ) {
+    if (machineMs() >= untilMs) return { heldMs, state: lease.state };
     const lookMs = machineMs();
     try {
       lease.assertHeld();
@@ -47,7 +60,11 @@ function blockUntilLost() {
 }
 
 const { blocks = 1, blockMs = 0, ...given } = JSON.parse(options);
+const isExit = ["exit", "fail", "end"].includes(verb);
+// Before the listener of the package, and behind it.
+if (isExit) process.on("exit", () => note({ stateBefore: lease.state }));
 const locks = await connect(url, given);
+if (isExit) process.on("exit", () => note(blockUntilLost(3_000)));
 if (verb === "wait") {
   const waiting = locks.mutex("m").acquire();
   await new Promise((resume) => process.once("message", resume));
@@ -105,6 +122,14 @@ switch (verb) {
     // A held lease does not keep the process alive.
     process.disconnect();
     break;
+  case "release":
+    void lease.release();
+    process.exit();
+    break;
+  case "withdraw":
+    process.on("message", () => process.exit());
+    await locks.mutex("taken").acquire();
+    break;
   case "terminate": {
     const refused = locks.mutex("taken").acquire().catch(shown);
     await worker?.terminate();
@@ -118,7 +143,10 @@ switch (verb) {
       // A lease alone does not keep the process alive.
       setTimeout(() => {}, 60_000).ref();
     });
-    await tell({ stateAfter, pending, next, lost });
+    // Another thread.
+    const again = await connect(url, given);
+    const isOpen = await again.mutex("n").run(() => true);
+    await tell({ stateAfter, pending, next, lost, isOpen });
     process.exit();
   }
 }

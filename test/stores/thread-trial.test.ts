@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/connect.js";
 import type { Holdfast } from "../../src/holdfast.js";
 import type { ConnectOptions } from "../../src/index.js";
-import { startProcess } from "../faults/process.js";
+import { type ControlledProcess, startProcess } from "../faults/process.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { waitUntil } from "../servers/wait-until.js";
 
@@ -41,6 +41,12 @@ function trial() {
       args: [url, verb, JSON.stringify({ thread: true, ...options })],
     });
   return { url, holder };
+}
+
+/** The lines that a process wrote with `note`. */
+function notesOf(child: ControlledProcess): { readonly heldMs?: number }[] {
+  const lines = child.logTail().split("\n");
+  return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
 }
 
 /** A grant of the watch: asked for and answered at these times, by the clock of the machine. */
@@ -196,13 +202,44 @@ describe.concurrent("a thread", () => {
     ["exit", 3],
     ["fail", 1],
     ["end", 0],
-  ])("releases what a process holds that ends by itself: %s", async (verb, code) => {
+  ])(
+    "releases what a process holds that ends by itself, which is lost there first: %s",
+    async (verb, code) => {
+      const { url, holder } = trial();
+      await using locks = await connect(url);
+      await using child = holder(verb, { ttlMs: LONG_MS });
+      await child.receive<{ token: string }>(({ token }) => token !== undefined);
+      // The lease would live for ten minutes.
+      const next = await locks.mutex("m").acquire();
+      const grantedMs = machineMs();
+      expect(await child.exited).toMatchObject({ code });
+      const [before, after] = notesOf(child);
+      expect(before).toEqual({ stateBefore: "held" });
+      const error = { code: "HF_LEASE_LOST", reason: "session_ended", detail: "the process exits" };
+      expect(after).toMatchObject({ state: "lost", error });
+      expect(after?.heldMs).toBeLessThan(grantedMs);
+      await next.release();
+    },
+  );
+
+  it("sends a release before the exit of its process", async () => {
     const { url, holder } = trial();
     await using locks = await connect(url);
-    await using child = holder(verb, { ttlMs: LONG_MS });
-    expect(await child.exited).toMatchObject({ code });
-    // The lease would live for ten minutes.
-    await (await locks.mutex("m").acquire()).release();
+    await using child = holder("release", { ttlMs: LONG_MS });
+    await child.exited;
+    expect((await locks.inspect("m")).holders).toEqual([]);
+  });
+
+  it("withdraws the waiters of a process that exits", async () => {
+    const { url, holder } = trial();
+    await using locks = await connect(url);
+    const taken = await locks.mutex("taken").acquire({ ttlMs: LONG_MS });
+    await using child = holder("withdraw", { ttlMs: LONG_MS });
+    await expect.poll(async () => (await locks.inspect("taken")).waiters.length).toBe(1);
+    await child.send({ exit: true });
+    await child.exited;
+    expect((await locks.inspect("taken")).waiters).toEqual([]);
+    await taken.release();
   });
 
   it("leaves the lease of a killed process to its expiry", async () => {
@@ -226,6 +263,7 @@ describe.concurrent("a thread", () => {
       pending: failure,
       next: failure,
       lost: { code: "HF_LEASE_LOST", reason: "expired" },
+      isOpen: true,
     });
     await (await locks.mutex("m").acquire()).release();
     await taken.release();

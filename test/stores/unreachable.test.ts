@@ -8,6 +8,7 @@ import { connect } from "../../src/connect.js";
 import { StoreError } from "../../src/errors.js";
 import { channels } from "../../src/events.js";
 import { Holdfast } from "../../src/holdfast.js";
+import type { AcquireOptions } from "../../src/options.js";
 import type { Store } from "../../src/store.js";
 import { etcdStore } from "../../src/stores/etcd/index.js";
 import { redisStore } from "../../src/stores/redis/index.js";
@@ -97,6 +98,32 @@ test.concurrent.each(Object.keys(stores))(
     }
   },
   20_000,
+);
+
+/** Many calls fail at once, and keep the event loop busy while the reason is looked for. */
+test.each(Object.keys(stores))(
+  "%s: the errors of many acquires at once give the reason",
+  async (name) => {
+    const opened = stores[name]?.() as Opened;
+    const locks = new Holdfast(opened.store);
+    const call = async (options: AcquireOptions, at: number): Promise<string> => {
+      const trying = locks.mutex(`m${at}`).tryAcquire(options);
+      const error = await trying.then(String, (reason) => reason);
+      expect(error).toBeInstanceOf(StoreError);
+      return error.message.replace(`"m${at}"`, '"m"');
+    };
+    try {
+      const calls = [{}, { waitMs: 0 }, { waitMs: 300 }].flatMap((options) =>
+        Array.from({ length: 1_000 }, (_, at) => call(options, at)),
+      );
+      const messages = new Set(await Promise.all(calls));
+      expect([...messages].filter((message) => !message.includes(REASON))).toEqual([]);
+    } finally {
+      await locks.close();
+      await opened.close();
+    }
+  },
+  60_000,
 );
 
 test.concurrent.each(["ioredis", "node-redis", "redlock", "etcd"])(

@@ -53,7 +53,7 @@ export const acquire: Command = {
     // This process is gone when another process looks at the lock: its pid would mislead.
     const meta = { ...metaOf(args, "holdfast acquire"), pid: undefined };
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    await using locks = await openStore(args, signals.interrupted, report);
     const lease = await awaitLease(
       { locks, space: "lock", name, report },
       lockOf(locks, name, args).acquire({

@@ -84,7 +84,16 @@ function writeAudit(args: Arguments, line: AuditLine): void {
 }
 
 function actorName(): string {
-  return `${userInfo().username} on ${hostname()}`;
+  return `${userName()} on ${hostname()}`;
+}
+
+/** The system throws for a user without a password entry, as containers have. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.()}`;
+  }
 }
 
 /** The scheme and the host: no password, and no parameters, which may hold one. */

@@ -2,7 +2,7 @@ import type { Examination } from "../../examination.js";
 import type { Command } from "../command.js";
 import { examinationText } from "../examination-text.js";
 import { ExitCode } from "../exit-code.js";
-import { openStore } from "../open-store.js";
+import { openExamined } from "../open-store.js";
 import { print } from "../output.js";
 import { toJson } from "../plain-text.js";
 import { withoutSecrets } from "../secrets.js";
@@ -32,7 +32,7 @@ export const doctor: Command = {
     args.none();
     const ttlMs = ttlMsOf(args);
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    await using locks = await openExamined(args, signals.interrupted);
     const examination = await locks.examine({ ttlMs, signal: signals.interrupted });
     const isJson = args.has("json");
     const lines = isJson ? [toJson(examination)] : examinationText(examination, ttlMs);

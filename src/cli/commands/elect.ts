@@ -62,7 +62,7 @@ export const elect: Command = {
     using signals = new Signals();
     if (args.has("observe")) {
       if (args.rest || args.has("command")) throw new UsageError("--observe runs no command.");
-      await using locks = await openStore(args, signals.interrupted);
+      await using locks = await openStore(args, signals.interrupted, report);
       await observe(locks.election(name), args, signals.interrupted);
       signals.interrupted.throwIfAborted();
       return ExitCode.ok;
@@ -85,7 +85,7 @@ async function campaign(
   const waitMs = waitMsOf(args);
   const meta = metaOf(args, labelOf(args, line));
   const options = { waitMs, ttlMs, graceMs, meta, signal: signals.interrupted };
-  await using locks = await openStore(args, signals.interrupted);
+  await using locks = await openStore(args, signals.interrupted, report);
   const under = new UnderLease(args, { signals, report, graceMs });
   for (let isFirst = true; ; isFirst = false) {
     const lease = await stand(locks, name, options, report, isFirst);

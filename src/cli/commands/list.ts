@@ -4,7 +4,7 @@ import type { Command } from "../command.js";
 import { deadlockText } from "../deadlock-text.js";
 import { ExitCode } from "../exit-code.js";
 import { lockTable } from "../lock-table.js";
-import { openStore } from "../open-store.js";
+import { openStore, storeNameOf } from "../open-store.js";
 import { print, tell } from "../output.js";
 import { toJson } from "../plain-text.js";
 import { STORE_OPTIONS } from "../settings.js";
@@ -40,7 +40,7 @@ export const list: Command = {
     const views = await allViews(locks, prefix, space);
     const lines = args.has("json") ? views.map(toJson) : lockTable(views);
     if (views.length > 0) await print(lines);
-    else if (!args.has("json")) tell("holdfast: no lock is in use.");
+    else if (!args.has("json")) tell(`holdfast: no lock is in use in ${await storeNameOf(args)}`);
     return ExitCode.ok;
   },
 };

@@ -76,7 +76,7 @@ export const once: Command = {
     const graceMs = graceMsOf(args, ttlMs);
     const meta = metaOf(args, labelOf(args, line));
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    await using locks = await openStore(args, signals.interrupted, report);
     const under = new UnderLease(args, { signals, report, graceMs });
     try {
       const result = await locks.once(

@@ -18,7 +18,7 @@ export const release: Command = {
     args.none();
     const handle = readHandle();
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    await using locks = await openStore(args, signals.interrupted, report);
     const lease = await locks.resume(handle, { renew: false });
     if (!lease || !(await lease.release())) {
       report.error(IS_OVER);

@@ -25,7 +25,7 @@ export const renew: Command = {
     const ttlMs = args.durationMs("ttl");
     const handle = readHandle();
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    await using locks = await openStore(args, signals.interrupted, report);
     const lease = await locks.resume(handle, { renew: false });
     if (!lease) {
       report.error(IS_OVER);

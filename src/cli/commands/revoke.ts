@@ -36,7 +36,7 @@ export const revoke: Command = {
     const space = spaceOf(args) ?? "lock";
     const token = BigInt(text);
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    await using locks = await openStore(args, signals.interrupted, report);
     const isDone = await locks.revoke(name, { token, reason }, space);
     report.event("revoke", { name, token, done: isDone });
     if (isDone) {

@@ -59,7 +59,7 @@ export const run: Command = {
     const graceMs = graceMsOf(args, ttlMs);
     const meta = metaOf(args, labelOf(args, line));
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    await using locks = await openStore(args, signals.interrupted, report);
     const lock = lockOf(locks, name, args);
     const lease = await awaitLease(
       { locks, space: "lock", name, report },

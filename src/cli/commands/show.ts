@@ -4,7 +4,7 @@ import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
 import { sinceText, textOf, whoIs } from "../holder-text.js";
 import { kindOf } from "../lock-table.js";
-import { openStore } from "../open-store.js";
+import { openStore, storeNameOf } from "../open-store.js";
 import { print } from "../output.js";
 import { toJson } from "../plain-text.js";
 import { STORE_OPTIONS } from "../settings.js";
@@ -13,7 +13,9 @@ import { KIND_OPTIONS, spaceOf, viewsOf } from "../spaces.js";
 
 export const show: Command = {
   usage: ["[OPTIONS] NAME"],
-  about: "Shows the holders of NAME, since when and for how long, and its waiters in their order.",
+  about:
+    "Shows the holders of NAME, since when and for how long, its waiters in their order, and the " +
+    "store that was asked.",
   options: {
     json: { help: "JSON lines on stdout, tokens as strings" },
     ...KIND_OPTIONS,
@@ -27,16 +29,18 @@ export const show: Command = {
     using signals = new Signals();
     await using locks = await openStore(args, signals.interrupted);
     const views = await viewsOf(locks, name, space);
+    const store = await storeNameOf(args);
     if (args.has("json")) {
       const shown = views.length > 0 ? views : [await locks.inspect(name, space ?? "lock")];
-      await print(shown.map(toJson));
-    } else await print(views.length === 0 ? [`${name} is free.`] : views.flatMap(describe));
+      await print(shown.map((view) => toJson({ ...view, store })));
+    } else if (views.length === 0) await print([`${name} is free in ${store}`]);
+    else await print(views.flatMap((view) => describe(view, store)));
     return ExitCode.ok;
   },
 };
 
-function describe(view: LockView): string[] {
-  const lines = [`${view.name} (${kindOf(view)})`];
+function describe(view: LockView, store: string): string[] {
+  const lines = [`${view.name} (${kindOf(view)}) in ${store}`];
   for (const { token, meta, heldMs, remainingMs, weight } of view.holders) {
     const permits = weight > 1 ? `, weight ${weight}` : "";
     lines.push(

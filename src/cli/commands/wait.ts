@@ -37,7 +37,7 @@ export const wait: Command = {
     const conflictCode = conflictCodeOf(args);
     const space = spaceOf(args) ?? "lock";
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    await using locks = await openStore(args, signals.interrupted, report);
     const startMs = performance.now();
     for (;;) {
       const { holders } = await locks.inspect(name, space);

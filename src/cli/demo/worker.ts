@@ -17,7 +17,7 @@ process.on("message", (answer: Answer) => {
 });
 process.on("disconnect", () => process.exit(0));
 
-const locks = await connect(process.env.HOLDFAST_STORE ?? "memory:");
+const locks = await connect(process.env.HOLDFAST_STORE ?? "");
 const lock = locks.mutex(LOCK_NAME, { ttlMs: TTL_MS, fairness: "strict" });
 const isLocked = process.env.HOLDFAST_DEMO !== "unlocked";
 

@@ -47,8 +47,9 @@ const REFUSED = new Error("The server refused.");
 export class Holding {
   readonly layout: Layout;
   readonly #quorum: ClientQuorum<ScriptClient>;
-  readonly #identifier: string;
   readonly #lockTimeout: number;
+  /** The value of the requests from now on. */
+  identifier: string;
 
   constructor(
     clients: readonly ScriptClient[],
@@ -58,7 +59,7 @@ export class Holding {
   ) {
     this.layout = layout;
     this.#quorum = new ClientQuorum(clients);
-    this.#identifier = identifier;
+    this.identifier = identifier;
     this.#lockTimeout = lockTimeout;
   }
 
@@ -66,7 +67,7 @@ export class Holding {
     return this.#quorum.clients.size;
   }
 
-  /** `isMine`: what this identifier has is left from an earlier request of this acquisition. */
+  /** `isMine`: what this identifier has is held by this process. */
   take(limitMs: number, isMine: boolean): Promise<Answers<ScriptClient>> {
     return this.#ask(this.layout.take, limitMs, (answer, _client, isResent) => {
       if (answer === ALREADY_TAKEN) return isMine || isResent ? null : REFUSED;
@@ -104,7 +105,7 @@ export class Holding {
     isExact = false,
   ): Promise<Answers<ScriptClient>> {
     const keys = [this.layout.key];
-    const args = this.layout.args(this.#identifier, this.#lockTimeout, isExact);
+    const args = this.layout.args(this.identifier, this.#lockTimeout, isExact);
     return this.#quorum.ask({ script, keys, args, limitMs, judge });
   }
 }

@@ -5,7 +5,8 @@
  * request that a majority did, and is before the expiry at the servers. `isAcquired` compares the
  * clock, so it is right in the first statement after a pause of the process. A refresh is never
  * sent after the deadline, and its script prolongs only keys and members that are still there:
- * nothing is revived.
+ * nothing is revived. Every acquisition has another identifier: a release that reaches a server
+ * late, on an old connection, deletes nothing of the next acquisition.
  */
 
 import { TimeLimitError } from "../../time/timers.js";
@@ -29,6 +30,10 @@ export abstract class Lock {
   readonly #rules: LockRules;
   readonly #holding: Holding;
   #isExternal: boolean;
+  /** The present identifier has been held, or given back: late requests with it may arrive. */
+  #isUsed = false;
+  /** An attempt with the present identifier was not answered: it may have left something. */
+  #isDoubtful = false;
   /** It was acquired, and neither lost nor released. */
   #isHeld = false;
   #deadlineMs = Number.NEGATIVE_INFINITY;
@@ -52,9 +57,12 @@ export abstract class Lock {
     this.#holding = new Holding(clients, layout, rules.identifier, rules.lockTimeout);
   }
 
-  /** The value at the key, or the member of the set. */
+  /**
+   * The value at the key, or the member of the set: that of the last acquisition, or of the next
+   * one. Each acquisition has another one, unless the option `identifier` chose it.
+   */
   get identifier(): string {
-    return this.#rules.identifier;
+    return this.#holding.identifier;
   }
 
   /** Whether it is held at this moment, by the clock. */
@@ -82,14 +90,11 @@ export abstract class Lock {
     if (this.#isExternal) return await this.#inTurn(() => this.#takeOver());
     const { acquireTimeout, acquireAttemptsLimit, retryInterval } = this.#rules;
     const endMs = port.clock.nowMs() + acquireTimeout;
-    let isDoubtful = false;
     for (let attempt = 1; attempt <= acquireAttemptsLimit; attempt += 1) {
       abortSignal?.throwIfAborted();
       const leftMs = endMs - port.clock.nowMs();
       if (leftMs <= 0) break;
-      const result = await this.#inTurn(() => this.#take(leftMs, isDoubtful));
-      if (result === "held") return true;
-      isDoubtful ||= result === "unknown";
+      if (await this.#inTurn(() => this.#take(leftMs))) return true;
       if (attempt < acquireAttemptsLimit) await pauseUnlessAborted(retryInterval, abortSignal);
     }
     return false;
@@ -122,18 +127,28 @@ export abstract class Lock {
     return done;
   }
 
-  async #take(leftMs: number, isMine: boolean): Promise<"held" | "busy" | "unknown"> {
+  async #take(leftMs: number): Promise<boolean> {
     // One lock of this process is one holder, however many callers use it.
-    if (this.isAcquired) return "busy";
-    const answers = await this.#holding.take(Math.min(leftMs, this.#reliableMs), isMine);
-    if (answers.isCarried && this.#hold(answers)) return "held";
+    if (this.isAcquired) return false;
+    if (this.#isUsed) this.#renewIdentifier();
+    const answers = await this.#holding.take(Math.min(leftMs, this.#reliableMs), false);
+    if (answers.isCarried && this.#hold(answers)) return true;
     // Behind the request on the same connection: it leaves nothing of this attempt.
     if (answers.isCarried || answers.doubtful.size > 0 || this.#holding.size > 1) {
+      this.#isUsed = true;
+      this.#isDoubtful = answers.doubtful.size > 0;
       void this.#holding.give(GIVE_LIMIT_MS);
     }
-    if (answers.doubtful.size === 0) return "busy";
-    if (!(await isLate(answers))) await this.#throwOfOne(answers);
-    return "unknown";
+    if (answers.doubtful.size > 0 && !(await isLate(answers))) await this.#throwOfOne(answers);
+    return false;
+  }
+
+  /** Gives back again what an attempt without an answer may have left: it is in the way. */
+  #renewIdentifier(): void {
+    if (this.#isDoubtful) void this.#holding.give(GIVE_LIMIT_MS);
+    this.#holding.identifier = this.#rules.nextIdentifier();
+    this.#isUsed = false;
+    this.#isDoubtful = false;
   }
 
   async #takeOver(): Promise<boolean> {
@@ -157,6 +172,7 @@ export abstract class Lock {
     const deadlineMs = sentMs + this.#reliableMs;
     if (port.clock.exactMs() >= deadlineMs) return false;
     this.#isHeld = true;
+    this.#isUsed = true;
     this.#token = token;
     this.#deadlineMs = deadlineMs;
     const { refreshInterval } = this.#rules;
@@ -184,8 +200,10 @@ export abstract class Lock {
   async #refresh(): Promise<void> {
     if (!this.#check()) return;
     const leftMs = this.#deadlineMs - port.clock.nowMs();
+    const { identifier } = this;
     const answers = await this.#holding.refresh(leftMs, false);
-    if (!this.#isHeld || !this.#isRefreshing) return;
+    // The answer may be about an acquisition that was released meanwhile.
+    if (!this.#isHeld || !this.#isRefreshing || identifier !== this.identifier) return;
     const { refreshInterval, lockTimeout } = this.#rules;
     if (answers.isCarried) {
       this.#deadlineMs = Math.max(this.#deadlineMs, answers.sentMs + this.#reliableMs);

@@ -26,7 +26,10 @@ export interface LockOptions extends TimeoutOptions {
   externallyAcquiredIdentifier?: string;
   /** Use `identifier` instead. */
   identifierSuffix?: string;
-  /** The value at the key, or the member of the set. Default: a random one. */
+  /**
+   * The value at the key, or the member of the set. Default: a random one for each acquisition. A
+   * chosen one is used for all of them, so that a late request of one may end the next.
+   */
   identifier?: string;
   /** Another process acquired the lock with this identifier: it is refreshed, not acquired. */
   acquiredExternally?: true;
@@ -50,6 +53,8 @@ export const defaultTimeoutOptions: {
 /** A lock of this process: the times that it goes by, and the identifier that it goes under. */
 export interface LockRules extends Required<TimeoutOptions> {
   readonly identifier: string;
+  /** Makes the identifier of a further acquisition: the same one where the user has chosen it. */
+  readonly nextIdentifier: () => string;
   readonly acquiredExternally: boolean;
   readonly onLockLost: LockLostCallback;
 }
@@ -66,11 +71,14 @@ export function rulesOf(options: LockOptions = {}): LockRules {
   if (external && (identifier || acquiredExternally)) {
     throw new Error("Invalid usage. Use custom identifier and acquiredExternally: true");
   }
+  const chosen = identifier || external;
+  const nextIdentifier = (): string => chosen || randomIdentifier(options.identifierSuffix);
   const times = { ...defaultTimeoutOptions, ...withoutUndefined(options) };
   return {
     ...times,
     refreshInterval: options.refreshInterval ?? Math.round(times.lockTimeout * REFRESH_PART),
-    identifier: identifier || external || randomIdentifier(options.identifierSuffix),
+    identifier: nextIdentifier(),
+    nextIdentifier,
     acquiredExternally: Boolean(acquiredExternally || external),
     onLockLost: options.onLockLost ?? throwLoss,
   };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Behaviour } from "../behaviour.js";
 import { needMarks } from "../needs.js";
-import { PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
+import { BRIEF_WAIT_MS, PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 
 const keepMs = 60_000;
 const failWork = () => assert.fail("ran a second time");
@@ -50,7 +50,7 @@ export const once: readonly Behaviour[] = [
       const waiting = [a, b].map((locks) => {
         return locks.once("job", failWork, { keepMs, waitMs: PATIENCE_MS });
       });
-      const other = b.once("job", failWork, { keepMs, waitMs: 100 });
+      const other = b.once("job", failWork, { keepMs, waitMs: BRIEF_WAIT_MS });
       const timedOut = await within(PROMPT_MS, "the wait ends", other);
       assert.ok(!timedOut.ran && timedOut.state === "running");
 

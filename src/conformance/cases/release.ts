@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Behaviour } from "../behaviour.js";
 import { claimOf } from "../claim.js";
 import { needLeftovers } from "../needs.js";
-import { PROMPT_MS, until } from "../patience.js";
+import { BRIEF_WAIT_MS, PROMPT_MS, until } from "../patience.js";
 
 /** Long enough for every reply to arrive: a request without a reply may leave state for a while. */
 const MOMENT_MS = 20;
@@ -72,7 +72,7 @@ export const release: readonly Behaviour[] = [
       await a.election("seat").lead(() => sleep(MOMENT_MS));
 
       const held = await a.mutex("held").acquire({ fairness: "strict" });
-      await assert.rejects(b.mutex("held").acquire({ waitMs: 500 }), {
+      await assert.rejects(b.mutex("held").acquire({ waitMs: BRIEF_WAIT_MS }), {
         code: "HF_ACQUIRE_TIMEOUT",
       });
       // Both requests are in one batch: the store may hand off before it reports a waiter.

@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { AcquireTimeoutError } from "../../errors.js";
 import type { Behaviour } from "../behaviour.js";
-import { isSettled, PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
+import { BRIEF_WAIT_MS, isSettled, PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 
 const storeTimeoutMs = 3_000;
-
-const WAIT_MS = 1_000;
 
 const reason = new Error("aborted by the test");
 const isReason = (error: unknown): boolean => error === reason;
@@ -86,17 +84,17 @@ export const wait: readonly Behaviour[] = [
       const held = await a.mutex("m").acquire({ meta: { job: "held by a" } });
       for (const fairness of ["bounded", "strict"] as const) {
         const startMs = performance.now();
-        const waiting = b.mutex("m").acquire({ waitMs: WAIT_MS, fairness });
+        const waiting = b.mutex("m").acquire({ waitMs: BRIEF_WAIT_MS, fairness });
         const error = await waiting.then(
           () => assert.fail("the held lock is granted"),
           (reason) => reason,
         );
         const tookMs = performance.now() - startMs;
         assert.ok(error instanceof AcquireTimeoutError, String(error));
-        assert.ok(tookMs >= WAIT_MS - 2, `waited only ${tookMs} ms`);
-        assert.ok(tookMs <= WAIT_MS + PROMPT_MS, `waited ${tookMs} ms`);
+        assert.ok(tookMs >= BRIEF_WAIT_MS - 2, `waited only ${tookMs} ms`);
+        assert.ok(tookMs <= BRIEF_WAIT_MS + PROMPT_MS, `waited ${tookMs} ms`);
         assert.equal(error.lockName, "m");
-        assert.equal(error.waitMs, WAIT_MS);
+        assert.equal(error.waitMs, BRIEF_WAIT_MS);
         // A store that shows holders also names the holder in the error.
         const [holder] = (await b.inspect("m")).holders;
         if (holder) assert.equal(error.holder?.meta.job, "held by a");

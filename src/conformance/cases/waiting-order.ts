@@ -37,6 +37,25 @@ export const waitingOrder: readonly Behaviour[] = [
     },
   },
   {
+    title: "calls of one client on one lock are served in the order of the calls",
+    needs: needFifo,
+    async run(context) {
+      const order = Array.from({ length: 16 }, (_, index) => index);
+      for (const options of [strict, {}]) {
+        const client = await context.openKnown(options);
+        for (const isHeld of [false, true]) {
+          const held = isHeld ? await client.mutex("m").acquire() : null;
+          const served: number[] = [];
+          // Nothing waits between the calls: the store must keep apart what is sent together.
+          const turns = order.map((index) => client.mutex("m").run(() => served.push(index)));
+          await held?.release();
+          await within(PATIENCE_MS, "all calls are served", Promise.all(turns));
+          assert.deepEqual(served, order);
+        }
+      }
+    },
+  },
+  {
     title: "a try does not overtake waiters",
     needs: needFifo,
     async run(context) {

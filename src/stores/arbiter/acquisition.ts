@@ -23,8 +23,7 @@ import { ArbiterGrant } from "./arbiter-grant.js";
 import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./channel.js";
 import { type Believable, Confirmation, type ConfirmListener } from "./confirmation.js";
 import { OwnerRequests } from "./owner-requests.js";
-import { Run } from "./run.js";
-import { holderView, markView } from "./views.js";
+import { grantsInMs, holderView, markView } from "./views.js";
 
 const FIRST_RETRY_MS = 20;
 export const LONGEST_RETRY_MS = 1_000;
@@ -54,8 +53,6 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   #stale = 0;
   /** The confirm that is under way. */
   #confirmation: Confirmation | null = null;
-  /** The rest of the run, where this owner was handed the lock as the first of one. */
-  #followers: readonly string[] = [];
 
   constructor(claim: Claim, wait: Wait | null, client: ArbiterClient, lateGrants = 0) {
     this.key = keyOf(claim.space, claim.name);
@@ -132,24 +129,19 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   }
 
   /** The store answered this client about the name, so the store is not silent. */
-  heard(holder: HolderView | null, ahead: number | null = null): void {
+  heard(holder: HolderView | null, ahead: number | null, inMs: number): void {
+    // rule: answer-ends-the-silence
     this.#silence?.heard();
-    this.#wait?.report(holder, ahead);
+    this.#wait?.report(holder, ahead, inMs);
   }
 
   /**
    * The store handed the lock to this owner, until `lapseMs` unless it is confirmed. The offer may
    * be believed at once up to `deadlineMs`; null where the answer to its confirm has to decide.
    */
-  onOffer(
-    offer: PushedGrant,
-    deadlineMs: number | null,
-    lapseMs: number,
-    followers: readonly string[],
-  ): void {
+  onOffer(offer: PushedGrant, deadlineMs: number | null, lapseMs: number): void {
     if (this.#isSettled || this.#confirmation?.token === offer.token) return;
     this.#requests.isEntered = true;
-    this.#followers = followers;
     this.#confirmation?.cancel();
     const confirmation = new Confirmation(this.key, this.#claim, offer, this.#client);
     this.#confirmation = confirmation;
@@ -166,26 +158,6 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     } catch (cause) {
       this.onRefusal(replyError("a handed-off grant", cause));
     }
-  }
-
-  /**
-   * The waiter before this one in a run is done: holds by the same grant of the store, as far as
-   * that is believed. False where this acquisition has to wait for the store.
-   */
-  takeTurn(before: ArbiterGrant, run: Run, nowMs: number): boolean {
-    const claim = { ...this.#claim, owner: before.claim.owner };
-    // rule: turn-is-believed-as-its-grant
-    const deadlineMs = Math.min(before.deadlineMs, nowMs + claim.ttlMs);
-    const isUseful = deadlineMs > nowMs + (claim.leastMs ?? 0);
-    if (!isUseful || !mayRun(claim) || this.#confirmation) return false;
-    const token = Number(run.token);
-    const grant = new ArbiterGrant(claim, this.key, { token, span: 1 }, deadlineMs);
-    assert(token > this.#requests.seenToken, "a token is above all seen before it");
-    grant.isHandoff = true;
-    grant.run = run;
-    grant.tombstoneUs = before.tombstoneUs;
-    this.#settle(grant);
-    return true;
   }
 
   /** The work of a `once` is done. */
@@ -223,7 +195,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
         this.#stale = 0;
         this.#startSilenceLimit();
         this.#client.heartbeats.keep(this, reply.ahead, reply.dueUs / 1000);
-        this.heard(reply.holder && holderView(reply.holder), reply.ahead);
+        this.heard(reply.holder && holderView(reply.holder), reply.ahead, grantsInMs(reply));
         return;
       case "busy": {
         // A holder that has expired is in the way only until the store has dropped it.
@@ -231,7 +203,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
         const hasExpired = reply.holder !== null && reply.dueUs <= 0;
         if (hasExpired && elapsedMs < this.#claim.storeTimeoutMs) return this.#askIn(0);
         const holder = reply.holder && holderView(reply.holder);
-        return this.#settle({ type: "busy", holder, mark: null });
+        return this.#settle({ type: "busy", holder, mark: null, grantsInMs: grantsInMs(reply) });
       }
       case "marked":
         return this.onMark(markView(reply));
@@ -278,9 +250,6 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     assert(deadlineMs <= nowMs + this.#claim.ttlMs, "a grant is believed for its ttl at most");
     assert(granted.token > this.#requests.seenToken, "a token is above all seen before it");
     grant.isHandoff = this.#confirmation?.token === granted.token;
-    if (grant.isHandoff && this.#followers.length > 0 && mayRun(this.#claim)) {
-      grant.run = new Run(grant.token, this.#followers, nowMs, this.#claim.ttlMs);
-    }
     this.#requests.onGrant(grant);
     this.#settle(grant);
     return grant;
@@ -325,10 +294,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     const { acquisitions, heartbeats, grants, cleanups } = this.#client;
     heartbeats.leave(this);
     this.#confirmation?.cancel();
-    if (grant) grants.adopt(grant);
-    // A follower in a run holds by the grant of another owner, and leaves the store's queue.
-    // rule: follower-leaves-the-queue
-    if (grant?.claim.owner === this.owner) return;
+    if (grant) return grants.adopt(grant);
     acquisitions.remove(this);
     const { isEntered, mayArrive, tombstoneUs } = this.#requests;
     // rule: every-end-withdraws
@@ -336,12 +302,4 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
       cleanups.start(this.key, this.owner, tombstoneUs, this.#claim.ttlMs);
     }
   }
-}
-
-/**
- * The handle of a transferable lease may be in use elsewhere when its owner gives it back. A `once`
- * leaves a mark, to which the store gives the first token.
- */
-function mayRun({ transferable, space }: Claim): boolean {
-  return !transferable && space !== "once";
 }

@@ -31,11 +31,11 @@ export class Acquisitions {
   }
 
   /** A push: the store granted, some time ago, by its own clock. */
-  onPush(key: string, offer: PushedGrant, followers: readonly string[]): void {
+  onPush(key: string, offer: PushedGrant): void {
     const { channel, port } = this.#client;
     const receivedMs = port.clock.nowMs();
     const deadlineMs = channel.time(key).believe(offer, receivedMs);
-    this.#hand(key, offer, deadlineMs, receivedMs, followers);
+    this.#hand(key, offer, deadlineMs, receivedMs);
   }
 
   /** The answer to a touch: it brings the grants whose pushes may have been lost. */
@@ -46,22 +46,6 @@ export class Acquisitions {
     }
   }
 
-  /** Lets the next waiter of a run hold instead of this grant; false where the run is over. */
-  passOn(grant: ArbiterGrant): boolean {
-    const { grants, port } = this.#client;
-    const { run } = grant;
-    // rule: lost-grant-ends-its-run
-    if (!run || !grants.isLive(grant)) return false;
-    const nowMs = port.clock.exactMs();
-    for (let owner = run.next(nowMs); owner !== undefined; owner = run.next(nowMs)) {
-      const follower = this.of(owner);
-      // A follower that cannot take its turn waits for the store, before those behind it.
-      // rule: no-turn-before-a-follower-that-waits
-      if (follower) return follower.takeTurn(grant, run, nowMs);
-    }
-    return false;
-  }
-
   giveUpAll(): void {
     for (const there of [...this.#owners.values()]) {
       if (!(there instanceof ArbiterGrant)) there.giveUp();
@@ -69,18 +53,12 @@ export class Acquisitions {
   }
 
   /** Gives an offer to its acquisition, or back to the store where the acquisition has ended. */
-  #hand(
-    key: string,
-    offer: PushedGrant,
-    deadlineMs: number | null,
-    fromMs: number,
-    followers: readonly string[] = [],
-  ): void {
+  #hand(key: string, offer: PushedGrant, deadlineMs: number | null, fromMs: number): void {
     const { arbiter, cleanups } = this.#client;
     const acquisition = this.of(offer.owner);
     if (!acquisition) return cleanups.refuse(key, offer.owner);
     const believedMs = arbiter.believesPushes ? deadlineMs : null;
-    acquisition.onOffer(offer, believedMs, fromMs + lengthMs(offer), followers);
+    acquisition.onOffer(offer, believedMs, fromMs + lengthMs(offer));
   }
 }
 

@@ -101,6 +101,19 @@ describe("renew", () => {
     const [renewal] = await store.renew([{ grant, ttlMs: 30_000 }]);
     expect(renewal).toEqual({ type: "gone", reason: "revoked", detail: "stuck" });
   });
+
+  it("ends a grant that is gone at once, while another of its batch has no answer", async () => {
+    arbiter.shards = (key) => key;
+    arbiter.pushes = "kept";
+    const [other, dead] = [await take({ name: "y", owner: "b" }), await take()];
+    server.do({ type: "revoke", key: KEY, token: Number(dead.token), reason: "stuck" });
+    arbiter.next("renew", "request lost");
+    const renewals = watch(store.renew([other, dead].map((grant) => ({ grant, ttlMs: 30_000 }))));
+    await port.advance(0);
+    expect(renewals.state).toBe("pending");
+    expect(gone).toMatchObject([{ grant: dead, reason: "revoked", detail: "stuck" }]);
+    expect(dead.deadlineMs).toBe(Number.NEGATIVE_INFINITY);
+  });
 });
 
 describe("release", () => {

@@ -90,7 +90,6 @@ export class ArbiterStore implements Store {
   release(grant: Grant, withinMs: number, keep?: Keep): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const released = ownGrant(grant);
-      if (!keep && this.#client.acquisitions.passOn(released)) return resolve(true);
       released.isGivenBack = true;
       const token = keep ? released.token : null;
       const withdrawal = new Withdrawal(released, markOf(keep), withinMs, this.#client, token);
@@ -164,7 +163,8 @@ export class ArbiterStore implements Store {
     switch (push.type) {
       case "revoked": {
         const grant = grants.of(push.owner);
-        if (grant?.firstToken === BigInt(push.token)) grants.lose(grant, "revoked", push.reason);
+        // rule: pushed-revoke-ends-the-grant
+        if (grant?.token === BigInt(push.token)) grants.lose(grant, "revoked", push.reason);
         // The push may overtake the grant itself: its owner will never hold again.
         else acquisitions.of(push.owner)?.onRevoked();
         return;
@@ -176,7 +176,7 @@ export class ArbiterStore implements Store {
         return;
       }
       default:
-        acquisitions.onPush(push.key, push.grant, push.followers ?? []);
+        acquisitions.onPush(push.key, push.grant);
     }
   }
 }

@@ -108,12 +108,11 @@ export class Confirmation implements Recipient<Confirm> {
     this.#listener?.onConfirmed({ token, span, deadlineMs });
   }
 
-  #judge(believed: ArbiterGrant, { reply, sentMs }: Answer<Confirm>): void {
+  #judge(grant: ArbiterGrant, { reply, sentMs }: Answer<Confirm>): void {
     const { grants } = this.#client;
-    if (reply.type !== "renewed") return grants.lose(believed, reply.reason, reply.detail);
-    if (reply.token !== this.token) return grants.lose(believed, "replaced", "");
-    const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, this.#claim.ttlMs);
-    grants.present(believed).extend(deadlineMs);
+    if (reply.type !== "renewed") grants.lose(grant, reply.reason, reply.detail);
+    else if (reply.token !== this.token) grants.lose(grant, "replaced", "");
+    else grant.extend(deadlineOf(sentMs, reply.remainingUs / 1000, this.#claim.ttlMs));
   }
 
   #repeat(): void {
@@ -128,7 +127,6 @@ export class Confirmation implements Recipient<Confirm> {
   }
 
   get #isWanted(): boolean {
-    const { grants } = this.#client;
-    return this.#believed ? grants.isLive(grants.present(this.#believed)) : !this.#isCancelled;
+    return this.#believed ? this.#client.grants.isLive(this.#believed) : !this.#isCancelled;
   }
 }

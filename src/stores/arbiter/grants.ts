@@ -40,18 +40,11 @@ export class Grants {
     for (const there of this.#owners.values()) if (there instanceof ArbiterGrant) yield there;
   }
 
-  /** The grant of the turn under way, where the given one was passed on in a run. */
-  present(grant: ArbiterGrant): ArbiterGrant {
-    const there = this.of(grant.claim.owner);
-    return there?.firstToken === grant.firstToken ? there : grant;
-  }
-
   isLive(grant: ArbiterGrant): boolean {
     return !grant.isGivenBack && this.#owners.get(grant.claim.owner) === grant;
   }
 
-  lose(given: ArbiterGrant, reason: GoneEvent["reason"], detail: string): void {
-    const grant = this.present(given);
+  lose(grant: ArbiterGrant, reason: GoneEvent["reason"], detail: string): void {
     if (!this.isLive(grant)) return;
     this.#owners.delete(grant.claim.owner);
     this.onGone({ type: "gone", grant, reason, detail });

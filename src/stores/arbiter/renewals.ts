@@ -16,8 +16,16 @@ export class Renewals {
   }
 
   async renew(given: Grant, ttlMs: number): Promise<Renewal> {
+    const grant = ownGrant(given);
+    const renewal = await this.#renew(grant, ttlMs);
+    // Nothing may rely on the grant from here on, not even until its batch is answered.
+    // rule: answered-gone-ends-the-grant
+    if (renewal.type === "gone") this.#client.grants.lose(grant, renewal.reason, renewal.detail);
+    return renewal;
+  }
+
+  async #renew(grant: ArbiterGrant, ttlMs: number): Promise<Renewal> {
     try {
-      const grant = ownGrant(given);
       const { key, claim, deadlineMs } = grant;
       // A renewal after its deadline could revive a lock that the store may give to another owner.
       // rule: no-renewal-is-sent-late
@@ -34,7 +42,7 @@ export class Renewals {
   #onAnswer(grant: ArbiterGrant, ttlMs: number, { reply, sentMs }: Answer<Renew>): Renewal {
     switch (reply.type) {
       case "renewed": {
-        if (BigInt(reply.token) !== grant.firstToken) {
+        if (BigInt(reply.token) !== grant.token) {
           return { type: "gone", reason: "replaced", detail: "" };
         }
         // rule: renewal-counts-from-sending

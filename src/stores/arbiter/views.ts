@@ -27,6 +27,14 @@ export function holderView(entry: HolderEntry): HolderView {
   };
 }
 
+/**
+ * The time until the store grants free names. A reply without a holder has a time only if the store
+ * waits for leases that it may have lost.
+ */
+export function grantsInMs(reply: { holder: HolderEntry | null; dueUs: number }): number {
+  return reply.holder ? 0 : Math.max(0, reply.dueUs / 1000);
+}
+
 export function markView({ token, meta, remainingUs }: MarkEntry): MarkView {
   return { token: BigInt(token), meta: parseMeta(meta), remainingMs: remainingUs / 1000 };
 }

@@ -4,7 +4,7 @@ import type { Limited } from "../../time/limits.js";
 import type { Acquisition } from "./acquisition.js";
 import type { ArbiterClient } from "./arbiter-client.js";
 import type { Answer } from "./channel.js";
-import { holderView } from "./views.js";
+import { grantsInMs, holderView } from "./views.js";
 
 /** Waiters further back touch a little later, so that the first usually finds the lock free. */
 const STAGGER_MS = 2;
@@ -100,7 +100,9 @@ export class WaiterHeartbeat implements Limited {
 
   #hear(reply: Touched): void {
     const holder = reply.holder && holderView(reply.holder);
-    for (const acquisition of this.#waiting) acquisition.heard(holder);
+    for (const acquisition of this.#waiting) {
+      acquisition.heard(holder, null, grantsInMs(reply));
+    }
   }
 
   /** Touches at the earliest of all times asked for, and within a period at the latest. */

@@ -19,6 +19,8 @@ import type {
   SessionLink,
   Watch,
 } from "../sequencer/sequencer.js";
+import type { Address } from "../store-url.js";
+import { unreachable } from "../unreachable.js";
 import { EtcdCalls } from "./etcd-calls.js";
 import type { EtcdClient, KeyValue, WatchEvent } from "./etcd-client.js";
 import { EtcdEntry, etcdEntry } from "./etcd-entry.js";
@@ -31,6 +33,7 @@ import { QueueReader } from "./queue-reader.js";
 import { QueueWatches } from "./queue-watches.js";
 import { Revision, revisionOf } from "./revision.js";
 import { revoke } from "./revocation.js";
+import { mayEndLiveLeases, warnOfVersion } from "./version.js";
 
 const TRAITS: Traits = {
   scope: "network",
@@ -42,10 +45,14 @@ const TRAITS: Traits = {
   minTtlMs: 2_000,
 };
 
+const STATUS_MS = 1_500;
+
 export interface EtcdSequencerOptions {
   readonly namespace: string;
   /** Where etcd is, for messages; "" where it is not known. */
   readonly hosts: string;
+  /** The servers of a client that was passed in, as far as it shows them. */
+  readonly servers?: readonly Address[];
   readonly closeClient: () => void;
   /** See `EtcdWatches`. Default: what Node says of this process. */
   readonly isIdle?: () => boolean;
@@ -60,11 +67,15 @@ export class EtcdSequencer implements Sequencer {
   readonly #reader: QueueReader;
   readonly #watches: EtcdWatches;
   readonly #queueWatches: QueueWatches;
+  readonly #servers: readonly Address[];
   readonly #closeClient: () => void;
+  #isVersionAsked = false;
+  #look: Promise<Error | null> | null = null;
 
   constructor(client: EtcdClient, options: EtcdSequencerOptions, port: Port) {
-    const { namespace, hosts, closeClient, isIdle = isProcessIdle } = options;
+    const { namespace, hosts, servers = [], closeClient, isIdle = isProcessIdle } = options;
     this.namespace = namespace;
+    this.#servers = servers;
     this.port = port;
     const calls = new EtcdCalls(client, port, hosts);
     const layout = new Layout(namespace);
@@ -76,8 +87,37 @@ export class EtcdSequencer implements Sequencer {
     this.#closeClient = closeClient;
   }
 
+  /** The package `etcd3` may say only that there is no connection, or that it did not try. */
+  whyUnreachable(): Promise<Error | null> {
+    // One look serves all calls that end in an outage.
+    this.#look ??= this.#lookForServers().finally(() => {
+      this.#look = null;
+    });
+    return this.#look;
+  }
+
+  async #lookForServers(): Promise<Error | null> {
+    const cause = await unreachable(this.#servers);
+    const places = this.#servers.map(({ host, port }) => `${host}:${port}`).join(", ");
+    return cause && new Error(`No etcd answers at ${places} (${cause.message}).`, { cause });
+  }
+
   openSession(ttlMs: number, limitMs: number): Promise<SessionLink> {
+    void this.#checkVersion();
     return EtcdSession.open(ttlMs, this.#tools, limitMs);
+  }
+
+  /** Beside the first use, which does not wait for it. */
+  async #checkVersion(): Promise<void> {
+    if (this.#isVersionAsked) return;
+    this.#isVersionAsked = true;
+    try {
+      const { version } = await this.#tools.calls.status(STATUS_MS);
+      if (mayEndLiveLeases(version)) warnOfVersion(version, this.namespace);
+    } catch {
+      // The next session asks again.
+      this.#isVersionAsked = false;
+    }
   }
 
   async resumeSession(text: string, claim: Claim, limitMs: number): Promise<Resumed | null> {
@@ -151,8 +191,8 @@ export class EtcdSequencer implements Sequencer {
   }
 
   watchOwn(entry: OwnEntry, since: Moment, listener: (change: OwnChange) => void): Watch {
-    const start_revision = String(revisionOf(since) + 1n);
-    const target = { key: etcdEntry(entry).key, start_revision, prev_kv: true, filters: [] };
+    const range = { key: etcdEntry(entry).key, prev_kv: true, filters: [] };
+    const target = { ...range, since: revisionOf(since), isReplayed: true };
     return this.#watches.open(target, true, {
       onEvents: (events) => {
         const change = endIn(events);

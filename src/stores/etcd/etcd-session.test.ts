@@ -69,7 +69,7 @@ describe("an entry that is asked for only where the queue is empty", () => {
   it("is made where only longer names have keys", async () => {
     answers = [refuse("m/below/2a"), enterAt(10, own)];
     const entry = session.makeEntry(claimOf("o", { name: "m" }), "");
-    const entering = await session.enter(entry, true, 1_000);
+    const entering = await session.enter(entry, "alone", 1_000);
     expect(entering).toMatchObject({ type: "entered", listing: { entries: [{ token: 10n }] } });
     expect(asked.map(({ compare }) => compare?.length)).toEqual([3, 2]);
   });
@@ -77,7 +77,7 @@ describe("an entry that is asked for only where the queue is empty", () => {
   it("is not made where the queue has an entry, and is not removed either", async () => {
     answers = [refuse("m/2a")];
     const entry = session.makeEntry(claimOf("o", { name: "m" }), "");
-    const entering = await session.enter(entry, true, 1_000);
+    const entering = await session.enter(entry, "alone", 1_000);
     expect(entering).toMatchObject({ type: "refused", mayAppear: false });
     expect(await session.leave(entry, {}, 1_000)).toMatchObject({ wasThere: false });
     expect(asked).toHaveLength(1);
@@ -95,7 +95,7 @@ describe("an entry whose request was sent twice, while the database is full", ()
         return enterAt(10, own)();
       },
     ];
-    await session.enter(entry, false, 1_000);
+    await session.enter(entry, "any", 1_000);
     return entry;
   }
 

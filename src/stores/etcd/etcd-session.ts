@@ -7,6 +7,7 @@ import { keyOf } from "../../rules/name.js";
 import type { Claim } from "../../store.js";
 import type { Port } from "../../time/port.js";
 import type {
+  EnterCase,
   Entering,
   LeaveOptions,
   Leaving,
@@ -18,7 +19,7 @@ import type {
 import { EntryNumbers, nameOf } from "./entry-numbers.js";
 import { EtcdBatch } from "./etcd-batch.js";
 import type { EtcdCalls } from "./etcd-calls.js";
-import type { Compare, RequestOp, TxnReply, TxnRequest } from "./etcd-client.js";
+import type { Compare, KeyValue, RequestOp, TxnReply, TxnRequest } from "./etcd-client.js";
 import { EtcdEntry, etcdEntry } from "./etcd-entry.js";
 import { isLeaseGone, isOutOfSpace } from "./failure.js";
 import { entryId, type Layout } from "./layout.js";
@@ -87,10 +88,10 @@ export class EtcdSession implements SessionLink {
   }
 
   /**
-   * `ifAlone` compares a range that also has the keys of longer names. Where only those are there,
+   * `alone` compares a range that also has the keys of longer names. Where only those are there,
    * the queue itself is empty, and the entry is asked for without that condition.
    */
-  async enter(given: OwnEntry, ifAlone: boolean, limitMs: number): Promise<Entering> {
+  async enter(given: OwnEntry, enterCase: EnterCase, limitMs: number): Promise<Entering> {
     const { layout, port } = this.#tools;
     const guard = this.#guard;
     const entry = etcdEntry(given);
@@ -100,22 +101,25 @@ export class EtcdSession implements SessionLink {
       { request_range: { key: guard.key } },
       { request_range: { ...queue, keys_only: false } },
     ];
-    let isOnlyIfAlone = ifAlone;
+    const isBehind = enterCase === "behind";
+    let isOnlyIfAlone = enterCase === "alone";
     // An entry that is ready to wait is refused only after something went wrong.
-    let failure = ifAlone || lock.space === "once" || entry.isDoubtful ? lookUp : [];
+    let failure = isOnlyIfAlone || lock.space === "once" || entry.isDoubtful ? lookUp : [];
     // The first sending has the limit itself: in a batch, equal limits need no timers of their own.
     for (let restMs = limitMs; ; restMs = Math.max(1, endMs - port.clock.nowMs())) {
       const { revision } = guard;
       const compare: Compare[] = [guard.isUnchanged(), isAbsent(key)];
       if (isOnlyIfAlone) compare.push({ ...isAbsent(queue.key), range_end: queue.range_end });
       else if (lock.space === "once") compare.push(isAbsent(layout.mark(lock)));
-      const success = [put(key, entry.text, this.#lease), { request_range: queue }];
+      const success: RequestOp[] = [put(key, entry.text, this.#lease)];
+      if (!isBehind) success.push({ request_range: queue });
       const reply = await this.#send(entry, { compare, success, failure }, restMs);
       if (reply === null) return { type: "gone" };
       const [first, second] = reply.responses;
       const kvs = second?.response_range?.kvs ?? [];
       if (reply.succeeded) {
         entry.token = BigInt(reply.header.revision);
+        if (isBehind) return { type: "behind", moment: new Revision(entry.token) };
         // The range finds at least the entry itself.
         const listing =
           kvs.length === 1 ? this.#alone(entry) : layout.listing(lock, reply.header, kvs);
@@ -143,7 +147,7 @@ export class EtcdSession implements SessionLink {
 
   async leave(given: OwnEntry, options: LeaveOptions, limitMs: number): Promise<Leaving> {
     const entry = etcdEntry(given);
-    if (entry.isRefused) return { wasThere: false, listing: null };
+    if (entry.isRefused) return NOTHING_LEFT;
     // A request without an answer may still arrive.
     if (entry.token === 0n) entry.isDoubtful = true;
     try {
@@ -152,7 +156,7 @@ export class EtcdSession implements SessionLink {
       return left;
     } catch (error) {
       entry.mayEcho = true;
-      if (isLeaseGone(error) && !options.mark) return { wasThere: false, listing: null };
+      if (isLeaseGone(error) && !options.mark) return NOTHING_LEFT;
       if (!entry.isDoubtful || options.mark || !isOutOfSpace(error)) throw error;
     }
     // Without space the guard cannot be written, but the entry can be removed.
@@ -224,7 +228,7 @@ export class EtcdSession implements SessionLink {
 
   async #leave(
     entry: EtcdEntry,
-    { look, mark }: LeaveOptions,
+    { look, next, mark }: LeaveOptions,
     limitMs: number,
     isGuarded: boolean,
   ): Promise<Leaving> {
@@ -239,8 +243,9 @@ export class EtcdSession implements SessionLink {
       compare.push(wasMadeAt(key, entry.token));
       success.push(put(layout.mark(lock), mark.text, markLease));
     }
+    if (next) success.push({ request_range: { key: etcdEntry(next).key, keys_only: true } });
     // Last, so that the listing shows the mark to waiters of this process.
-    if (look) success.push({ request_range: layout.queue(lock, look) });
+    else if (look) success.push({ request_range: layout.queue(lock, "plain") });
     const request = { compare, success, failure: guard };
     const sendings = { count: 0 };
     // All entries share the guard: two requests that write it cannot be in one transaction.
@@ -255,13 +260,14 @@ export class EtcdSession implements SessionLink {
     const wasRepeated = sendings.count > 1;
     if (!reply.succeeded) {
       if (markLease && !wasRepeated) calls.revokeLease(markLease, limitMs).catch(() => {});
-      return { wasThere: wasRepeated, listing: null };
+      return { ...NOTHING_LEFT, wasThere: wasRepeated };
     }
     // rule: release-shows-the-mark
     const kvs = reply.responses.at(-1)?.response_range?.kvs ?? [];
     return {
       wasThere: wasRepeated || reply.responses[0]?.response_delete_range?.deleted !== "0",
-      listing: look ? layout.listing(lock, reply.header, kvs) : null,
+      listing: look && !next ? layout.listing(lock, reply.header, kvs) : null,
+      nextAt: next && isListed(next, kvs) ? new Revision(reply.header.revision) : null,
     };
   }
 
@@ -286,6 +292,13 @@ export class EtcdSession implements SessionLink {
     await this.#tools.calls.grantLease(lease, ttlMs, limitMs);
     return lease;
   }
+}
+
+const NOTHING_LEFT: Leaving = { wasThere: false, listing: null, nextAt: null };
+
+/** Whether the key is that of the entry, and not of another one that has its name. */
+function isListed({ token }: OwnEntry, [found]: readonly KeyValue[]): boolean {
+  return found !== undefined && BigInt(found.create_revision) === token;
 }
 
 function isEmpty({ entries, mark }: Listing): boolean {

@@ -4,6 +4,7 @@ import type { Store } from "../../store.js";
 import { networkPort } from "../../time/port.js";
 import { checkNamespace } from "../namespace.js";
 import { SequencerStore } from "../sequencer/sequencer-store.js";
+import type { Address } from "../store-url.js";
 import type { EtcdClient } from "./etcd-client.js";
 import { EtcdSequencer } from "./etcd-sequencer.js";
 
@@ -37,6 +38,16 @@ export function etcdStore(options: EtcdStoreOptions): Store {
   return makeEtcdStore(client, namespace, () => {});
 }
 
+/** The servers of an `Etcd3`, which are among its options: `http://host:port`, one or several. */
+function serversOf(client: EtcdClient): Address[] {
+  const { pool } = client as { pool?: { options?: { hosts?: unknown } } };
+  return [pool?.options?.hosts].flat().flatMap((host) => {
+    const text = typeof host === "string" ? host.replace(/^https?:\/\//, "") : "";
+    const [, name, port] = /^\[?([^/]+?)\]?:(\d+)\/?$/.exec(text) ?? [];
+    return name === undefined ? [] : [{ host: name, port: Number(port) }];
+  });
+}
+
 export function makeEtcdStore(
   client: EtcdClient,
   namespace: string | undefined,
@@ -47,7 +58,8 @@ export function makeEtcdStore(
     const given = client === undefined ? client : `a value of type ${typeof client}`;
     throw invalidValue("client", given, "must be an Etcd3 of the package etcd3");
   }
-  const options = { namespace: checkNamespace(namespace), hosts, closeClient };
+  const servers = serversOf(client);
+  const options = { namespace: checkNamespace(namespace), hosts, servers, closeClient };
   return new SequencerStore(new EtcdSequencer(client, options, networkPort()));
 }
 

@@ -28,7 +28,13 @@ import type {
 export interface WatchTarget {
   readonly key: Buffer;
   readonly range_end?: Buffer;
-  readonly start_revision: string;
+  /** The last revision that the listener knows of. */
+  readonly since: bigint;
+  /**
+   * Tells all events after `since`, those before the start of the watch late. Otherwise the watch
+   * tells what happens from its start on, at once.
+   */
+  readonly isReplayed: boolean;
   readonly prev_kv: boolean;
   readonly filters: ("Noput" | "Nodelete")[];
 }
@@ -37,20 +43,23 @@ export interface WatchListener {
   /** Events come in the order of revisions; those of one revision come together. */
   onEvents(events: readonly WatchEvent[]): void;
   /**
-   * etcd is already past the start of the watch. It tells the events since then, but not at once:
-   * it looks for such watches ten times a second.
+   * etcd was past `since` when the watch started, at the revision `at`. It tells the events up to
+   * then only if the watch is replayed, and not at once: it looks for such watches ten times a
+   * second.
    */
   onBehind(at: bigint): void;
   onBroken(): void;
 }
 
 interface ActiveWatch {
-  readonly from: bigint;
+  readonly since: bigint;
   /** The watch of a holder, which must not keep the process alive. */
   readonly isQuiet: boolean;
   readonly listener: WatchListener;
 }
 
+/** The start of a watch that begins with the next revision. */
+const PRESENT = "0";
 const OPEN_MS = 2_000;
 /** A stream without watches is closed after this, because it keeps the process alive. */
 const LINGER_MS = 1_000;
@@ -86,10 +95,12 @@ export class EtcdWatches {
 
   open(target: WatchTarget, isQuiet: boolean, listener: WatchListener): Watch {
     const id = ++this.#lastId;
-    this.#active.set(id, { from: BigInt(target.start_revision), isQuiet, listener });
+    const { since, isReplayed, ...range } = target;
+    const start_revision = isReplayed ? String(since + 1n) : PRESENT;
+    this.#active.set(id, { since, isQuiet, listener });
     this.#lingering?.cancel();
     if (isQuiet) this.#restLater();
-    this.#write({ create_request: { ...target, watch_id: id } });
+    this.#write({ create_request: { ...range, start_revision, watch_id: id } });
     return {
       close: () => {
         if (!this.#active.delete(id)) return;
@@ -188,7 +199,7 @@ export class EtcdWatches {
     if (events.length > 0) listener?.onEvents(events);
     else if (created && watch) {
       const at = BigInt(header.revision);
-      if (at >= watch.from) watch.listener.onBehind(at);
+      if (at > watch.since) watch.listener.onBehind(at);
     }
   }
 

@@ -29,10 +29,10 @@ process_start_time_seconds 1.6e+09
 describe("etcd", () => {
   it.each([
     ["3.3.10", "danger"],
-    ["3.4.23", "note"],
+    ["3.4.23", "warning"],
     ["3.4.31", "ok"],
     ["3.5.2", "warning"],
-    ["3.5.12", "note"],
+    ["3.5.12", "warning"],
     ["3.5.13", "ok"],
     ["3.6.1", "ok"],
   ])("%s is judged as %s", (version, severity) => {

@@ -5,6 +5,7 @@ import { judgeRoundTrip } from "../examining/round-trip.js";
 import { type EtcdFacts, type EtcdTools, etcdProbes } from "./etcd-facts.js";
 import { type Metrics, quantile } from "./metrics.js";
 import { etcdSurvivals } from "./survivals.js";
+import { mayEndLiveLeases, partsOf, UPGRADE } from "./version.js";
 
 const REACH_MS = 3_000;
 /** With the default time-outs of etcd an election takes up to two seconds. */
@@ -20,24 +21,18 @@ const check = checksOver<EtcdFacts>();
 
 export const etcdChecks: readonly Check<EtcdFacts>[] = [
   check("etcd/version", ["status"], ({ status: { version } }) => {
-    const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
+    const [major, minor, patch] = partsOf(version);
     const seen = `The server is etcd ${version}.`;
     if (major < 3 || (major === 3 && minor < 4)) {
       return danger(seen, "The store needs etcd 3.4.", "Update etcd to a supported version.");
     }
     if (major === 3 && minor === 5 && patch < 3) {
       const why = "etcd 3.5.0 to 3.5.2 may lose data of one member in a crash under load.";
-      return warning(seen, why, "Update etcd to 3.5.3 or newer.");
+      return warning(seen, why, UPGRADE);
     }
-    const isDeposedHarmful =
-      major === 3 && ((minor === 4 && patch < 31) || (minor === 5 && patch < 13));
-    if (!isDeposedHarmful) return ok(seen);
-    const why = "A member that lost the lead may still expire leases; the holder is told at once.";
-    return note(
-      seen,
-      why,
-      "Update to 3.4.31, 3.5.13 or newer, and use guard() for writes to etcd.",
-    );
+    if (!mayEndLiveLeases(version)) return ok(seen);
+    const why = "It may end live leases after its leader changed: two processes may hold a lock.";
+    return warning(seen, why, UPGRADE);
   }),
 
   check("etcd/members", ["members"], ({ members }) => {

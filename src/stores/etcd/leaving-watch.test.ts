@@ -3,7 +3,7 @@ import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { Listing, QueueChange, QueueWatch } from "../sequencer/sequencer.js";
 import type { WatchEvent } from "./etcd-client.js";
-import type { EtcdWatches, WatchListener } from "./etcd-watches.js";
+import type { EtcdWatches, WatchListener, WatchTarget } from "./etcd-watches.js";
 import { Layout } from "./layout.js";
 import type { QueueReader } from "./queue-reader.js";
 import { QueueWatches } from "./queue-watches.js";
@@ -19,8 +19,8 @@ beforeEach(() => {
   port = new ManualPort();
   log = [];
   const opener = {
-    open(target: { start_revision: string }, _isQuiet: boolean, listener: WatchListener) {
-      log.push(`open from ${target.start_revision}`);
+    open({ since }: WatchTarget, _isQuiet: boolean, listener: WatchListener) {
+      log.push(`open after ${since}`);
       stream = listener;
       return { close: () => log.push("close") };
     },
@@ -64,34 +64,59 @@ describe("a watch on the entries that leave", () => {
   it("begins after the listing, and tells the entries that are left", () => {
     watch(listing(5, "a3", "b5"));
     deleted(9, "a3");
-    expect(taken()).toEqual(["open from 6", "left at 9: b5"]);
+    expect(taken()).toEqual(["open after 5", "left at 9: b5"]);
   });
 
   it("adds up what it tells", () => {
     watch(listing(5, "a3", "b5", "c6"));
     deleted(8, "b5");
     deleted(9, "a3");
-    expect(taken()).toEqual(["open from 6", "left at 8: a3 c6", "left at 9: c6"]);
+    expect(taken()).toEqual(["open after 5", "left at 8: a3 c6", "left at 9: c6"]);
   });
 
   it("tells nothing of longer names", () => {
     watch(listing(5, "a3", "b5"));
     deleted(9, "below/a3");
-    expect(taken()).toEqual(["open from 6"]);
+    expect(taken()).toEqual(["open after 5"]);
   });
 
   it("lists the queue as of the last revision that it told", async () => {
     const { list } = watch(listing(5, "a3", "b5"));
     stream.onBehind(7n);
     await list(100);
-    expect(taken()).toEqual(["open from 6", "changed", "list since 7"]);
+    expect(taken()).toEqual(["open after 5", "changed", "list since 7"]);
+  });
+
+  it("tells a mere change until a listing from after its start comes", async () => {
+    watch(listing(5, "a3", "b5"));
+    stream.onBehind(7n);
+    deleted(8, "a3");
+    expect(taken()).toEqual(["open after 5", "changed", "changed"]);
+    watch(listing(7, "a3", "c7"));
+    await port.advance(0);
+    expect(taken()).toEqual(["left at 8: c7"]);
+  });
+
+  it("is not behind a user whose listing came after its start", () => {
+    watch(listing(5, "a3", "b5")).close();
+    watch(listing(7, "a3", "b5"));
+    stream.onBehind(6n);
+    deleted(8, "a3");
+    expect(taken()).toEqual(["open after 5", "left at 8: b5"]);
+  });
+
+  it("is not used with a listing from before its start", () => {
+    watch(listing(5, "a3", "b5")).close();
+    stream.onBehind(8n);
+    watch(listing(7, "a3", "b5"));
+    expect(taken()).toEqual(["open after 5", "close", "open after 7"]);
   });
 
   it("is over when its stream breaks", () => {
     watch(listing(5, "a3", "b5"));
     stream.onBroken();
     watch(listing(7, "a3", "b5"));
-    expect(taken()).toEqual(["open from 6", "close", "broken", "open from 8"]);
+    expect(taken()).toEqual(["open after 5", "close", "broken", "open after 7"]);
   });
 });
 
@@ -126,7 +151,7 @@ describe("a watch that was closed a moment ago", () => {
   it("does not serve a listing that is older than its last one", () => {
     watch(listing(9, "a3", "b5")).close();
     watch(listing(8, "a3", "b5"));
-    expect(taken()).toEqual(["close", "open from 9"]);
+    expect(taken()).toEqual(["close", "open after 8"]);
   });
 
   it("ends after a quarter of a second", async () => {
@@ -142,5 +167,16 @@ describe("a watch that was closed a moment ago", () => {
     expect(taken()).toEqual([]);
     deleted(9, "c6");
     expect(taken()).toEqual(["close"]);
+  });
+});
+
+describe("a watch on one entry", () => {
+  it("begins at the present, and is listed for what came before", async () => {
+    const obstacle = { type: "entry", id: "a3", orWritten: false } as const;
+    const seen = listing(5, "a3", "b5");
+    const { list } = watches.watchEntry(lock, obstacle, seen, (change) => log.push(textOf(change)));
+    stream.onBehind(7n);
+    await list(100);
+    expect(taken()).toEqual(["open after 5", "changed", "list since 7"]);
   });
 });

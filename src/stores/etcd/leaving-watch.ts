@@ -7,6 +7,10 @@
  * each other: the watch stays open for a moment after its user closed it, and serves the next one.
  * It also remembers the deletions that it tells before the listing of its next user has arrived. It
  * ends early when it tells more than its process needs.
+ *
+ * The watch starts at the present: etcd would be slow to tell what happened before. When keys were
+ * written between the listing and the start, entries may have left unseen, so each change is a
+ * reason to list the queue, until a user comes with a listing from after the start.
  */
 import type { Timer, Timers } from "../../time/timers.js";
 import type { Listing, LockId, QueueChange, QueueWatch, Watch } from "../sequencer/sequencer.js";
@@ -41,6 +45,8 @@ export class LeavingWatch {
   /** The entries that left after `#knownSince`, with the revisions of their deletions. */
   readonly #gone = new Map<string, bigint>();
   #knownSince: bigint;
+  /** The revision after which the watch tells all deletions. */
+  #startedAt: bigint;
   #user: User | null = null;
   #unwanted = 0;
   #lingering: Timer | undefined;
@@ -51,9 +57,10 @@ export class LeavingWatch {
     this.#tools = tools;
     this.#onEnd = onEnd;
     this.#knownSince = since;
+    this.#startedAt = since;
     const { key, range_end } = layout.queue(lock);
-    const start_revision = String(since + 1n);
-    const target = { key, range_end, start_revision, prev_kv: false, filters: ["Noput" as const] };
+    const range = { key, range_end, prev_kv: false, filters: ["Noput" as const] };
+    const target = { ...range, since, isReplayed: false };
     this.#handle = watches.open(target, false, {
       onEvents: (events) => this.#onDeletions(layout.revisionsIn(lock, events)),
       onBehind: (at) => this.#onBehind(at),
@@ -63,7 +70,8 @@ export class LeavingWatch {
 
   /** Whether the watch knows of all entries that left after this listing. */
   covers(listing: Listing): boolean {
-    return revisionOf(listing.moment) >= this.#knownSince;
+    const revision = revisionOf(listing.moment);
+    return revision >= this.#knownSince && revision >= this.#startedAt;
   }
 
   /** Serves one user at a time. */
@@ -118,13 +126,20 @@ export class LeavingWatch {
     if (this.#user !== user || last === undefined) return;
     const { listing, listener } = user;
     user.told = last;
+    if (this.#isTooOld(user)) return listener({ type: "changed", moment: new Revision(last) });
     const entries = listing.entries.filter(({ id }) => !this.#gone.has(id));
     const moment = new Revision(last);
     listener({ type: "left", listing: { moment, entries, mark: null }, moment });
   }
 
+  /** Whether entries may have left between the listing and the start of the watch. */
+  #isTooOld({ listing }: User): boolean {
+    return revisionOf(listing.moment) < this.#startedAt;
+  }
+
   #onBehind(at: bigint): void {
-    if (!this.#user) return;
+    this.#startedAt = at;
+    if (!this.#user || !this.#isTooOld(this.#user)) return;
     this.#user.told = at;
     this.#user.listener({ type: "changed", moment: new Revision(at) });
   }

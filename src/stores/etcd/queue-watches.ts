@@ -45,7 +45,9 @@ export class QueueWatches {
     };
     const target = {
       key: layout.entry(lock, id),
-      start_revision: String(told + 1n),
+      since: told,
+      // A listing shows earlier changes, and does not take as long.
+      isReplayed: false,
       prev_kv: false,
       filters: orWritten ? [] : ["Noput" as const],
     };

@@ -1,4 +1,4 @@
-import { ClosedError, type StoreError } from "../../errors.js";
+import { ClosedError, StoreError } from "../../errors.js";
 import type { Examination, ExamineRequest } from "../../examination.js";
 import { isForeign, reportForeign } from "../../foreign-data.js";
 import type { Command, Instant, Push, Reply, View } from "../../rules/ledger-command.js";
@@ -114,6 +114,14 @@ export class FileArbiter implements Arbiter {
       // A client without a socket asks the file again by itself: slower, but as safe. A call that
       // has to wait opens the socket first, and fails with the reason if it cannot.
     }
+  }
+
+  async explain(error: StoreError): Promise<StoreError> {
+    const trouble = this.#opened?.trouble;
+    if (!trouble || error.cause !== undefined) return error;
+    const { outcome, retryable, lockName, store } = error;
+    const context = { outcome, retryable, lockName, store, cause: trouble };
+    return new StoreError(`${error.message} ${trouble.message}`, context);
   }
 
   async examine(request: ExamineRequest): Promise<Examination> {

@@ -4,7 +4,7 @@
  * transaction (or stopped in one), it tries again from a timer, and says in the end who that was.
  */
 import { type Stats, statSync } from "node:fs";
-import { ClosedError } from "../../errors.js";
+import { ClosedError, type StoreError } from "../../errors.js";
 import { isForeign } from "../../foreign-data.js";
 import type { Instant } from "../../rules/ledger-command.js";
 import { pause } from "../../time/pause.js";
@@ -59,6 +59,8 @@ export class LockFile {
   /** Transactions that wait for another process, in order, and how many they are. */
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
+  /** Since when the first of them waits. */
+  #busyMs = 0;
   /** When this turn of the event loop has to end; 0 before its first transaction. */
   #turnEndMs = 0;
 
@@ -146,7 +148,14 @@ export class LockFile {
     this.#waiting -= 1;
   }
 
+  /** The process in the way of the transactions that wait; null if none does. */
+  get trouble(): StoreError | null {
+    if (this.#waiting === 0) return null;
+    return busyError(this.path, machinePort.clock.nowMs() - this.#busyMs);
+  }
+
   async #tryOften<T>(work: Work<T>, alone: Alone<T>, startMs: number): Promise<T> {
+    this.#busyMs = startMs;
     for (let tries = 0; ; tries += 1) {
       const outcome = this.#try(work, alone);
       if (outcome !== BUSY) return outcome;

@@ -8,17 +8,34 @@ import {
   statSync,
 } from "node:fs";
 import { userInfo } from "node:os";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import type { StoreError } from "../../errors.js";
 import { BeingMadeError, refusal } from "./failure.js";
 import { systemCode } from "./system-code.js";
 
 /**
  * The default file. It comes from the password entry and never from HOME or XDG_*: cron, a service
- * and a shell of one user differ in those, and must exclude each other.
+ * and a shell of one user differ in those, and must exclude each other. A user without an entry is
+ * refused: an entry can also be missing for a while (a directory service that is down), and a
+ * second place would let two processes of that user hold one lock.
  */
 export function defaultPath(): string {
-  return join(userInfo().homedir, ".local", "state", "holdfast", "locks.db");
+  const home = homeOfEntry();
+  if (isAbsolute(home)) return join(home, ".local", "state", "holdfast", "locks.db");
+  throw refusal(
+    `The default lock file is in the home of the user, and the password entry of uid ` +
+      `${process.geteuid?.()} has none. Name the file or another store: fileStore({ path }), ` +
+      "connect(url), --store or HOLDFAST_STORE.",
+  );
+}
+
+/** Empty for a user without a password entry, as containers have: the system throws then. */
+function homeOfEntry(): string {
+  try {
+    return userInfo().homedir;
+  } catch {
+    return "";
+  }
 }
 
 /** File systems whose locks, shared memory or clocks reach over more than one machine. */

@@ -4,8 +4,8 @@
  * time.
  */
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { StoreError } from "../../errors.js";
+import { requireNative } from "../peers.js";
 
 export type Value = string | number | null;
 export type Row = readonly Value[];
@@ -142,7 +142,7 @@ function builtIn(): Open | undefined {
 function libsql(): Open {
   let Database: LibsqlModule;
   try {
-    Database = withQuickReport(() => createRequire(import.meta.url)("libsql"));
+    Database = withQuickReport(() => requireNative("libsql") as LibsqlModule);
   } catch (cause) {
     throw new StoreError(
       `The file store needs SQLite, which Node ${process.version} does not bring: ` +

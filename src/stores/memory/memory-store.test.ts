@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
 import { settled } from "../../../test/fixtures/manual-port.js";
 import { WaitTime } from "../../lease/wait-time.js";
@@ -95,5 +95,54 @@ describe("openMemoryStore", () => {
     await take(open("memory:another-name"), "c");
     await take(open("memory:"), "d");
     await take(open("memory:"), "e");
+  });
+});
+
+describe("in production", () => {
+  const emitWarning = vi.spyOn(process, "emitWarning");
+
+  /** The module as a new process has it. */
+  async function fresh(): Promise<typeof import("./index.js")> {
+    vi.resetModules();
+    return import("./index.js");
+  }
+
+  beforeEach(() => {
+    vi.stubEnv("NODE_ENV", "production");
+    emitWarning.mockReset().mockImplementation(() => {});
+  });
+
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
+  it("a process is warned once", async () => {
+    const memory = await fresh();
+    memory.memoryStore();
+    memory.memoryStore();
+    memory.openMemoryStore(new URL("memory:jobs"));
+    expect(emitWarning).toHaveBeenCalledOnce();
+    expect(emitWarning).toHaveBeenCalledWith(
+      "The memory store excludes no other process, and NODE_ENV is production.",
+      expect.objectContaining({ type: "HoldfastWarning", code: "HOLDFAST_MEMORY_IN_PRODUCTION" }),
+    );
+  });
+
+  it("nothing is said where it is meant, nor elsewhere", async () => {
+    const memory = await fresh();
+    memory.memoryStore({ warnInProduction: false });
+    memory.openMemoryStore(new URL("memory:?warnInProduction=false"));
+    memory.openMemoryStore(new URL("memory:jobs?warnInProduction=false"));
+    vi.stubEnv("NODE_ENV", "development");
+    memory.memoryStore();
+    expect(emitWarning).not.toHaveBeenCalled();
+  });
+
+  it("an option that is neither true nor false is refused", () => {
+    const odd = { warnInProduction: "no" } as unknown as { warnInProduction: boolean };
+    expect(() => memoryStore(odd)).toThrow(/warnInProduction/);
+    expect(() => openMemoryStore(new URL("memory:?warnInProduction=no"))).toThrow(
+      /warnInProduction/,
+    );
   });
 });

@@ -11,6 +11,11 @@ export interface MemoryStoreOptions {
   readonly space?: MemorySpace;
   /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
   readonly offerMs?: number;
+  /**
+   * Warns once in a process whose `NODE_ENV` is `production`, since other processes are not
+   * excluded. Default true; false where one process is all there is.
+   */
+  readonly warnInProduction?: boolean;
 }
 
 const EXAMPLE = "must be an object: memoryStore({ space })";
@@ -27,14 +32,33 @@ const EXAMPLE = "must be an object: memoryStore({ space })";
  * const theirs = new Holdfast(memoryStore({ space }));
  */
 export function memoryStore(options?: MemoryStoreOptions): Store {
-  const { space = new MemorySpace(), offerMs } = knownOptions(
-    options,
-    ["space", "offerMs"],
-    EXAMPLE,
-  );
+  const {
+    space = new MemorySpace(),
+    offerMs,
+    warnInProduction = true,
+  } = knownOptions(options, ["space", "offerMs", "warnInProduction"], EXAMPLE);
   if (!(space instanceof MemorySpace)) {
     throw new InvalidOptionError("space", space, "must be a MemorySpace");
   }
+  if (typeof warnInProduction !== "boolean") {
+    throw new InvalidOptionError("warnInProduction", warnInProduction, "must be true or false");
+  }
+  if (warnInProduction) warnOfProduction();
   const arbiter = new MemoryArbiter(space);
   return new ArbiterStore(arbiter, offerMs === undefined ? {} : { offerMs });
+}
+
+let hasWarned = false;
+
+/** A service that locks in memory seems to work until a second process of it runs. */
+function warnOfProduction(): void {
+  if (hasWarned || process.env.NODE_ENV !== "production") return;
+  hasWarned = true;
+  process.emitWarning("The memory store excludes no other process, and NODE_ENV is production.", {
+    type: "HoldfastWarning",
+    code: "HOLDFAST_MEMORY_IN_PRODUCTION",
+    detail:
+      "Use a store that all processes share, or memoryStore({ warnInProduction: false }) if " +
+      "there is only this one.",
+  });
 }

@@ -44,6 +44,19 @@ export const postgresChecks: readonly Check<PostgresFacts>[] = [
     return danger(seen, "Calls of these functions fail.", MIGRATE);
   }),
 
+  check("postgres/owner", ["owner"], ({ owner: found }) => {
+    if (!found) return ok("No other role has made the schema.");
+    const { owner, foreign, creator } = found;
+    const why = "That role could have its code run with the rights of the owner of the schema.";
+    if (foreign !== null) {
+      const seen = `The schema belongs to ${owner}, but ${foreign} is in it.`;
+      return danger(seen, why, "Find out why it is there, and drop it.");
+    }
+    if (creator === null) return ok(`The schema and all that is in it belong to ${owner}.`);
+    const seen = `The schema belongs to ${owner}, but ${creator} may create in it.`;
+    return danger(seen, why, `revoke create on schema holdfast from ${creator}.`);
+  }),
+
   check("postgres/durability", ["settings"], ({ settings }) => {
     const { synchronousCommit, fsync, fullPageWrites } = settings;
     const seen = `synchronous_commit is ${synchronousCommit}, fsync ${fsync}`;
@@ -59,6 +72,15 @@ export const postgresChecks: readonly Check<PostgresFacts>[] = [
       `${seen}.`,
       "A crash may lose the last grants: after it, free locks wait for the longest ttl.",
       "Set synchronous_commit = on for the role of the locks.",
+    );
+  }),
+
+  check("postgres/grants", ["grantsInMs"], ({ grantsInMs }) => {
+    if (grantsInMs === 0) return ok("Free locks are granted.");
+    return warning(
+      `No free lock is granted for another ${seconds(grantsInMs)}.`,
+      "Leases that a crash or a failover may have lost must expire first.",
+      "Wait. A synchronous standby (hasSynchronousStandby) and a shorter ttlMs avoid it.",
     );
   }),
 

@@ -20,6 +20,10 @@ describe("a failure of Postgres", () => {
     ["42883", "ERROR", "not_applied", false],
     ["3F000", "ERROR", "not_applied", false],
     ["LF002", "ERROR", "not_applied", false],
+    ["LF004", "ERROR", "not_applied", false],
+    ["42703", "ERROR", "not_applied", false],
+    ["42704", "ERROR", "not_applied", false],
+    ["54000", "ERROR", "not_applied", true],
     // The severity is translated; these states are never fatal.
     ["40001", "FEHLER", "not_applied", true],
     ["42501", "ERREUR", "not_applied", false],

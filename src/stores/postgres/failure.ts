@@ -15,6 +15,8 @@ interface Meaning {
 export const STORE: string = "postgres";
 const MIGRATE = "run holdfast migrate --store postgres://… --apply as a role that may create it";
 
+const RESTORE = "restore the schema from a backup, or drop it while no program uses it";
+
 /** The first meaning whose state matches counts. */
 const MEANINGS: readonly Meaning[] = [
   again("40001", "transactions met at the same rows"),
@@ -26,14 +28,18 @@ const MEANINGS: readonly Meaning[] = [
   later("57P02", "the server crashed"),
   later("57P03", "the server is starting, stopping or recovering"),
   later("53300", "all connections of the server are taken: raise max_connections, or use fewer"),
+  again("54000", "the NOTIFY queue is full: end the oldest transaction in pg_stat_activity"),
   later("53100", "the disk of the server is full"),
   later("53", "the server lacks resources"),
   never("42501", "the role lacks rights: docs/stores/postgres.md has the GRANT lines"),
   never("42883", `the functions of this version are missing: ${MIGRATE}`),
   never("3F000", `the schema holdfast is missing: ${MIGRATE}`),
   never("LF003", `the tables are not complete: ${MIGRATE}`),
+  never("LF004", "migrate as the owner of the schema holdfast, or drop what nobody needs there"),
   never("LF002", "set default_transaction_isolation of the role to 'read committed'"),
   never("42P01", `a table of the schema holdfast is missing: ${MIGRATE}`),
+  never("42703", `a column of a table of the schema holdfast is missing: ${RESTORE}`),
+  never("42704", `a type of the schema holdfast is missing: ${RESTORE}`),
   never("3D000", "the database does not exist: check its name"),
   never("28", "check the user name, the password and pg_hba.conf"),
 ];
@@ -78,6 +84,16 @@ export function isCollision(cause: unknown): boolean {
 /** The functions, the schema or a table of the store are missing. */
 export function isNotSetUp(cause: unknown): boolean {
   return /^(42883|3F000|42P01)$/.test(read(cause).state);
+}
+
+/** No server answered: neither a refusal of the server, nor one of this store. */
+export function isUnreachable({ cause }: StoreError): boolean {
+  return cause !== undefined && read(cause).state === "";
+}
+
+/** The schema, or something in it, belongs to another role. */
+export function isForeignSchema({ cause }: StoreError): boolean {
+  return read(cause).state === "LF004";
 }
 
 function read(cause: unknown): { state: string; severity: string; text: string } {

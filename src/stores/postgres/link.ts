@@ -2,6 +2,7 @@ import { isFinal, StoreError } from "../../errors.js";
 import { Backoff } from "../../time/backoff.js";
 import { pause } from "../../time/pause.js";
 import type { Port } from "../../time/port.js";
+import type { Timer } from "../../time/timers.js";
 import type { Driver } from "./driver.js";
 import { STORE } from "./failure.js";
 import { Session } from "./session.js";
@@ -37,6 +38,7 @@ export class Link {
   #session: Session | null = null;
   /** The attempt that is under way or comes next. */
   #attempt: Attempt | null = null;
+  #nextPing: Timer | undefined;
   #server = 0;
   #isClosed = false;
 
@@ -105,6 +107,7 @@ export class Link {
     void this.#onUp(session);
     this.#ping(session);
     await session.closed;
+    this.#nextPing?.cancel();
   }
 
   /** Tries each server, from the one that was in use. */
@@ -130,14 +133,12 @@ export class Link {
   }
 
   #ping(session: Session): void {
-    const timer = this.#port.timers.after(PING_EVERY_MS, () => {
-      if (this.#session !== session) return;
+    this.#nextPing = this.#port.timers.after(PING_EVERY_MS, () => {
       const isSilent = this.#port.clock.nowMs() - session.answeredMs >= PING_EVERY_MS;
       // A statement under way has a limit of its own. A failure ends the connection.
       if (isSilent && session.isIdle) session.send({ text: "select 1" }).catch(() => {});
       this.#ping(session);
     });
-    void session.closed.then(() => timer.cancel());
   }
 }
 

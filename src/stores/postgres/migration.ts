@@ -1,6 +1,6 @@
 /** The schema in the database: its set-up, its version, and the rights of a role. */
 import { invalidValue, StoreError } from "../../errors.js";
-import { postgresError, STORE } from "./failure.js";
+import { isForeignSchema, postgresError, STORE } from "./failure.js";
 import { SCHEMA } from "./schema.generated.js";
 import type { Session } from "./session.js";
 
@@ -15,15 +15,22 @@ export const ENTRIES: readonly string[] = [
   "fence(text, bigint, text)",
 ];
 
+/**
+ * For the rest of a transaction. Another role may have made functions or operators in a schema on
+ * the usual path, whose types fit better than those of the server's own.
+ */
+export const OWN_PATH: string =
+  "select pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);";
 /** The word "holdfast" as a number. A second migration waits for the first one. */
-const LOCK = "select pg_advisory_xact_lock(7525352680829580148);";
+const LOCK = "select pg_catalog.pg_advisory_xact_lock(7525352680829580148);";
 /** Every statement may find its work done. */
-const QUIET = "select set_config('client_min_messages', 'warning', true);";
+const QUIET = "select pg_catalog.set_config('client_min_messages', 'warning', true);";
 
 /** The version of the newest functions; null where there are none. It needs no rights. */
-const NEWEST = `select max(substring(p.proname from '^execute_([0-9]+)$')::integer)
+const NEWEST = `select pg_catalog.max(
+    pg_catalog.regexp_replace(p.proname::text, '^execute_', ''::text)::integer)
   from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-  where n.nspname = 'holdfast'`;
+  where n.nspname = 'holdfast'::name and p.proname::text ~ '^execute_[0-9]+$'::text`;
 
 const COMMAND = "holdfast migrate --store postgres://… --apply";
 
@@ -66,7 +73,7 @@ export async function setUp(
   try {
     await migrate(session);
   } catch (cause) {
-    if (!(cause instanceof StoreError) || cause.retryable) throw cause;
+    if (!(cause instanceof StoreError) || cause.retryable || isForeignSchema(cause)) throw cause;
     throw refused(
       "The schema holdfast is missing in this database, and this role cannot make it: run " +
         `${COMMAND}, as a role that may create schemas.`,
@@ -76,7 +83,9 @@ export async function setUp(
 }
 
 function statements(role: string | undefined): string {
-  return [LOCK, QUIET, SCHEMA, ...(role === undefined ? [] : grants(role)), ""].join("\n");
+  return [OWN_PATH, LOCK, QUIET, SCHEMA, ...(role === undefined ? [] : grants(role)), ""].join(
+    "\n",
+  );
 }
 
 function grants(role: string): readonly string[] {

@@ -1,3 +1,4 @@
+import { importPg } from "../peers.js";
 import type { Address } from "../store-url.js";
 import type {
   Driver,
@@ -78,14 +79,12 @@ export function pgDriver(from: PgPool | PgClient): Driver {
 
 /** Connections to the servers of a URL; null where `pg` is not installed. */
 export async function loadPgDriver({ hosts, ...target }: PostgresTarget): Promise<Driver | null> {
-  // Bundlers accept a missing module only where the import handles its own failure.
-  const pg = (await import("pg" as string).catch(() => null)) as PgModule | null;
-  return pg && driver((pg.default ?? pg).Client, target, hosts);
+  const pg = await importPg<PgModule>();
+  return pg && driver(pg.Client, target, hosts);
 }
 
 interface PgModule {
   readonly Client: ClientConstructor;
-  readonly default?: { readonly Client: ClientConstructor };
 }
 
 function driver(

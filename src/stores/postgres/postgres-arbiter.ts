@@ -4,13 +4,13 @@ import { foreignData, guarded, reportForeign } from "../../foreign-data.js";
 import type { Command, Push, View } from "../../rules/ledger-command.js";
 import type { Traits } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
-import { within } from "../../time/timers.js";
+import { TimeLimitError, within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import { CALL_TIMEOUT_MS } from "../arbiter/channel.js";
 import { Batches } from "./batches.js";
 import { channelOf, decode, decodePage, decodePush, encode } from "./codec.js";
 import type { Driver, OwnConnection, Statement } from "./driver.js";
-import { postgresError, STORE } from "./failure.js";
+import { isUnreachable, postgresError, STORE } from "./failure.js";
 import { Link } from "./link.js";
 import { setUp } from "./migration.js";
 import { Notifications } from "./notifications.js";
@@ -46,7 +46,7 @@ export class PostgresArbiter implements Arbiter {
   readonly namespace: string;
   readonly traits: Traits = TRAITS;
   readonly isLocal = false;
-  readonly believesPushes = true;
+  readonly believesPushes: boolean;
   readonly port: Port = networkPort();
   readonly #hasSynchronousStandby: boolean;
   readonly #driver: Driver;
@@ -60,6 +60,8 @@ export class PostgresArbiter implements Arbiter {
     const space = toStored(namespace);
     this.namespace = namespace;
     this.#hasSynchronousStandby = hasSynchronousStandby;
+    // A handoff may be visible before a standby has it: the commit of its confirm waits for both.
+    this.believesPushes = !hasSynchronousStandby;
     this.#driver = driver;
     this.#link = new Link(driver, port, async (session) => this.#notifications?.start(session));
     this.#sweeper = new Sweeper(port, () => this.#link.session);
@@ -86,7 +88,9 @@ export class PostgresArbiter implements Arbiter {
         await within(timers, endMs - clock.nowMs(), this.#batches.run([]));
         return;
       } catch (cause) {
-        const error = postgresError(cause, "connecting");
+        const { trouble } = this.#link;
+        const isLate = cause instanceof TimeLimitError && trouble !== null;
+        const error = isLate ? trouble : postgresError(cause, "connecting");
         if (isFinal(error) || clock.nowMs() >= endMs) throw await this.explain(error);
       }
     }
@@ -136,11 +140,11 @@ export class PostgresArbiter implements Arbiter {
 
   async explain(error: StoreError): Promise<StoreError> {
     const { trouble } = this.#link;
-    if (!trouble || trouble === error) return error;
+    if (!trouble) return error;
     const { outcome, retryable, lockName, store } = error;
-    const text = `${error.message} No Postgres answers at ${this.#driver.servers.join(", ")}`;
-    const context = { outcome, retryable, lockName, store, cause: trouble };
-    return new StoreError(`${text} (${trouble.message.replace(/\.$/, "")}).`, context);
+    const rest = error.message.replace(trouble.message, "").trim();
+    const text = [this.#whyNot(trouble), rest].filter(Boolean).join(" ");
+    return new StoreError(text, { outcome, retryable, lockName, store, cause: trouble });
   }
 
   async examine(request: ExamineRequest): Promise<Examination> {
@@ -159,6 +163,17 @@ export class PostgresArbiter implements Arbiter {
   async close(): Promise<void> {
     await this.#sweeper.close();
     this.#link.close();
+  }
+
+  /** Why there is no connection. */
+  #whyNot(trouble: StoreError): string {
+    const servers = this.#driver.servers.join(", ");
+    const { message } = trouble;
+    if (isUnreachable(trouble)) {
+      return `No Postgres answers at ${servers} (${message.replace(/\.$/, "")}).`;
+    }
+    const refused = `Postgres at ${servers} refuses connections:`;
+    return message.replace(/^Postgres refused:/, refused);
   }
 
   async #ask(statement: Statement): Promise<string | null> {

@@ -1,22 +1,28 @@
 import { whole } from "../../foreign-data.js";
 import { pause } from "../../time/pause.js";
 import type { Port } from "../../time/port.js";
+import { grantsInMs } from "../arbiter/views.js";
 import { type ClockReading, readClock } from "../examining/clock-reading.js";
 import type { Probes } from "../examining/read-facts.js";
 import { measureRoundTrip, type RoundTrip } from "../examining/round-trip.js";
-import { channelOf } from "./codec.js";
+import { channelOf, decode, encode } from "./codec.js";
 import type { OwnConnection, Statement } from "./driver.js";
+import { OWN_PATH } from "./migration.js";
 
 /** The state of the server, of the database and of the connection. */
 export interface PostgresFacts {
   readonly settings: Settings;
   readonly schema: Schema;
+  /** Null where there is no schema yet. */
+  readonly owner: Owner | null;
   readonly pooler: Pooler;
   readonly standbys: Standbys;
   readonly snapshot: Snapshot | null;
   readonly connections: { readonly used: number; readonly most: number };
   readonly clock: ClockReading;
   readonly roundTrip: RoundTrip;
+  /** The time until free names are granted; 0: they are. */
+  readonly grantsInMs: number;
   /** The option `hasSynchronousStandby`. */
   readonly isDeclared: boolean;
 }
@@ -37,6 +43,15 @@ interface Schema {
   readonly missing: readonly string[];
   readonly refused: readonly string[];
   readonly mayCreate: boolean;
+}
+
+/** The roles whose code may run in the functions of the store. */
+interface Owner {
+  readonly owner: string;
+  /** An object of another role in the schema, if any. */
+  readonly foreign: string | null;
+  /** Another role that may create in the schema, if any. */
+  readonly creator: string | null;
 }
 
 /** How a connection of the store reaches the server. */
@@ -79,14 +94,32 @@ const SETTINGS = `select json_build_object(
   'isolation', current_setting('default_transaction_isolation'))::text`;
 
 /** The catalogue shows functions of a schema that the role may not use. */
-const SCHEMA = `select json_build_object(
+const schemaOf = (functions: readonly string[]): string => `select json_build_object(
   'missing', coalesce(json_agg(f) filter (where p.oid is null), '[]'),
   'refused', coalesce(json_agg(f) filter (where p.oid is not null and not (
     has_function_privilege(p.oid, 'execute') and has_schema_privilege(n.oid, 'usage'))), '[]'),
   'mayCreate', has_database_privilege(current_database(), 'create'))::text
-  from unnest($1::text[]) as f
+  from unnest('{${functions.join()}}'::text[]) as f
   left join pg_catalog.pg_namespace n on n.nspname = 'holdfast'
   left join pg_catalog.pg_proc p on p.pronamespace = n.oid and p.proname = f`;
+
+/**
+ * The owner of the schema; another role's object in it; another role that may create in it. Either
+ * could make the functions of the store run its own code.
+ */
+const OWNER = `select json_build_object(
+  'owner', pg_get_userbyid(n.nspowner),
+  'foreign', (select format('%s of %s', o.name, pg_get_userbyid(o.owner)) from (
+    select p.proowner as owner, p.oid::regprocedure::text as name, p.pronamespace as schema
+      from pg_proc p
+    union all select c.relowner, c.oid::regclass::text, c.relnamespace from pg_class c
+    union all select t.typowner, t.oid::regtype::text, t.typnamespace from pg_type t
+    union all select p.oprowner, p.oid::regoperator::text, p.oprnamespace from pg_operator p
+    ) o where o.schema = n.oid and o.owner <> n.nspowner limit 1),
+  'creator', (select case a.grantee when 0 then 'every role' else pg_get_userbyid(a.grantee) end
+    from aclexplode(n.nspacl) a
+    where a.privilege_type = 'CREATE' and a.grantee <> n.nspowner limit 1))::text
+  from pg_namespace n where n.nspname = 'holdfast'`;
 
 /** A role without pg_monitor sees the rows of other roles, but not their contents. */
 const STANDBYS = `select json_build_object('count', count(*),
@@ -110,15 +143,20 @@ const CONNECTIONS = `select json_build_object(
 
 const NOW = "select floor(extract(epoch from clock_timestamp()) * 1000000)::bigint::text";
 
+const EXECUTE = { text: "select holdfast.execute_1($1::text, $2::text[])" };
+/** A touch at a name that no client waits for changes nothing. */
+const LOOK = { type: "touch", key: "", client: "" } as const;
+
 export function postgresProbes(
   { port, hasSynchronousStandby, ask, openAnother }: PostgresTools,
   functions: readonly string[],
 ): Probes<PostgresFacts> {
-  const read = async <T>(text: string, values?: readonly string[]): Promise<T> =>
-    JSON.parse((await ask(values ? { text, values } : { text })) ?? "null");
+  const read = async <T>(text: string): Promise<T> =>
+    JSON.parse((await ask({ text: `${OWN_PATH} ${text}` })) ?? "null");
   return {
     settings: () => read(SETTINGS),
-    schema: () => read(SCHEMA, [arrayText(functions)]),
+    schema: () => read(schemaOf(functions)),
+    owner: () => read(OWNER),
     pooler: () => readPooler(port, openAnother),
     standbys: async () => {
       const found = await read<Standbys & { hidden: number }>(STANDBYS);
@@ -127,14 +165,16 @@ export function postgresProbes(
     },
     snapshot: () => read(SNAPSHOT),
     connections: () => read(CONNECTIONS),
-    clock: () => readClock(port, async () => whole(await ask({ text: NOW }))),
+    clock: () => readClock(port, async () => whole(await ask({ text: `${OWN_PATH} ${NOW}` }))),
     roundTrip: () => measureRoundTrip(port.clock, () => ask({ text: "select 1" })),
+    grantsInMs: async () => {
+      const values = ["", encode([LOOK], hasSynchronousStandby)];
+      const [reply] = decode([LOOK], await ask({ ...EXECUTE, values })).replies;
+      if (reply instanceof Error) throw reply;
+      return reply && "dueUs" in reply ? grantsInMs(reply) : 0;
+    },
     isDeclared: () => hasSynchronousStandby,
   };
-}
-
-function arrayText(items: readonly string[]): string {
-  return `{${items.map((item) => `"${item}"`).join(",")}}`;
 }
 
 /** A connection that listens, silent between transactions, and another one that notifies it. */
@@ -147,7 +187,7 @@ async function readPooler(port: Port, openAnother: () => Promise<OwnConnection>)
       listening.onNotification((to) => to === channel && resolve(true));
     });
     const { backendPid } = listening;
-    const pid = await listening.send({ text: "select pg_backend_pid()::text" });
+    const pid = await listening.send({ text: "select pg_catalog.pg_backend_pid()::text" });
     await listening.send({ text: `listen "${channel}"` });
     await notifying.send({ text: `notify "${channel}"` });
     const late = pause(port.timers, MESSAGE_MS, true).then(() => false);

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { importPostgres } from "../peers.js";
 import type {
   Driver,
   OpeningConnection,
@@ -56,7 +57,7 @@ export function postgresJsDriver(sql: PostgresSql): Driver {
 
 /** Connections to the servers of a URL; null where `postgres` is not installed. */
 export async function loadPostgresJsDriver(target: PostgresTarget): Promise<Driver | null> {
-  const postgres = await load().catch(() => null);
+  const postgres = await importPostgres<SqlConstructor>();
   if (!postgres) return null;
   const { hosts, user, password, database, ssl, application_name } = target;
   const given = Object.entries({ user, password, database }).filter(([, value]) => value);
@@ -68,11 +69,6 @@ export async function loadPostgresJsDriver(target: PostgresTarget): Promise<Driv
     connection: { application_name },
   });
   return postgresJsDriver(sql);
-}
-
-async function load(): Promise<SqlConstructor> {
-  const module = (await import("postgres" as string)) as { default: SqlConstructor };
-  return module.default;
 }
 
 /**
@@ -104,7 +100,8 @@ class Opening implements OpeningConnection {
   };
 
   async #open(): Promise<OwnConnection> {
-    const postgres = await load();
+    const postgres = await importPostgres<SqlConstructor>();
+    if (!postgres) throw new Error("The package that made `sql` was not found.");
     const sql = postgres({
       ...this.#options,
       host: [this.#options.host[this.#server]],

@@ -9,6 +9,43 @@ export const SCHEMA: string = `-- From tables.sql
 -- (batch.sql), and the client refuses to read what is no whole number below 2^53.
 create schema if not exists holdfast;
 
+-- The functions run with the rights of the role that makes them. A role that owns the schema, or
+-- may create in it, could add functions, tables and triggers that run with these rights. So the
+-- schema and all that is in it must belong to this role, and no other role may create in it.
+do $$
+declare
+  this_role constant oid := (select r.oid from pg_roles r where r.rolname = current_user);
+  this_schema constant oid := 'holdfast'::regnamespace;
+  advice constant text := 'Migrate as the owner, or drop what nobody needs.';
+  other record;
+begin
+  select pg_get_userbyid(n.nspowner) as role into other from pg_namespace n
+    where n.oid = this_schema and n.nspowner <> this_role;
+  if found then
+    raise 'The schema holdfast belongs to the role "%", not to "%"', other.role, current_user
+      using errcode = 'LF004', hint = advice;
+  end if;
+  select pg_get_userbyid(o.owner) as role, o.name into other from (
+      select p.proowner as owner, p.oid::regprocedure::text as name, p.pronamespace as schema
+        from pg_proc p
+      union all select c.relowner, c.oid::regclass::text, c.relnamespace from pg_class c
+      union all select t.typowner, t.oid::regtype::text, t.typnamespace from pg_type t
+      union all select p.oprowner, p.oid::regoperator::text, p.oprnamespace from pg_operator p
+    ) o where o.schema = this_schema and o.owner <> this_role limit 1;
+  if found then
+    raise 'The role "%" owns % in the schema holdfast', other.role, other.name
+      using errcode = 'LF004', hint = advice;
+  end if;
+  revoke all on schema holdfast from public;
+  select pg_get_userbyid(a.grantee) as role into other
+    from pg_namespace n, aclexplode(n.nspacl) a
+    where n.oid = this_schema and a.privilege_type = 'CREATE' and a.grantee <> this_role limit 1;
+  if found then
+    raise 'The role "%" may create in the schema holdfast', other.role
+      using errcode = 'LF004', hint = 'Revoke that: no other role needs it.';
+  end if;
+end $$;
+
 create table if not exists holdfast.name (
   namespace text collate "C" not null,
   key text collate "C" not null,
@@ -67,11 +104,6 @@ create table if not exists holdfast.holder (
   primary key (namespace, key, token)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
   autovacuum_vacuum_cost_delay = 0);
-create unique index if not exists holder_owner on holdfast.holder (namespace, key, owner);
-create index if not exists holder_expiry on holdfast.holder (namespace, key, expiry, token);
-create index if not exists holder_most on holdfast.holder (namespace, key, most);
-create index if not exists holder_offer on holdfast.holder (namespace, key, client, token)
-  where not confirmed;
 
 -- The queue of a name.
 create table if not exists holdfast.waiter (
@@ -91,8 +123,6 @@ create table if not exists holdfast.waiter (
   primary key (namespace, key, place)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
   autovacuum_vacuum_cost_delay = 0);
-create unique index if not exists waiter_owner on holdfast.waiter (namespace, key, owner);
-create index if not exists waiter_client on holdfast.waiter (namespace, key, client, place);
 
 -- The clients that have waiters at a name. Each row knows the place of the client's first waiter,
 -- so a suspect client is passed over in one step, however many of its waiters come first.
@@ -105,12 +135,12 @@ create table if not exists holdfast.client (
   gone bigint not null,
   waiting integer not null,
   suspect boolean not null,
+  -- The advisory lock of the connection by which the client spoke last (queue.sql); null where the
+  -- client has no connection of its own.
+  connection bigint,
   primary key (namespace, key, id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
   autovacuum_vacuum_cost_delay = 0);
-create index if not exists client_place on holdfast.client (namespace, key, place)
-  where not suspect;
-create index if not exists client_gone on holdfast.client (namespace, key, gone);
 
 -- Owners that have ended: their late requests are refused until then.
 create table if not exists holdfast.tombstone (
@@ -123,7 +153,31 @@ create table if not exists holdfast.tombstone (
   primary key (namespace, key, owner)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
   autovacuum_vacuum_cost_delay = 0);
-create index if not exists tombstone_end on holdfast.tombstone (namespace, key, until);
+
+-- The indexes. "create index if not exists" locks its table although the index exists, and batches
+-- lock the tables in another order. So it runs only where an index is missing, and then after the
+-- lock that every batch takes first: no batch waits for this transaction while this one waits for
+-- it.
+do $$
+begin
+  if (select count(*) from pg_class c where c.relnamespace = 'holdfast'::regnamespace and c.relname
+      in ('holder_owner', 'holder_expiry', 'holder_most', 'holder_offer',
+      'waiter_owner', 'waiter_client', 'client_place', 'client_gone', 'tombstone_end')) = 9 then
+    return;
+  end if;
+  lock table holdfast.name in exclusive mode;
+  create unique index if not exists holder_owner on holdfast.holder (namespace, key, owner);
+  create index if not exists holder_expiry on holdfast.holder (namespace, key, expiry, token);
+  create index if not exists holder_most on holdfast.holder (namespace, key, most);
+  create index if not exists holder_offer on holdfast.holder (namespace, key, client, token)
+    where not confirmed;
+  create unique index if not exists waiter_owner on holdfast.waiter (namespace, key, owner);
+  create index if not exists waiter_client on holdfast.waiter (namespace, key, client, place);
+  create index if not exists client_place on holdfast.client (namespace, key, place)
+    where not suspect;
+  create index if not exists client_gone on holdfast.client (namespace, key, gone);
+  create index if not exists tombstone_end on holdfast.tombstone (namespace, key, until);
+end $$;
 
 -- The last token of all rows of holdfast.name that were removed: new rows start from it.
 create table if not exists holdfast.namespace (
@@ -138,10 +192,15 @@ create table if not exists holdfast.server (
   version integer not null,
   system text not null,
   timeline text not null,
-  relaxed boolean not null default false,
-  -- No free name is granted before this time.
+  -- No free name is granted before this time; 0: names are granted.
   grants_from bigint not null default 0,
-  longest bigint not null default 60000000 check (longest between 0 and 86400000000)
+  -- The week, counted from 1970, that these are noted for: the longest ttl, and whether
+  -- durability was relaxed; then the same for the week before.
+  week integer not null default 0,
+  longest bigint not null default 60000000 check (longest between 0 and 86400000000),
+  relaxed boolean not null default false,
+  last_longest bigint not null default 60000000 check (last_longest between 0 and 86400000000),
+  last_relaxed boolean not null default false
 );
 
 -- One row, lost with a crash or a promotion and kept by an orderly restart (run.sql).
@@ -150,21 +209,31 @@ create unlogged table if not exists holdfast.marker (
   system text not null,
   timeline text not null,
   grants_from bigint not null,
-  relaxed boolean not null,
-  longest bigint not null
+  week integer not null,
+  longest bigint not null,
+  relaxed boolean not null
 );
 
 -- From run.sql
 -- The run of the server. Commits may be lost by a crash with relaxed durability
 -- (synchronous_commit or fsync off), and by the promotion of a standby. A lost commit may be a
 -- grant or a renewal: the row shows the name as free, and its holder believes in its lease for up
--- to the longest ttl. So then no name is granted until now + the longest ttl. Holders that the rows
--- show go on: a renewal gives nothing that another client was not refused.
+-- to its ttl after that commit, which came before the new run began. So no free name is granted
+-- until the longest ttl has passed since the new run began. Holders that the rows show go on: a
+-- renewal gives nothing that another client was not refused.
 --
 -- How it is noticed: holdfast.marker is unlogged, so a crash and a promotion empty it. A crash ends
 -- all sessions, and no session of a standby has run a batch. So each session reads the marker
--- until it has seen one with which names are granted, and keeps that in two settings of its own.
--- The batch that finds the marker empty makes it anew before any grant.
+-- until it has seen one with which names are granted, and keeps that in settings of its own.
+-- The batch that finds the marker empty makes it again before any grant.
+--
+-- Which ttl is the longest: holdfast.server has the longest ttl of a week and of the week before. A
+-- grant or renewal whose ttl is not noted for the present week notes it in its own transaction. A
+-- ttl that was in use in neither week is forgotten. Suppose that a promotion loses a commit with a
+-- ttl that is in use in every week. The standby has the row of an earlier moment. Whichever week
+-- that row is of, the ttl was noted in it or in the week before, so the row covers it. A ttl that
+-- was not in use for a week is covered from the moment at which its new note is replicated.
+-- A crash loses no note, because the commit of a note waits for the disk.
 --
 -- Lock order: the rows of holdfast.name first, then holdfast.server, then holdfast.marker. A batch
 -- that waits for one of the last two holds all the names it needs, so it is in no cycle.
@@ -185,10 +254,14 @@ create or replace function holdfast.is_relaxed_1() returns boolean language sql 
   select current_setting('synchronous_commit') = 'off' or current_setting('fsync') = 'off'
 $$;
 
+create or replace function holdfast.week_1(now_us bigint) returns integer
+language sql immutable as $$
+  select (now_us / 604800000000)::integer
+$$;
+
 -- Makes the marker of a new run. Commits were possibly lost if this is another server or timeline,
--- or if durability was ever relaxed. Otherwise a crash has lost nothing by itself, but it may have
--- come while names were not granted yet: the logged row keeps until when. Of that time no more than
--- the longest ttl is left, also where the clock went back.
+-- or if durability was relaxed. Otherwise a crash has lost nothing by itself, but it may have come
+-- while names were not granted yet: the logged row keeps until when.
 create or replace function holdfast.start_run_1(now_us bigint) returns void
 language plpgsql as $$
 declare
@@ -196,28 +269,28 @@ declare
   this_system constant text := holdfast.system_1();
   this_timeline constant text := holdfast.timeline_1();
   is_same boolean;
-  start bigint;
 begin
   select * into s from holdfast.server for update;
   if not found then
     raise 'holdfast.server has no row: run "holdfast migrate"' using errcode = 'LF003';
   end if;
   is_same := s.system = this_system and s.timeline = this_timeline;
-  start := now_us + s.longest;
-  if is_same and not s.relaxed then start := least(start, s.grants_from); end if;
+  if not is_same or s.relaxed or s.last_relaxed then
+    s.grants_from := now_us + greatest(s.longest, s.last_longest);
+  end if;
   -- A restored dump has the marker of another server.
   delete from holdfast.marker m
     where m.system <> this_system or m.timeline <> this_timeline;
   insert into holdfast.marker values (
-    true, this_system, this_timeline, start, s.relaxed, s.longest
+    true, this_system, this_timeline, s.grants_from, s.week, s.longest, s.relaxed
   ) on conflict do nothing;
   if not found then return; end if;
   update holdfast.server o
-    set system = this_system, timeline = this_timeline, grants_from = start
-    where not is_same or o.grants_from <> start;
+    set system = this_system, timeline = this_timeline, grants_from = s.grants_from
+    where not is_same or o.grants_from <> s.grants_from;
 end $$;
 
--- Reads the marker. Keeps that durability is relaxed, or a longer ttl, before a grant that needs
+-- Reads the marker. Notes a ttl and relaxed durability for this week, before a grant that needs
 -- it; that commit waits for the disk even where synchronous_commit is off, so no such grant
 -- outlives the change in a crash. Returns the time from which names are granted.
 create or replace function holdfast.note_1(ttl bigint, now_us bigint) returns bigint
@@ -227,6 +300,7 @@ declare
   counted constant bigint := case when ttl <= 3153600000000000
     then least(ttl, 86400000000) else 0 end;
   is_relaxed constant boolean := holdfast.is_relaxed_1();
+  this_week constant integer := holdfast.week_1(now_us);
 begin
   select * into m from holdfast.marker o
     where o.system = holdfast.system_1() and o.timeline = holdfast.timeline_1();
@@ -234,19 +308,47 @@ begin
     perform holdfast.start_run_1(now_us);
     select * into m from holdfast.marker;
   end if;
-  if m.relaxed < is_relaxed or m.longest < counted then
+  if m.grants_from > 0 then m.grants_from := holdfast.grants_from_1(m.grants_from, now_us); end if;
+  if m.week <> this_week or m.longest < counted or m.relaxed < is_relaxed then
     update holdfast.server s set
-      relaxed = s.relaxed or is_relaxed, longest = greatest(s.longest, counted)
-      returning s.relaxed, s.longest into m.relaxed, m.longest;
-    update holdfast.marker o set relaxed = m.relaxed, longest = m.longest;
+      week = this_week,
+      -- A clock that was set back forgets nothing.
+      longest = greatest(counted, case when s.week < this_week then 60000000 else s.longest end),
+      relaxed = is_relaxed or s.week >= this_week and s.relaxed,
+      last_longest = case when s.week >= this_week then s.last_longest
+        when s.week = this_week - 1 then s.longest else 60000000 end,
+      last_relaxed = case when s.week >= this_week then s.last_relaxed
+        else s.week = this_week - 1 and s.relaxed end
+      returning s.week, s.longest, s.relaxed into m.week, m.longest, m.relaxed;
+    update holdfast.marker o set week = m.week, longest = m.longest, relaxed = m.relaxed;
     perform set_config('synchronous_commit', 'on', true)
       where current_setting('synchronous_commit') = 'off';
   end if;
-  if m.grants_from <= now_us then
-    perform set_config('holdfast.longest', m.longest::text, false),
+  if m.grants_from = 0 then
+    perform set_config('holdfast.week', m.week::text, false),
+      set_config('holdfast.longest', m.longest::text, false),
       set_config('holdfast.relaxed', m.relaxed::text, false);
   end if;
   return m.grants_from;
+end $$;
+
+-- The time from which names are granted; 0 once it has come. That is kept, because the clock may be
+-- set back afterwards. Where the clock was set back before, the longest ttl passes once more: no
+-- lease that was lost lives longer, and names do not wait for as long as the clock was ahead.
+create or replace function holdfast.grants_from_1(noted bigint, now_us bigint) returns bigint
+language plpgsql as $$
+declare
+  start bigint := 0;
+begin
+  if noted > now_us then
+    select least(noted, now_us + greatest(s.longest, s.last_longest)) into start
+      from holdfast.server s;
+  end if;
+  if start <> noted then
+    update holdfast.server s set grants_from = start;
+    update holdfast.marker o set grants_from = start;
+  end if;
+  return start;
 end $$;
 
 -- Lets this transaction commit without waiting for the disk, for releases that hand nothing off. A
@@ -308,10 +410,12 @@ returns boolean language sql immutable as $$
 $$;
 
 -- Whether this session knows that names are granted in this run of the server, and that a ttl and
--- the durability of this commit are noted (run.sql). A ttl of more than a day counts as a day.
-create or replace function holdfast.is_noted_1(ttl bigint) returns boolean
+-- the durability of this commit are noted for this week (run.sql). A ttl of more than a day counts
+-- as a day.
+create or replace function holdfast.is_noted_1(ttl bigint, now_us bigint) returns boolean
 language sql stable as $$
-  select least(ttl, 86400000000)
+  select current_setting('holdfast.week', true) = holdfast.week_1(now_us)::text
+    and least(ttl, 86400000000)
       <= coalesce(nullif(current_setting('holdfast.longest', true), ''), '-1')::bigint
     and (current_setting('holdfast.relaxed', true) = 'true' or not holdfast.is_relaxed_1())
 $$;
@@ -433,6 +537,26 @@ end $$;
 
 -- From queue.sql
 -- The queue of one name, and the upkeep that every command does before it acts (rules/upkeep.ts).
+--
+-- NOTIFY does not say whether anyone listens. So each client takes a session advisory lock with a
+-- random key when it connects (session.ts), and its rows in holdfast.client keep that key. The
+-- server frees the lock when the connection ends: while nobody has it, no push reaches the client.
+-- Only the order of the queue depends on this, never whether a name is free: a client that is taken
+-- for dead is passed over until its next word, and one that is taken for alive costs an offer.
+
+-- The key of this connection; null behind a pooler that lends it for one transaction.
+create or replace function holdfast.connection_1() returns bigint language sql stable as $$
+  select nullif(current_setting('holdfast.connection', true), '')::bigint
+$$;
+
+-- Whether a push may reach the client of this connection. Locks of one session never conflict, so
+-- the lock of this connection proves nothing here.
+create or replace function holdfast.is_reachable_1(connection bigint) returns boolean
+language plpgsql as $$
+begin
+  return case when connection is null or connection = holdfast.connection_1() then true
+    else not pg_try_advisory_xact_lock_shared(connection) end;
+end $$;
 
 create or replace function holdfast.enqueue_1(
   inout r holdfast.name, w holdfast.waiter, touch bigint, now_us bigint
@@ -449,7 +573,7 @@ begin
   w.since := now_us;
   insert into holdfast.waiter values (w.*);
   insert into holdfast.client as c
-    values (r.namespace, r.key, w.client, r.place, touch, gone, 1, false)
+    values (r.namespace, r.key, w.client, r.place, touch, gone, 1, false, holdfast.connection_1())
     on conflict (namespace, key, id) do update set
       waiting = c.waiting + 1,
       touch = greatest(c.touch, excluded.touch),
@@ -580,6 +704,12 @@ begin
       slice := slice - 1;
     end if;
     done := done + 1;
+    if r.mark_until is null then
+      update holdfast.client c set suspect = true
+        where c.namespace = r.namespace and c.key = r.key and c.id = w.client
+          and not holdfast.is_reachable_1(c.connection);
+      if found then continue; end if;
+    end if;
     r := holdfast.drop_waiter_1(r, w);
     if r.mark_until is not null then
       perform holdfast.push_1(w.client,
@@ -596,9 +726,9 @@ begin
   end loop;
 end $$;
 
--- The handoff of a name whose holder leaves, to its first waiter, if nothing else is to be done.
--- Otherwise null, and nothing is changed. The caller has locked the row, and found that the holder
--- lives: what it found is judged again by the clock after the lock.
+-- The handoff of a name whose holder leaves, to its first waiter, if that can be reached and no
+-- other work is due. Otherwise null, and nothing is changed. The caller has locked the row, and
+-- found that the holder lives: what it found is judged again by the clock after the lock.
 create or replace function holdfast.hand_off_1(space text, name_key text, waiters integer)
 returns text language plpgsql as $$
 declare
@@ -606,13 +736,14 @@ declare
   w holdfast.waiter;
   reply text;
 begin
-  if not holdfast.is_noted_1(0) then return null; end if;
+  if not holdfast.is_noted_1(0::bigint, now_us) then return null; end if;
   delete from holdfast.waiter v
     where v.namespace = space and v.key = name_key and v.exclusive and v.weight <= v.most
       and v.place = (
-        select c.place from holdfast.client c
-          where c.namespace = space and c.key = name_key and not c.suspect
-          order by c.place limit 1)
+        select case when holdfast.is_reachable_1(c.connection) then c.place end from (
+          select o.place, o.connection from holdfast.client o
+            where o.namespace = space and o.key = name_key and not o.suspect
+            order by o.place limit 1) c)
       and exists (select from holdfast.name o where o.namespace = space and o.key = name_key
         and o.expiry > now_us and o.silent > now_us and o.last < 9007199254739967)
     returning v.* into w;
@@ -993,7 +1124,8 @@ begin
   end if;
   if r.waiting > 0 then
     if speaker is not null then
-      update holdfast.client c set suspect = false, gone = now_us + 3 * c.touch
+      update holdfast.client c set
+        suspect = false, gone = now_us + 3 * c.touch, connection = holdfast.connection_1()
         where c.namespace = space and c.key = name_key and c.id = speaker
         returning c.gone into new_gone;
       r.silent := least(r.silent, new_gone);
@@ -1087,7 +1219,8 @@ declare
   x record;
 begin
   if op = 'a' then
-    if terms[2] <> 'x' or not holdfast.is_noted_1(terms[5]::bigint) or not holdfast.is_fair_1(
+    if terms[2] <> 'x' or not holdfast.is_noted_1(terms[5]::bigint, now_us)
+      or not holdfast.is_fair_1(
         terms[5]::bigint, terms[3]::bigint, terms[4]::bigint, terms[8]::bigint) then
       return replies;
     end if;
@@ -1124,7 +1257,7 @@ begin
       replies[x.nth] := 'R';
     end loop;
   elsif op = 'n' and terms[1]::bigint <= 3153600000000000
-    and holdfast.is_noted_1(terms[1]::bigint) then
+    and holdfast.is_noted_1(terms[1]::bigint, now_us) then
     for x in
       update holdfast.name o set
         last = holdfast.learned_1(o.last, terms[3]::bigint, now_us),
@@ -1151,7 +1284,9 @@ language sql immutable as $$
 $$;
 
 -- Locks the rows of the names. Returns the keys, with null for those that have no row: a row that
--- is made after this is not locked, so to this batch its name has none.
+-- is made after this is not locked, so to this batch its name has none. A row lock is written to
+-- the log. So a commit that only tells a grant again waits for the disk and for standbys, and with
+-- it the commit of that grant, which may have given up waiting.
 create or replace function holdfast.lock_rows_1(space text, keys text[], makes_rows boolean)
 returns text[] language plpgsql as $$
 declare
@@ -1219,7 +1354,9 @@ begin
     run_keys := keys[done + 1 : done + size];
     ttl := case op when 'a' then terms[5]::bigint when 'n' then terms[1]::bigint
       when 'm' then terms[1]::bigint else 0 end;
-    if not holdfast.is_noted_1(ttl) then grants_from := holdfast.note_1(ttl, now_us); end if;
+    if not holdfast.is_noted_1(ttl, now_us) then
+      grants_from := holdfast.note_1(ttl, now_us);
+    end if;
     if flags like '%s' then grants_from := 0; end if;
     run_replies := case when n > 1 then holdfast.lone_run_1(
       space, op, terms, run_keys, words[head : head + size - 1], now_us) end;
@@ -1330,9 +1467,14 @@ declare
   durability text;
   reply text;
 begin
+  -- A warning is the only sign that the server gave up waiting for a synchronous standby. It comes
+  -- with the commit, so this is set for the transaction and not for the function.
+  if current_setting('client_min_messages') = 'error' then
+    perform set_config('client_min_messages', 'warning', true);
+  end if;
   if op = 'a' then
     new_ttl := words[10];
-    if words[7] = 'x' and holdfast.is_noted_1(new_ttl) then
+    if words[7] = 'x' and holdfast.is_noted_1(new_ttl, now_us) then
       new_weight := words[8]; new_most := words[9]; new_span := words[13];
       not_after := words[15]; seen := words[16];
       update holdfast.name o set
@@ -1367,7 +1509,7 @@ begin
     end if;
   elsif op = 'n' then
     new_ttl := words[6];
-    if holdfast.is_noted_1(new_ttl) then
+    if holdfast.is_noted_1(new_ttl, now_us) then
       not_after := words[7]; seen := words[8];
       update holdfast.name o set
         last = holdfast.learned_1(o.last, seen, now_us),
@@ -1649,7 +1791,7 @@ begin
       from holdfast.sweep_fences_1(s.namespace, s.key, size, holdfast.fence_age());
   else
     select * into s.namespace, s.key
-      from holdfast.sweep_names_1(s.namespace, s.key, size, 600000000);
+      from holdfast.sweep_names_1(s.namespace, s.key, size, 600000000::bigint);
   end if;
   if s.key is null then
     if s.is_at_fences then s.due := clock_timestamp() + interval '10 minutes'; end if;
@@ -1664,7 +1806,6 @@ end $$;
 
 -- From rights.sql
 -- A role with USAGE on the schema and EXECUTE on the entry functions can do everything.
-revoke all on schema holdfast from public;
 revoke all on all tables in schema holdfast from public;
 revoke all on all functions in schema holdfast from public;
 

@@ -13,24 +13,30 @@ const REPLICATION_GIVEN_UP = "SyncRepWaitForLSN";
 /**
  * The settings that the server, the database or the role may have changed for all connections. A
  * batch that this process has given up must end on the server too. A connection that waits for
- * messages is idle for long.
+ * messages is idle for long. The advisory lock tells the server whether the connection still exists
+ * (sql/queue.sql).
  */
 const SETTINGS = `
-  set_config('default_transaction_isolation', 'read committed', false),
-  set_config('default_transaction_read_only', 'off', false),
-  set_config('statement_timeout', '${CALL_TIMEOUT_MS}', false),
-  set_config('idle_in_transaction_session_timeout', '0', false),
-  case when current_setting('server_version_num')::int >= 140000
-    then set_config('idle_session_timeout', '0', false) end`;
+  pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
+  pg_catalog.set_config('default_transaction_read_only', 'off', false),
+  pg_catalog.set_config('statement_timeout', '${CALL_TIMEOUT_MS}', false),
+  pg_catalog.set_config('idle_in_transaction_session_timeout', '0', false),
+  case when pg_catalog.current_setting('server_version_num')::int >= 140000
+    then pg_catalog.set_config('idle_session_timeout', '0', false) end,
+  (select pg_catalog.set_config('holdfast.connection', key::text, false)
+    from (select (pg_catalog.random() operator(pg_catalog.*) '${Number.MAX_SAFE_INTEGER}'::float8)
+      ::bigint as key) as drawn
+    where pg_catalog.pg_try_advisory_lock(key))`;
 
 /**
  * Settings reach other programs through a pooler that lends its connections for one transaction, so
  * they are set only where the process of the server is the one that the connection was told of.
+ * Functions have their schema: another role may have made one of the same name elsewhere.
  */
-const HELLO = `select concat_ws(' ', current_setting('server_encoding'),
-  pg_is_in_recovery(), pg_backend_pid() = $1::int,
-  case when pg_backend_pid() = $1::int then concat(${SETTINGS}) end)`;
-const SET = `select concat(${SETTINGS})`;
+const HELLO = `select pg_catalog.concat_ws(' ', pg_catalog.current_setting('server_encoding'),
+  pg_catalog.pg_is_in_recovery(), pg_catalog.pg_backend_pid() = $1::int,
+  case when pg_catalog.pg_backend_pid() = $1::int then pg_catalog.concat(${SETTINGS}) end)`;
+const SET = `select pg_catalog.concat(${SETTINGS})`;
 
 /** The connection is used by nothing else for so long. */
 interface Turn {

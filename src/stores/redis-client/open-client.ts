@@ -1,6 +1,8 @@
 import { InvalidOptionError, StoreError } from "../../errors.js";
 import { systemTimers, TimeLimitError, within } from "../../time/timers.js";
+import { importIoredis, importIovalkey, importRedis } from "../peers.js";
 import type { TlsFiles } from "../store-url.js";
+import { unreachable } from "../unreachable.js";
 import { Connecting } from "./connecting.js";
 import { saidBy } from "./failure.js";
 import { DISCONNECT_TIMEOUT_MS, type Ioredis, isIoredis } from "./ioredis.js";
@@ -8,7 +10,6 @@ import type { NodeRedis } from "./node-redis.js";
 import type { RedisTarget } from "./redis-target.js";
 import { SUPPORTED_CLIENTS } from "./supported-clients.js";
 import { tlsTrouble } from "./tls-trouble.js";
-import { unreachable } from "./unreachable.js";
 
 export interface OpenedClient {
   readonly client: Ioredis | NodeRedis;
@@ -27,12 +28,11 @@ type Constructor = new (...args: unknown[]) => unknown;
  * awaited lease has its timers.
  */
 export async function openClient(target: RedisTarget, store: string): Promise<OpenedClient> {
-  // Bundlers accept a missing module only where the import handles its own failure.
-  const ioredis = (await import("ioredis" as string).catch(() => null)) as IoredisModule | null;
+  const ioredis = await importIoredis<IoredisModule>();
   if (ioredis && isSupportedIoredis(ioredis)) return openIoredis(ioredis, target, store);
-  const redis = (await import("redis" as string).catch(() => null)) as RedisModule | null;
+  const redis = await importRedis<RedisModule>();
   if (redis && isSupportedNodeRedis(redis)) return openNodeRedis(redis, target, store);
-  const iovalkey = (await import("iovalkey" as string).catch(() => null)) as IoredisModule | null;
+  const iovalkey = await importIovalkey<IoredisModule>();
   if (iovalkey) return openIoredis(iovalkey, target, store);
   throw unusable([...(ioredis ? ["ioredis"] : []), ...(redis ? ["redis"] : [])]);
 }

@@ -206,10 +206,8 @@ const GONE_LETTERS = ["m", "r", "v"] as const;
 export function decodePush(client: string, message: string): Push {
   const text = message.slice(1);
   if (message[0] === "g") {
-    const [[owners = "", ...times], key] = words(text, 5);
-    const [owner = "", ...followers] = owners.split(",");
-    const run = followers.length > 0 ? { followers } : {};
-    return { type: "granted", client, key, grant: pushedGrant([owner, ...times]), ...run };
+    const [words5, key] = words(text, 5);
+    return { type: "granted", client, key, grant: pushedGrant(words5) };
   }
   const kind = oneOf(["m", "v"], message[0]);
   const news: unknown = JSON.parse(text);

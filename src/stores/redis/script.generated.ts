@@ -118,29 +118,6 @@ local listeners = call('PUBLISH', client, message)
 redis.set_repl(redis.REPL_ALL)
 return listeners > 0 or flags % 2 == 1
 end
-local function followers(first, place, last, waiting, read, isIn)
-local owners, count, from, many = '', 0, place + 1, 1
-local most, terms = math.min(waiting - 1, 63), sub(first, 17, 37)
-if sub(first, 33, 37) ~= '0001x' then most = 0 end
-last = math.min(last, place + 256)
-local pattern = '^(%S+) (%S+ %d+) %d+ (.*)$'
-local _, patience, meta = string.match(first, pattern, 38)
-while count < most and from <= last do
-many = math.min(many, last - from + 1)
-local found = read(from, many)
-for at = 1, many do
-local text = found[at]
-local owner, same, about = string.match(text or '', pattern, 38)
-if same == patience and about == meta and sub(text, 17, 37) == terms then
-owners, count = owners .. ',' .. owner, count + 1
-elseif text and isIn(text, from + at - 1) then
-return owners, count
-end
-end
-from, many = from + many, most - count
-end
-return owners, count
-end
 local function decide(name, operation, command, pointer, last)
 local NONE, key, place = '0000000000000000', register .. ':' .. name, sub(pointer, 2)
 local found, owner, id, offer, touch
@@ -211,34 +188,17 @@ if not client or find(client, '%D') ~= 81 then return nil end
 if sub(client, 81) ~= 'a' or place <= sub(client, 33, 48) then
 return nil
 end
-local token, left = math.max(now, last + 1), sub(client, 65, 80) - 1
+local token, span = math.max(now, last + 1), sub(waiter, 33, 36)
 if token > LAST_TOKEN then return nil end
-local behind, count, isLeft = '', 0, false
-local lastPlace = sub(sums, 50, 65)
-if left > 0 then
-behind, count = followers(waiter, place, lastPlace, left + 1, function(from, many)
-local fields = {}
-for at = 1, many do fields[at] = format('w%016d', from + at - 1) end
-return call('HMGET', key, unpack(fields))
-end, function(text, at)
-local other = string.match(text, '^%S+ (%S+) ', 38)
-other = other and (other == id and client or call('HGET', key, 'c' .. other))
-isLeft = not other or at <= (tonumber(sub(other, 33, 48)) or at)
-return true
-end)
-end
-if isLeft then return nil end
-local span = format('%04d', sub(waiter, 33, 36) + count)
 local tokenText = token == now and nowText or format('%016.0f', token)
 local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
-if not push(id, 'g' .. owner .. behind .. times .. name) then return nil end
-local after = format('%016d', place + 1)
+if not push(id, 'g' .. owner .. times .. name) then return nil end
+local left, after = sub(client, 65, 80) - 1, format('%016d', place + 1)
 local fewer = format('%016d', waiting - 1)
 taken = taken == waiting and fewer or format('%016d', taken - 1)
 sums = sub(sums, 1, 33) .. fewer .. sub(sums, 50, 65) .. after .. taken
 .. sub(sums, 98, 113)
-holder = 'u' .. nowText .. tokenText .. expiry .. sub(waiter, 17, 32) .. span
-.. sub(waiter, 37)
+holder = 'u' .. nowText .. tokenText .. expiry .. sub(waiter, 17)
 if left == 0 then
 call('HDEL', key, 'w' .. place, 'o' .. owner, 'c' .. id)
 call('HSET', key, 'k', sums, 'x', holder)
@@ -878,20 +838,6 @@ for at, text in ipairs(call('HMGET', state.key, unpack(fields))) do
 if state.fields[fields[at]] == nil then state.fields[fields[at]] = text end
 end
 end
-function queue.followers(state, entry)
-local waiting = queue.client(state, entry.client).waiting
-return followers(entry.since .. entry.request, entry.place, state.last, waiting,
-function(from, many)
-local found = {}
-queue.readAhead(state, from, many)
-for at = 1, many do found[at] = state.fields['w' .. digits(from + at - 1)] end
-return found
-end,
-function(_, place)
-local other = queue.entry(state, place)
-return other and queue.isValid(state, other)
-end)
-end
 function queue.watch(state, id, goneUs)
 if state.bound == NO_LIMIT then state.isWatched = true end
 state.bound = math.min(state.bound, goneUs)
@@ -1283,18 +1229,13 @@ entry.token, entry.expiry, entry.granted, entry.confirmed = token, expiry, now, 
 holders.put(state, entry)
 end
 local function handOff(state, entry, token, toucher)
-local expiry, request = now + entry.offer, entry.request
-local behind, count = queue.followers(state, entry)
-local span = entry.span + count
-local times = string.format(' %.0f %.0f %.0f %.0f ', token, span, now, expiry)
-local isHeard = push(entry.client, 'g' .. entry.owner .. behind .. times .. state.name)
+local expiry = now + entry.offer
+local times = string.format(' %.0f %.0f %.0f %.0f ', token, entry.span, now, expiry)
+local isHeard = push(entry.client, 'g' .. entry.owner .. times .. state.name)
 if not isHeard and entry.client ~= toucher then
 return queue.setSuspect(state, entry.client)
 end
 queue.drop(state, entry)
-entry.span = span
-entry.request = sub(request, 1, 16) .. string.format('%04d', span)
-.. sub(request, 21)
 grant(state, entry, token, expiry, false)
 state.next, state.isHandedOff = entry.place + 1, true
 end

@@ -135,10 +135,11 @@ export async function explainVotes(
   error: StoreError,
   nodes: readonly RedlockNode[],
 ): Promise<StoreError> {
-  if (!(error instanceof QuorumError)) return error;
+  const isCounted = error instanceof QuorumError;
+  const silent = nodes.map(({ name }) => nodeVote(name, { type: "time_out" }));
   let cause = error.cause;
   const votes = await Promise.all(
-    error.votes.map(async (vote, at): Promise<NodeVote> => {
+    (isCounted ? error.votes : silent).map(async (vote, at): Promise<NodeVote> => {
       const isSilent = vote.vote === "time_out" || vote.vote === "error";
       const node = isSilent ? nodes[at] : undefined;
       const why = node ? await whyUnreachable(node.driver) : null;
@@ -147,6 +148,9 @@ export async function explainVotes(
       return { ...vote, detail: `no answer (${why.message})` };
     }),
   );
-  const { outcome, retryable, lockName, store, advice } = error;
-  return new QuorumError(votes, advice, { outcome, retryable, lockName, store, cause });
+  // The call ended before it counted votes, and no reason for the silence was found.
+  if (!isCounted && cause === error.cause) return error;
+  const { outcome, retryable, lockName, store } = error;
+  const advised = isCounted ? error.advice : advice([]);
+  return new QuorumError(votes, advised, { outcome, retryable, lockName, store, cause });
 }

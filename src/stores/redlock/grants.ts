@@ -1,34 +1,26 @@
 import { list } from "../../foreign-data.js";
-import type { Claim, GoneEvent, Grant } from "../../store.js";
+import type { Claim, GoneEvent } from "../../store.js";
+import { StoreGrant } from "../store-grant.js";
 import { spanOf } from "./ballot.js";
 import { parseRecord } from "./name-record.js";
 import type { RedlockNode } from "./redlock-node.js";
 import { preventsMajority } from "./tally.js";
 
 /** The votes of a majority for one owner at one ballot, which is the first token of the grant. */
-export class RedlockGrant implements Grant {
-  readonly type = "granted";
+export class RedlockGrant extends StoreGrant {
   readonly span: number;
   readonly locator = null;
-  readonly claim: Claim;
   readonly token: bigint;
   readonly keys: readonly string[];
-  deadlineMs: number;
   isReleased = false;
   /** The nodes that reported the end of the lease, each with the reason of a revocation or null. */
   readonly lostAt: Map<number, string | null> = new Map();
 
   constructor(claim: Claim, keys: readonly string[], ballot: number, deadlineMs: number) {
-    this.claim = claim;
+    super(claim, deadlineMs);
     this.keys = keys;
     this.span = spanOf(claim);
     this.token = BigInt(ballot);
-    this.deadlineMs = deadlineMs;
-  }
-
-  /** A renewal never shortens a lease. */
-  extend(deadlineMs: number): void {
-    this.deadlineMs = Math.max(this.deadlineMs, deadlineMs);
   }
 }
 
@@ -65,6 +57,15 @@ export class Grants {
     if (grant?.token === BigInt(token)) this.#onLost(grant, at, reason);
   }
 
+  /** The grant has no majority any more: it ends here, for its renewals and its holder. */
+  lose(grant: RedlockGrant, reason: GoneEvent["reason"], detail: string): void {
+    if (this.#grants.get(grant.claim.owner) !== grant) return;
+    this.#grants.delete(grant.claim.owner);
+    this.onGone({ type: "gone", grant, reason, detail });
+    // The caller may not have the grant yet: when it gets the grant, the deadline has passed.
+    grant.end();
+  }
+
   async #lookAfter(grant: RedlockGrant, at: number): Promise<void> {
     try {
       const raw = await this.#nodes[at]?.ask(grant.keys, ["look"]);
@@ -84,18 +85,11 @@ export class Grants {
 
   /** Ends the grant when so many nodes have lost it that it has no majority any more. */
   #onLost(grant: RedlockGrant, at: number, reason: string | null): void {
-    const { claim, lostAt } = grant;
-    if (this.#grants.get(claim.owner) !== grant) return;
+    const { lostAt } = grant;
     lostAt.set(at, reason ?? lostAt.get(at) ?? null);
     if (!preventsMajority(lostAt.size, this.#nodes.length)) return;
-    this.#grants.delete(claim.owner);
     const known = [...lostAt.values()].find((one) => one !== null);
-    const loss =
-      known === undefined
-        ? ({ reason: "replaced", detail: "" } as const)
-        : ({ reason: "revoked", detail: known ?? "" } as const);
-    this.onGone({ type: "gone", grant, ...loss });
-    // The caller of a fresh acquisition may not listen to events yet: it reads the deadline.
-    grant.deadlineMs = Number.NEGATIVE_INFINITY;
+    if (known === undefined) this.lose(grant, "replaced", "");
+    else this.lose(grant, "revoked", known ?? "");
   }
 }

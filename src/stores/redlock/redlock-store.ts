@@ -107,7 +107,7 @@ export class RedlockStore implements Store {
     this.#grants = new Grants(nodes);
     this.#wakeUps = new WakeUps(quorum, this.#grants);
     this.#releases = new Releases(quorum);
-    this.#renewals = new Renewals(quorum, this.#membership, this.#wakeUps);
+    this.#renewals = new Renewals(quorum, this.#membership, this.#grants, this.#wakeUps);
     this.#inspection = new Inspection(quorum, this.#layout);
     this.#parts = {
       quorum,

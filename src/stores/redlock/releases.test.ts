@@ -4,8 +4,12 @@ import { CommandServer } from "../../../test/fixtures/command-server.js";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
 import type { Claim, Grant } from "../../store.js";
 import type { Driver } from "../redis-client/driver.js";
+import { RedlockGrant } from "./grants.js";
+import { Layout } from "./layout.js";
+import { Quorum } from "./quorum.js";
 import { NODE_SCRIPTS, RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
+import { Releases } from "./releases.js";
 
 const TTL_MS = 4_000;
 const KEEP = { ttlMs: 60_000, meta: {} };
@@ -143,5 +147,32 @@ describe("a release that has left a mark", () => {
     isLosing = false;
     expect(await store.revoke("once", "job", grant.token, "test")).toBe(true);
     expect(await done(releasing)).toBe(false);
+  });
+});
+
+describe("a release without a majority in its first try", () => {
+  const [RELEASED, ABSENT] = [1, 0];
+
+  /** Releases over nodes that give these answers, one after the other; null: none. */
+  function release(...answers: (number | null)[][]): Promise<boolean> {
+    const nodes = answers.map((ofNode, at) => {
+      const send = async () => ofNode.shift() ?? lost();
+      return new RedlockNode(`${at}`, { send, changes: () => 0 } as unknown as Driver);
+    });
+    const quorum = new Quorum(nodes, { nodeTimeoutMs: 50, driftFactor: 0 }, port);
+    const claim = { space: "lock", name: "n", owner: "o", span: 1, ttlMs: TTL_MS } as Claim;
+    const keys = new Layout("").keysOf("lock", "n");
+    const grant = new RedlockGrant(claim, keys, 64, port.nowMs + TTL_MS);
+    return done(new Releases(quorum).release(grant, port.nowMs + TTL_MS));
+  }
+
+  it("counts a node that released in that try, and is absent in the next", async () => {
+    const [never, late] = [() => [ABSENT, ABSENT], () => [null, RELEASED]];
+    expect(await release([RELEASED, ABSENT], never(), late(), late())).toBe(true);
+  });
+
+  it("does not count a node that was absent all along", async () => {
+    const [never, late] = [() => [ABSENT, ABSENT], () => [null, RELEASED]];
+    expect(await release(never(), never(), late(), late())).toBe(false);
   });
 });

@@ -54,23 +54,26 @@ export class Releases {
     const { port, nodes, reserveMs } = this.#quorum;
     const args = releaseArgs(grant.claim.owner, Number(grant.token), reserveMs);
     if (keep) args.push(`${Math.ceil(keep.ttlMs)}`, JSON.stringify(keep.meta));
-    // A try without an answer may have released the lease, so a later `absent` from the same node
-    // counts as released. It does not count so with a mark: a lease that expired or was revoked
-    // between two tries is absent as well, and then nothing keeps another client from running the
-    // work again. A node that has the mark of an earlier try says `released` by itself.
-    let doubtful: Set<number> | null = null;
+    // A try that a node answered with `released`, or did not answer, may have released the lease
+    // there, so a later `absent` from the same node counts as released. It does not count so with
+    // a mark: a lease that expired or was revoked between two tries is absent as well, and then
+    // nothing keeps another client from running the work again. A node that has the mark of an
+    // earlier try says `released` by itself.
+    let mayBeOurs: Set<number> | null = null;
     const isOurs = (at: number, isResent: boolean): boolean =>
-      !keep && (isResent || (doubtful?.has(at) ?? false));
+      !keep && (isResent || (mayBeOurs?.has(at) ?? false));
     let pauses: Backoff | null = null;
     for (let failures = 0; ; failures += 1) {
       const limitMs = Math.min(untilMs - port.clock.nowMs(), POLL_STEP_MS * (failures + 1));
       const poll = this.#poll(grant, args, Math.max(1, limitMs), isOurs);
       const judgement = await poll.judged;
       if (judgement !== "silent" && judgement !== null) return judgement;
-      doubtful ??= new Set();
+      mayBeOurs ??= new Set();
       pauses ??= new Backoff(port.random, RELEASE_PAUSES);
       for (const [at, answer] of poll.answers.entries()) {
-        if (answer?.type === "time_out" || answer?.type === "error") doubtful.add(at);
+        const isUnanswered = answer?.type === "time_out" || answer?.type === "error";
+        // rule: earlier-release-was-ours
+        if (isUnanswered || answer?.type === "released") mayBeOurs.add(at);
       }
       const pauseMs = pauses.nextMs();
       if (isHopeless(poll.answers) || port.clock.nowMs() + pauseMs >= untilMs) {

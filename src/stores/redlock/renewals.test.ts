@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
-import type { Claim } from "../../store.js";
+import type { Claim, GoneEvent } from "../../store.js";
 import type { Driver } from "../redis-client/driver.js";
-import { RedlockGrant } from "./grants.js";
+import { Grants, RedlockGrant } from "./grants.js";
 import { Layout } from "./layout.js";
 import { Membership } from "./membership.js";
 import { Quorum } from "./quorum.js";
@@ -46,6 +46,7 @@ class FakeNode {
 
 let port: ManualPort;
 let nodes: FakeNode[];
+let grants: Grants;
 let renewals: Renewals;
 
 beforeEach(() => {
@@ -59,7 +60,8 @@ beforeEach(() => {
   );
   const rules = { maxTtlMs: TTL_MS, announceMs: 3_600_000, bootstrap: "wait" } as const;
   const membership = new Membership(quorum, layout.keysOfNode(), rules);
-  renewals = new Renewals(quorum, membership, { channel: "holdfast@me" });
+  grants = new Grants(quorum.nodes);
+  renewals = new Renewals(quorum, membership, grants, { channel: "holdfast@me" });
 });
 
 function leasesOf(count: number): Lease[] {
@@ -112,6 +114,22 @@ describe("a batch of renewals", () => {
     for (const node of some(0, 1)) node.answerAt(1, answer);
     expect(await renewals.renew(leases)).toMatchObject([RENEWED, result, RENEWED]);
     expect(leases.map(({ grant }) => grant.deadlineMs)).toEqual([30_998, before, 30_998]);
+  });
+
+  it("ends a lease that is gone at once, while another one has no answer", async () => {
+    for (const node of some(2)) node.reply = () => new Promise(() => {});
+    for (const node of some(0)) node.reply = () => [["N"], ["N"]];
+    for (const node of some(1)) node.reply = () => [["N"], KEPT];
+    const [dead, other] = leasesOf(2) as [Lease, Lease];
+    grants.add(dead.grant);
+    const gone: GoneEvent[] = [];
+    grants.onGone = (event) => gone.push(event);
+    const results = renewals.renew([dead, other]);
+    await settled();
+    expect(gone).toMatchObject([{ grant: dead.grant, reason: "missing" }]);
+    expect(dead.grant.deadlineMs).toBe(Number.NEGATIVE_INFINITY);
+    await port.advance(5_000);
+    expect(await results).toMatchObject([{ type: "gone" }, { type: "unknown" }]);
   });
 
   it("holds where one node fails for one lease, and another node for another lease", async () => {

@@ -19,7 +19,7 @@ import {
   resumeArgs,
 } from "./codec.js";
 import { nodeError, quorumError } from "./failure.js";
-import { RedlockGrant } from "./grants.js";
+import { type Grants, RedlockGrant } from "./grants.js";
 import type { Membership } from "./membership.js";
 import type { Poll, Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
@@ -45,11 +45,18 @@ const EXPIRED: Renewal = { type: "gone", reason: "expired", detail: "" };
 export class Renewals {
   readonly #quorum: Quorum;
   readonly #membership: Membership;
+  readonly #grants: Grants;
   readonly #keeper: Keeper;
 
-  constructor(quorum: Quorum, membership: Membership, { channel }: Pick<Keeper, "channel">) {
+  constructor(
+    quorum: Quorum,
+    membership: Membership,
+    grants: Grants,
+    { channel }: Pick<Keeper, "channel">,
+  ) {
     this.#quorum = quorum;
     this.#membership = membership;
+    this.#grants = grants;
     this.#keeper = { setId: quorum.setId, channel };
   }
 
@@ -193,7 +200,13 @@ export class Renewals {
   ): Renewal | null {
     const judgement = judgeRenewal(answers);
     if (judgement === null) return null;
-    if (judgement === "gone") return { type: "gone", ...lossOf(answers) };
+    if (judgement === "gone") {
+      const { reason, detail } = lossOf(answers);
+      // Nothing may rely on the grant from here on, not even until its batch is answered.
+      // rule: lost-majority-ends-the-grant
+      this.#grants.lose(grant, reason, detail);
+      return { type: "gone", reason, detail };
+    }
     // A majority may not know of leases of this length: only the old deadline is certain.
     if (judgement === "renewed" && isKnown) {
       const { hasScripts, port } = this.#quorum;

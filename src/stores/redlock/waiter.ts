@@ -17,7 +17,7 @@ import type { Sleeper, WakeUps } from "./wake-ups.js";
 /** After the first wake-up, the other nodes get this long to send theirs. */
 const GATHER_MS = 5;
 const FIRST_LOOK_MS = 200;
-const LONGEST_LOOK_MS = 1_000;
+export const LONGEST_LOOK_MS = 1_000;
 /** Waiters further back look less often, and later after the end of the holder's lease. */
 const LONGEST_REAR_LOOK_MS = 5_000;
 const STAGGER_MS = 5;

@@ -6,7 +6,7 @@ import { StoreError } from "../../errors.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { Busy, Claim, Grant, Traits, Wait } from "../../store.js";
 import { within } from "../../time/timers.js";
-import type { Entering, Entry, Listing, Sequencer, SessionLink } from "./sequencer.js";
+import type { Entering, Entry, ListedMark, Listing, Sequencer, SessionLink } from "./sequencer.js";
 import { SequencerStore } from "./sequencer-store.js";
 
 const TTL_MS = 60_000;
@@ -21,8 +21,10 @@ let port: ManualPort;
 let isSilent: boolean;
 /** Whether another entry is ahead of the own one. */
 let isHeld: boolean;
+let mark: ListedMark | null;
 
 beforeEach(() => {
+  mark = null;
   port = new ManualPort();
   isSilent = false;
   isHeld = true;
@@ -43,7 +45,7 @@ function entry(id: string, token: bigint): Entry {
 
 function queue(): Listing {
   const ahead = isHeld ? [entry("other", 1n)] : [];
-  return { moment: new CountedMoment(3), entries: [...ahead, entry("own", 2n)], mark: null };
+  return { moment: new CountedMoment(3), entries: [...ahead, entry("own", 2n)], mark };
 }
 
 function openStore(): SequencerStore {
@@ -111,6 +113,14 @@ describe("a silent store", () => {
     await port.advance(4_000);
     expect(seen.result).toBeInstanceOf(StoreError);
   });
+});
+
+it("does not run a finished once again where its entry is older than the mark", async () => {
+  isHeld = false;
+  mark = { token: 1n, session: "m", text: "" };
+  const seen = acquire({ space: "once" });
+  await port.advance(10);
+  expect(seen.result).toMatchObject({ type: "busy", mark: { token: 1n } });
 });
 
 describe("a process that was stopped for longer than storeTimeoutMs", () => {

@@ -14,11 +14,21 @@ import type { Limits } from "../../time/limits.js";
 import { pause } from "../../time/pause.js";
 import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js";
 import type { AttemptResult } from "../attempts.js";
+import type { EntryLines, LinePlace } from "./entry-lines.js";
 import { entryText, heldText } from "./entry-text.js";
 import type { GrantWatches } from "./grant-watches.js";
+import type { LastFailure } from "./last-failure.js";
 import type { Waiter } from "./queue.js";
 import type { Queues } from "./queues.js";
-import type { Leaving, ListedMark, Listing, OwnEntry, Sequencer } from "./sequencer.js";
+import type {
+  EnterCase,
+  Entry,
+  ListedMark,
+  Listing,
+  Moment,
+  OwnEntry,
+  Sequencer,
+} from "./sequencer.js";
 import { SequencerGrant } from "./sequencer-grant.js";
 import type { EntryOwner, Session } from "./session.js";
 import type { Sessions } from "./sessions.js";
@@ -31,13 +41,14 @@ export interface Collaborators {
   readonly sequencer: Sequencer;
   readonly limits: Limits;
   readonly sessions: Sessions;
+  readonly lines: EntryLines;
   readonly queues: Queues;
   readonly withdrawals: Withdrawals;
   readonly grants: GrantWatches;
+  readonly lastFailure: LastFailure;
 }
 
 const CALL_MS = 1_500;
-const GLANCE_MS = 1_000;
 const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
 /** A session `alone` that is older than this part of its ttl is renewed before it is granted. */
 const OLD_PART = 20;
@@ -49,8 +60,11 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   readonly #with: Collaborators;
   /** The entry and its session, as soon as both are known. */
   #known: { readonly entry: OwnEntry; readonly session: Session } | null = null;
+  /** Null for a call that does not wait: it has no place in any order. */
+  readonly #position: LinePlace | null;
   /** Runs while a request to the store has no answer. */
   #silence: SilenceLimit | null = null;
+  #silentSinceMs = 0;
   /** Whether the queue had limits when this entry came. */
   #hadLimits = false;
   #lastError: unknown;
@@ -62,6 +76,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     this.#claim = claim;
     this.#wait = wait;
     this.#with = collaborators;
+    this.#position = wait ? collaborators.lines.join(claim) : null;
   }
 
   get patienceMs(): number {
@@ -83,7 +98,9 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
 
   /** The wait is over, or the store closes. */
   giveUp(): void {
-    void this.#withdraw(true, (left) => this.#busy(left?.listing ?? null));
+    const { space, name } = this.#claim;
+    const glance = this.#isSettled ? null : this.#with.queues.glance({ space, name });
+    void this.#withdraw(async () => this.#busy((await glance) ?? null));
   }
 
   onTurn(listing: Listing, index: number): void {
@@ -97,7 +114,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   /** The work of a `once` is done. */
   onMark(mark: ListedMark): void {
     const busy: Busy = { type: "busy", holder: null, mark: markView(mark) };
-    void this.#withdraw(false, () => busy);
+    void this.#withdraw(() => busy);
   }
 
   onFailure(error: unknown): void {
@@ -106,15 +123,20 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
 
   onUnanswered(sentMs: number, error: unknown): void {
     this.#lastError = error;
+    this.#with.lastFailure.note(error);
     this.#startSilenceLimit(sentMs);
   }
 
   onAnswered(): void {
-    this.#silence?.end();
-    this.#silence = null;
+    this.#with.lastFailure.clear();
+    this.#endSilenceLimit();
   }
 
   onSilence(): void {
+    // Requests before this one in the line were answered: the store was not silent.
+    const answeredMs = this.#position?.answeredMs ?? Number.NEGATIVE_INFINITY;
+    this.#silence = null;
+    if (answeredMs > this.#silentSinceMs) return this.#startSilenceLimit(answeredMs);
     const silentMs = Math.round(this.#claim.storeTimeoutMs);
     const why = this.#lastError instanceof Error ? ` ${this.#lastError.message}` : "";
     this.#fail(
@@ -135,9 +157,11 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     const backoff = new Backoff(random, RETRY_MS);
     while (!this.#isSettled) {
       try {
-        return await this.#tryEnter();
+        await this.#tryEnter();
+        return this.#position?.leave();
       } catch (error) {
         this.#lastError = error;
+        this.#with.lastFailure.note(error);
         if (isFinal(error)) return this.#fail(error);
         if (this.#isSettled) return;
         // The limit of silence keeps the process alive, and ends with this attempt.
@@ -146,11 +170,18 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     }
   }
 
+  #endSilenceLimit(): void {
+    this.#silence?.end();
+    this.#silence = null;
+  }
+
   #startSilenceLimit(sinceMs: number): void {
     if (this.#isSettled) return;
     const { sequencer, limits } = this.#with;
     const { storeTimeoutMs } = this.#claim;
-    this.#silence ??= new SilenceLimit(sequencer.port, limits, this, {
+    if (this.#silence) return;
+    this.#silentSinceMs = sinceMs;
+    this.#silence = new SilenceLimit(sequencer.port, limits, this, {
       limitMs: storeTimeoutMs,
       sinceMs,
     });
@@ -158,6 +189,8 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
 
   async #tryEnter(): Promise<void> {
     const { sessions } = this.#with;
+    if (this.#position?.isFirst === false) await this.#position.turn();
+    if (this.#isSettled) return;
     const session =
       this.#known?.session ??
       sessions.ready(this.#claim) ??
@@ -169,15 +202,24 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     this.#known ??= { entry: this.#makeEntry(session), session };
     const { entry } = this.#known;
     session.add(entry, this);
-    const ifAlone = this.#wait === null && this.#claim.mode === "exclusive";
-    const entering = await session.link.enter(entry, ifAlone, CALL_MS);
+    const entering = await session.link.enter(entry, this.#enterCase, CALL_MS);
+    this.#position?.onAnswered(this.#with.sequencer.port.clock.nowMs());
     if (this.#isSettled) return;
     this.onAnswered();
     if (entering.type === "gone") {
       session.endedByStore();
       this.#again("ended");
     } else if (entering.type === "refused") this.#refuse(entering.listing, entering.mayAppear);
+    else if (entering.type === "behind") this.#waitBehind(entering.moment);
     else this.#judge(entering.listing);
+  }
+
+  /** A shared entry needs the listing: see `mustTell`. */
+  get #enterCase(): EnterCase {
+    const { space, name, mode } = this.#claim;
+    if (mode === "shared") return "any";
+    if (this.#wait === null) return "alone";
+    return this.#with.queues.at({ space, name }) ? "behind" : "any";
   }
 
   #makeEntry({ link }: Session): OwnEntry {
@@ -186,16 +228,25 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   }
 
   #judge(listing: Listing): void {
-    const { entries } = listing;
+    const { entries, mark } = listing;
+    // The entry was made before the mark, by a request whose answer was lost.
+    // rule: entry-found-again-heeds-the-mark
+    if (mark) return this.onMark(mark);
     const index = entries.findIndex(({ id }) => id === this.entry.id);
     assert(index >= 0, "the listing of an enter shows the entry");
     if (index < holderCount(entries)) void this.#take(listing, index, false);
     else if (this.#wait) {
-      this.#report(listing, index);
+      this.#report(entries[0], index);
       // rule: limits-that-left-are-remembered
       this.#hadLimits = hasLimits(entries);
-      this.#with.queues.add(this, listing);
+      this.#with.queues.of(this).add(this, listing);
     } else this.giveUp();
+  }
+
+  #waitBehind(moment: Moment): void {
+    const queue = this.#with.queues.of(this);
+    this.#report(queue.first, null);
+    queue.addBehind(this, moment);
   }
 
   async #take(listing: Listing, index: number, hasWaited: boolean): Promise<void> {
@@ -229,7 +280,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
 
   #refuse(listing: Listing, mayAppear: boolean): void {
     const busy = this.#busy(listing);
-    if (mayAppear) return void this.#withdraw(false, () => busy);
+    if (mayAppear) return void this.#withdraw(() => busy);
     const { entry, session } = this.#own;
     session.remove(entry);
     this.#settle();
@@ -237,53 +288,46 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   }
 
   #again(reason: "late" | "ended"): void {
-    void this.#withdraw(false, () => ({ type: "again", reason }));
+    void this.#withdraw(() => ({ type: "again", reason }));
   }
 
   #fail(error: unknown): void {
     if (this.#isSettled) return;
-    void this.#withdraw(false, () => null);
+    void this.#withdraw(() => null);
     this.#reject(error);
   }
 
   async #withdraw(
-    isAsked: boolean,
-    resultOf: (left: Leaving | null) => AttemptResult<SequencerGrant> | null,
+    resultOf: () => AttemptResult<SequencerGrant> | null | Promise<Busy>,
   ): Promise<void> {
     if (this.#isSettled) return;
     this.#settle();
-    let left: Leaving | null = null;
     if (this.#known) {
       const { entry, session } = this.#known;
       entry.isWithdrawn = true;
       // rule: unwanted-entry-is-withdrawn
-      left = await this.#with.withdrawals.withdraw(entry, session, isAsked);
-    } else if (isAsked) {
-      left = { wasThere: false, listing: await this.#glance() };
+      await this.#with.withdrawals.withdraw(entry, session);
     }
-    const result = resultOf(left);
+    const result = await resultOf();
     if (result) this.#resolve(result);
   }
 
   #settle(): void {
     this.#isSettled = true;
-    this.onAnswered();
+    this.#endSilenceLimit();
+    this.#position?.leave();
     if (this.#known) this.#with.queues.remove(this);
   }
 
-  /** The queue, if the store answers soon. */
-  async #glance(): Promise<Listing | null> {
-    const { space, name } = this.#claim;
-    return this.#with.sequencer.list({ space, name }, "texts", GLANCE_MS).catch(() => null);
-  }
-
   #busy(listing: Listing | null): Busy {
-    const holder = listing ? this.#report(listing, null) : null;
+    // The queue may have been read before the own entry left.
+    const first = listing?.entries.find(({ id }) => id !== this.#known?.entry.id);
+    const holder = listing ? this.#report(first, null) : null;
     return { type: "busy", holder, mark: listing?.mark ? markView(listing.mark) : null };
   }
 
   /** Tells the caller of the wait which holder is in the way. */
-  #report({ entries: [first] }: Listing, ahead: number | null): HolderView | null {
+  #report(first: Entry | null | undefined, ahead: number | null): HolderView | null {
     const holder = first ? holderView(first, this.#wallMs) : null;
     this.#wait?.report(holder, ahead);
     return holder;

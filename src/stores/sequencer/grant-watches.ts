@@ -66,7 +66,21 @@ export class GrantWatches implements EntryOwner {
   /** A grant that is moving survives the end of the session that it moves to. */
   onSessionLost(entry: OwnEntry, session: Session, reason: LossReason): void {
     const grant = this.#grants.get(entry);
-    if (grant?.home === session) this.#lose(grant, reason, "");
+    if (grant?.home === session) this.lose(grant, reason, "");
+  }
+
+  onMissing(entry: OwnEntry): void {
+    const grant = this.#grants.get(entry);
+    if (grant) this.lose(grant, "missing", "");
+  }
+
+  /** The store ended the grant: it ends here, for its watch, its renewals and its holder. */
+  lose(grant: SequencerGrant, reason: LossReason, detail: string): void {
+    if (!this.#isLive(grant)) return;
+    this.giveUp(grant);
+    this.onGone({ type: "gone", grant, reason, detail });
+    // The caller may not have the grant yet: when it gets the grant, the deadline has passed.
+    grant.end();
   }
 
   close(): void {
@@ -96,9 +110,9 @@ export class GrantWatches implements EntryOwner {
 
   #onChange(grant: SequencerGrant, change: OwnChange): void {
     if (change.type === "broken") void this.#watchAgain(grant);
-    else if (change.revoked !== null) this.#lose(grant, "revoked", change.revoked);
+    else if (change.revoked !== null) this.lose(grant, "revoked", change.revoked);
     else {
-      this.#lose(grant, "missing", "");
+      this.lose(grant, "missing", "");
       // The entry may have ended with its session, together with other entries.
       grant.home.renew(true).catch(() => {});
     }
@@ -113,7 +127,7 @@ export class GrantWatches implements EntryOwner {
       // A listing from before the entry was seen shows nothing about the entry.
       if (!moment.isBefore(grant.seenAt)) {
         const isThere = entries.some((one) => isSame(one, entry));
-        if (!isThere) return this.#lose(grant, "missing", "");
+        if (!isThere) return this.lose(grant, "missing", "");
         grant.seenAt = moment;
       }
       this.#watch(grant);
@@ -127,11 +141,5 @@ export class GrantWatches implements EntryOwner {
 
   #isLive(grant: SequencerGrant): boolean {
     return this.#grants.get(grant.entry) === grant;
-  }
-
-  #lose(grant: SequencerGrant, reason: LossReason, detail: string): void {
-    if (!this.#isLive(grant)) return;
-    this.giveUp(grant);
-    this.onGone({ type: "gone", grant, reason, detail });
   }
 }

@@ -40,7 +40,8 @@ class Scene {
     this.queue = new Queue({ space, name: "n" }, sequencer, this.held);
   }
 
-  wait(id: string, seen: Listing, patienceMs = 10_000): Waiter {
+  /** `seen`: the listing that shows the entry, or the moment at which it came behind others. */
+  wait(id: string, seen: Listing | number, patienceMs = 10_000): Waiter {
     const over = (word: string) => () => {
       this.log.push(`${id} ${word}`);
       this.queue.remove(waiter);
@@ -55,7 +56,8 @@ class Scene {
       onUnanswered: () => {},
       onAnswered: () => {},
     };
-    this.queue.add(waiter, seen);
+    if (typeof seen === "number") this.queue.addBehind(waiter, new CountedMoment(seen));
+    else this.queue.add(waiter, seen);
     return waiter;
   }
 
@@ -248,4 +250,108 @@ it("forgets the listings of a store that has lost its data since", async () => {
     "watch all from 6",
   ]);
   scene.queue.remove(waiter);
+});
+
+describe("a crowd of waiters behind a lease of this process", () => {
+  function crowd(): Scene {
+    const scene = new Scene();
+    scene.held.add(scene.queue.lock, "a3");
+    scene.wait("b5", listing(5, "a3", "b5"));
+    scene.wait("c6", 6);
+    scene.wait("d7", 7);
+    expect(scene.taken()).toEqual([]);
+    return scene;
+  }
+
+  /** The entry left, and the one behind it was found, if one was asked for. */
+  function leave(scene: Scene, id: string, at: number, isNextThere = true): void {
+    const own = { id, token: tokenOf(id) } as Waiter["entry"];
+    const next = scene.queue.nextAfter(own);
+    scene.log.push(`${id} leaves before ${next?.id ?? "a listing"}`);
+    const found = next && isNextThere ? { entry: next, at: new CountedMoment(at) } : null;
+    scene.queue.left(own, found);
+  }
+
+  it("needs no listing for the next that is known", () => {
+    const scene = crowd();
+    leave(scene, "a3", 8);
+    expect(scene.taken()).toEqual(["a3 leaves before b5", "b5 holds"]);
+  });
+
+  it("is listed where the entry of the next has left as well", async () => {
+    const scene = crowd();
+    leave(scene, "a3", 8, false);
+    expect(scene.taken()).toEqual(["a3 leaves before b5", "list"]);
+    await scene.answer(listing(9, "c6", "d7"));
+    expect(scene.taken()).toEqual(["c6 holds", "b5 missing", "watch all from 9"]);
+    scene.queue.close();
+  });
+
+  it("asks for a listing when no waiter that it shows is left, and goes on with that", () => {
+    const scene = crowd();
+    leave(scene, "a3", 8);
+    scene.held.add(scene.queue.lock, "b5");
+    expect(scene.queue.nextAfter({ id: "b5" } as Waiter["entry"])).toBe(null);
+    scene.taken();
+    scene.queue.see(listing(9, "c6", "d7"));
+    leave(scene, "c6", 10);
+    expect(scene.taken()).toContain("d7 holds");
+  });
+
+  it("watches an entry of another process that is next", () => {
+    const scene = new Scene();
+    scene.held.add(scene.queue.lock, "a3");
+    scene.wait("b4", listing(6, "a3", "b4", "x5", "c6"));
+    scene.wait("c6", listing(6, "a3", "b4", "x5", "c6"));
+    scene.taken();
+    leave(scene, "a3", 8);
+    expect(scene.taken()).toEqual(["a3 leaves before b4", "b4 holds", "watch x5 from 6"]);
+    scene.queue.close();
+  });
+
+  it("serves a shared waiter, and one of a once, by a listing only", () => {
+    for (const [space, id] of [
+      ["lock", "s5"],
+      ["once", "b5"],
+    ] as const) {
+      const scene = new Scene(space);
+      scene.wait(id, listing(5, "a3", id));
+      expect(scene.queue.nextAfter({ id: "a3" } as Waiter["entry"])).toBe(null);
+      scene.queue.close();
+    }
+  });
+
+  it("is listed when its first waiter gives up in front of one that may hold now", () => {
+    const scene = new Scene();
+    const seen = listing(7, "s3", "b5", "s7");
+    const waiter = scene.wait("b5", seen);
+    scene.wait("s7", seen);
+    scene.queue.remove(waiter);
+    scene.taken();
+    leave(scene, "b5", 8);
+    expect(scene.taken()).toEqual(["b5 leaves before a listing", "list"]);
+    scene.queue.close();
+  });
+});
+
+describe("a waiter that came behind another one", () => {
+  it("is looked for at once where that one has left the queue meanwhile", () => {
+    const scene = new Scene();
+    scene.wait("c6", 6);
+    expect(scene.taken()).toEqual(["list"]);
+  });
+
+  it("is looked for where a listing from before shows no waiter", async () => {
+    const scene = new Scene();
+    const first = scene.wait("b5", listing(5, "a3", "b5"));
+    scene.queue.look();
+    scene.wait("c6", 6);
+    scene.queue.remove(first);
+    scene.taken();
+    await scene.answer(listing(5, "a3", "b5"));
+    expect(scene.taken()).toEqual(["list"]);
+    await scene.answer(listing(8, "a3", "c6"));
+    expect(scene.taken()).toEqual(["unwatch all", "watch all from 8"]);
+    scene.queue.close();
+  });
 });

@@ -7,8 +7,10 @@
  * behind the holders, watches every entry that leaves: where the store tells of these in their
  * order, the listing without them shows that its turn has come, one round trip earlier. Where the
  * obstacle is an entry of a lease of this process, no watch is needed: the release of that lease
- * brings a listing along. A watch may break, and a change may be lost with the server that had it:
- * the queue is listed again then, and every few seconds anyway.
+ * asks whether the entry of the next waiter is there, and needs no listing for each turn of a
+ * crowd. A waiter that comes behind another one of this process needs none, either. A watch may
+ * break, and a change may be lost with the server that had it: the queue is listed again then, and
+ * every few seconds anyway.
  *
  * After a change, a listing of any moment since will do. An entry that held then holds still,
  * unless a revoke removed it. The holder hears of a revoke by the watch on its entry, or at the
@@ -68,13 +70,15 @@ export class Queue {
   /** Fires when the queue is to be listed without a change. */
   #timer: Timer | undefined;
   #longestMs = LONGEST_BACKSTOP_MS;
-  /** The latest listing. */
+  /** The latest listing, without the entries of this process that have left since. */
   #seen: Listing | null = null;
   /** The watch that told a change which no listing has shown yet. */
   #teller: QueueWatch | null = null;
   /** The moments of changes that were told while a listing was under way. */
   #told: (Moment | null)[] = [];
   #isLooking = false;
+  /** Whether a waiter joined after the last look was sent. */
+  #hasNewcomers = false;
 
   constructor(lock: LockId, sequencer: Sequencer, held: HeldEntries) {
     this.lock = lock;
@@ -87,14 +91,32 @@ export class Queue {
     return this.#waiters.size;
   }
 
+  /** The entry at the head, as far as it is known here. */
+  get first(): Entry | null {
+    return this.#seen?.entries[0] ?? null;
+  }
+
   /** The entry of the waiter is in the listing. */
   add(waiter: Waiter, listing: Listing): void {
-    this.#waiters.set(waiter.entry.id, { waiter, since: listing.moment });
+    this.#join(waiter, listing.moment);
+    this.see(listing);
+  }
+
+  /** The entry of the waiter was made at this moment, behind all other waiters. */
+  addBehind(waiter: Waiter, moment: Moment): void {
+    const isFirst = this.size === 0;
+    this.#join(waiter, moment);
+    // Those that it came behind have left the queue in the meantime.
+    if (isFirst) this.look();
+  }
+
+  #join(waiter: Waiter, since: Moment): void {
+    this.#waiters.set(waiter.entry.id, { waiter, since });
+    this.#hasNewcomers = true;
     const longestMs = Math.max(waiter.patienceMs, CALL_MS);
     const isImpatient = longestMs < this.#longestMs;
     if (isImpatient) this.#longestMs = longestMs;
     if (isImpatient || this.#waiters.size === 1) this.#arm();
-    this.see(listing);
   }
 
   remove(waiter: Waiter): void {
@@ -131,7 +153,40 @@ export class Queue {
     for (const { waiter, since } of [...this.#waiters.values()]) {
       if (!listed.has(waiter) && !listing.moment.isBefore(since)) waiter.onMissing();
     }
-    if (blocked !== undefined && this.size > 0) this.#watchFor(listing, blocked);
+    if (this.size === 0) return;
+    if (blocked !== undefined) this.#watchFor(listing, blocked);
+    // All waiters that are left came after this listing.
+    else if (this.#hasNewcomers) this.look();
+  }
+
+  /**
+   * The entry of the waiter that holds as soon as the entry of a lease has left: the release of
+   * that lease asks for no listing then, but whether this one is there. Null where a listing is
+   * needed. A shared waiter may have to tell entries behind it, and a mark may be left for a once.
+   */
+  nextAfter({ id }: OwnEntry): OwnEntry | null {
+    const next = this.#seen?.entries.find((entry) => entry.id !== id);
+    if (next?.mode !== "exclusive" || this.lock.space === "once") return null;
+    return this.#waiterOf(next)?.entry ?? null;
+  }
+
+  /**
+   * An entry of this process left, and the queue was not listed. `next`: the entry that was
+   * `nextAfter` it, and a moment since at which that one was there.
+   */
+  left({ id }: OwnEntry, next: { readonly entry: OwnEntry; readonly at: Moment } | null): void {
+    if (!this.#seen) return this.look();
+    const entries = this.#seen.entries.filter((entry) => entry.id !== id);
+    this.#seen = { ...this.#seen, entries };
+    const [first] = entries;
+    // All entries that ever were ahead of this one have left, and it was there after them.
+    const served = first && next && isSame(first, next.entry) ? this.#waiterOf(first) : undefined;
+    if (next) served?.onTurn({ moment: next.at, entries, mark: null }, 0);
+    if (this.size === 0) return;
+    const index = entries.findIndex((entry) => this.#waiterOf(entry));
+    if (index >= holderCount(entries)) this.#watchFor(this.#seen, index);
+    // Waiters that came after the listing are shown by the end of the lease that was just given.
+    else if (index >= 0 || !served) this.look();
   }
 
   /** Lists the queue, unless that is under way. */
@@ -147,6 +202,7 @@ export class Queue {
     const [teller, before] = [this.#teller, this.#seen];
     this.#teller = null;
     this.#told = [];
+    this.#hasNewcomers = false;
     try {
       const listing = await (teller
         ? teller.list(CALL_MS)

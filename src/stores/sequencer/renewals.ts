@@ -1,19 +1,30 @@
 import type { Renewal } from "../../store.js";
 import type { Port } from "../../time/port.js";
 import type { GrantMoves } from "./grant-moves.js";
+import type { GrantWatches } from "./grant-watches.js";
 import type { SequencerGrant } from "./sequencer-grant.js";
 
 /** Renews grants by a proof of the sessions that their entries are in. */
 export class Renewals {
   readonly #port: Port;
+  readonly #grants: GrantWatches;
   readonly #moves: GrantMoves;
 
-  constructor(port: Port, moves: GrantMoves) {
+  constructor(port: Port, grants: GrantWatches, moves: GrantMoves) {
     this.#port = port;
+    this.#grants = grants;
     this.#moves = moves;
   }
 
   async renew(grant: SequencerGrant, ttlMs: number): Promise<Renewal> {
+    const renewal = await this.#renew(grant, ttlMs);
+    // Nothing may rely on the grant from here on, not even until its batch is answered.
+    // rule: proof-without-the-entry-ends-the-grant
+    if (renewal.type === "gone") this.#grants.lose(grant, renewal.reason, renewal.detail);
+    return renewal;
+  }
+
+  async #renew(grant: SequencerGrant, ttlMs: number): Promise<Renewal> {
     // After the deadline the next entry may hold: a renewal would revive a lease that is over.
     if (this.#port.clock.exactMs() >= grant.deadlineMs) {
       return { type: "gone", reason: "expired", detail: "" };

@@ -1,15 +1,12 @@
-import type { Claim, Grant } from "../../store.js";
+import { StoreGrant } from "../store-grant.js";
 import type { Moment, OwnEntry, Watch } from "./sequencer.js";
 import type { Session } from "./session.js";
 
 /** A grant stands for an entry that holds; it lives as long as the session of the entry. */
-export class SequencerGrant implements Grant {
-  readonly type = "granted";
-  readonly claim: Claim;
+export class SequencerGrant extends StoreGrant {
   readonly entry: OwnEntry;
   readonly token: bigint;
   readonly span = 1;
-  deadlineMs: number;
   /** The session that the entry is in, unless it is moving. */
   home: Session;
   move: GrantMove | null = null;
@@ -21,21 +18,15 @@ export class SequencerGrant implements Grant {
   watch: Watch | null = null;
 
   constructor(entry: OwnEntry, home: Session, seenAt: Moment) {
-    this.claim = entry.claim;
+    super(entry.claim, home.deadlineMs);
     this.entry = entry;
     this.token = entry.token;
     this.home = home;
     this.seenAt = seenAt;
-    this.deadlineMs = home.deadlineMs;
   }
 
   get locator(): string {
     return this.home.link.locatorOf(this.entry);
-  }
-
-  /** A renewal never shortens. */
-  extend(deadlineMs: number): void {
-    this.deadlineMs = Math.max(this.deadlineMs, deadlineMs);
   }
 }
 

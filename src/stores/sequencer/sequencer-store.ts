@@ -10,7 +10,7 @@
  * its own may hold.
  */
 import { assert } from "../../assert.js";
-import { ClosedError } from "../../errors.js";
+import { ClosedError, type StoreError } from "../../errors.js";
 import type { Examination, ExamineRequest } from "../../examination.js";
 import type { Space } from "../../rules/name.js";
 import type {
@@ -30,10 +30,12 @@ import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
 import { type AttemptResult, lateGrantError, MOST_LATE_GRANTS } from "../attempts.js";
 import { Acquisition, type Collaborators } from "./acquisition.js";
+import { EntryLines } from "./entry-lines.js";
 import { markText } from "./entry-text.js";
 import { GrantMoves } from "./grant-moves.js";
 import { GrantWatches } from "./grant-watches.js";
 import { HeldEntries } from "./held-entries.js";
+import { LastFailure } from "./last-failure.js";
 import { Queues } from "./queues.js";
 import { Renewals } from "./renewals.js";
 import type { OwnEntry, Sequencer } from "./sequencer.js";
@@ -71,8 +73,10 @@ export class SequencerStore implements Store {
     const sessions = new Sessions(sequencer);
     const withdrawals = new Withdrawals(sequencer, queues);
     const limits = new Limits(this.port);
-    this.#parts = { sequencer, limits, sessions, queues, withdrawals, grants };
-    this.#renewals = new Renewals(this.port, new GrantMoves(sessions, grants));
+    const lines = new EntryLines();
+    const lastFailure = new LastFailure(sequencer);
+    this.#parts = { sequencer, limits, sessions, lines, queues, withdrawals, grants, lastFailure };
+    this.#renewals = new Renewals(this.port, grants, new GrantMoves(sessions, grants));
   }
 
   async acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy> {
@@ -149,7 +153,7 @@ export class SequencerStore implements Store {
 
   detach(given: Grant): void {
     const grant = ownGrant(given);
-    this.#parts.grants.drop(grant);
+    this.#parts.grants.giveUp(grant);
     this.#detached.add(grant.home);
   }
 
@@ -178,6 +182,10 @@ export class SequencerStore implements Store {
     return (await examination) ?? { store: this.name, findings: [], survivals: [] };
   }
 
+  explain(error: StoreError): Promise<StoreError> {
+    return this.#parts.lastFailure.explain(error);
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -195,7 +203,7 @@ export class SequencerStore implements Store {
   /** The entry may be in the session that it was moving to, and would live on with that one. */
   #endMove(entry: OwnEntry, move: GrantMove | null): void {
     if (!move) return;
-    if (move.isSent) void this.#parts.withdrawals.withdraw(entry, move.to, false);
+    if (move.isSent) void this.#parts.withdrawals.withdraw(entry, move.to);
     else move.to.remove(entry);
   }
 }

@@ -84,6 +84,8 @@ export interface OwnEntry {
 export type Entering =
   /** The entry is in this listing. */
   | { readonly type: "entered"; readonly listing: Listing }
+  /** The entry was made at this moment, and the queue was not listed. */
+  | { readonly type: "behind"; readonly moment: Moment }
   /**
    * The entry was not made: the queue is not empty, or has a mark. `mayAppear`: a late copy of the
    * request may still make it, so it has to be removed by `leave`.
@@ -106,10 +108,19 @@ export type Proof =
   /** The store has ended the session. */
   | { readonly type: "gone" };
 
+/**
+ * The case in which `enter` is called. `alone`: the caller does not wait, so the store may refuse
+ * where the queue is not empty. `behind`: an entry of this process waits in the queue already, so
+ * the caller needs no listing: the new entry does not hold before that one.
+ */
+export type EnterCase = "any" | "alone" | "behind";
+
 /** Further things that `leave` is asked for. */
 export interface LeaveOptions {
-  /** Asks for the queue after the entry left, with texts or without. */
-  readonly look?: "plain" | "texts" | undefined;
+  /** Asks for the queue after the entry left, without texts. */
+  readonly look?: boolean | undefined;
+  /** Asks whether this entry of the same queue is there after the entry left. */
+  readonly next?: OwnEntry | undefined;
   /** Leaves a mark in the same step, if the entry is there. */
   readonly mark?: { readonly ttlMs: number; readonly text: string } | undefined;
 }
@@ -120,6 +131,8 @@ export interface Leaving {
   readonly wasThere: boolean;
   /** The queue after the entry left; null where it was not asked for, or is not known. */
   readonly listing: Listing | null;
+  /** A moment after the entry left, at which `next` was there; null where that is not known. */
+  readonly nextAt: Moment | null;
 }
 
 /** A session with the store. */
@@ -134,10 +147,10 @@ export interface SessionLink {
   /** The text by which `resumeSession` finds the session and the entry from another process. */
   locatorOf(entry: OwnEntry): string;
   /**
-   * Makes the entry, unless it is there. It is not made where its queue has a mark. `ifAlone`: the
-   * caller does not wait, so the store may refuse where the queue is not empty.
+   * Makes the entry, unless it is there. It is not made where its queue has a mark. The family asks
+   * for the entries of one queue one after the other.
    */
-  enter(entry: OwnEntry, ifAlone: boolean, limitMs: number): Promise<Entering>;
+  enter(entry: OwnEntry, enterCase: EnterCase, limitMs: number): Promise<Entering>;
   /**
    * Removes the entry, also one whose `enter` was not answered. After an answer, no late copy of a
    * request makes the entry again, unless `takesEntries` is false.
@@ -224,6 +237,8 @@ export interface Sequencer {
   readonly traits: Traits;
   /** The time and chance that the family and the store run by. */
   readonly port: Port;
+  /** Why no server can be reached; null if one can, or if the reason is not known. */
+  whyUnreachable?(): Promise<Error | null>;
   /** Opens a session that the store keeps for at least `ttlMs` after each proof. */
   openSession(ttlMs: number, limitMs: number): Promise<SessionLink>;
   /**

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import type { LossReason } from "../../errors.js";
 import type { OwnEntry, Proof, SessionLink } from "./sequencer.js";
-import { Session } from "./session.js";
+import { type EntryOwner, Session } from "./session.js";
 
 const TTL_MS = 30_000;
 const PROVEN: Proof = { type: "proven", ttlMs: TTL_MS, missing: new Set() };
@@ -17,6 +17,9 @@ let port: ManualPort;
 let asked: Asked[];
 let ended: number;
 let lost: LossReason[];
+let proof: Proof;
+/** The entries whose owner was told that they are missing. */
+let missing: OwnEntry[];
 let takesEntries: boolean;
 /** The answer to a request, by its number. */
 let onProve: (number: number) => "answer" | "fail" | "silence";
@@ -26,9 +29,16 @@ beforeEach(() => {
   asked = [];
   ended = 0;
   lost = [];
+  proof = PROVEN;
+  missing = [];
   takesEntries = true;
   onProve = () => "answer";
 });
+
+const OWNER: EntryOwner = {
+  onSessionLost: (_entry, _session, reason) => lost.push(reason),
+  onMissing: (entry) => missing.push(entry),
+};
 
 /** A session without entries. */
 function openUnused(isAlone = false): Session {
@@ -37,7 +47,7 @@ function openUnused(isAlone = false): Session {
       new Promise<Proof>((resolve, reject) => {
         const one = {
           atMs: port.nowMs,
-          answer: () => resolve(PROVEN),
+          answer: () => resolve(proof),
           fail: () => reject(new Error("down")),
         };
         const verdict = onProve(asked.push(one) - 1);
@@ -56,7 +66,7 @@ function openUnused(isAlone = false): Session {
 
 function open(isAlone = false): Session {
   const session = openUnused(isAlone);
-  session.add({} as OwnEntry, { onSessionLost: (_entry, _session, reason) => lost.push(reason) });
+  session.add({} as OwnEntry, OWNER);
   return session;
 }
 
@@ -68,10 +78,23 @@ describe("a session", () => {
     expect([lost, ended]).toEqual([[], 1]);
   });
 
+  it("tells an owner at once that its entry is missing, whoever asked for the proof", async () => {
+    const session = openUnused();
+    const [entry, other] = [{}, {}] as [OwnEntry, OwnEntry];
+    for (const one of [entry, other]) session.add(one, OWNER);
+    proof = { type: "proven", ttlMs: TTL_MS, missing: new Set([entry]) };
+    await port.advance(TTL_MS / 3);
+    expect(asked).toHaveLength(1);
+    expect(missing).toEqual([entry]);
+    expect(missing[0]).toBe(entry);
+    // A renewal that comes now is answered by that proof, which names no entry.
+    expect(await session.renew()).toEqual(PROVEN);
+  });
+
   it("ends with its last entry once the store can make no safe entries in it", async () => {
     const session = openUnused();
     const entry = {} as OwnEntry;
-    session.add(entry, { onSessionLost: (_entry, _session, reason) => lost.push(reason) });
+    session.add(entry, OWNER);
     takesEntries = false;
     expect([session.isOpen, session.isOver]).toEqual([false, false]);
     session.remove(entry);

@@ -25,6 +25,8 @@ const END_MS = 1_000;
 export interface EntryOwner {
   /** The session ended without our doing, and the entry with it. */
   onSessionLost(entry: OwnEntry, session: Session, reason: LossReason): void;
+  /** The session was proven, and the entry was not in the store any more. */
+  onMissing(entry: OwnEntry): void;
 }
 
 export interface SessionOptions {
@@ -220,6 +222,9 @@ export class Session {
       // rule: session-deadline-counts-from-sending
       this.#deadlineMs = Math.max(this.#deadlineMs, sentMs + ttlMs - marginMs(ttlMs));
       this.#arm(this.#sentMs + renewAfterMs(this.ttlMs) - this.#port.clock.nowMs());
+      // A later renewal may be answered by this proof, which does not name the entry again.
+      // rule: missing-entry-is-told-at-once
+      for (const entry of proof.missing) this.#owners.get(entry)?.onMissing(entry);
     }
     return proof;
   }

@@ -19,7 +19,7 @@ import type { Session } from "./session.js";
 const CALL_MS = 1_500;
 const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
 /** The end of a wait is delayed by the removal of its entry for no longer than this. */
-export const SOON_MS = 1_000;
+const SOON_MS = 1_000;
 
 export class Withdrawals {
   readonly #sequencer: Sequencer;
@@ -61,7 +61,10 @@ export class Withdrawals {
     for (let isRepeated = false; ; isRepeated = true) {
       try {
         const limitMs = Math.min(CALL_MS, Math.max(1, endMs - clock.nowMs()));
-        const { wasThere } = await this.#leave(entry, session, { mark }, limitMs);
+        const queue = this.#queues.at(entry.lock);
+        const next = mark ? undefined : (queue?.nextAfter(entry) ?? undefined);
+        const look = queue !== undefined && !next;
+        const { wasThere } = await this.#leave(entry, session, { mark, look, next }, limitMs);
         if (wasThere || !isRepeated) return wasThere;
         // Absent after a try of unknown outcome: that try removed the entry, and left the mark. Or
         // the store, or another program, removed the entry before: then there is no mark.
@@ -70,7 +73,7 @@ export class Withdrawals {
       } catch (error) {
         const pauseMs = backoff.nextMs();
         if (isFinal(error) || clock.nowMs() + pauseMs >= endMs) {
-          void this.withdraw(entry, session, false);
+          void this.withdraw(entry, session);
           throw error;
         }
         if (session.isLost) return false;
@@ -86,49 +89,41 @@ export class Withdrawals {
     return mark?.token === token;
   }
 
-  /**
-   * The end of a wait. Resolves within a second; null when the entry is not removed by then. With
-   * `isAsked`, the answer has the queue after the removal, with texts.
-   */
-  async withdraw(entry: OwnEntry, session: Session, isAsked: boolean): Promise<Leaving | null> {
-    const leaving = this.#underWay.add(
-      this.#leaveAtLast(entry, session, isAsked ? "texts" : undefined),
-    );
-    return within(this.#port.timers, SOON_MS, leaving).catch(() => null);
+  /** The end of a wait. Resolves within a second, whether the entry is removed by then or not. */
+  async withdraw(entry: OwnEntry, session: Session): Promise<void> {
+    const leaving = this.#underWay.add(this.#leaveAtLast(entry, session));
+    await within(this.#port.timers, SOON_MS, leaving).catch(() => {});
   }
 
-  async #leaveAtLast(
-    entry: OwnEntry,
-    session: Session,
-    look: LeaveOptions["look"],
-  ): Promise<Leaving | null> {
+  async #leaveAtLast(entry: OwnEntry, session: Session): Promise<void> {
     const backoff = new Backoff(this.#port.random, RETRY_MS);
     while (!session.isOver) {
       try {
-        return await this.#leave(entry, session, { look }, CALL_MS);
+        return void (await this.#leave(entry, session, {}, CALL_MS));
       } catch (error) {
         if (isFinal(error)) {
           // The store would refuse again. An entry that is still there ends with its session.
           session.retire();
-          session.remove(entry);
-          return null;
+          return session.remove(entry);
         }
         await pause(this.#port.timers, backoff.nextMs());
       }
     }
-    return null;
   }
 
   async #leave(
     entry: OwnEntry,
     session: Session,
-    { look, mark }: LeaveOptions,
+    options: LeaveOptions,
     limitMs: number,
   ): Promise<Leaving> {
-    const asked = look ?? (this.#queues.at(entry.lock) ? "plain" : undefined);
-    const left = await session.link.leave(entry, { look: asked, mark }, limitMs);
+    const left = await session.link.leave(entry, options, limitMs);
     session.remove(entry);
-    if (left.listing) this.#queues.at(entry.lock)?.see(left.listing);
+    const queue = this.#queues.at(entry.lock);
+    const { next } = options;
+    const { listing, nextAt } = left;
+    if (listing) queue?.see(listing);
+    else queue?.left(entry, next && nextAt ? { entry: next, at: nextAt } : null);
     return left;
   }
 }

@@ -156,7 +156,6 @@ export class EntryBatch {
     for (const one of pending) {
       const [first] = joined;
       const isFull = joined.length === MOST_JOINED || bytes + one.bytes > MOST_JOINED_BYTES;
-      // rule: one-write-for-each-queue
       const isTaken = queues.has(one.queue);
       if (first && (isFull || isTaken || !first.mayJoin || !mayFollow(first, one))) {
         this.#send(joined);

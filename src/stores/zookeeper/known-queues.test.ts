@@ -36,6 +36,13 @@ it("takes a queue with several entries, or with data, for no quiet one", () => {
   expect([known.guess("/a"), known.guess("/b")]).toEqual([IS_THERE, IS_THERE]);
 });
 
+it("does not stamp a queue whose version would stand for any version", () => {
+  known.saw("/a", { ...QUIET, version: -1 });
+  expect(known.guess("/a")).toEqual(IS_THERE);
+  known.saw("/a", { ...QUIET, version: -2 });
+  expect(known.guess("/a")).toEqual({ quietVersion: -2 });
+});
+
 it("remembers that it may not write a queue, as long as the queue is there", () => {
   known.saw("/a", QUIET);
   known.sawRefusal("/a");

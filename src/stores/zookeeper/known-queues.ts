@@ -5,6 +5,7 @@
  * an entry is asked for, and never whether the entry holds.
  */
 import type { Clock } from "../../time/clock.js";
+import { ANY_VERSION } from "./wire/requests.js";
 import type { Stat } from "./wire/stat.js";
 
 interface KnownQueue {
@@ -33,7 +34,9 @@ export class KnownQueues {
     const refusesStamps = this.#queues.get(queue)?.refusesStamps ?? false;
     this.#queues.delete(queue);
     if (!stat) return;
-    const isQuiet = stat.childCount <= 1 && stat.dataBytes === 0;
+    // The version is a signed number of 32 bits that wraps: one of its values stands for any.
+    const isNamed = stat.version !== ANY_VERSION;
+    const isQuiet = stat.childCount <= 1 && stat.dataBytes === 0 && isNamed;
     const quietVersion = isQuiet ? stat.version : null;
     this.#queues.set(queue, { seenMs: this.#clock.nowMs(), quietVersion, refusesStamps });
     const [oldest] = this.#queues.size > MOST_KNOWN ? this.#queues.keys() : [];

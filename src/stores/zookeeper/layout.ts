@@ -59,9 +59,9 @@ export class Layout {
     return `${this.queue(lock)}/${MARK}${token}`;
   }
 
-  /** A znode that is made for the time in it, up to its sequence number. */
-  get timeZnode(): string {
-    return `${this.space("once")}/${RESERVED}time-`;
+  /** A znode that is made for the time in it; `id` is used once. */
+  timeZnode(id: string): string {
+    return `${this.space("once")}/${RESERVED}time-${id}`;
   }
 
   /** Whether a child of the queue is a mark. */

@@ -1,4 +1,4 @@
-import type { SessionKey } from "./wire/opened-session.js";
+import { MAX_TIMEOUT_MS, type SessionKey } from "./wire/opened-session.js";
 import { readZnodeName } from "./znode-name.js";
 
 /**
@@ -20,11 +20,13 @@ export function locatorText({ key: { id, password }, timeoutMs, znode }: Locator
 
 /** A locator may have come by any way: null where the text is none. */
 export function readLocator(text: string): Locator | null {
-  const [, session, password = "", timeoutMs, znode = ""] = LOCATOR.exec(text) ?? [];
+  const [, session, password = "", timeout, znode = ""] = LOCATOR.exec(text) ?? [];
   if (session === undefined || readZnodeName(znode) === null) return null;
+  const timeoutMs = Number(timeout);
+  if (timeoutMs > MAX_TIMEOUT_MS) return null;
   const key = {
     id: BigInt.asIntN(64, BigInt(`0x${session}`)),
     password: Buffer.from(password, "hex"),
   };
-  return { key, timeoutMs: Number(timeoutMs), znode };
+  return { key, timeoutMs, znode };
 }

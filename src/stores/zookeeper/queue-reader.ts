@@ -8,6 +8,7 @@ import type { Connection } from "./wire/connection.js";
 import {
   type ChildrenReply,
   type DataReply,
+  exists,
   getChildren2,
   getData,
   type Request,
@@ -15,7 +16,7 @@ import {
 } from "./wire/requests.js";
 import type { Stat } from "./wire/stat.js";
 import { hasCode } from "./wire/zookeeper-error.js";
-import { compareSequences, readZnodeName } from "./znode-name.js";
+import { readZnodeName, showsOrder } from "./znode-name.js";
 import { Zxid } from "./zxid.js";
 
 export class QueueReader {
@@ -35,7 +36,7 @@ export class QueueReader {
     const { names, stat, zxid } = await connection.send(childrenIn(queue));
     this.#known.saw(queue, stat);
     const moment = new Zxid(zxid);
-    const plain = entriesOf(names);
+    const plain = await entriesOf(connection, queue, names);
     if (look === "plain" && lock.space !== "once") return { moment, entries: plain, mark: null };
     const [entries, mark] = await Promise.all([
       look === "plain" ? plain : readTexts(connection, queue, plain),
@@ -112,16 +113,33 @@ export function childrenIn(
   };
 }
 
-/** The token of an entry is in its znode only: a list of children does not have it. */
-function entriesOf(names: readonly string[]): Entry[] {
+/**
+ * The entries in the order in which they were made. Their names show it, unless the counter of the
+ * queue has come to its end. The transactions that made them show it always, but have to be asked
+ * for: an entry that has left since is not listed then.
+ */
+async function entriesOf(
+  connection: Connection,
+  queue: string,
+  names: readonly string[],
+): Promise<Entry[]> {
   const found = names.flatMap((id) => {
     const name = readZnodeName(id);
     return name ? [{ id, name }] : [];
   });
-  found.sort((a, b) => compareSequences(a.name.sequence, b.name.sequence));
-  return found.map(({ id, name: { mode, weight, limit } }) => {
+  found.sort((a, b) => a.name.sequence - b.name.sequence);
+  const entries = found.map(({ id, name: { mode, weight, limit } }): Entry => {
     return { id, mode, weight, limit, token: 0n, session: "", text: null };
   });
+  if (found.every(({ name }) => showsOrder(name.sequence))) return entries;
+  const replies = await Promise.all(
+    entries.map(({ id }) => connection.send(exists(`${queue}/${id}`))),
+  );
+  const made = entries.flatMap((entry, index) => {
+    const stat = replies[index]?.stat;
+    return stat ? [{ ...entry, token: stat.czxid }] : [];
+  });
+  return made.sort((a, b) => (a.token < b.token ? -1 : 1));
 }
 
 function detailed(entry: Entry, { data, stat }: DataReply): Entry {

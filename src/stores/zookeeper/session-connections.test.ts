@@ -1,6 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
-import { ZookeeperDouble } from "../../../test/fixtures/zookeeper-double.js";
+import {
+  type DoubleConnection,
+  SESSION,
+  ZookeeperDouble,
+} from "../../../test/fixtures/zookeeper-double.js";
 import { SessionConnections, SessionGoneError } from "./session-connections.js";
 import type { Connection } from "./wire/connection.js";
 import { multi } from "./wire/multi.js";
@@ -70,7 +74,8 @@ describe("a proof", () => {
     server.connections[0]?.end();
     await settled();
     await prove(connections);
-    expect(opened()).toEqual([false, true]);
+    expect(server.sessions.map(({ session }) => session)).toEqual([0n, 0n, SESSION]);
+    expect(opened()).toEqual([false, false, true]);
   });
 
   it("waits for requests under way, and new requests wait for it", async () => {
@@ -143,6 +148,68 @@ describe("a session that is over", () => {
     server.onSession = (connection) => connection.open(TIMEOUT_MS / 2);
     await expect(prove(connections)).rejects.toThrow("for 2000 ms only");
     expect(server.sessions[1]?.requests.map(({ type }) => type)).toContain("closeSession");
+  });
+});
+
+describe("a server with a lower maxSessionTimeout", () => {
+  /** The second of two servers, at which the session was not opened. */
+  const isSecond = ({ remotePort }: DoubleConnection): boolean => remotePort !== firstPort;
+  let firstPort = 0;
+
+  async function openAtFirst(): Promise<SessionConnections> {
+    server.count = 2;
+    const connections = await open();
+    firstPort = server.sessions[0]?.remotePort ?? 0;
+    return connections;
+  }
+
+  it("is asked by another session before it resumes one, and then does not resume it", async () => {
+    const connections = await openAtFirst();
+    server.onSession = (connection) => {
+      if (isSecond(connection)) connection.open(TIMEOUT_MS / 2);
+    };
+    const silent = expect(prove(connections)).rejects.toThrow(/no session within 500 ms/);
+    await port.advance(500);
+    await silent;
+    await expect(prove(connections)).rejects.toThrow(/keeps sessions for 2000 ms at most/);
+    await settled();
+    const asked = server.sessions.filter(isSecond);
+    expect(asked.map(({ session }) => session)).toEqual([0n]);
+    expect(asked[0]?.requests.map(({ type }) => type)).toEqual(["closeSession"]);
+    server.onSession = (connection) => connection.open();
+    await prove(connections);
+    expect(server.sessions.at(-1)).toMatchObject({ remotePort: firstPort, session: SESSION });
+    expect(port.alarms).toBe(0);
+  });
+
+  it("is not used for requests, either", async () => {
+    const connections = await openAtFirst();
+    server.onSession = (connection) => {
+      if (isSecond(connection)) connection.open(TIMEOUT_MS / 2);
+      else connection.end();
+    };
+    server.sessions[0]?.end();
+    await settled();
+    await expect(connections.use(look, LIMIT_MS)).rejects.toThrow(/2000 ms at most/);
+    expect(server.sessions.filter(isSecond).map(({ session }) => session)).toEqual([0n]);
+  });
+
+  it("that grants the time-out resumes the session, and the other session is ended", async () => {
+    const connections = await openAtFirst();
+    server.onSession = (connection) => {
+      if (isSecond(connection)) connection.open();
+    };
+    const silent = expect(prove(connections)).rejects.toThrow(/no session/);
+    await port.advance(500);
+    await silent;
+    await prove(connections);
+    await settled();
+    const asked = server.sessions.filter(isSecond);
+    expect(asked.map(({ session, isOpen }) => [session, isOpen])).toEqual([
+      [0n, false],
+      [SESSION, true],
+    ]);
+    expect(asked[0]?.requests.map(({ type }) => type)).toEqual(["closeSession"]);
   });
 });
 

@@ -5,8 +5,14 @@
  * that has no answer. So before a resume, new requests wait for a moment, until those under way are
  * answered. A connection that did not answer in time is closed: its session goes on, on the next
  * connection.
+ *
+ * A server that keeps sessions for less time shortens the session when it resumes it. If its answer
+ * is lost, this process counts on the whole time-out until its deadline. So a session is resumed
+ * only at a server that has granted the time-out: on the connection of the session, if that is
+ * still open, or a moment ago to another session, which is opened just to ask.
  */
 import { TimeLimitError, within } from "../../time/timers.js";
+import type { Address } from "../store-url.js";
 import type { Connection } from "./wire/connection.js";
 import type { Ensemble } from "./wire/ensemble.js";
 import type { SessionKey } from "./wire/opened-session.js";
@@ -39,7 +45,7 @@ const LEAST_OPEN_MS = 250;
 
 export class SessionConnections {
   readonly key: SessionKey;
-  /** Asked for by every connection, and granted by every server: see `#take`. */
+  /** Asked for by every connection, and granted by every server: see `#granting`. */
   readonly timeoutMs: number;
   readonly #ensemble: Ensemble;
   readonly #isDirect: boolean;
@@ -125,9 +131,9 @@ export class SessionConnections {
       await this.#drained();
       this.#assertThere();
       const number = ++this.#lastNumber;
+      const address = await this.#granting(Math.max(1, endMs - clock.nowMs()));
       const restMs = Math.max(1, endMs - clock.nowMs());
-      const openMs = Math.min(restMs, Math.max(this.timeoutMs / OPEN_PART, LEAST_OPEN_MS));
-      connection = this.#ensemble.open(this.#request, openMs);
+      connection = this.#open(address, restMs);
       const taken = this.#take(connection, number).finally(onOpened);
       // rule: proof-is-committed-behind-its-resume
       const [result] = await within(timers, restMs, Promise.all([work(connection), taken]));
@@ -176,14 +182,45 @@ export class SessionConnections {
   }
 
   async #reconnect(limitMs: number): Promise<Connection> {
+    const { clock } = this.#ensemble.port;
+    const endMs = clock.nowMs() + limitMs;
     const number = ++this.#lastNumber;
+    let connection: Connection | undefined;
     try {
-      const connection = await this.#ensemble.connect(this.#request, limitMs);
+      const address = await this.#granting(limitMs);
+      connection = this.#open(address, Math.max(1, endMs - clock.nowMs()));
       await this.#take(connection, number);
       return connection;
     } catch (error) {
+      if (connection) this.#abandon(connection);
       throw this.#judged(error);
     }
+  }
+
+  /** Begins to resume the session there. */
+  #open(address: Address, limitMs: number): Connection {
+    this.#assertThere();
+    const openMs = Math.min(limitMs, Math.max(this.timeoutMs / OPEN_PART, LEAST_OPEN_MS));
+    return this.#ensemble.open(this.#request, openMs, address);
+  }
+
+  /** A server that grants the time-out of the session. */
+  async #granting(limitMs: number): Promise<Address> {
+    const { current, port } = this.#ensemble;
+    if (this.#current?.isOpen && this.#current.address === current) return current;
+    // With the last zxid: on a server that was set back, a session more would bring it nearer.
+    const request = { ...this.#request, key: null };
+    const connection = await this.#ensemble.connect(request, limitMs);
+    const { timeoutMs } = await connection.opened;
+    const { address } = connection;
+    const limit = port.timers.after(MOST_DRAIN_MS, () => connection.close());
+    const ending = connection.endSession().catch(() => {});
+    void ending.then(() => limit.cancel());
+    if (timeoutMs >= this.timeoutMs) return address;
+    this.#ensemble.moveFrom(address);
+    const server = `${address.host}:${address.port}`;
+    const message = `${server} keeps sessions for ${timeoutMs} ms at most, and this one needs more`;
+    throw new ZookeeperError("not_connected", "not_sent", message);
   }
 
   /** The connection takes the place of those that began before it. */

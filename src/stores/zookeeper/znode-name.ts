@@ -22,10 +22,11 @@ const MARKERS: Record<Shape, Record<Mode, string>> = {
 const ENTRY = /^(.*)(lock-|__WRIT__|__READ__|__lock__|__rlock__)(-?\d{9,10})$/s;
 const ASKED = /\.([xs])\.([1-9]\d*)\.([1-9]\d*|-)-?$/;
 const SHARED_MARKERS = ["__READ__", "__rlock__"];
+const LAST_SEQUENCE = 2 ** 31 - 1;
 
 /** The meaning of an entry's name. */
 export interface ZnodeName extends Request {
-  /** ZooKeeper's counter is a signed number of 32 bits, which wraps. */
+  /** See `showsOrder`. */
   readonly sequence: number;
 }
 
@@ -53,12 +54,18 @@ export function readZnodeName(name: string): ZnodeName | null {
     mode: isShared ? "shared" : "exclusive",
     weight: Number(weight ?? 1),
     limit: limit === undefined || limit === "-" ? NO_LIMIT : Number(limit),
-    sequence: Number(digits) | 0,
+    sequence: Number(digits),
   };
 }
 
-/** The order of two sequence numbers of one queue, also where the counter has wrapped. */
-export function compareSequences(a: number, b: number): number {
-  // rule: sequence-numbers-wrap
-  return (a - b) | 0;
+/**
+ * Whether entries with such numbers were made in the order of their numbers.
+ *
+ * The counter of a queue is a signed number of 32 bits, and servers from 3.6 on only ever raise it.
+ * So after 2^31 entries each new one gets the last number again, or a negative one if it comes
+ * while the server still writes the entry before it. Older servers go on with negative numbers.
+ */
+export function showsOrder(sequence: number): boolean {
+  // rule: order-by-numbers-ends
+  return sequence >= 0 && sequence < LAST_SEQUENCE;
 }

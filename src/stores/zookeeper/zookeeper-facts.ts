@@ -6,6 +6,7 @@ import type { Acl } from "./wire/acl.js";
 import type { Connection } from "./wire/connection.js";
 import type { Ensemble } from "./wire/ensemble.js";
 import { multi } from "./wire/multi.js";
+import { MAX_TIMEOUT_MS } from "./wire/opened-session.js";
 import { check, create2, exists, getData, sync } from "./wire/requests.js";
 import { askStatus, type ServerStatus } from "./wire/server-status.js";
 
@@ -49,7 +50,7 @@ export function zookeeperProbes(tools: ZookeeperTools, ttlMs: number): Probes<Zo
   const { port } = ensemble;
   return {
     servers: () => readServers(ensemble),
-    grantedMs: () => grantedFor(ensemble, Math.ceil(ttlMs)),
+    grantedMs: () => grantedFor(ensemble, Math.min(Math.ceil(ttlMs), MAX_TIMEOUT_MS)),
     voters: () =>
       session.use(async (connection) => {
         const { data } = await connection.send(getData("/zookeeper/config"));

@@ -35,6 +35,7 @@ import { WatchingSession } from "./watching-session.js";
 import type { Acl } from "./wire/acl.js";
 import type { Connection } from "./wire/connection.js";
 import type { Ensemble } from "./wire/ensemble.js";
+import { MAX_TIMEOUT_MS } from "./wire/opened-session.js";
 import { create2, exists, remove, sync } from "./wire/requests.js";
 import { hasCode } from "./wire/zookeeper-error.js";
 import type { Shape } from "./znode-name.js";
@@ -92,10 +93,16 @@ export class ZookeeperSequencer implements Sequencer {
     this.#queueWatches = new QueueWatches(this.#watching);
   }
 
+  async whyUnreachable(): Promise<Error | null> {
+    const { ensemble, servers } = this.#tools;
+    return ensemble.trouble && zookeeperError(ensemble.trouble, servers);
+  }
+
   async openSession(ttlMs: number, limitMs: number): Promise<SessionLink> {
     const { servers } = this.#tools;
+    const asked = Math.ceil(ttlMs);
+    if (asked > MAX_TIMEOUT_MS) throw outOfBounds(asked, MAX_TIMEOUT_MS, servers);
     try {
-      const asked = Math.ceil(ttlMs);
       const connections = await SessionConnections.open(asked, this.#tools, limitMs);
       if (connections.timeoutMs !== asked) {
         connections.end(CLOSE_MS).catch(() => {});
@@ -222,7 +229,7 @@ export class ZookeeperSequencer implements Sequencer {
   /** The time in a znode that is made for it: without it, no mark is certain to be over. */
   async #askTime(connection: Connection): Promise<void> {
     const { layout, acl } = this.#tools;
-    const request = create2(layout.timeZnode, { mode: "ephemeral_sequential", acl });
+    const request = create2(layout.timeZnode(this.port.random.id()), { mode: "ephemeral", acl });
     const made = await connection.send(request).catch(nullIfAbsent);
     if (!made) return;
     this.#clock.learn(made.stat.createdMs);
@@ -239,9 +246,11 @@ export class ZookeeperSequencer implements Sequencer {
 function outOfBounds(askedMs: number, grantedMs: number, servers: string): StoreError {
   const bound = grantedMs < askedMs ? "at most" : "at least";
   const setting = grantedMs < askedMs ? "maxSessionTimeout" : "minSessionTimeout";
+  const isFixed = grantedMs === MAX_TIMEOUT_MS;
   return new StoreError(
     `ZooKeeper at ${servers} keeps a session for ${bound} ${grantedMs} ms, and ttlMs is ` +
-      `${askedMs}. Choose a ttlMs within its bounds, or change ${setting} on the servers.`,
+      `${askedMs}. Choose a ttlMs within its bounds` +
+      (isFixed ? "." : `, or change ${setting} on the servers.`),
     { outcome: "not_applied", retryable: false },
   );
 }

@@ -10,6 +10,7 @@ import { present } from "../../assert.js";
 import { StoreError } from "../../errors.js";
 import type { Claim } from "../../store.js";
 import type {
+  EnterCase,
   Entering,
   LeaveOptions,
   Leaving,
@@ -41,6 +42,7 @@ import { multi } from "./wire/multi.js";
 import { create2, exists, remove, setData, sync } from "./wire/requests.js";
 import { hasCode } from "./wire/zookeeper-error.js";
 import { ZookeeperEntry, zookeeperEntry } from "./zookeeper-entry.js";
+import { Zxid } from "./zxid.js";
 
 export interface SessionTools extends ServerChoice {
   readonly layout: Layout;
@@ -83,14 +85,15 @@ export class ZookeeperSession implements SessionLink {
     return locatorText({ key, timeoutMs, znode: id });
   }
 
-  enter(given: OwnEntry, _ifAlone: boolean, limitMs: number): Promise<Entering> {
+  enter(given: OwnEntry, enterCase: EnterCase, limitMs: number): Promise<Entering> {
     const entry = zookeeperEntry(given);
-    return this.#call((connection) => this.#enter(connection, entry), limitMs, { type: "gone" });
+    const work = (connection: Connection) => this.#enter(connection, entry, enterCase);
+    return this.#call(work, limitMs, { type: "gone" });
   }
 
   leave(given: OwnEntry, options: LeaveOptions, limitMs: number): Promise<Leaving> {
     const entry = zookeeperEntry(given);
-    const ifGone = { wasThere: false, listing: null };
+    const ifGone = { wasThere: false, listing: null, nextAt: null };
     return this.#call((connection) => this.#leave(connection, entry, options), limitMs, ifGone);
   }
 
@@ -134,13 +137,22 @@ export class ZookeeperSession implements SessionLink {
     }
   }
 
-  async #enter(connection: Connection, entry: ZookeeperEntry): Promise<Entering> {
+  async #enter(
+    connection: Connection,
+    entry: ZookeeperEntry,
+    enterCase: EnterCase,
+  ): Promise<Entering> {
     const { reader } = this.#tools;
     // The server of this connection may also be behind the one that made the entry.
     if (entry.unanswered > 0 || entry.isMade) await this.#find(connection, entry);
+    if (enterCase === "behind") {
+      if (!entry.isMade) await this.#make(connection, entry, async () => null);
+      return { type: "behind", moment: new Zxid(entry.token) };
+    }
+    const read = (): Promise<Listing> => reader.read(connection, entry.lock, "plain");
     const listing = entry.isMade
-      ? await reader.read(connection, entry.lock, "plain")
-      : await this.#make(connection, entry);
+      ? await read()
+      : ((await this.#make(connection, entry, read)) ?? onlyEntry(entry));
     if (listing.mark) return { type: "refused", listing, mayAppear: true };
     const index = listing.entries.findIndex(({ id }) => id === entry.id);
     if (index < 0) {
@@ -154,9 +166,16 @@ export class ZookeeperSession implements SessionLink {
     };
   }
 
-  /** Asks for the znode and for the queue as it was with the znode, or later. */
-  async #make(connection: Connection, entry: ZookeeperEntry): Promise<Listing> {
-    const { reader, acl } = this.#tools;
+  /**
+   * Asks for the znode, and by `read` for the queue as it was with the znode, or later. Null where
+   * the znode is the only child.
+   */
+  async #make<T>(
+    connection: Connection,
+    entry: ZookeeperEntry,
+    read: () => Promise<T>,
+  ): Promise<T | null> {
+    const { acl } = this.#tools;
     const { lock, queue, prefix, text } = entry;
     const data = Buffer.from(text);
     const request = create2(`${queue}/${prefix}`, { data, mode: "ephemeral_sequential", acl });
@@ -168,7 +187,7 @@ export class ZookeeperSession implements SessionLink {
         throw new StoreError("The entry is withdrawn.", { outcome: "unknown" });
       entry.unanswered += 1;
       const write = { connection, queue, request, dataBytes, needsTime, isAlone };
-      const sent = this.#batch.send(write, () => reader.read(connection, lock, "plain"));
+      const sent = this.#batch.send(write, read);
       const making = sent.written.then(
         (written) => this.#onWritten(entry, written),
         (error: unknown) => {
@@ -178,7 +197,7 @@ export class ZookeeperSession implements SessionLink {
         },
       );
       const [state, listing] = await Promise.all([making, sent.behind]);
-      if (state === "made") return listing ?? onlyEntry(entry);
+      if (state === "made") return listing;
       if (state === "no_queue") await makeParents(connection, queue, acl);
     }
   }
@@ -217,29 +236,34 @@ export class ZookeeperSession implements SessionLink {
   async #leave(
     connection: Connection,
     entry: ZookeeperEntry,
-    { look, mark }: LeaveOptions,
+    { look, next, mark }: LeaveOptions,
   ): Promise<Leaving> {
     const { reader } = this.#tools;
     if (entry.unanswered > 0) await this.#find(connection, entry);
     if (entry.unanswered > 0) this.#mayHaveGhosts = true;
-    const read = async () => (look ? reader.read(connection, entry.lock, look) : null);
+    const read = async (): Promise<Omit<Leaving, "wasThere">> => {
+      if (next) return { listing: null, nextAt: await seenAt(connection, next) };
+      const listing = look ? await reader.read(connection, entry.lock, "plain") : null;
+      return { listing, nextAt: null };
+    };
     if (entry.isMade && !mark) return this.#remove(connection, entry, read);
     const wasThere = mark ? await this.#replace(connection, entry, mark) : false;
-    return { wasThere, listing: await read() };
+    return { wasThere, ...(await read()) };
   }
 
   async #remove(
     connection: Connection,
     { path, queue }: ZookeeperEntry,
-    read: () => Promise<Listing | null>,
+    read: () => Promise<Omit<Leaving, "wasThere">>,
   ): Promise<Leaving> {
     const request = remove(path);
     for (let isAlone = false; ; isAlone = true) {
       const write = { connection, queue, request, dataBytes: 0, needsTime: false, isAlone };
       const sent = this.#batch.send(write, read);
       const removing = sent.written.catch(nullIfAbsent);
-      const [written, listing] = await Promise.all([removing, sent.behind]);
-      if (written?.type !== "refused") return { wasThere: written !== null, listing };
+      const [written, seen] = await Promise.all([removing, sent.behind]);
+      if (written?.type === "refused") continue;
+      return { wasThere: written !== null, listing: null, nextAt: null, ...seen };
     }
   }
 
@@ -259,4 +283,10 @@ export class ZookeeperSession implements SessionLink {
     if (reply.at === 0 && hasCode(reply.error, "no_node")) return false;
     throw reply.error;
   }
+}
+
+/** A moment at which the entry is there; null where the server does not have it. */
+async function seenAt(connection: Connection, entry: OwnEntry): Promise<Zxid | null> {
+  const { stat, zxid } = await connection.send(exists(zookeeperEntry(entry).path));
+  return stat?.czxid === entry.token ? new Zxid(zxid) : null;
 }

@@ -34,7 +34,8 @@ begin
   end if;
   if r.waiting > 0 then
     if speaker is not null then
-      update holdfast.client c set suspect = false, gone = now_us + 3 * c.touch
+      update holdfast.client c set
+        suspect = false, gone = now_us + 3 * c.touch, connection = holdfast.connection_1()
         where c.namespace = space and c.key = name_key and c.id = speaker
         returning c.gone into new_gone;
       r.silent := least(r.silent, new_gone);

@@ -40,7 +40,8 @@ declare
   x record;
 begin
   if op = 'a' then
-    if terms[2] <> 'x' or not holdfast.is_noted_1(terms[5]::bigint) or not holdfast.is_fair_1(
+    if terms[2] <> 'x' or not holdfast.is_noted_1(terms[5]::bigint, now_us)
+      or not holdfast.is_fair_1(
         terms[5]::bigint, terms[3]::bigint, terms[4]::bigint, terms[8]::bigint) then
       return replies;
     end if;
@@ -77,7 +78,7 @@ begin
       replies[x.nth] := 'R';
     end loop;
   elsif op = 'n' and terms[1]::bigint <= 3153600000000000
-    and holdfast.is_noted_1(terms[1]::bigint) then
+    and holdfast.is_noted_1(terms[1]::bigint, now_us) then
     for x in
       update holdfast.name o set
         last = holdfast.learned_1(o.last, terms[3]::bigint, now_us),
@@ -104,7 +105,9 @@ language sql immutable as $$
 $$;
 
 -- Locks the rows of the names. Returns the keys, with null for those that have no row: a row that
--- is made after this is not locked, so to this batch its name has none.
+-- is made after this is not locked, so to this batch its name has none. A row lock is written to
+-- the log. So a commit that only tells a grant again waits for the disk and for standbys, and with
+-- it the commit of that grant, which may have given up waiting.
 create or replace function holdfast.lock_rows_1(space text, keys text[], makes_rows boolean)
 returns text[] language plpgsql as $$
 declare
@@ -172,7 +175,9 @@ begin
     run_keys := keys[done + 1 : done + size];
     ttl := case op when 'a' then terms[5]::bigint when 'n' then terms[1]::bigint
       when 'm' then terms[1]::bigint else 0 end;
-    if not holdfast.is_noted_1(ttl) then grants_from := holdfast.note_1(ttl, now_us); end if;
+    if not holdfast.is_noted_1(ttl, now_us) then
+      grants_from := holdfast.note_1(ttl, now_us);
+    end if;
     if flags like '%s' then grants_from := 0; end if;
     run_replies := case when n > 1 then holdfast.lone_run_1(
       space, op, terms, run_keys, words[head : head + size - 1], now_us) end;

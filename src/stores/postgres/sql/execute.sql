@@ -45,9 +45,14 @@ declare
   durability text;
   reply text;
 begin
+  -- A warning is the only sign that the server gave up waiting for a synchronous standby. It comes
+  -- with the commit, so this is set for the transaction and not for the function.
+  if current_setting('client_min_messages') = 'error' then
+    perform set_config('client_min_messages', 'warning', true);
+  end if;
   if op = 'a' then
     new_ttl := words[10];
-    if words[7] = 'x' and holdfast.is_noted_1(new_ttl) then
+    if words[7] = 'x' and holdfast.is_noted_1(new_ttl, now_us) then
       new_weight := words[8]; new_most := words[9]; new_span := words[13];
       not_after := words[15]; seen := words[16];
       update holdfast.name o set
@@ -82,7 +87,7 @@ begin
     end if;
   elsif op = 'n' then
     new_ttl := words[6];
-    if holdfast.is_noted_1(new_ttl) then
+    if holdfast.is_noted_1(new_ttl, now_us) then
       not_after := words[7]; seen := words[8];
       update holdfast.name o set
         last = holdfast.learned_1(o.last, seen, now_us),

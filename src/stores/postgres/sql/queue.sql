@@ -1,4 +1,24 @@
 -- The queue of one name, and the upkeep that every command does before it acts (rules/upkeep.ts).
+--
+-- NOTIFY does not say whether anyone listens. So each client takes a session advisory lock with a
+-- random key when it connects (session.ts), and its rows in holdfast.client keep that key. The
+-- server frees the lock when the connection ends: while nobody has it, no push reaches the client.
+-- Only the order of the queue depends on this, never whether a name is free: a client that is taken
+-- for dead is passed over until its next word, and one that is taken for alive costs an offer.
+
+-- The key of this connection; null behind a pooler that lends it for one transaction.
+create or replace function holdfast.connection_1() returns bigint language sql stable as $$
+  select nullif(current_setting('holdfast.connection', true), '')::bigint
+$$;
+
+-- Whether a push may reach the client of this connection. Locks of one session never conflict, so
+-- the lock of this connection proves nothing here.
+create or replace function holdfast.is_reachable_1(connection bigint) returns boolean
+language plpgsql as $$
+begin
+  return case when connection is null or connection = holdfast.connection_1() then true
+    else not pg_try_advisory_xact_lock_shared(connection) end;
+end $$;
 
 create or replace function holdfast.enqueue_1(
   inout r holdfast.name, w holdfast.waiter, touch bigint, now_us bigint
@@ -15,7 +35,7 @@ begin
   w.since := now_us;
   insert into holdfast.waiter values (w.*);
   insert into holdfast.client as c
-    values (r.namespace, r.key, w.client, r.place, touch, gone, 1, false)
+    values (r.namespace, r.key, w.client, r.place, touch, gone, 1, false, holdfast.connection_1())
     on conflict (namespace, key, id) do update set
       waiting = c.waiting + 1,
       touch = greatest(c.touch, excluded.touch),
@@ -146,6 +166,12 @@ begin
       slice := slice - 1;
     end if;
     done := done + 1;
+    if r.mark_until is null then
+      update holdfast.client c set suspect = true
+        where c.namespace = r.namespace and c.key = r.key and c.id = w.client
+          and not holdfast.is_reachable_1(c.connection);
+      if found then continue; end if;
+    end if;
     r := holdfast.drop_waiter_1(r, w);
     if r.mark_until is not null then
       perform holdfast.push_1(w.client,
@@ -162,9 +188,9 @@ begin
   end loop;
 end $$;
 
--- The handoff of a name whose holder leaves, to its first waiter, if nothing else is to be done.
--- Otherwise null, and nothing is changed. The caller has locked the row, and found that the holder
--- lives: what it found is judged again by the clock after the lock.
+-- The handoff of a name whose holder leaves, to its first waiter, if that can be reached and no
+-- other work is due. Otherwise null, and nothing is changed. The caller has locked the row, and
+-- found that the holder lives: what it found is judged again by the clock after the lock.
 create or replace function holdfast.hand_off_1(space text, name_key text, waiters integer)
 returns text language plpgsql as $$
 declare
@@ -172,13 +198,14 @@ declare
   w holdfast.waiter;
   reply text;
 begin
-  if not holdfast.is_noted_1(0) then return null; end if;
+  if not holdfast.is_noted_1(0::bigint, now_us) then return null; end if;
   delete from holdfast.waiter v
     where v.namespace = space and v.key = name_key and v.exclusive and v.weight <= v.most
       and v.place = (
-        select c.place from holdfast.client c
-          where c.namespace = space and c.key = name_key and not c.suspect
-          order by c.place limit 1)
+        select case when holdfast.is_reachable_1(c.connection) then c.place end from (
+          select o.place, o.connection from holdfast.client o
+            where o.namespace = space and o.key = name_key and not o.suspect
+            order by o.place limit 1) c)
       and exists (select from holdfast.name o where o.namespace = space and o.key = name_key
         and o.expiry > now_us and o.silent > now_us and o.last < 9007199254739967)
     returning v.* into w;

@@ -1,5 +1,4 @@
 -- A role with USAGE on the schema and EXECUTE on the entry functions can do everything.
-revoke all on schema holdfast from public;
 revoke all on all tables in schema holdfast from public;
 revoke all on all functions in schema holdfast from public;
 

@@ -1,13 +1,22 @@
 -- The run of the server. Commits may be lost by a crash with relaxed durability
 -- (synchronous_commit or fsync off), and by the promotion of a standby. A lost commit may be a
 -- grant or a renewal: the row shows the name as free, and its holder believes in its lease for up
--- to the longest ttl. So then no name is granted until now + the longest ttl. Holders that the rows
--- show go on: a renewal gives nothing that another client was not refused.
+-- to its ttl after that commit, which came before the new run began. So no free name is granted
+-- until the longest ttl has passed since the new run began. Holders that the rows show go on: a
+-- renewal gives nothing that another client was not refused.
 --
 -- How it is noticed: holdfast.marker is unlogged, so a crash and a promotion empty it. A crash ends
 -- all sessions, and no session of a standby has run a batch. So each session reads the marker
--- until it has seen one with which names are granted, and keeps that in two settings of its own.
--- The batch that finds the marker empty makes it anew before any grant.
+-- until it has seen one with which names are granted, and keeps that in settings of its own.
+-- The batch that finds the marker empty makes it again before any grant.
+--
+-- Which ttl is the longest: holdfast.server has the longest ttl of a week and of the week before. A
+-- grant or renewal whose ttl is not noted for the present week notes it in its own transaction. A
+-- ttl that was in use in neither week is forgotten. Suppose that a promotion loses a commit with a
+-- ttl that is in use in every week. The standby has the row of an earlier moment. Whichever week
+-- that row is of, the ttl was noted in it or in the week before, so the row covers it. A ttl that
+-- was not in use for a week is covered from the moment at which its new note is replicated.
+-- A crash loses no note, because the commit of a note waits for the disk.
 --
 -- Lock order: the rows of holdfast.name first, then holdfast.server, then holdfast.marker. A batch
 -- that waits for one of the last two holds all the names it needs, so it is in no cycle.
@@ -28,10 +37,14 @@ create or replace function holdfast.is_relaxed_1() returns boolean language sql 
   select current_setting('synchronous_commit') = 'off' or current_setting('fsync') = 'off'
 $$;
 
+create or replace function holdfast.week_1(now_us bigint) returns integer
+language sql immutable as $$
+  select (now_us / 604800000000)::integer
+$$;
+
 -- Makes the marker of a new run. Commits were possibly lost if this is another server or timeline,
--- or if durability was ever relaxed. Otherwise a crash has lost nothing by itself, but it may have
--- come while names were not granted yet: the logged row keeps until when. Of that time no more than
--- the longest ttl is left, also where the clock went back.
+-- or if durability was relaxed. Otherwise a crash has lost nothing by itself, but it may have come
+-- while names were not granted yet: the logged row keeps until when.
 create or replace function holdfast.start_run_1(now_us bigint) returns void
 language plpgsql as $$
 declare
@@ -39,28 +52,28 @@ declare
   this_system constant text := holdfast.system_1();
   this_timeline constant text := holdfast.timeline_1();
   is_same boolean;
-  start bigint;
 begin
   select * into s from holdfast.server for update;
   if not found then
     raise 'holdfast.server has no row: run "holdfast migrate"' using errcode = 'LF003';
   end if;
   is_same := s.system = this_system and s.timeline = this_timeline;
-  start := now_us + s.longest;
-  if is_same and not s.relaxed then start := least(start, s.grants_from); end if;
+  if not is_same or s.relaxed or s.last_relaxed then
+    s.grants_from := now_us + greatest(s.longest, s.last_longest);
+  end if;
   -- A restored dump has the marker of another server.
   delete from holdfast.marker m
     where m.system <> this_system or m.timeline <> this_timeline;
   insert into holdfast.marker values (
-    true, this_system, this_timeline, start, s.relaxed, s.longest
+    true, this_system, this_timeline, s.grants_from, s.week, s.longest, s.relaxed
   ) on conflict do nothing;
   if not found then return; end if;
   update holdfast.server o
-    set system = this_system, timeline = this_timeline, grants_from = start
-    where not is_same or o.grants_from <> start;
+    set system = this_system, timeline = this_timeline, grants_from = s.grants_from
+    where not is_same or o.grants_from <> s.grants_from;
 end $$;
 
--- Reads the marker. Keeps that durability is relaxed, or a longer ttl, before a grant that needs
+-- Reads the marker. Notes a ttl and relaxed durability for this week, before a grant that needs
 -- it; that commit waits for the disk even where synchronous_commit is off, so no such grant
 -- outlives the change in a crash. Returns the time from which names are granted.
 create or replace function holdfast.note_1(ttl bigint, now_us bigint) returns bigint
@@ -70,6 +83,7 @@ declare
   counted constant bigint := case when ttl <= 3153600000000000
     then least(ttl, 86400000000) else 0 end;
   is_relaxed constant boolean := holdfast.is_relaxed_1();
+  this_week constant integer := holdfast.week_1(now_us);
 begin
   select * into m from holdfast.marker o
     where o.system = holdfast.system_1() and o.timeline = holdfast.timeline_1();
@@ -77,19 +91,47 @@ begin
     perform holdfast.start_run_1(now_us);
     select * into m from holdfast.marker;
   end if;
-  if m.relaxed < is_relaxed or m.longest < counted then
+  if m.grants_from > 0 then m.grants_from := holdfast.grants_from_1(m.grants_from, now_us); end if;
+  if m.week <> this_week or m.longest < counted or m.relaxed < is_relaxed then
     update holdfast.server s set
-      relaxed = s.relaxed or is_relaxed, longest = greatest(s.longest, counted)
-      returning s.relaxed, s.longest into m.relaxed, m.longest;
-    update holdfast.marker o set relaxed = m.relaxed, longest = m.longest;
+      week = this_week,
+      -- A clock that was set back forgets nothing.
+      longest = greatest(counted, case when s.week < this_week then 60000000 else s.longest end),
+      relaxed = is_relaxed or s.week >= this_week and s.relaxed,
+      last_longest = case when s.week >= this_week then s.last_longest
+        when s.week = this_week - 1 then s.longest else 60000000 end,
+      last_relaxed = case when s.week >= this_week then s.last_relaxed
+        else s.week = this_week - 1 and s.relaxed end
+      returning s.week, s.longest, s.relaxed into m.week, m.longest, m.relaxed;
+    update holdfast.marker o set week = m.week, longest = m.longest, relaxed = m.relaxed;
     perform set_config('synchronous_commit', 'on', true)
       where current_setting('synchronous_commit') = 'off';
   end if;
-  if m.grants_from <= now_us then
-    perform set_config('holdfast.longest', m.longest::text, false),
+  if m.grants_from = 0 then
+    perform set_config('holdfast.week', m.week::text, false),
+      set_config('holdfast.longest', m.longest::text, false),
       set_config('holdfast.relaxed', m.relaxed::text, false);
   end if;
   return m.grants_from;
+end $$;
+
+-- The time from which names are granted; 0 once it has come. That is kept, because the clock may be
+-- set back afterwards. Where the clock was set back before, the longest ttl passes once more: no
+-- lease that was lost lives longer, and names do not wait for as long as the clock was ahead.
+create or replace function holdfast.grants_from_1(noted bigint, now_us bigint) returns bigint
+language plpgsql as $$
+declare
+  start bigint := 0;
+begin
+  if noted > now_us then
+    select least(noted, now_us + greatest(s.longest, s.last_longest)) into start
+      from holdfast.server s;
+  end if;
+  if start <> noted then
+    update holdfast.server s set grants_from = start;
+    update holdfast.marker o set grants_from = start;
+  end if;
+  return start;
 end $$;
 
 -- Lets this transaction commit without waiting for the disk, for releases that hand nothing off. A

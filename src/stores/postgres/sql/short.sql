@@ -48,10 +48,12 @@ returns boolean language sql immutable as $$
 $$;
 
 -- Whether this session knows that names are granted in this run of the server, and that a ttl and
--- the durability of this commit are noted (run.sql). A ttl of more than a day counts as a day.
-create or replace function holdfast.is_noted_1(ttl bigint) returns boolean
+-- the durability of this commit are noted for this week (run.sql). A ttl of more than a day counts
+-- as a day.
+create or replace function holdfast.is_noted_1(ttl bigint, now_us bigint) returns boolean
 language sql stable as $$
-  select least(ttl, 86400000000)
+  select current_setting('holdfast.week', true) = holdfast.week_1(now_us)::text
+    and least(ttl, 86400000000)
       <= coalesce(nullif(current_setting('holdfast.longest', true), ''), '-1')::bigint
     and (current_setting('holdfast.relaxed', true) = 'true' or not holdfast.is_relaxed_1())
 $$;

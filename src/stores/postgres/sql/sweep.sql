@@ -125,7 +125,7 @@ begin
       from holdfast.sweep_fences_1(s.namespace, s.key, size, holdfast.fence_age());
   else
     select * into s.namespace, s.key
-      from holdfast.sweep_names_1(s.namespace, s.key, size, 600000000);
+      from holdfast.sweep_names_1(s.namespace, s.key, size, 600000000::bigint);
   end if;
   if s.key is null then
     if s.is_at_fences then s.due := clock_timestamp() + interval '10 minutes'; end if;

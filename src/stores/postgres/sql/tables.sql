@@ -7,6 +7,43 @@
 -- (batch.sql), and the client refuses to read what is no whole number below 2^53.
 create schema if not exists holdfast;
 
+-- The functions run with the rights of the role that makes them. A role that owns the schema, or
+-- may create in it, could add functions, tables and triggers that run with these rights. So the
+-- schema and all that is in it must belong to this role, and no other role may create in it.
+do $$
+declare
+  this_role constant oid := (select r.oid from pg_roles r where r.rolname = current_user);
+  this_schema constant oid := 'holdfast'::regnamespace;
+  advice constant text := 'Migrate as the owner, or drop what nobody needs.';
+  other record;
+begin
+  select pg_get_userbyid(n.nspowner) as role into other from pg_namespace n
+    where n.oid = this_schema and n.nspowner <> this_role;
+  if found then
+    raise 'The schema holdfast belongs to the role "%", not to "%"', other.role, current_user
+      using errcode = 'LF004', hint = advice;
+  end if;
+  select pg_get_userbyid(o.owner) as role, o.name into other from (
+      select p.proowner as owner, p.oid::regprocedure::text as name, p.pronamespace as schema
+        from pg_proc p
+      union all select c.relowner, c.oid::regclass::text, c.relnamespace from pg_class c
+      union all select t.typowner, t.oid::regtype::text, t.typnamespace from pg_type t
+      union all select p.oprowner, p.oid::regoperator::text, p.oprnamespace from pg_operator p
+    ) o where o.schema = this_schema and o.owner <> this_role limit 1;
+  if found then
+    raise 'The role "%" owns % in the schema holdfast', other.role, other.name
+      using errcode = 'LF004', hint = advice;
+  end if;
+  revoke all on schema holdfast from public;
+  select pg_get_userbyid(a.grantee) as role into other
+    from pg_namespace n, aclexplode(n.nspacl) a
+    where n.oid = this_schema and a.privilege_type = 'CREATE' and a.grantee <> this_role limit 1;
+  if found then
+    raise 'The role "%" may create in the schema holdfast', other.role
+      using errcode = 'LF004', hint = 'Revoke that: no other role needs it.';
+  end if;
+end $$;
+
 create table if not exists holdfast.name (
   namespace text collate "C" not null,
   key text collate "C" not null,
@@ -65,11 +102,6 @@ create table if not exists holdfast.holder (
   primary key (namespace, key, token)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
   autovacuum_vacuum_cost_delay = 0);
-create unique index if not exists holder_owner on holdfast.holder (namespace, key, owner);
-create index if not exists holder_expiry on holdfast.holder (namespace, key, expiry, token);
-create index if not exists holder_most on holdfast.holder (namespace, key, most);
-create index if not exists holder_offer on holdfast.holder (namespace, key, client, token)
-  where not confirmed;
 
 -- The queue of a name.
 create table if not exists holdfast.waiter (
@@ -89,8 +121,6 @@ create table if not exists holdfast.waiter (
   primary key (namespace, key, place)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
   autovacuum_vacuum_cost_delay = 0);
-create unique index if not exists waiter_owner on holdfast.waiter (namespace, key, owner);
-create index if not exists waiter_client on holdfast.waiter (namespace, key, client, place);
 
 -- The clients that have waiters at a name. Each row knows the place of the client's first waiter,
 -- so a suspect client is passed over in one step, however many of its waiters come first.
@@ -103,12 +133,12 @@ create table if not exists holdfast.client (
   gone bigint not null,
   waiting integer not null,
   suspect boolean not null,
+  -- The advisory lock of the connection by which the client spoke last (queue.sql); null where the
+  -- client has no connection of its own.
+  connection bigint,
   primary key (namespace, key, id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
   autovacuum_vacuum_cost_delay = 0);
-create index if not exists client_place on holdfast.client (namespace, key, place)
-  where not suspect;
-create index if not exists client_gone on holdfast.client (namespace, key, gone);
 
 -- Owners that have ended: their late requests are refused until then.
 create table if not exists holdfast.tombstone (
@@ -121,7 +151,31 @@ create table if not exists holdfast.tombstone (
   primary key (namespace, key, owner)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
   autovacuum_vacuum_cost_delay = 0);
-create index if not exists tombstone_end on holdfast.tombstone (namespace, key, until);
+
+-- The indexes. "create index if not exists" locks its table although the index exists, and batches
+-- lock the tables in another order. So it runs only where an index is missing, and then after the
+-- lock that every batch takes first: no batch waits for this transaction while this one waits for
+-- it.
+do $$
+begin
+  if (select count(*) from pg_class c where c.relnamespace = 'holdfast'::regnamespace and c.relname
+      in ('holder_owner', 'holder_expiry', 'holder_most', 'holder_offer',
+      'waiter_owner', 'waiter_client', 'client_place', 'client_gone', 'tombstone_end')) = 9 then
+    return;
+  end if;
+  lock table holdfast.name in exclusive mode;
+  create unique index if not exists holder_owner on holdfast.holder (namespace, key, owner);
+  create index if not exists holder_expiry on holdfast.holder (namespace, key, expiry, token);
+  create index if not exists holder_most on holdfast.holder (namespace, key, most);
+  create index if not exists holder_offer on holdfast.holder (namespace, key, client, token)
+    where not confirmed;
+  create unique index if not exists waiter_owner on holdfast.waiter (namespace, key, owner);
+  create index if not exists waiter_client on holdfast.waiter (namespace, key, client, place);
+  create index if not exists client_place on holdfast.client (namespace, key, place)
+    where not suspect;
+  create index if not exists client_gone on holdfast.client (namespace, key, gone);
+  create index if not exists tombstone_end on holdfast.tombstone (namespace, key, until);
+end $$;
 
 -- The last token of all rows of holdfast.name that were removed: new rows start from it.
 create table if not exists holdfast.namespace (
@@ -136,10 +190,15 @@ create table if not exists holdfast.server (
   version integer not null,
   system text not null,
   timeline text not null,
-  relaxed boolean not null default false,
-  -- No free name is granted before this time.
+  -- No free name is granted before this time; 0: names are granted.
   grants_from bigint not null default 0,
-  longest bigint not null default 60000000 check (longest between 0 and 86400000000)
+  -- The week, counted from 1970, that these are noted for: the longest ttl, and whether
+  -- durability was relaxed; then the same for the week before.
+  week integer not null default 0,
+  longest bigint not null default 60000000 check (longest between 0 and 86400000000),
+  relaxed boolean not null default false,
+  last_longest bigint not null default 60000000 check (last_longest between 0 and 86400000000),
+  last_relaxed boolean not null default false
 );
 
 -- One row, lost with a crash or a promotion and kept by an orderly restart (run.sql).
@@ -148,6 +207,7 @@ create unlogged table if not exists holdfast.marker (
   system text not null,
   timeline text not null,
   grants_from bigint not null,
-  relaxed boolean not null,
-  longest bigint not null
+  week integer not null,
+  longest bigint not null,
+  relaxed boolean not null
 );

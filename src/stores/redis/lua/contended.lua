@@ -4,10 +4,10 @@
 -- that it does not decide goes on to the general rules; nothing has been written then.
 --
 -- A command alone is decided before the register is set up, because a handoff waits for it: this
--- part makes three functions, and register.lua more than ten.
+-- part makes two functions, and register.lua more than ten.
 --
 -- in:       call try sub find format register known loneText nowText LONGEST MOST_TURNS flags
--- out:      NO_LIMIT YEAR LAST_TOKEN now push followers decide
+-- out:      NO_LIMIT YEAR LAST_TOKEN now push decide
 -- commands: EXISTS HDEL HGET HMGET HSET PUBLISH ZADD
 -- returns:  the time and the reply, for one command alone on a mutex with waiters
 local NO_LIMIT = 9007199254740991
@@ -27,35 +27,6 @@ local function push(client, message)
   local listeners = call('PUBLISH', client, message)
   redis.set_repl(redis.REPL_ALL)
   return listeners > 0 or flags % 2 == 1
-end
-
--- The run of a waiter that is handed the lock (rules/upkeep.ts): the owners behind it with its
--- client and its terms, each after a comma, and their number. `waiting` says how many waiters the
--- client has. `read` gives the texts of places, `isIn` says whether another text counts as a
--- waiter. No more than 256 places are read.
-local function followers(first, place, last, waiting, read, isIn)
-  local owners, count, from, many = '', 0, place + 1, 1
-  local most, terms = math.min(waiting - 1, 63), sub(first, WAITER.ttl.to.letter)
-  if sub(first, WAITER.span.to.letter) ~= '0001x' then most = 0 end
-  last = math.min(last, place + 256)
-  local pattern = '^(%S+) (%S+ %d+) %d+ (.*)$'
-  local _, patience, meta = string.match(first, pattern, WAITER.words)
-  while count < most and from <= last do
-    many = math.min(many, last - from + 1)
-    local found = read(from, many)
-    for at = 1, many do
-      local text = found[at]
-      local owner, same, about = string.match(text or '', pattern, WAITER.words)
-      if same == patience and about == meta and sub(text, WAITER.ttl.to.letter) == terms then
-        owners, count = owners .. ',' .. owner, count + 1
-      elseif text and isIn(text, from + at - 1) then
-        return owners, count
-      end
-    end
-    -- If the first place read is of the run, more places may be.
-    from, many = from + many, most - count
-  end
-  return owners, count
 end
 
 -- Gives the reply, or nil. A new pointer and a new last token are for the caller to write.
@@ -139,35 +110,17 @@ local function decide(name, operation, command, pointer, last)
     if sub(client, CLIENT.state.start) ~= 'a' or place <= sub(client, CLIENT.base) then
       return nil
     end
-    local token, left = math.max(now, last + 1), sub(client, CLIENT.waiting) - 1
+    local token, span = math.max(now, last + 1), sub(waiter, WAITER.span)
     if token > LAST_TOKEN then return nil end
-    local behind, count, isLeft = '', 0, false
-    local lastPlace = sub(sums, SUMS.last)
-    if left > 0 then
-      behind, count = followers(waiter, place, lastPlace, left + 1, function(from, many)
-        local fields = {}
-        for at = 1, many do fields[at] = format('w%016d', from + at - 1) end
-        return call('HMGET', key, unpack(fields))
-      end, function(text, at)
-        -- The general rules pass over a waiter that was left by an earlier life of its client.
-        local other = string.match(text, '^%S+ (%S+) ', WAITER.words)
-        other = other and (other == id and client or call('HGET', key, 'c' .. other))
-        isLeft = not other or at <= (tonumber(sub(other, CLIENT.base)) or at)
-        return true
-      end)
-    end
-    if isLeft then return nil end
-    local span = format('%04d', sub(waiter, WAITER.span) + count)
     local tokenText = token == now and nowText or format('%016.0f', token)
     local times = ' ' .. tokenText .. ' ' .. span .. ' ' .. nowText .. ' ' .. expiry .. ' '
-    if not push(id, 'g' .. owner .. behind .. times .. name) then return nil end
-    local after = format('%016d', place + 1)
+    if not push(id, 'g' .. owner .. times .. name) then return nil end
+    local left, after = sub(client, CLIENT.waiting) - 1, format('%016d', place + 1)
     local fewer = format('%016d', waiting - 1)
     taken = taken == waiting and fewer or format('%016d', taken - 1)
     sums = sub(sums, SUMS.kind.to.keptUntil) .. fewer .. sub(sums, SUMS.last) .. after .. taken
       .. sub(sums, SUMS.lastTombstone)
-    holder = 'u' .. nowText .. tokenText .. expiry .. sub(waiter, WAITER.ttl) .. span
-      .. sub(waiter, WAITER.letter.start)
+    holder = 'u' .. nowText .. tokenText .. expiry .. sub(waiter, WAITER.request)
     if left == 0 then
       call('HDEL', key, 'w' .. place, 'o' .. owner, 'c' .. id)
       call('HSET', key, 'k', sums, 'x', holder)

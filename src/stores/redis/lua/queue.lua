@@ -5,7 +5,7 @@
 --
 -- A waiter or a client whose record cannot be read counts as absent; its process asks again.
 --
--- in:       call sub find now nowText followers digits write NO_LIMIT entries hash
+-- in:       call sub find now nowText digits write NO_LIMIT entries hash
 -- out:      queue
 -- commands: HGETALL HMGET ZADD ZRANGE ZRANGEBYSCORE ZREM
 -- No queue spans so many places: if the sums say so, they are damaged, and `head` reads all fields.
@@ -130,22 +130,6 @@ function queue.readAhead(state, place, many)
   for at, text in ipairs(call('HMGET', state.key, unpack(fields))) do
     if state.fields[fields[at]] == nil then state.fields[fields[at]] = text end
   end
-end
-
--- The owners that may hold after this waiter by its grant, each after a comma, and their number.
-function queue.followers(state, entry)
-  local waiting = queue.client(state, entry.client).waiting
-  return followers(entry.since .. entry.request, entry.place, state.last, waiting,
-    function(from, many)
-      local found = {}
-      queue.readAhead(state, from, many)
-      for at = 1, many do found[at] = state.fields['w' .. digits(from + at - 1)] end
-      return found
-    end,
-    function(_, place)
-      local other = queue.entry(state, place)
-      return other and queue.isValid(state, other)
-    end)
 end
 
 -- The time when a client has been silent for too long moves with each of its commands. The sorted

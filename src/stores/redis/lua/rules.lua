@@ -95,18 +95,13 @@ end
 -- Offers the lock to a waiter for the offer window. A waiter whose client does not listen is passed
 -- over, unless that client sent this command: it learns of its grants by the reply to a touch.
 local function handOff(state, entry, token, toucher)
-  local expiry, request = now + entry.offer, entry.request
-  local behind, count = queue.followers(state, entry)
-  local span = entry.span + count
-  local times = string.format(' %.0f %.0f %.0f %.0f ', token, span, now, expiry)
-  local isHeard = push(entry.client, 'g' .. entry.owner .. behind .. times .. state.name)
+  local expiry = now + entry.offer
+  local times = string.format(' %.0f %.0f %.0f %.0f ', token, entry.span, now, expiry)
+  local isHeard = push(entry.client, 'g' .. entry.owner .. times .. state.name)
   if not isHeard and entry.client ~= toucher then
     return queue.setSuspect(state, entry.client)
   end
   queue.drop(state, entry)
-  entry.span = span
-  entry.request = sub(request, REQUEST.ttl) .. string.format('%04d', span)
-    .. sub(request, REQUEST.letter.start)
   grant(state, entry, token, expiry, false)
   state.next, state.isHandedOff = entry.place + 1, true
 end

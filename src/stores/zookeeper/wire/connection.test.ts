@@ -45,6 +45,23 @@ describe("a recorded conversation", () => {
   });
 });
 
+describe("a number that has no place in a request", () => {
+  it("throws before the connection is made", () => {
+    const settings = {
+      tls: null,
+      chroot: "",
+      credentials: [],
+      openSocket: () => expect.unreachable("a socket was opened"),
+    };
+    const request = { key: null, timeoutMs: 2 ** 31 };
+    const port = new ManualPort();
+    const address = { host: "127.0.0.1", port: 2181 };
+    const options = { openMs: 5_000, port };
+    expect(() => new Connection(address, settings, request, options)).toThrow(RangeError);
+    expect(port.alarms).toBe(0);
+  });
+});
+
 describe("broken frames", () => {
   const replies = recording.frames.filter(({ from }) => from === "server").length;
 

@@ -66,6 +66,8 @@ export class Connection {
   readonly ended: Promise<ZookeeperError>;
   readonly #settings: ConnectionSettings;
   readonly #request: SessionRequest;
+  /** Written before the socket opens: a throw in an event of the socket would end the process. */
+  readonly #sessionFrame: Buffer;
   readonly #port: Port;
   readonly #watches: WatchTable;
   readonly #pending: PendingRequests;
@@ -96,6 +98,7 @@ export class Connection {
     this.address = address;
     this.#settings = settings;
     this.#request = request;
+    this.#sessionFrame = sessionFrame(request);
     this.#port = port;
     this.#lastZxid = request.lastZxid ?? 0n;
     this.#watches = request.watches ?? new WatchTable();
@@ -183,7 +186,7 @@ export class Connection {
     const watches = this.#watches
       .restoration(this.#lastZxid)
       .map((request) => requestFrame(SET_WATCHES_XID, request, chroot));
-    const frames = [sessionFrame(this.#request), ...proofs, ...watches];
+    const frames = [this.#sessionFrame, ...proofs, ...watches];
     // Belief in the session counts from here, so nothing may come between this and the sending.
     this.#requestedMs = this.#port.clock.exactMs();
     this.#socket.write(Buffer.concat(frames));

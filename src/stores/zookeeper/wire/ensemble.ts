@@ -59,15 +59,31 @@ export class Ensemble {
     }
   }
 
-  /** Begins to connect to the current server, for a caller that sends before the session opens. */
-  open(request: SessionRequest, openMs: number): Connection {
-    const address = present(this.addresses[this.#at], "an ensemble has a server");
-    return new Connection(address, this.settings, request, { openMs, port: this.port });
+  /** The server that the next connection goes to. */
+  get current(): Address {
+    return present(this.addresses[this.#at], "an ensemble has a server");
+  }
+
+  /** Begins to connect to a server, for a caller that sends before the session opens. */
+  open(request: SessionRequest, openMs: number, address: Address = this.current): Connection {
+    const connection = new Connection(address, this.settings, request, { openMs, port: this.port });
+    connection.opened.then(
+      () => {
+        this.#failure = undefined;
+      },
+      () => {},
+    );
+    return connection;
   }
 
   /** The next connection goes to another server, unless one has moved on from here already. */
   moveFrom(address: Address): void {
     if (this.addresses[this.#at] === address) this.#at = (this.#at + 1) % this.addresses.length;
+  }
+
+  /** Why the last attempt to connect failed; null after one that succeeded. */
+  get trouble(): ZookeeperError | null {
+    return this.#failure === undefined ? null : this.notConnected();
   }
 
   /** The error of a caller that waited in vain, with the latest failure of a server. */

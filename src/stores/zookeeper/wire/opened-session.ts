@@ -46,6 +46,9 @@ export type SessionReply =
   /** The server has no quorum, and serves reads only. */
   | { readonly type: "read_only" };
 
+/** The longest time-out that a request can ask for: a signed number of 32 bits. */
+export const MAX_TIMEOUT_MS: number = 2 ** 31 - 1;
+
 const PROTOCOL_VERSION = 0;
 const PASSWORD_BYTES = 16;
 const NO_PASSWORD = Buffer.alloc(PASSWORD_BYTES);

@@ -1,0 +1,63 @@
+import type { OwnEntry, Sequencer, SessionLink } from "../../src/stores/sequencer/sequencer.js";
+import type { SimulatedProcess } from "../process.js";
+
+/**
+ * The sequencer of a simulated process: notes when an answer or a watch tells the process that an
+ * entry of it has left.
+ */
+export function notingEnds(sequencer: Sequencer, process: SimulatedProcess): Sequencer {
+  const learn = ({ lock: { space, name }, token }: OwnEntry): void => {
+    process.learn({ name: space === "lock" ? name : `${space} ${name}`, token });
+  };
+  const homes: Homes = new WeakMap();
+  return override(sequencer, {
+    openSession: async (ttlMs, limitMs) =>
+      notingProofs(await sequencer.openSession(ttlMs, limitMs), homes, learn),
+    watchOwn: (entry, since, listener) =>
+      sequencer.watchOwn(entry, since, (change) => {
+        if (change.type === "gone") learn(entry);
+        listener(change);
+      }),
+  });
+}
+
+/** The sessions that entries have moved to. */
+type Homes = WeakMap<OwnEntry, SessionLink>;
+
+function notingProofs(
+  link: SessionLink,
+  homes: Homes,
+  learn: (entry: OwnEntry) => void,
+): SessionLink {
+  const { adopt } = link;
+  return override(link, {
+    prove: async (entries, limitMs) => {
+      const proof = await link.prove(entries, limitMs);
+      for (const entry of proof.type === "gone" ? entries : proof.missing) {
+        // The proof of a session tells nothing about an entry that has moved to another.
+        if ((homes.get(entry) ?? link) === link) learn(entry);
+      }
+      return proof;
+    },
+    ...(adopt && {
+      adopt: async (entry: OwnEntry, limitMs: number) => {
+        homes.set(entry, link);
+        const isThere = await adopt.call(link, entry, limitMs);
+        if (!isThere) learn(entry);
+        return isThere;
+      },
+    }),
+  });
+}
+
+/** The object with some of its methods replaced; all others run as they are. */
+function override<T extends object>(object: T, methods: Partial<T>): T {
+  return new Proxy(object, {
+    get(target, key) {
+      const replaced = Reflect.get(methods, key);
+      if (replaced !== undefined) return replaced;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

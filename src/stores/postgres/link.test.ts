@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import type { Driver, OwnConnection } from "./driver.js";
+import { Link } from "./link.js";
+
+const PING_EVERY_MS = 10_000;
+const PINGS = 500;
+
+test("pings leave nothing behind on a connection that stays open", async () => {
+  const port = new ManualPort();
+  let cancelled = 0;
+  const timers = {
+    ...port.timers,
+    after: (...args: Parameters<typeof port.timers.after>) => {
+      const timer = port.timers.after(...args);
+      const cancel = (): void => {
+        cancelled += 1;
+        timer.cancel();
+      };
+      return { ...timer, cancel };
+    },
+  };
+  const sent: string[] = [];
+  const connection: OwnConnection = {
+    backendPid: 1,
+    send: async ({ text }) => {
+      sent.push(text);
+      return "UTF8 f t";
+    },
+    onNotification() {},
+    onNotice() {},
+    onClose() {},
+    close() {},
+  };
+  const driver: Driver = {
+    servers: ["one"],
+    open: () => ({ opened: Promise.resolve(connection), abandon() {} }),
+  };
+  const link = new Link(driver, { ...port, timers }, async () => {});
+  await link.ready();
+  await port.advance(PINGS * PING_EVERY_MS);
+  expect(sent.length).toBeGreaterThan(PINGS / 2);
+  const before = cancelled;
+  link.close();
+  await port.advance(1);
+  // Each reaction that a ping left on the connection would cancel a timer of its own.
+  expect(cancelled - before).toBeLessThanOrEqual(2);
+  expect(port.alarms).toBe(0);
+});
