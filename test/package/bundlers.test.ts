@@ -31,7 +31,7 @@ async function show(title, open) {
 }
 
 async function main() {
-  await show("memory", async () => new Holdfast(memoryStore()));
+  await show("memory", async () => new Holdfast(memoryStore({ warnInProduction: false })));
   await show("file", () => connect(file));
   await show("thread", () => connect(file, { thread: true }));
   await show("redis", () => connect(redis));

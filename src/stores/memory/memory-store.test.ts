@@ -124,7 +124,7 @@ describe("in production", () => {
     expect(emitWarning).toHaveBeenCalledOnce();
     expect(emitWarning).toHaveBeenCalledWith(
       "The memory store excludes no other process, and NODE_ENV is production.",
-      expect.objectContaining({ type: "HoldfastWarning", code: "HOLDFAST_MEMORY_IN_PRODUCTION" }),
+      expect.objectContaining({ type: "HoldfastWarning", code: "HF_MEMORY_IN_PRODUCTION" }),
     );
   });
 

@@ -56,7 +56,7 @@ function warnOfProduction(): void {
   hasWarned = true;
   process.emitWarning("The memory store excludes no other process, and NODE_ENV is production.", {
     type: "HoldfastWarning",
-    code: "HOLDFAST_MEMORY_IN_PRODUCTION",
+    code: "HF_MEMORY_IN_PRODUCTION",
     detail:
       "Use a store that all processes share, or memoryStore({ warnInProduction: false }) if " +
       "there is only this one.",
