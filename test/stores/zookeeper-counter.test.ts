@@ -5,8 +5,10 @@
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, it } from "vitest";
 import type { Holdfast } from "../../src/holdfast.js";
+import { waitUntil } from "../servers/wait-until.js";
 import { startZookeeper, type ZookeeperServer, zookeeperMissing } from "../servers/zookeeper.js";
 import { PATCHABLE, setChildCounter } from "../servers/zookeeper-snapshot.js";
 import { Znodes } from "./zookeeper-harness.js";
@@ -73,8 +75,6 @@ describe.skipIf(zookeeperMissing() !== null)("a queue at its last number", () =>
     timeout: 180_000,
   }, async () => {
     const clients = await openAt(LAST, 8);
-    await using znodes = new Znodes([server.port]);
-    const seen = new Set<number>();
     let inside = 0;
     let most = 0;
     let last = 0n;
@@ -85,14 +85,41 @@ describe.skipIf(zookeeperMissing() !== null)("a queue at its last number", () =>
           most = Math.max(most, inside);
           assert.ok(token > last, `${token} after ${last}`);
           last = token;
-          for (const number of await numbers(znodes)) seen.add(number);
+          await nextTurn();
           inside -= 1;
         });
       }
     });
     await Promise.all(turns);
     assert.equal(most, 1);
-    // The same number again and again, and others behind an entry that was not written yet.
+  });
+
+  it("lets a client wait behind all entries that came before, whatever their numbers are", {
+    timeout: 180_000,
+  }, async () => {
+    const [holder, locks] = (await openAt(LAST, 2)) as [Holdfast, Holdfast];
+    await using znodes = new Znodes([server.port]);
+    const held = await holder.mutex("m").acquire();
+    // Behind an entry that is not written yet, an entry gets a negative number.
+    const others = await znodes.makeTogether(
+      Array.from({ length: 20 }, (_, index) => `${QUEUE}/other-${index}-lock-`),
+    );
+    const seen = new Set(await numbers(znodes));
     assert.ok(seen.has(LAST) && seen.has(-LAST - 1), `${[...seen]}`);
+    // Those with negative numbers came behind the holder all the same.
+    const { holders } = await locks.inspect("m");
+    assert.deepEqual(
+      holders.map(({ token }) => token),
+      [held.token],
+    );
+    const waiting = locks.mutex("m").acquire();
+    await waitUntil(async () => (await znodes.below(QUEUE)).length === 22, { what: "the waiter" });
+    assert.equal(await held.release(), true);
+    for (const path of others) {
+      assert.equal(await locks.mutex("m").tryAcquire(), null);
+      await znodes.remove(path);
+    }
+    const lease = await waiting;
+    assert.equal(await lease.release(), true);
   });
 });

@@ -5,7 +5,7 @@ import { openZookeeperStore } from "../../src/stores/zookeeper/index.js";
 import { childrenIn, nullIfAbsent } from "../../src/stores/zookeeper/queue-reader.js";
 import { WatchingSession } from "../../src/stores/zookeeper/watching-session.js";
 import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
-import { getData, remove, setData } from "../../src/stores/zookeeper/wire/requests.js";
+import { create2, getData, remove, setData } from "../../src/stores/zookeeper/wire/requests.js";
 import { localPort } from "../../src/time/port.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
 import type { ZookeeperServer } from "../servers/zookeeper.js";
@@ -55,6 +55,16 @@ export class Znodes implements AsyncDisposable {
   async read(path: string): Promise<string> {
     const { data } = await this.#session.use((one) => one.send(getData(path)), LIMIT_MS);
     return data.toString();
+  }
+
+  /** Makes sequential znodes by requests that are sent together; returns their paths. */
+  async makeTogether(prefixes: readonly string[]): Promise<string[]> {
+    const requests = prefixes.map((prefix) => create2(prefix, { mode: "ephemeral_sequential" }));
+    const made = await this.#session.use(
+      (one) => Promise.all(requests.map((request) => one.send(request))),
+      LIMIT_MS,
+    );
+    return made.map(({ path }) => path);
   }
 
   async write(path: string, data: string): Promise<void> {
