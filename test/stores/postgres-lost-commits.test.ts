@@ -368,6 +368,95 @@ describe("with a clock that is set", () => {
     await session.end();
   });
 
+  /** A holder that outlives the test, and a waiter whose lease would last for a day. */
+  async function dayLongWaiter(functions: LedgerFunctions): Promise<void> {
+    const lasting = { ttlUs: 400 * DAY_US, touchUs: 400 * DAY_US };
+    const held = await functions.do({ ...mutex("l:m", "holder"), ...lasting });
+    expect(held).toMatchObject({ type: "granted" });
+    const queued = await functions.do({ ...mutex("l:m", "waiter"), ...lasting, ttlUs: DAY_US });
+    expect(queued).toMatchObject({ type: "queued", ahead: 0 });
+  }
+
+  /** The weeks pass, each with a short lease of another client. */
+  async function passWeeks(count: number): Promise<void> {
+    for (let week = 1; week <= count; week += 1) {
+      await clock?.shift(7 * week * DAY_MS, timed);
+      await ask(mutex(`l:week-${week}`, "o", SECOND_US));
+    }
+  }
+
+  it("remembers the ttl of a waiter for as long as it waits", async () => {
+    const session = await timed.client();
+    const functions = new LedgerFunctions(session, "s");
+    await dayLongWaiter(functions);
+    await passWeeks(4);
+    // The standby may know neither the handoff nor the confirm.
+    expect(await waitUs()).toBeGreaterThan(DAY_US - 10 * SECOND_US);
+    await functions.do(releaseOf("l:m", "waiter"));
+    await clock?.shift(5 * 7 * DAY_MS, timed);
+    await ask(mutex("l:later", "o", SECOND_US));
+    await clock?.shift(6 * 7 * DAY_MS, timed);
+    await ask(mutex("l:later", "p", SECOND_US));
+    expect(await waitUs()).toBeLessThanOrEqual(60 * SECOND_US);
+    await session.end();
+  });
+
+  /** As if no lease had been longer than a minute in this week and the last one. */
+  async function forgetLongest(): Promise<void> {
+    await timed.ask("update holdfast.server set longest = 60000000, last_longest = 60000000");
+    await timed.ask("update holdfast.marker set longest = 60000000");
+  }
+
+  const MAKES: readonly [string, (functions: LedgerFunctions) => Promise<unknown>][] = [
+    ["a handoff", (functions) => functions.do(releaseOf("l:m", "holder"))],
+    [
+      "a handoff in a batch",
+      (functions) => functions.execute([releaseOf("l:m", "holder"), mutex("l:n", "o", SECOND_US)]),
+    ],
+  ];
+  const EXTENDS: readonly [string, (functions: LedgerFunctions) => Promise<unknown>][] = [
+    ["a confirm", (functions) => functions.do({ type: "confirm", key: "l:m", owner: "waiter" })],
+    [
+      "a confirm in a batch",
+      (functions) =>
+        functions.execute([
+          { type: "confirm", key: "l:m", owner: "waiter" },
+          mutex("l:n", "o", SECOND_US),
+        ]),
+    ],
+    ["a repeated request", (functions) => functions.do(mutex("l:m", "waiter", SECOND_US))],
+  ];
+
+  it.each([...MAKES, ...EXTENDS])("notes the ttl of the lease with %s", async (what, act) => {
+    const first = await timed.client();
+    await dayLongWaiter(new LedgerFunctions(first, "s"));
+    if (EXTENDS.some(([name]) => name === what)) {
+      await new LedgerFunctions(first, "s").do(releaseOf("l:m", "holder"));
+    }
+    await first.end();
+    await forgetLongest();
+    const session = await timed.client();
+    const functions = new LedgerFunctions(session, "s");
+    // The session knows that names are granted, and notes no more for a short lease.
+    await functions.do(mutex("l:short", "o", SECOND_US));
+    await act(functions);
+    await session.end();
+    expect(await waitUs()).toBeGreaterThan(DAY_US - 10 * SECOND_US);
+  });
+
+  it("remembers the ttl of a session that noted it before the clock jumped", async () => {
+    const session = await timed.client();
+    const functions = new LedgerFunctions(session, "s");
+    await functions.do(mutex("l:a", "a", DAY_US));
+    await clock?.shift(100 * DAY_MS, timed);
+    await ask(mutex("l:ahead", "o", SECOND_US));
+    await clock?.shift(0, timed);
+    await ask(mutex("l:back", "o", SECOND_US));
+    expect(await functions.do(mutex("l:b", "b", DAY_US))).toMatchObject({ type: "granted" });
+    expect(await waitUs()).toBeGreaterThan(DAY_US - 10 * SECOND_US);
+    await session.end();
+  });
+
   it("forgets relaxed durability in the same way", async () => {
     const session = await timed.client();
     await session.query("set synchronous_commit = off");

@@ -106,6 +106,7 @@ create or replace function holdfast.confirm_1(
 ) language plpgsql as $$
 begin
   if h.confirmed then return; end if;
+  perform holdfast.note_1(h.ttl, now_us) where not holdfast.is_noted_1(h.ttl, now_us);
   h.confirmed := true;
   h.expiry := greatest(h.expiry, now_us + h.ttl);
   r := holdfast.update_holder_1(r, h);

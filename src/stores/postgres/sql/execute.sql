@@ -103,7 +103,7 @@ begin
       expiry = case when o.confirmed then o.expiry else greatest(o.expiry, now_us + o.ttl) end,
       confirmed = true
     where o.namespace = space and o.key = words[3] and holdfast.is_quiet_1(o, now_us)
-      and o.owner = words[6] and o.expiry > now_us
+      and o.owner = words[6] and o.expiry > now_us and holdfast.is_noted_1(o.ttl, now_us)
     returning holdfast.renewed_1(o.expiry - now_us, o.waiting, o.token, o.span) into reply;
   end if;
   if reply is null then return holdfast.batch_1(space, words); end if;

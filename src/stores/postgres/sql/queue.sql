@@ -178,6 +178,7 @@ begin
         json_build_array('m', r.key, w.owner, r.mark_token, r.mark_meta)::text);
       continue;
     end if;
+    perform holdfast.note_1(w.ttl, now_us) where not holdfast.is_noted_1(w.ttl, now_us);
     h.granted := now_us; h.expiry := now_us + w.offer; h.ttl := w.ttl; h.weight := w.weight;
     h.most := w.most; h.span := w.span; h.confirmed := false; h.owner := w.owner;
     h.client := w.client; h.meta := w.meta;
@@ -198,9 +199,9 @@ declare
   w holdfast.waiter;
   reply text;
 begin
-  if not holdfast.is_noted_1(0::bigint, now_us) then return null; end if;
   delete from holdfast.waiter v
     where v.namespace = space and v.key = name_key and v.exclusive and v.weight <= v.most
+      and holdfast.is_noted_1(v.ttl, now_us)
       and v.place = (
         select case when holdfast.is_reachable_1(c.connection) then c.place end from (
           select o.place, o.connection from holdfast.client o

@@ -10,13 +10,18 @@
 -- until it has seen one with which names are granted, and keeps that in settings of its own.
 -- The batch that finds the marker empty makes it again before any grant.
 --
--- Which ttl is the longest: holdfast.server has the longest ttl of a week and of the week before. A
--- grant or renewal whose ttl is not noted for the present week notes it in its own transaction. A
--- ttl that was in use in neither week is forgotten. Suppose that a promotion loses a commit with a
--- ttl that is in use in every week. The standby has the row of an earlier moment. Whichever week
--- that row is of, the ttl was noted in it or in the week before, so the row covers it. A ttl that
--- was not in use for a week is covered from the moment at which its new note is replicated.
--- A crash loses no note, because the commit of a note waits for the disk.
+-- Which ttl is the longest: holdfast.server has the longest ttl of a week and of the noted week
+-- before it. Whatever makes or extends a lease (a grant, a renewal, a handoff, a confirm) and finds
+-- its ttl not noted for the present week notes it in its own transaction. A ttl that was in use in
+-- neither week is forgotten. A crash loses no note, because the commit of a note waits for the disk.
+--
+-- Suppose that a promotion loses a commit with a ttl that is in use in every week. The standby has
+-- the row of an earlier moment. Whichever week that row is of, the ttl was noted in it or in the
+-- week before, so the row covers it. A waiter uses no lease while it waits, maybe for weeks, and a
+-- promotion may lose its handoff together with its confirm. So each week starts with the longest
+-- ttl of all waiters: the row covers every waiter that the standby knows. If the standby knows the
+-- handoff and not the confirm, it knows the note of the handoff. A ttl that no lease and no waiter
+-- had for a week is covered from the moment at which its new note is replicated.
 --
 -- Lock order: the rows of holdfast.name first, then holdfast.server, then holdfast.marker. A batch
 -- that waits for one of the last two holds all the names it needs, so it is in no cycle.
@@ -96,12 +101,13 @@ begin
     update holdfast.server s set
       week = this_week,
       -- A clock that was set back forgets nothing.
-      longest = greatest(counted, case when s.week < this_week then 60000000 else s.longest end),
+      longest = greatest(60000000, counted, case when s.week >= this_week then s.longest
+        else (select max(least(w.ttl, 86400000000)) from holdfast.waiter w) end),
       relaxed = is_relaxed or s.week >= this_week and s.relaxed,
-      last_longest = case when s.week >= this_week then s.last_longest
-        when s.week = this_week - 1 then s.longest else 60000000 end,
-      last_relaxed = case when s.week >= this_week then s.last_relaxed
-        else s.week = this_week - 1 and s.relaxed end
+      -- However many weeks have passed: the clock may have jumped ahead, and sessions that noted
+      -- their ttl before that go on when it is set back.
+      last_longest = case when s.week >= this_week then s.last_longest else s.longest end,
+      last_relaxed = case when s.week >= this_week then s.last_relaxed else s.relaxed end
       returning s.week, s.longest, s.relaxed into m.week, m.longest, m.relaxed;
     update holdfast.marker o set week = m.week, longest = m.longest, relaxed = m.relaxed;
     perform set_config('synchronous_commit', 'on', true)
