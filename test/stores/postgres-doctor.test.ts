@@ -153,7 +153,7 @@ test("rights and functions that are missing are found", async () => {
   await client.end();
 });
 
-test("another role that owns or may make objects in the schema is found", async () => {
+test("another role that could have its code run by the functions is found", async () => {
   await server.ask("create role stranger login");
   await server.ask("grant usage, create on schema holdfast to stranger");
   expectFound(await examine(server.url), "postgres/owner", "danger");
@@ -162,6 +162,19 @@ test("another role that owns or may make objects in the schema is found", async 
   await server.ask("revoke create on schema holdfast from stranger");
   expectFound(await examine(server.url), "postgres/owner", "danger");
   await server.ask("drop function holdfast.mine()");
+  await server.ask("grant trigger on holdfast.name to stranger");
+  expectFound(await examine(server.url), "postgres/owner", "danger");
+  const trigger = "create function public.theirs() returns trigger language plpgsql as 'begin end'";
+  await server.ask(trigger);
+  await server.ask("alter function public.theirs() owner to stranger");
+  await server.ask(
+    "create trigger t before truncate on holdfast.name execute function public.theirs()",
+  );
+  await server.ask("revoke trigger on holdfast.name from stranger");
+  const found = await examine(server.url);
+  expectFound(found, "postgres/owner", "danger");
+  expect(found.of("postgres/owner").what).toContain("the trigger t on holdfast.name of stranger");
+  await server.ask("drop trigger t on holdfast.name");
   expectGood(await examine(server.url));
 });
 

@@ -6,12 +6,14 @@ import type { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/index.js";
 import { postgresMigration } from "../../src/stores/postgres/index.js";
+import { Workshop } from "../cli/command-line.js";
 import { type PostgresServer, startPostgres } from "../servers/postgres.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { examined } from "./examined.js";
 
 let server: PostgresServer;
 /** A separate database for each test. */
+let database: string;
 let url: string;
 let databases = 0;
 
@@ -23,9 +25,10 @@ beforeAll(async () => {
 afterAll(() => server?.close());
 beforeEach(async () => {
   databases += 1;
-  await server.ask(`create database hostile_${databases}`);
-  await server.ask(`grant create on database hostile_${databases} to attacker`);
-  url = server.url.replace(/\/\w+$/, `/hostile_${databases}`);
+  database = `hostile_${databases}`;
+  await server.ask(`create database ${database}`);
+  await server.ask(`grant create on database ${database} to attacker`);
+  url = server.url.replace(/\/\w+$/, `/${database}`);
 });
 
 const as = (role: string): string => url.replace(/\/\/\w+@/, `//${role}@`);
@@ -96,6 +99,63 @@ describe("a schema that another role made first", () => {
   });
 });
 
+describe("a migration that is made to wait", () => {
+  it("sees a schema that another role makes meanwhile, in every isolation level", async () => {
+    await run(
+      "postgres",
+      `alter database ${database} set default_transaction_isolation to 'serializable'`,
+    );
+    await withClient("attacker", async (attacker) => {
+      await attacker.query("select pg_advisory_lock(7525352680829580148)");
+      const migrating = run("postgres", postgresMigration({ role: "app" }));
+      migrating.catch(() => {});
+      const isWaiting = "select 1 from pg_stat_activity where wait_event = 'advisory'";
+      await waitUntil(async () => (await server.ask(isWaiting)).length === 1, {
+        what: "the migration waits",
+      });
+      // The owner of a schema may drop what others make in it.
+      await attacker.query("create schema holdfast; revoke all on schema holdfast from attacker");
+      await attacker.query("select pg_advisory_unlock_all()");
+      await expect(migrating).rejects.toMatchObject({ code: "LF004" });
+    });
+  });
+});
+
+describe("triggers of another role on the tables", () => {
+  /** A trigger runs with the rights of the function that changes the table. */
+  const TRIGGER = `create schema mine;
+    create function mine.seize() returns trigger language plpgsql
+      as $$${SEIZE.replace("return false", "return new")}$$;
+    create trigger seize before update on holdfast.name
+      for each row execute function mine.seize()`;
+
+  it("cannot be made where the default privileges are all privileges", async () => {
+    await run("postgres", "alter default privileges grant all on tables to attacker");
+    await run("postgres", postgresMigration({ role: "attacker" }));
+    await expect(run("attacker", TRIGGER)).rejects.toMatchObject({ code: "42501" });
+    await useLocks("attacker");
+    expect(await isSeized()).toBe(false);
+  });
+
+  it("are refused, and the right to make them is taken away", async () => {
+    await run("postgres", postgresMigration({ role: "attacker" }));
+    await run("postgres", "grant trigger on holdfast.name to attacker with grant option");
+    await run("attacker", "grant trigger on holdfast.name to app");
+    await run("attacker", TRIGGER);
+    await expect(run("postgres", postgresMigration())).rejects.toMatchObject({
+      code: "LF004",
+      message: expect.stringContaining(
+        'The role "attacker" owns the trigger seize on holdfast.name',
+      ),
+    });
+    await run("postgres", "drop trigger seize on holdfast.name");
+    await run("postgres", postgresMigration());
+    const rights = `select has_table_privilege('attacker', 'holdfast.name', 'trigger')
+      or has_table_privilege('app', 'holdfast.name', 'trigger') as is_left`;
+    expect(await run("postgres", rights)).toEqual([{ is_left: false }]);
+  });
+});
+
 describe("objects of another role in the schema", () => {
   const objects = [
     [
@@ -162,6 +222,37 @@ describe("overloads beside the functions that a statement calls", () => {
     );
     await useLocks("postgres");
     await examined(await connect(url));
+    expect(await isSeized()).toBe(false);
+  });
+
+  it("on a path that the owner of the database has set are never called", async () => {
+    await server.ask(`alter database ${database} owner to attacker`);
+    const body = `language plpgsql set search_path = pg_catalog as $$${SEIZE}$$`;
+    const passes = body.replace("return false", "return true");
+    await run(
+      "attacker",
+      `create schema mine;
+      alter database ${database} set search_path = mine, pg_catalog;
+      create function mine.same(int, int) returns boolean ${body};
+      create operator mine.= (leftarg = int, rightarg = int, function = mine.same);
+      create operator mine.>= (leftarg = int, rightarg = int, function = mine.same);
+      create function mine.equal(oid, oid) returns boolean ${body};
+      create operator mine.= (leftarg = oid, rightarg = oid, function = mine.equal);
+      create function mine.match(name, name) returns boolean ${body};
+      create operator mine.= (leftarg = name, rightarg = name, function = mine.match);
+      create function mine.accept(anyelement) returns boolean ${passes};
+      create domain mine.text as pg_catalog.text check (mine.accept(value));
+      create domain mine.float8 as pg_catalog.float8 check (mine.accept(value))`,
+    );
+    await using shop = new Workshop();
+    const { code } = await shop.run(["migrate", "--apply", "--store", url]);
+    expect({ code, isSeized: await isSeized() }).toEqual({ code: 0, isSeized: false });
+    await useLocks("postgres");
+    await examined(await connect(url));
+    expect(await isSeized()).toBe(false);
+    await run("postgres", "drop schema holdfast cascade");
+    // The first call of a store makes the schema.
+    await useLocks("postgres");
     expect(await isSeized()).toBe(false);
   });
 });

@@ -46,15 +46,19 @@ export const postgresChecks: readonly Check<PostgresFacts>[] = [
 
   check("postgres/owner", ["owner"], ({ owner: found }) => {
     if (!found) return ok("No other role has made the schema.");
-    const { owner, foreign, creator } = found;
+    const { owner, foreign, creator, writer } = found;
     const why = "That role could have its code run with the rights of the owner of the schema.";
     if (foreign !== null) {
       const seen = `The schema belongs to ${owner}, but ${foreign} is in it.`;
       return danger(seen, why, "Find out why it is there, and drop it.");
     }
-    if (creator === null) return ok(`The schema and all that is in it belong to ${owner}.`);
-    const seen = `The schema belongs to ${owner}, but ${creator} may create in it.`;
-    return danger(seen, why, `revoke create on schema holdfast from ${creator}.`);
+    if (creator !== null) {
+      const seen = `The schema belongs to ${owner}, but ${creator} may create in it.`;
+      return danger(seen, why, `revoke create on schema holdfast from ${creator}.`);
+    }
+    if (writer === null) return ok(`The schema and all that is in it belong to ${owner}.`);
+    const seen = `The schema belongs to ${owner}, but ${writer} may change its tables.`;
+    return danger(seen, why, `revoke all on all tables in schema holdfast from ${writer}.`);
   }),
 
   check("postgres/durability", ["settings"], ({ settings }) => {

@@ -2,7 +2,7 @@
 import { invalidValue, StoreError } from "../../errors.js";
 import { isForeignSchema, postgresError, STORE } from "./failure.js";
 import { SCHEMA } from "./schema.generated.js";
-import type { Session } from "./session.js";
+import { OWN_PATH, type Session } from "./session.js";
 
 /** Functions have it in their names: those of two versions stand side by side. */
 const VERSION = 1;
@@ -15,22 +15,17 @@ export const ENTRIES: readonly string[] = [
   "fence(text, bigint, text)",
 ];
 
-/**
- * For the rest of a transaction. Another role may have made functions or operators in a schema on
- * the usual path, whose types fit better than those of the server's own.
- */
-export const OWN_PATH: string =
-  "select pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);";
+/** A snapshot from before the wait for the lock would not show what another role made meanwhile. */
+const ISOLATION = "set transaction isolation level read committed;";
 /** The word "holdfast" as a number. A second migration waits for the first one. */
-const LOCK = "select pg_catalog.pg_advisory_xact_lock(7525352680829580148);";
+const LOCK = "select pg_advisory_xact_lock(7525352680829580148);";
 /** Every statement may find its work done. */
-const QUIET = "select pg_catalog.set_config('client_min_messages', 'warning', true);";
+const QUIET = "select set_config('client_min_messages', 'warning', true);";
 
 /** The version of the newest functions; null where there are none. It needs no rights. */
-const NEWEST = `select pg_catalog.max(
-    pg_catalog.regexp_replace(p.proname::text, '^execute_', ''::text)::integer)
-  from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-  where n.nspname = 'holdfast'::name and p.proname::text ~ '^execute_[0-9]+$'::text`;
+const NEWEST = `${OWN_PATH}
+  select max(substring(p.proname from '^execute_([0-9]+)$')::integer)
+  from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'holdfast'`;
 
 const COMMAND = "holdfast migrate --store postgres://… --apply";
 
@@ -83,9 +78,8 @@ export async function setUp(
 }
 
 function statements(role: string | undefined): string {
-  return [OWN_PATH, LOCK, QUIET, SCHEMA, ...(role === undefined ? [] : grants(role)), ""].join(
-    "\n",
-  );
+  const rights = role === undefined ? [] : grants(role);
+  return [ISOLATION, OWN_PATH, LOCK, QUIET, SCHEMA, ...rights, ""].join("\n");
 }
 
 function grants(role: string): readonly string[] {

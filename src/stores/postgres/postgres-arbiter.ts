@@ -29,9 +29,12 @@ const TRAITS: Traits = {
 
 const EXECUTE = {
   name: "holdfast_execute_1",
-  text: "select holdfast.execute_1($1::text, $2::text[])",
+  text: "select holdfast.execute_1($1::pg_catalog.text, $2::pg_catalog.text[])",
 };
-const LIST = { text: "select holdfast.list_1($1::text, $2::text, $3::text, $4::integer)" };
+const LIST = {
+  text: `select holdfast.list_1($1::pg_catalog.text, $2::pg_catalog.text, $3::pg_catalog.text,
+    $4::integer)`,
+};
 /** How many rows one statement of a listing looks at. */
 const PAGE = 500;
 

@@ -7,7 +7,7 @@ import type { Probes } from "../examining/read-facts.js";
 import { measureRoundTrip, type RoundTrip } from "../examining/round-trip.js";
 import { channelOf, decode, encode } from "./codec.js";
 import type { OwnConnection, Statement } from "./driver.js";
-import { OWN_PATH } from "./migration.js";
+import { OWN_PATH } from "./session.js";
 
 /** The state of the server, of the database and of the connection. */
 export interface PostgresFacts {
@@ -52,6 +52,8 @@ interface Owner {
   readonly foreign: string | null;
   /** Another role that may create in the schema, if any. */
   readonly creator: string | null;
+  /** Another role that may change the tables or make triggers on them, if any. */
+  readonly writer: string | null;
 }
 
 /** How a connection of the store reaches the server. */
@@ -104,8 +106,9 @@ const schemaOf = (functions: readonly string[]): string => `select json_build_ob
   left join pg_catalog.pg_proc p on p.pronamespace = n.oid and p.proname = f`;
 
 /**
- * The owner of the schema; another role's object in it; another role that may create in it. Either
- * could make the functions of the store run its own code.
+ * The owner of the schema; another role's object in it, or trigger on a table; another role that
+ * may create in it; another role that may change its tables, or make a trigger on them. Each could
+ * make the functions of the store run its own code.
  */
 const OWNER = `select json_build_object(
   'owner', pg_get_userbyid(n.nspowner),
@@ -115,10 +118,16 @@ const OWNER = `select json_build_object(
     union all select c.relowner, c.oid::regclass::text, c.relnamespace from pg_class c
     union all select t.typowner, t.oid::regtype::text, t.typnamespace from pg_type t
     union all select p.oprowner, p.oid::regoperator::text, p.oprnamespace from pg_operator p
+    union all select p.proowner, format('the trigger %I on %s', t.tgname, c.oid::regclass),
+      c.relnamespace from pg_trigger t join pg_class c on c.oid = t.tgrelid
+      join pg_proc p on p.oid = t.tgfoid where not t.tgisinternal
     ) o where o.schema = n.oid and o.owner <> n.nspowner limit 1),
   'creator', (select case a.grantee when 0 then 'every role' else pg_get_userbyid(a.grantee) end
     from aclexplode(n.nspacl) a
-    where a.privilege_type = 'CREATE' and a.grantee <> n.nspowner limit 1))::text
+    where a.privilege_type = 'CREATE' and a.grantee <> n.nspowner limit 1),
+  'writer', (select case a.grantee when 0 then 'every role' else pg_get_userbyid(a.grantee) end
+    from pg_class c, aclexplode(c.relacl) a where c.relnamespace = n.oid
+    and a.privilege_type <> 'SELECT' and a.grantee <> c.relowner limit 1))::text
   from pg_namespace n where n.nspname = 'holdfast'`;
 
 /** A role without pg_monitor sees the rows of other roles, but not their contents. */
@@ -143,7 +152,9 @@ const CONNECTIONS = `select json_build_object(
 
 const NOW = "select floor(extract(epoch from clock_timestamp()) * 1000000)::bigint::text";
 
-const EXECUTE = { text: "select holdfast.execute_1($1::text, $2::text[])" };
+const EXECUTE = {
+  text: "select holdfast.execute_1($1::pg_catalog.text, $2::pg_catalog.text[])",
+};
 /** A touch at a name that no client waits for changes nothing. */
 const LOOK = { type: "touch", key: "", client: "" } as const;
 
@@ -187,7 +198,7 @@ async function readPooler(port: Port, openAnother: () => Promise<OwnConnection>)
       listening.onNotification((to) => to === channel && resolve(true));
     });
     const { backendPid } = listening;
-    const pid = await listening.send({ text: "select pg_catalog.pg_backend_pid()::text" });
+    const pid = await listening.send({ text: `${OWN_PATH} select pg_backend_pid()` });
     await listening.send({ text: `listen "${channel}"` });
     await notifying.send({ text: `notify "${channel}"` });
     const late = pause(port.timers, MESSAGE_MS, true).then(() => false);

@@ -9,9 +9,10 @@ export const SCHEMA: string = `-- From tables.sql
 -- (batch.sql), and the client refuses to read what is no whole number below 2^53.
 create schema if not exists holdfast;
 
--- The functions run with the rights of the role that makes them. A role that owns the schema, or
--- may create in it, could add functions, tables and triggers that run with these rights. So the
+-- The functions run with the rights of the role that makes them. A role that owns the schema, may
+-- create in it or has a trigger on a table could have its own code run with these rights. So the
 -- schema and all that is in it must belong to this role, and no other role may create in it.
+-- The transaction is read committed: an older snapshot would not show what was made meanwhile.
 do $$
 declare
   this_role constant oid := (select r.oid from pg_roles r where r.rolname = current_user);
@@ -31,6 +32,9 @@ begin
       union all select c.relowner, c.oid::regclass::text, c.relnamespace from pg_class c
       union all select t.typowner, t.oid::regtype::text, t.typnamespace from pg_type t
       union all select p.oprowner, p.oid::regoperator::text, p.oprnamespace from pg_operator p
+      union all select p.proowner, format('the trigger %I on %s', t.tgname, c.oid::regclass),
+        c.relnamespace from pg_trigger t join pg_class c on c.oid = t.tgrelid
+        join pg_proc p on p.oid = t.tgfoid where not t.tgisinternal
     ) o where o.schema = this_schema and o.owner <> this_role limit 1;
   if found then
     raise 'The role "%" owns % in the schema holdfast', other.role, other.name
@@ -42,7 +46,7 @@ begin
     where n.oid = this_schema and a.privilege_type = 'CREATE' and a.grantee <> this_role limit 1;
   if found then
     raise 'The role "%" may create in the schema holdfast', other.role
-      using errcode = 'LF004', hint = 'Revoke that: no other role needs it.';
+      using errcode = 'LF004', hint = 'Revoke that, in the default privileges as well.';
   end if;
 end $$;
 
@@ -230,7 +234,8 @@ create unlogged table if not exists holdfast.marker (
 -- Which ttl is the longest: holdfast.server has the longest ttl of a week and of the noted week
 -- before it. Whatever makes or extends a lease (a grant, a renewal, a handoff, a confirm) and finds
 -- its ttl not noted for the present week notes it in its own transaction. A ttl that was in use in
--- neither week is forgotten. A crash loses no note, because the commit of a note waits for the disk.
+-- neither week is forgotten. A crash loses no note, because the commit of a note waits for the
+-- disk.
 --
 -- Suppose that a promotion loses a commit with a ttl that is in use in every week. The standby has
 -- the row of an earlier moment. Whichever week that row is of, the ttl was noted in it or in the
@@ -1816,6 +1821,19 @@ end $$;
 -- A role with USAGE on the schema and EXECUTE on the entry functions can do everything.
 revoke all on all tables in schema holdfast from public;
 revoke all on all functions in schema holdfast from public;
+
+-- The default privileges of this role may have given others rights on the tables. A role that may
+-- make a trigger there could have its own code run with the rights of this one.
+do $$
+declare
+  other text;
+begin
+  for other in select distinct a.grantee::regrole::text from pg_class c, aclexplode(c.relacl) a
+    where c.relnamespace = 'holdfast'::regnamespace and a.grantee <> c.relowner
+  loop
+    execute 'revoke all on all tables in schema holdfast from ' || other || ' cascade';
+  end loop;
+end $$;
 
 insert into holdfast.server (version, system, timeline)
   values (1, holdfast.system_1(), holdfast.timeline_1()) on conflict do nothing;

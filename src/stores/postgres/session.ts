@@ -11,32 +11,38 @@ const OPEN_LIMIT_MS = 5_000;
 const REPLICATION_GIVEN_UP = "SyncRepWaitForLSN";
 
 /**
+ * For the rest of a transaction. A role that may create in the database can make functions,
+ * operators and types that fit a statement better than the server's own, and the owner of the
+ * database can put them first on the path.
+ */
+export const OWN_PATH: string =
+  "select pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);";
+
+/**
  * The settings that the server, the database or the role may have changed for all connections. A
  * batch that this process has given up must end on the server too. A connection that waits for
  * messages is idle for long. The advisory lock tells the server whether the connection still exists
  * (sql/queue.sql).
  */
 const SETTINGS = `
-  pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
-  pg_catalog.set_config('default_transaction_read_only', 'off', false),
-  pg_catalog.set_config('statement_timeout', '${CALL_TIMEOUT_MS}', false),
-  pg_catalog.set_config('idle_in_transaction_session_timeout', '0', false),
-  case when pg_catalog.current_setting('server_version_num')::int >= 140000
-    then pg_catalog.set_config('idle_session_timeout', '0', false) end,
-  (select pg_catalog.set_config('holdfast.connection', key::text, false)
-    from (select (pg_catalog.random() operator(pg_catalog.*) '${Number.MAX_SAFE_INTEGER}'::float8)
-      ::bigint as key) as drawn
-    where pg_catalog.pg_try_advisory_lock(key))`;
+  set_config('default_transaction_isolation', 'read committed', false),
+  set_config('default_transaction_read_only', 'off', false),
+  set_config('statement_timeout', '${CALL_TIMEOUT_MS}', false),
+  set_config('idle_in_transaction_session_timeout', '0', false),
+  case when current_setting('server_version_num')::int >= 140000
+    then set_config('idle_session_timeout', '0', false) end,
+  (select set_config('holdfast.connection', key::text, false)
+    from (select (random() * ${Number.MAX_SAFE_INTEGER})::bigint as key) as drawn
+    where pg_try_advisory_lock(key))`;
 
 /**
  * Settings reach other programs through a pooler that lends its connections for one transaction, so
  * they are set only where the process of the server is the one that the connection was told of.
- * Functions have their schema: another role may have made one of the same name elsewhere.
  */
-const HELLO = `select pg_catalog.concat_ws(' ', pg_catalog.current_setting('server_encoding'),
-  pg_catalog.pg_is_in_recovery(), pg_catalog.pg_backend_pid() = $1::int,
-  case when pg_catalog.pg_backend_pid() = $1::int then pg_catalog.concat(${SETTINGS}) end)`;
-const SET = `select pg_catalog.concat(${SETTINGS})`;
+const hello = (pid: number): string => `${OWN_PATH}
+  select concat_ws(' ', current_setting('server_encoding'), pg_is_in_recovery(),
+    pg_backend_pid() = ${pid}, case when pg_backend_pid() = ${pid} then concat(${SETTINGS}) end)`;
+const SET = `${OWN_PATH} select concat(${SETTINGS})`;
 
 /** The connection is used by nothing else for so long. */
 interface Turn {
@@ -156,8 +162,7 @@ export class Session {
   }
 
   async #greet(): Promise<void> {
-    const values = [`${this.#connection.backendPid}`];
-    const answer = (await this.send({ text: HELLO, values })) ?? "";
+    const answer = (await this.send({ text: hello(this.#connection.backendPid) })) ?? "";
     const [encoding, recovers, isOwn] = answer.split(" ");
     if (encoding !== "UTF8") {
       this.close();

@@ -13,7 +13,8 @@
 -- Which ttl is the longest: holdfast.server has the longest ttl of a week and of the noted week
 -- before it. Whatever makes or extends a lease (a grant, a renewal, a handoff, a confirm) and finds
 -- its ttl not noted for the present week notes it in its own transaction. A ttl that was in use in
--- neither week is forgotten. A crash loses no note, because the commit of a note waits for the disk.
+-- neither week is forgotten. A crash loses no note, because the commit of a note waits for the
+-- disk.
 --
 -- Suppose that a promotion loses a commit with a ttl that is in use in every week. The standby has
 -- the row of an earlier moment. Whichever week that row is of, the ttl was noted in it or in the

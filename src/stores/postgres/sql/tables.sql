@@ -7,9 +7,10 @@
 -- (batch.sql), and the client refuses to read what is no whole number below 2^53.
 create schema if not exists holdfast;
 
--- The functions run with the rights of the role that makes them. A role that owns the schema, or
--- may create in it, could add functions, tables and triggers that run with these rights. So the
+-- The functions run with the rights of the role that makes them. A role that owns the schema, may
+-- create in it or has a trigger on a table could have its own code run with these rights. So the
 -- schema and all that is in it must belong to this role, and no other role may create in it.
+-- The transaction is read committed: an older snapshot would not show what was made meanwhile.
 do $$
 declare
   this_role constant oid := (select r.oid from pg_roles r where r.rolname = current_user);
@@ -29,6 +30,9 @@ begin
       union all select c.relowner, c.oid::regclass::text, c.relnamespace from pg_class c
       union all select t.typowner, t.oid::regtype::text, t.typnamespace from pg_type t
       union all select p.oprowner, p.oid::regoperator::text, p.oprnamespace from pg_operator p
+      union all select p.proowner, format('the trigger %I on %s', t.tgname, c.oid::regclass),
+        c.relnamespace from pg_trigger t join pg_class c on c.oid = t.tgrelid
+        join pg_proc p on p.oid = t.tgfoid where not t.tgisinternal
     ) o where o.schema = this_schema and o.owner <> this_role limit 1;
   if found then
     raise 'The role "%" owns % in the schema holdfast', other.role, other.name
@@ -40,7 +44,7 @@ begin
     where n.oid = this_schema and a.privilege_type = 'CREATE' and a.grantee <> this_role limit 1;
   if found then
     raise 'The role "%" may create in the schema holdfast', other.role
-      using errcode = 'LF004', hint = 'Revoke that: no other role needs it.';
+      using errcode = 'LF004', hint = 'Revoke that, in the default privileges as well.';
   end if;
 end $$;
 
