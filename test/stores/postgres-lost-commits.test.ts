@@ -169,6 +169,25 @@ describe("with the data of another server", () => {
     expect(await ledger.do(mutex("l:b", "o2"))).toMatchObject({ type: "granted" });
   });
 
+  it("names the wait as such where a holder leaves room for the request", async () => {
+    const permit = (owner: string) => requestOf("l:s", owner, { limit: 2, ttlUs: 30 * SECOND_US });
+    const outage = { holder: null, dueUs: expect.any(Number) };
+    await ledger.do(permit("o1"));
+    await client.query("update holdfast.server set timeline = 'another'");
+    await client.query("delete from holdfast.marker");
+    await client.end();
+    await connect();
+    const busy = await ledger.do({ ...permit("o2"), enqueue: false });
+    expect(busy).toMatchObject({ type: "busy", ...outage });
+    expect(await ledger.do(permit("o2"))).toMatchObject({ type: "queued", ...outage });
+    expect(await ledger.do(permit("o2"))).toMatchObject({ type: "queued", ahead: null, ...outage });
+    const touched = await ledger.do({ type: "touch", key: "l:s", client: "o2" });
+    expect(touched).toMatchObject({ waiting: 1, ...outage });
+    // A writer waits for the holder, whatever the store grants.
+    const writer = { ...mutex("l:s", "o3"), enqueue: false };
+    expect(await ledger.do(writer)).toMatchObject({ type: "busy", holder: { mode: "shared" } });
+  });
+
   it("never waits for longer than the longest lease, also if the clock went back", async () => {
     await client.query("update holdfast.server set grants_from = 9e15");
     const busy = await ledger.do({ ...mutex("l:a", "o1"), enqueue: false });

@@ -783,14 +783,18 @@ create or replace function holdfast.holder_json_1(h holdfast.holder, is_exclusiv
     case when is_exclusive then 'x' else 's' end, h.weight, h.most, now_us - h.granted, h.meta)
 $$;
 
--- The holder that expires first, and the time until then. Without a holder, the time until names
--- are granted again.
-create or replace function holdfast.blockage_1(r holdfast.name, now_us bigint, grants_from bigint)
-returns jsonb language plpgsql as $$
+-- What the request \`w\` waits for: the holder that expires first, and the time until then. If no
+-- holder is in its way, the time until names are granted again.
+create or replace function holdfast.blockage_1(
+  r holdfast.name, w holdfast.waiter, now_us bigint, grants_from bigint
+) returns jsonb language plpgsql as $$
 declare
   h holdfast.holder := holdfast.next_1(r);
 begin
-  if h.owner is null then return jsonb_build_array(greatest(0, grants_from - now_us)); end if;
+  if h.owner is null
+    or now_us < grants_from and holdfast.fits_1(r, w.exclusive, w.weight, w.most) then
+    return jsonb_build_array(greatest(0, grants_from - now_us));
+  end if;
   return holdfast.holder_json_1(h, r.owner is not null, now_us);
 end $$;
 
@@ -920,7 +924,7 @@ begin
   end if;
   if r.waiting > 0 and exists (select from holdfast.waiter v where v.namespace = r.namespace
       and v.key = r.key and v.owner = asker) then
-    reply := 'Q' || jsonb_build_array(null, holdfast.blockage_1(r, now_us, grants_from))::text;
+    reply := 'Q' || jsonb_build_array(null, holdfast.blockage_1(r, w, now_us, grants_from))::text;
     return;
   end if;
   h.token := greatest(now_us, r.last + 1);
@@ -938,11 +942,12 @@ begin
     r := holdfast.put_holder_1(r, is_exclusive, h);
     reply := 'G' || h.token;
   elsif words[9] <> '1' then
-    reply := 'B' || jsonb_build_array(holdfast.blockage_1(r, now_us, grants_from))::text;
+    reply := 'B' || jsonb_build_array(holdfast.blockage_1(r, w, now_us, grants_from))::text;
   elsif w.offer > 3153600000000000 or touch > 788400000000000 then
     reply := 'U["t"]';
   else
-    reply := 'Q' || jsonb_build_array(r.waiting, holdfast.blockage_1(r, now_us, grants_from))::text;
+    reply := 'Q' || jsonb_build_array(
+      r.waiting, holdfast.blockage_1(r, w, now_us, grants_from))::text;
     r := holdfast.enqueue_1(r, w, touch, now_us);
   end if;
 end $$;
@@ -1040,6 +1045,7 @@ declare
   offered integer := 0;
   grants jsonb := '[]';
   waiting integer := 0;
+  w holdfast.waiter;
 begin
   if r.owner is not null then
     if r.client = toucher and not r.confirmed then
@@ -1060,10 +1066,11 @@ begin
   if r.waiting > 0 then
     select c.waiting into waiting from holdfast.client c
       where c.namespace = r.namespace and c.key = r.key and c.id = toucher;
+    if now_us < grants_from then w := holdfast.head_1(r.namespace, r.key); end if;
   end if;
   return 'T' || jsonb_build_array(coalesce(waiting, 0),
     offered > jsonb_array_length(grants) or behind and r.waiting > 0, grants,
-    holdfast.blockage_1(r, now_us, grants_from))::text;
+    holdfast.blockage_1(r, w, now_us, grants_from))::text;
 end $$;
 
 create or replace function holdfast.revoke_1(

@@ -73,7 +73,7 @@ begin
   end if;
   if r.waiting > 0 and exists (select from holdfast.waiter v where v.namespace = r.namespace
       and v.key = r.key and v.owner = asker) then
-    reply := 'Q' || jsonb_build_array(null, holdfast.blockage_1(r, now_us, grants_from))::text;
+    reply := 'Q' || jsonb_build_array(null, holdfast.blockage_1(r, w, now_us, grants_from))::text;
     return;
   end if;
   h.token := greatest(now_us, r.last + 1);
@@ -91,11 +91,12 @@ begin
     r := holdfast.put_holder_1(r, is_exclusive, h);
     reply := 'G' || h.token;
   elsif words[9] <> '1' then
-    reply := 'B' || jsonb_build_array(holdfast.blockage_1(r, now_us, grants_from))::text;
+    reply := 'B' || jsonb_build_array(holdfast.blockage_1(r, w, now_us, grants_from))::text;
   elsif w.offer > 3153600000000000 or touch > 788400000000000 then
     reply := 'U["t"]';
   else
-    reply := 'Q' || jsonb_build_array(r.waiting, holdfast.blockage_1(r, now_us, grants_from))::text;
+    reply := 'Q' || jsonb_build_array(
+      r.waiting, holdfast.blockage_1(r, w, now_us, grants_from))::text;
     r := holdfast.enqueue_1(r, w, touch, now_us);
   end if;
 end $$;
@@ -193,6 +194,7 @@ declare
   offered integer := 0;
   grants jsonb := '[]';
   waiting integer := 0;
+  w holdfast.waiter;
 begin
   if r.owner is not null then
     if r.client = toucher and not r.confirmed then
@@ -213,10 +215,11 @@ begin
   if r.waiting > 0 then
     select c.waiting into waiting from holdfast.client c
       where c.namespace = r.namespace and c.key = r.key and c.id = toucher;
+    if now_us < grants_from then w := holdfast.head_1(r.namespace, r.key); end if;
   end if;
   return 'T' || jsonb_build_array(coalesce(waiting, 0),
     offered > jsonb_array_length(grants) or behind and r.waiting > 0, grants,
-    holdfast.blockage_1(r, now_us, grants_from))::text;
+    holdfast.blockage_1(r, w, now_us, grants_from))::text;
 end $$;
 
 create or replace function holdfast.revoke_1(

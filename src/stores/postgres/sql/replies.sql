@@ -7,14 +7,18 @@ create or replace function holdfast.holder_json_1(h holdfast.holder, is_exclusiv
     case when is_exclusive then 'x' else 's' end, h.weight, h.most, now_us - h.granted, h.meta)
 $$;
 
--- The holder that expires first, and the time until then. Without a holder, the time until names
--- are granted again.
-create or replace function holdfast.blockage_1(r holdfast.name, now_us bigint, grants_from bigint)
-returns jsonb language plpgsql as $$
+-- What the request `w` waits for: the holder that expires first, and the time until then. If no
+-- holder is in its way, the time until names are granted again.
+create or replace function holdfast.blockage_1(
+  r holdfast.name, w holdfast.waiter, now_us bigint, grants_from bigint
+) returns jsonb language plpgsql as $$
 declare
   h holdfast.holder := holdfast.next_1(r);
 begin
-  if h.owner is null then return jsonb_build_array(greatest(0, grants_from - now_us)); end if;
+  if h.owner is null
+    or now_us < grants_from and holdfast.fits_1(r, w.exclusive, w.weight, w.most) then
+    return jsonb_build_array(greatest(0, grants_from - now_us));
+  end if;
   return holdfast.holder_json_1(h, r.owner is not null, now_us);
 end $$;
 
