@@ -6,7 +6,7 @@ import type { NodeRedis } from "../stores/redis-client/node-redis.js";
 import { sha1 } from "../stores/redis-client/sha1.js";
 import {
   describeClient,
-  isIoredis4,
+  isOldIoredis,
   SUPPORTED_CLIENTS,
 } from "../stores/redis-client/supported-clients.js";
 
@@ -92,7 +92,7 @@ function hasMethods(client: unknown): client is CommandClient {
   return typeof byText === "function" && typeof evalsha === "function";
 }
 
-/** ioredis 4, and `redis` up to version 3: a store refuses them, but they can run scripts. */
+/** ioredis up to 4 and `redis` up to 3: a store refuses them, but they can run scripts. */
 function hasOldMethods(client: unknown): boolean {
-  return hasMethods(client) && (isIoredis4(client) || "internal_send_command" in client);
+  return hasMethods(client) && (isOldIoredis(client) || "internal_send_command" in client);
 }

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Registry, register } from "prom-client";
+import { Histogram, Registry, register } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
@@ -171,3 +171,14 @@ describe("the reader of scrapes", () => {
 async function scrapeText(): Promise<string> {
   return await registry.metrics();
 }
+
+it("refuses a prom-client that would leave all series empty", () => {
+  const { zero } = Histogram.prototype;
+  // Came with 13.2.
+  Reflect.deleteProperty(Histogram.prototype, "zero");
+  try {
+    expect(() => startMetrics({ registry: new Registry() })).toThrow("prom-client 13.2 or later");
+  } finally {
+    Histogram.prototype.zero = zero;
+  }
+});

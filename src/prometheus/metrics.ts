@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry, register } from "prom-client";
+import { UnsupportedError } from "../errors.js";
 import { knownOptions } from "../known-options.js";
 import { Collector } from "../telemetry/collector.js";
 import type { Grouping } from "../telemetry/groups.js";
@@ -32,6 +33,10 @@ const EXAMPLE = "must be an object: { registry, group }";
  */
 export function startMetrics(options?: PrometheusOptions): Subscription {
   const { registry = register, group } = knownOptions(options, ["registry", "group"], EXAMPLE);
+  // Older versions would never ask for the values: all series would stay empty.
+  if (!("zero" in Histogram.prototype)) {
+    throw new UnsupportedError("The metrics need prom-client 13.2 or later.");
+  }
   const histograms = new Map<Metric, Histogram>();
   const collector = new Collector((metric, labels) => {
     const histogram = histograms.get(metric);

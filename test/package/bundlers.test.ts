@@ -51,7 +51,7 @@ const isFull = Boolean(process.env.HOLDFAST_FULL);
 
 /** The clients that are installed, and what follows. The first ones are preferred. */
 const CASES = [
-  { clients: [], redis: /needs ioredis 5 or 6/, postgres: /needs pg 8 or postgres 3/ },
+  { clients: [], redis: /needs ioredis 5 or 6/, postgres: /needs pg 8.7 or later, or postgres 3/ },
   { clients: ["ioredis", "redis", "pg"], redis: /^bigint$/, postgres: /ECONNREFUSED/ },
   { clients: ["redis", "postgres"], redis: /^bigint$/, postgres: /ECONNREFUSED/ },
 ];

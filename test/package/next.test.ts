@@ -93,7 +93,7 @@ describe.skipIf(!isFull).each([
       expect(await answer()).toEqual({
         memory: "bigint",
         redis: expect.stringMatching(redis),
-        postgres: expect.stringMatching(/needs pg 8 or postgres 3/),
+        postgres: expect.stringMatching(/needs pg 8.7 or later, or postgres 3/),
       });
     },
     10 * MINUTE_MS,

@@ -28,6 +28,10 @@ it("refuses a client that is not one, or not alone, and shows no secret", () => 
     [{ pool: client }, "must be one of pool and client"],
     [{ sql: pool }, "must be one of pool and client"],
     [{ pool: "postgres://user:secret@h" }, "must be one of pool and client"],
+    // pg 8.6 has no `unref`.
+    [{ pool: { Client: class {}, options: {}, connect() {} } }, "of pg 8.7 or later"],
+    [{ client: { connectionParameters: {}, query() {} } }, "of pg 8.7 or later"],
+    [{ sql: Object.assign(() => {}, { unsafe() {}, options: { host: ["h"] } }) }, "postgres 3"],
     [pool, "must be an object with the client in it"],
     [postgres(url), "must be an object with the client in it"],
     [{ pool, nameSpace: "x" }, "did you mean namespace?"],

@@ -55,9 +55,9 @@ export interface OpeningConnection {
 
 /** The clients that a store can be opened with. */
 export interface PostgresClients {
-  /** A pool of pg 8. The store takes none of its connections, and never closes it. */
+  /** A pool of pg 8.7 or later. The store takes none of its connections, and never closes it. */
   readonly pool?: PgPool;
-  /** A client of pg 8, connected or not. The store sends nothing through it. */
+  /** A client of pg 8.7 or later, connected or not. The store sends nothing through it. */
   readonly client?: PgClient;
   /** The `sql` of postgres 3. The store takes none of its connections, and never closes it. */
   readonly sql?: PostgresSql;
@@ -68,7 +68,7 @@ export function isPostgresClient(value: unknown): boolean {
   return isPgPool(value) || isPgClient(value) || isPostgresSql(value);
 }
 
-const RULE = "must be one of pool and client (of pg 8) and sql (of postgres 3)";
+const RULE = "must be one of pool and client (of pg 8.7 or later) and sql (of postgres 3)";
 
 /** Recognizes the supported clients by their members; it imports no client library. */
 export function driverOf({ pool, client, sql }: PostgresClients): Driver {

@@ -31,7 +31,7 @@ export interface PgClient {
   query(...args: never[]): unknown;
 }
 
-/** The used members of a client of `pg` 8. */
+/** The used members of a client of `pg` from version 8.7 on, which brought `unref`. */
 interface Client {
   readonly host?: string;
   readonly port?: number;
@@ -57,14 +57,19 @@ const TEXTS = { getTypeParser: () => (text: unknown) => text };
 
 export function isPgPool(value: unknown): value is PgPool {
   const { Client, options, connect } = (value ?? {}) as Partial<PgPool & { Client: unknown }>;
-  return (
-    typeof Client === "function" && typeof options === "object" && typeof connect === "function"
-  );
+  const isPool = typeof options === "object" && typeof connect === "function";
+  return isPool && isSupported(Client);
 }
 
 export function isPgClient(value: unknown): value is PgClient {
-  const { connectionParameters, query } = (value ?? {}) as Partial<Client>;
-  return typeof connectionParameters === "object" && typeof query === "function";
+  const client = (value ?? {}) as Partial<Client> & object;
+  const { connectionParameters, query } = client;
+  const isClient = typeof connectionParameters === "object" && typeof query === "function";
+  return isClient && isSupported(client.constructor);
+}
+
+function isSupported(Client: unknown): Client is ClientConstructor {
+  return typeof Client === "function" && typeof Client.prototype?.unref === "function";
 }
 
 /** Connections like those of a pool or of a client of the user. */
@@ -77,10 +82,10 @@ export function pgDriver(from: PgPool | PgClient): Driver {
   return driver(client.constructor as ClientConstructor, client.connectionParameters, [{}]);
 }
 
-/** Connections to the servers of a URL; null where `pg` is not installed. */
+/** Connections to the servers of a URL; null where `pg` is not installed, or too old. */
 export async function loadPgDriver({ hosts, ...target }: PostgresTarget): Promise<Driver | null> {
   const pg = await importPg<PgModule>();
-  return pg && driver(pg.Client, target, hosts);
+  return pg && isSupported(pg.Client) ? driver(pg.Client, target, hosts) : null;
 }
 
 interface PgModule {

@@ -41,8 +41,10 @@ type SqlConstructor = (options: object) => Sql & PostgresSql;
 
 export function isPostgresSql(value: unknown): value is PostgresSql {
   if (typeof value !== "function") return false;
-  const { options, unsafe } = value as Partial<Sql>;
-  return typeof unsafe === "function" && Array.isArray(options?.host);
+  // Versions before 3 have no `typed`.
+  const { options, unsafe, typed } = value as Partial<Sql & { typed: unknown }>;
+  const isSql = typeof unsafe === "function" && Array.isArray(options?.host);
+  return isSql && typeof typed === "function";
 }
 
 /** Connections like those of the user's `sql`. */
@@ -55,7 +57,7 @@ export function postgresJsDriver(sql: PostgresSql): Driver {
   };
 }
 
-/** Connections to the servers of a URL; null where `postgres` is not installed. */
+/** Connections to the servers of a URL; null where `postgres` is not installed, or too old. */
 export async function loadPostgresJsDriver(target: PostgresTarget): Promise<Driver | null> {
   const postgres = await importPostgres<SqlConstructor>();
   if (!postgres) return null;
@@ -68,7 +70,7 @@ export async function loadPostgresJsDriver(target: PostgresTarget): Promise<Driv
     ssl,
     connection: { application_name },
   });
-  return postgresJsDriver(sql);
+  return isPostgresSql(sql) ? postgresJsDriver(sql) : null;
 }
 
 /**

@@ -1,6 +1,11 @@
-import { expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { parseStoreUrl } from "../store-url.js";
 import { readPostgresUrl } from "./postgres-url.js";
+
+afterEach(() => {
+  vi.doUnmock("pg");
+  vi.doUnmock("postgres");
+});
 
 const read = (url: string) => readPostgresUrl(parseStoreUrl(url), ["offerMs"]);
 
@@ -33,4 +38,19 @@ it.each([
   ["postgres://h/db?hasSynchronousStandby=yes", "must be true or false"],
 ])("refuses %s", async (url, text) => {
   await expect(read(url)).rejects.toThrow(text);
+});
+
+it("refuses clients that are too old", async () => {
+  // pg 8.6 has no `unref`, postgres 1 no `typed`.
+  vi.doMock("pg", () => ({ default: { Client: class {} } }));
+  const sql = Object.assign(() => {}, { options: { host: ["h"], port: [1] }, unsafe: () => {} });
+  vi.doMock("postgres", () => ({ default: () => sql }));
+  const rule = "It needs pg 8.7 or later, or postgres 3: npm install pg@8.";
+  await expect(read("postgres://h/db")).rejects.toThrow(rule);
+});
+
+it("takes postgres where pg is too old", async () => {
+  vi.doMock("pg", () => ({ default: { Client: class {} } }));
+  const { driver } = await read("postgres://h/db");
+  expect(driver.servers).toEqual(["h:5432"]);
 });

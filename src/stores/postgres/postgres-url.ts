@@ -43,7 +43,8 @@ export async function readPostgresUrl<Name extends string>(
   };
   const driver = (await loadPgDriver(target)) ?? (await loadPostgresJsDriver(target));
   if (!driver) {
-    throw new InvalidOptionError("url", "postgres", "needs pg 8 or postgres 3: npm install pg");
+    const rule = "needs pg 8.7 or later, or postgres 3: npm install pg@8";
+    throw new InvalidOptionError("url", "postgres", rule);
   }
   const options = {
     namespace: read.text("namespace") ?? "",

@@ -11,6 +11,15 @@ const Redis4 = createRequire(import.meta.url)("ioredis4");
 const lazy = { lazyConnect: true };
 const sentinel = { name: "main", sentinelRootNodes: [{ host: "localhost", port: 1 }] };
 
+/** As much of a client of ioredis 2 as tells it from others. */
+const ioredis2 = {
+  status: "wait",
+  options: { dropBufferSupport: false },
+  call: async () => null,
+  duplicate: () => null,
+  sendCommand: async () => null,
+};
+
 describe("driverOf", () => {
   it.each([
     ["ioredis", new Redis(lazy)],
@@ -25,8 +34,9 @@ describe("driverOf", () => {
   });
 
   it.each([
-    ["ioredis 4", new Redis4(lazy)],
-    ["ioredis 4", new Redis4.Cluster([{ port: 1 }], lazy)],
+    ["ioredis 4 or older", new Redis4(lazy)],
+    ["ioredis 4 or older", new Redis4.Cluster([{ port: 1 }], lazy)],
+    ["ioredis 4 or older", ioredis2],
     ["redis (node-redis) 4 or older", createClient4()],
     ["redis (node-redis) 4 or older", createCluster4({ rootNodes: [] })],
   ])("refuses a client of %s, and says so", (version, client) => {

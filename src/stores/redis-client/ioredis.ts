@@ -4,7 +4,7 @@ import { slotOf } from "./cluster-slot.js";
 import { countChanges, type Emitter } from "./connection-changes.js";
 import type { Driver, Master, OwnConnection, SentinelState } from "./driver.js";
 import { saidBy } from "./failure.js";
-import { isIoredis4 } from "./supported-clients.js";
+import { isOldIoredis } from "./supported-clients.js";
 
 /**
  * How long a connection of the store waits for the server to close its end. Meanwhile a timer of
@@ -59,7 +59,7 @@ export function isIoredis(client: unknown): client is Ioredis {
   const { status, options, call, duplicate } = client as Partial<Ioredis>;
   const hasCalls = typeof call === "function" && typeof duplicate === "function";
   const isClient = hasCalls && typeof status === "string" && typeof options === "object";
-  return isClient && !isIoredis4(client);
+  return isClient && !isOldIoredis(client);
 }
 
 export function ioredisDriver(client: Ioredis): Driver {

@@ -43,9 +43,13 @@ function unusable(installed: readonly string[]): InvalidOptionError {
   return new InvalidOptionError("url", "redis", rule);
 }
 
-/** A project may have an old version of a client library for another purpose. */
-function isSupportedIoredis({ default: fallback, Redis = fallback }: IoredisModule): boolean {
-  return "createScanStream" in Redis.prototype;
+/**
+ * A project may have an old version of a client library for another purpose. ioredis up to version
+ * 3 exports the client itself.
+ */
+function isSupportedIoredis(module: Partial<IoredisModule>): boolean {
+  const { default: fallback, Redis = fallback } = module;
+  return Redis !== undefined && "createScanStream" in Redis.prototype;
 }
 
 function isSupportedNodeRedis(module: RedisModule): boolean {

@@ -3,11 +3,14 @@ import type { NodeRedis } from "./node-redis.js";
 
 export const SUPPORTED_CLIENTS = "ioredis 5 or 6, iovalkey, or redis (node-redis) 5 or 6";
 
-/** ioredis 4 lacks a method that came with 5, and has an option that 5 dropped. */
-export function isIoredis4(client: object): boolean {
+/** Options that ioredis 5 dropped: of a plain client, and of a Cluster. */
+const OLD_OPTIONS = ["dropBufferSupport", "showFriendlyErrorStack"];
+
+/** ioredis up to version 4 lacks a method that came with 5, and has options that 5 dropped. */
+export function isOldIoredis(client: object): boolean {
   const { options } = client as Partial<Ioredis>;
-  const hasOldOption = typeof options === "object" && "showFriendlyErrorStack" in options;
-  return hasOldOption && !("createScanStream" in client);
+  if (typeof options !== "object" || "createScanStream" in client) return false;
+  return OLD_OPTIONS.some((option) => option in options);
 }
 
 /** A client up to version 4 has no `destroy`. */
@@ -18,7 +21,7 @@ function isOldNodeRedis(client: object): boolean {
 
 export function isOldClient(value: unknown): value is object {
   return (
-    typeof value === "object" && value !== null && (isIoredis4(value) || isOldNodeRedis(value))
+    typeof value === "object" && value !== null && (isOldIoredis(value) || isOldNodeRedis(value))
   );
 }
 
@@ -26,5 +29,5 @@ export function isOldClient(value: unknown): value is object {
 export function describeClient(client: unknown): string | undefined {
   if (client === undefined) return client;
   if (!isOldClient(client)) return `a value of type ${typeof client}`;
-  return `a client of ${isIoredis4(client) ? "ioredis 4" : "redis (node-redis) 4 or older"}`;
+  return `a client of ${isOldIoredis(client) ? "ioredis" : "redis (node-redis)"} 4 or older`;
 }
