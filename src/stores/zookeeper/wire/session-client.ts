@@ -21,6 +21,8 @@ export class SessionClient {
   readonly #timeoutMs: number;
   #connection: Connection | null = null;
   #connecting: Promise<Connection> | null = null;
+  /** Ends the calls that wait for `#connecting`. */
+  #giveUp: (error: ZookeeperError) => void = () => {};
   #session: OpenedSession | null = null;
   #lastZxid = 0n;
   /** When the last connection of the session ended. */
@@ -51,6 +53,8 @@ export class SessionClient {
   /** Ends the session; waits for the answer of the server up to `limitMs`. Never rejects. */
   async close(limitMs: number): Promise<void> {
     this.#isClosed = true;
+    // The timer of a call that waits would keep the process alive.
+    this.#giveUp(closed());
     this.watches.loseAll();
     const connection = this.#connection;
     if (!connection) return;
@@ -59,7 +63,10 @@ export class SessionClient {
   }
 
   #connect(): Promise<Connection> {
-    this.#connecting ??= this.#keepTrying();
+    this.#connecting ??= new Promise((resolve, reject) => {
+      this.#giveUp = reject;
+      this.#keepTrying().then(resolve, reject);
+    });
     return this.#connecting;
   }
 
