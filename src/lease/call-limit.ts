@@ -49,7 +49,7 @@ export class CallLimit implements Limited {
     this.#store = store;
     this.#limits = limits;
     this.#startMs = store.port.clock.nowMs();
-    this.#stepMs = (call.wait ? LAST_TRY_MS : patienceMs) / STEPS;
+    this.#stepMs = Math.max(0, (call.wait ? GRACE_MS : patienceMs) - LAST_MS) / STEPS;
     this.dueMs = call.wait ? call.wait.untilMs : this.#startMs + this.#stepMs;
     if (call.wait) call.wait.onOver = () => this.#onWaitEnd();
   }

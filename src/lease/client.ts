@@ -10,7 +10,7 @@ import { NO_LIMIT } from "../rules/fits.js";
 import type { Busy, Claim, Grant, Store } from "../store.js";
 import { unlessAborted } from "./abort-listeners.js";
 import { Call } from "./call.js";
-import { LAST_TRY_MS, unansweredError } from "./call-limit.js";
+import { GRACE_MS, LAST_TRY_MS, unansweredError } from "./call-limit.js";
 import {
   type CallOptions,
   claimFor,
@@ -167,7 +167,7 @@ export class Client {
     const silenceMs = options.storeTimeoutMs ?? (wait ? STORE_TIMEOUT_MS : TRY_TIMEOUT_MS);
     const call = new Call(target, options, wait, silenceMs, this.#cohorts);
     if (this.store.traits.scope !== "process") {
-      const patienceMs = isTry ? silenceMs : Math.min(silenceMs, LAST_TRY_MS);
+      const patienceMs = isTry ? silenceMs : Math.min(silenceMs, GRACE_MS);
       call.limit = this.#waits.limit(call, this.store, patienceMs);
     }
     const asked = this.#answer(call, this.#cohorts.for(call)).then(
