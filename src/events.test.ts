@@ -241,9 +241,13 @@ describe("the life of a lease", () => {
     expect(heardOn("holdfast:renew")).toMatchObject([
       { outcome: "failed", remainingMs: 1_500, error },
     ]);
-    await store.port.advance(1_500);
+    await store.port.advance(1_499);
+    // The timer is late: nothing is left, not less than nothing.
+    store.port.block(40);
+    await store.port.advance(0);
     expect(taken.value?.state).toBe("lost");
     expect(heardOn("holdfast:renew").length).toBeGreaterThan(3);
+    expect(heardOn("holdfast:renew").at(-1)).toMatchObject({ outcome: "failed", remainingMs: 0 });
     expect(heard.at(-1)).toMatchObject({
       channel: "holdfast:lost",
       event: { reason: "expired" },

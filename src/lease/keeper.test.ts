@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
 import { ManualPort } from "../../test/fixtures/manual-port.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
-import { InternalError } from "../errors.js";
+import { InternalError, StoreError } from "../errors.js";
 import type { Claim, Grant, KeepTerms } from "../store.js";
 import type { Hold, Tenant } from "./hold.js";
 import { Keeper } from "./keeper.js";
@@ -150,6 +150,35 @@ describe("a renewal that fails", () => {
     await port.advance(1);
     expect(onLost).toHaveBeenCalledOnce();
     expect(onRenewal).toHaveBeenCalledTimes(store.renewed.length);
+  });
+
+  it("by silence is reported with the reason, for which the store looks once", async () => {
+    const { onRenewal } = keep();
+    const other = keep();
+    store.onRenew = () => NEVER;
+    const reason = new Error("connect ECONNREFUSED");
+    store.explain = vi.fn(async ({ message, outcome }) => {
+      return new StoreError(`${message} No server at a:1.`, { outcome, cause: reason });
+    });
+    await port.advance(15_000);
+    for (const heard of [onRenewal, other.onRenewal]) {
+      const [[first] = []] = heard.mock.calls;
+      expect(String(first?.error)).toContain("for 5000 ms. No server at a:1.");
+    }
+    expect(store.explain).toHaveBeenCalledOnce();
+  });
+
+  it("by silence is reported in time if no reason is found", async () => {
+    const { onRenewal, onLost } = keep();
+    store.onRenew = () => NEVER;
+    store.explain = () => NEVER;
+    await port.advance(15_000);
+    expect(onRenewal).not.toHaveBeenCalled();
+    await port.advance(101);
+    expect(onRenewal).toHaveBeenCalledOnce();
+    await port.advance(14_899);
+    expect(onLost).toHaveBeenCalledOnce();
+    expect(onRenewal.mock.lastCall?.[0].outcome).toBe("failed");
   });
 
   it("by silence is not reported again when its request fails at last", async () => {

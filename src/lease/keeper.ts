@@ -19,6 +19,7 @@ import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../store.
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
 import { WorkUnderWay } from "../time/work-under-way.js";
+import { explain } from "./explain.js";
 import { Hold, type KeepOptions, type Tenant } from "./hold.js";
 import type { HeldLease } from "./lease.js";
 
@@ -28,6 +29,8 @@ const MAX_BATCH = 1_000;
 /** A part of the ttl: what is due within this is renewed along. */
 const ALONG_PART = 30;
 const CLEANUP_MS = 5_000;
+/** How long the store may look for the reason of a silence before the silence is reported. */
+const EXPLAIN_MS = 100;
 /** Timers stop while the machine sleeps, leases do not: so soon after it the keeper looks again. */
 const LONGEST_NAP_MS = 1_000;
 
@@ -189,10 +192,7 @@ export class Keeper {
     }
     if (batch.length > 0) void this.#send(batch);
     this.#arm();
-    // A listener may end any hold.
-    for (const hold of unanswered) {
-      if (hold.isLive && hold.isUnanswered) this.#reportUnanswered(hold, hold.requests - 1);
-    }
+    if (unanswered.length > 0) void this.#reportSilence(unanswered);
   }
 
   async #send(batch: readonly Hold[]): Promise<readonly Renewal[]> {
@@ -249,10 +249,21 @@ export class Keeper {
     this.#replan(hold);
   }
 
-  #reportUnanswered(hold: Hold, request: number): void {
-    const silentMs = Math.round(this.#store.port.clock.nowMs() - hold.askedMs);
+  /** Reports holds whose renewal was just repeated, with one look for the reason. */
+  async #reportSilence(holds: readonly Hold[]): Promise<void> {
+    const silences = holds.map((hold) => ({ hold, request: hold.requests - 1 }));
+    const askedMs = Math.min(...holds.map((hold) => hold.askedMs));
+    const error = await explain(this.#store, this.#silence(askedMs), EXPLAIN_MS);
+    for (const { hold, request } of silences) {
+      // A listener may end any hold.
+      if (hold.isLive && hold.isUnanswered) this.#reportFailure(hold, request, error);
+    }
+  }
+
+  #silence(askedMs: number): StoreError {
+    const silentMs = Math.round(this.#store.port.clock.nowMs() - askedMs);
     const message = `The store has not answered the renewal for ${silentMs} ms.`;
-    this.#reportFailure(hold, request, new StoreError(message, { outcome: "unknown" }));
+    return new StoreError(message, { outcome: "unknown" });
   }
 
   /** Reports the failure of each request once. */
@@ -292,7 +303,9 @@ export class Keeper {
     const detail = cutReason(told);
     this.drop(hold);
     // The deadline came before an answer to the last request.
-    if (reason === "expired" && hold.isUnanswered) this.#reportUnanswered(hold, hold.requests);
+    if (reason === "expired" && hold.isUnanswered) {
+      this.#reportFailure(hold, hold.requests, this.#silence(hold.askedMs));
+    }
     if (hold.isDetached) return hold.tenant?.onLost(reason, detail);
     // The store may still count the grant as held, at its maximum or by a slower clock. This
     // release lets the next waiter go on, before the tenant asks again and queues behind it.

@@ -249,7 +249,8 @@ export class HeldLease implements Lease, Tenant {
   onRenewal({ outcome, atMs, beforeMs, afterMs, error }: RenewalReport): void {
     if (!events.renew.hasSubscribers) return;
     const { ttlMs } = this.#hold;
-    const times = { remainingMs: afterMs - atMs, spareMs: beforeMs - atMs, ttlMs };
+    const leftMs = (untilMs: number): number => Math.max(0, untilMs - atMs);
+    const times = { remainingMs: leftMs(afterMs), spareMs: leftMs(beforeMs), ttlMs };
     const event: RenewEvent = Object.assign(this.#about(), { outcome, ...times });
     if (error !== undefined) Object.assign(event, { error });
     publishIn(this.#origin.context, events.renew, event);
