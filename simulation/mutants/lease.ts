@@ -13,6 +13,11 @@ export const lease: readonly Mutant[] = [
     rule: "newer-grant-ends-the-older",
     change: "never",
   },
+  {
+    title: "a grant that ended on its way makes a lease",
+    rule: "ended-grant-makes-no-lease",
+    change: "never",
+  },
   { title: "a loss is not told", rule: "loss-is-told", change: "drop" },
   {
     title: "the keeper sleeps with the machine",

@@ -3,6 +3,7 @@ import { CohortTrial } from "../../test/fixtures/cohort-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { StoreError } from "../errors.js";
+import type { Grant } from "../store.js";
 
 let trial: CohortTrial;
 
@@ -137,6 +138,73 @@ describe("a store that grants no free lock", () => {
     await trial.port.advance(500);
     expect(asked.error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
   });
+});
+
+describe("a grant that has ended on its way", () => {
+  it("makes no lease: a call that waits asks again, under a new owner", async () => {
+    const asked = trial.join();
+    await settled();
+    const ended = endedGrant(10n);
+    await settled();
+    expect(asked.state).toBe("pending");
+    expect(trial.store.released).toMatchObject([{ grant: ended }]);
+    expect(trial.store.latest.claim.owner).not.toBe(ended.claim.owner);
+    await trial.grant(20n);
+    expect([asked.lease.token, asked.lease.state]).toEqual([20n, "held"]);
+  });
+
+  it("makes no lease: a call that does not wait is told that the lock is held", async () => {
+    const asked = watch(trial.locks.mutex("x").tryAcquire());
+    await settled();
+    const ended = endedGrant(10n);
+    await settled();
+    expect([asked.state, asked.value]).toEqual(["resolved", null]);
+    expect(trial.store.released).toMatchObject([{ grant: ended }]);
+    expect(trial.store.asked).toHaveLength(1);
+  });
+
+  it("ends a call whose wait ended meanwhile", async () => {
+    const asked = trial.join({ waitMs: 500 });
+    await settled();
+    trial.store.latest.wait?.report(null, 0);
+    trial.port.block(500);
+    const ended = endedGrant(10n);
+    await trial.port.advance(1);
+    expect(asked.error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
+    expect(trial.store.released).toMatchObject([{ grant: ended }]);
+  });
+
+  it("is one that comes after a newer one of the same name", async () => {
+    const strict = { fairness: "strict" } as const;
+    const [first, second] = [trial.join(strict), trial.join(strict)];
+    await settled();
+    const [asked] = trial.store.asked;
+    await trial.grant(20n);
+    const late = asked?.grant(10n);
+    await settled();
+    expect([first.state, second.lease.state]).toEqual(["pending", "held"]);
+    expect(trial.store.released).toMatchObject([{ grant: late }]);
+    await second.lease.release();
+    await trial.grant(30n);
+    expect(first.lease.state).toBe("held");
+  });
+
+  it("is gone for a process that resumes it", async () => {
+    const { lease } = await trial.holdWith(10n, { transferable: true });
+    const handle = lease.detach();
+    vi.spyOn(trial.store, "resume").mockImplementation(async (claim, token) => {
+      return { ...trial.store.grantFor(claim, token), deadlineMs: Number.NEGATIVE_INFINITY };
+    });
+    expect(await trial.locks.resume(handle)).toBeNull();
+    expect(trial.store.released).toHaveLength(1);
+  });
+
+  /** The store grants the latest request, and ends the grant before the caller can know. */
+  function endedGrant(token: bigint): Grant {
+    const grant = trial.store.latest.grant(token);
+    grant.deadlineMs = Number.NEGATIVE_INFINITY;
+    return grant;
+  }
 });
 
 describe("close", () => {

@@ -116,7 +116,7 @@ export class Client {
     const grant = await this.look(() => this.store.resume(asked, token, locator));
     if (!grant) return null;
     const lease = this.#keep(grant, resumed, origin);
-    if (!this.#closing) return lease;
+    if (!lease || !this.#closing) return lease;
     await lease.release();
     throw new ClosedError({ lockName: claim.name, store: this.store.name });
   }
@@ -170,11 +170,15 @@ export class Client {
       const patienceMs = isTry ? silenceMs : Math.min(silenceMs, GRACE_MS);
       call.limit = this.#waits.limit(call, this.store, patienceMs);
     }
-    const asked = this.#answer(call, this.#cohorts.for(call)).then(
+    const asked = this.#result(call, this.#cohorts.for(call));
+    return call.limit?.guard(asked, (busy) => resultOf(call, busy)) ?? asked;
+  }
+
+  #result(call: Call, cohort: Cohort | null): Promise<LeaseResult> {
+    return this.#answer(call, cohort).then(
       (answer) => this.#onAnswer(call, answer),
       (failure: unknown) => this.#onFailure(call, failure),
     );
-    return call.limit?.guard(asked, (busy) => resultOf(call, busy)) ?? asked;
   }
 
   #answer(call: Call, cohort: Cohort | null): Promise<LeaseResult | Grant> {
@@ -194,9 +198,11 @@ export class Client {
   #onAnswer(call: Call, answer: LeaseResult | Grant): LeaseResult | Promise<LeaseResult> {
     const { wait } = call;
     try {
-      let result = this.#taken(call, answer);
+      const taken = this.#taken(call, answer);
+      // The grant ended on its way: the call goes on under a new owner, if it may wait.
+      if (!taken && wait?.ended === false) return this.#result(call, null);
       // A call that was ended while its grant was under way gets no lease.
-      if (wait?.ended) result = giveBack(result);
+      const result = taken && !wait?.ended ? taken : giveBack(taken);
       if (result.type === "busy") call.leave();
       if (call.limit?.isOver) {
         this.#end(call);
@@ -259,8 +265,8 @@ export class Client {
     try {
       const claim = claimFor(this.store, target, options, 1, TRY_TIMEOUT_MS);
       const answer = await this.store.acquire(claim, wait);
-      let result = this.#taken(call, answer);
-      if (options.signal?.aborted) result = giveBack(result);
+      const taken = this.#taken(call, answer);
+      const result = taken && !options.signal?.aborted ? taken : giveBack(taken);
       if (isUntold(result, wait)) throw unansweredError(TRY_TIMEOUT_MS);
       if (result.type === "granted") return result;
       return { ...result, holder: result.holder ?? wait.holder, grantsInMs: wait.grantsInMs };
@@ -269,17 +275,26 @@ export class Client {
     }
   }
 
-  /** The lease for a grant that the store gave to one call; a cohort makes its leases itself. */
-  #taken(call: Call, answer: LeaseResult | Grant): LeaseResult {
+  /**
+   * The lease for a grant that the store gave to one call; null if the grant has ended. A cohort
+   * makes its leases itself.
+   */
+  #taken(call: Call, answer: LeaseResult | Grant): LeaseResult | null {
     if (answer.type === "busy" || answer instanceof HeldLease) return answer;
     const lease = this.#keep(answer, call.options, call, call.mayBeShared ? call : null);
-    if (answer.isHandoff) lease.publishHandoff(false);
+    if (answer.isHandoff) lease?.publishHandoff(false);
     return lease;
   }
 
-  /** `call`: the tenant, where a cohort may take the hold over. */
-  #keep(grant: Grant, options: Options, origin: Origin, call: Call | null = null): HeldLease {
+  /** `call`: the tenant, where a cohort may take the hold over. Null if the grant has ended. */
+  #keep(
+    grant: Grant,
+    options: Options,
+    origin: Origin,
+    call: Call | null = null,
+  ): HeldLease | null {
     const hold = this.#keeper.keep(grant, call, options);
+    if (!hold) return null;
     const lease = new HeldLease(hold, origin, this.#keeper, call ?? this.#releases);
     if (call) call.hold(lease);
     else hold.tenant = lease;
@@ -320,9 +335,9 @@ function notGranting(retryAfterMs: number): StoreError {
   return new StoreError(message, { outcome: "not_applied", retryAfterMs });
 }
 
-/** No one wants the lease any more. */
-function giveBack(result: LeaseResult): Busy {
-  if (result.type === "busy") return result;
-  void result.release();
+/** No one wants the lease any more, or there is none. */
+function giveBack(result: LeaseResult | null): Busy {
+  if (result?.type === "busy") return result;
+  void result?.release();
   return { type: "busy", holder: null, mark: null };
 }

@@ -237,6 +237,25 @@ describe("a store that fails", () => {
   });
 });
 
+describe("a grant that has ended on its way", () => {
+  it("starts no turn: the members ask again", async () => {
+    const first = await trial.holdWith(10n);
+    const [second, third] = [join(), join()];
+    await settled();
+    await first.lease.release();
+    const ended = store.latest.grant(20n);
+    ended.deadlineMs = Number.NEGATIVE_INFINITY;
+    await settled();
+    expect([second.state, third.state]).toEqual(["pending", "pending"]);
+    expect(store.released.at(-1)?.grant).toBe(ended);
+    await trial.grant(60n);
+    expect([second.lease.token, second.lease.state]).toEqual([60n, "held"]);
+    await second.lease.release();
+    await settled();
+    expect([third.lease.token, third.lease.state]).toEqual([61n, "held"]);
+  });
+});
+
 describe("a hold that is lost", () => {
   it("ends the turn under way, and the next member asks anew", async () => {
     const first = join();

@@ -210,16 +210,21 @@ export class Cohort implements Tenant, LeaseGiver {
   }
 
   #onResult(first: Member, result: AcquireResult): void {
-    if (result.type === "granted") {
-      // The new grant may end that of the call ahead, which must not make this cohort ask again.
-      this.#hold = this.#cohorts.keeper.keep(result, this, this.#options);
-      this.#asking = null;
-      this.#nextToken = result.token;
-      this.#turnsLeft = result.span;
-      const lease = this.#startTurn(this.#hold, this.#hold.startMs);
-      if (result.isHandoff) lease.publishHandoff(false);
-      return;
-    }
+    if (result.type === "busy") return this.#onBusy(first, result);
+    // The new grant may end that of the call ahead, which must not make this cohort ask again.
+    const hold = this.#cohorts.keeper.keep(result, this, this.#options);
+    // The grant ended on its way: members that wait ask again.
+    if (!hold) return this.#onBusy(first, this.#busy());
+    this.#asking = null;
+    this.#hold = hold;
+    this.#nextToken = result.token;
+    this.#turnsLeft = result.span;
+    const lease = this.#startTurn(hold, hold.startMs);
+    if (result.isHandoff) lease.publishHandoff(false);
+  }
+
+  /** The lock was not granted, or the grant has ended. */
+  #onBusy(first: Member, result: Busy): void {
     this.#asking = null;
     // Only a call that does not wait can be busy here; a call that gave up has left before.
     if (!first.call.wait && this.#members.first === first) {

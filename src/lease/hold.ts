@@ -51,7 +51,6 @@ export class Hold implements HeapItem, Turn {
   isDetached = false;
   heapIndex = -1;
   #isWarned = false;
-  #isReplaced = false;
 
   constructor(
     grant: Grant,
@@ -85,14 +84,7 @@ export class Hold implements HeapItem, Turn {
     return this.#options.graceMs;
   }
 
-  /** A newer grant of the name is held here already: the store ended this one before it came. */
-  replace(): void {
-    this.#isReplaced = true;
-    this.plan();
-  }
-
   get deadlineMs(): number {
-    if (this.#isReplaced) return Number.NEGATIVE_INFINITY;
     // rule: hold-ends-at-its-maximum
     return Math.min(this.grant.deadlineMs, this.endMs);
   }
@@ -122,7 +114,6 @@ export class Hold implements HeapItem, Turn {
 
   /** Why the hold is over when its time is over. */
   get endReason(): LossReason {
-    if (this.#isReplaced) return "replaced";
     return this.endMs <= this.grant.deadlineMs ? "max_hold" : "expired";
   }
 

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
 import { ManualPort } from "../../test/fixtures/manual-port.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
+import { present } from "../assert.js";
 import { InternalError, StoreError } from "../errors.js";
 import type { Claim, Grant, KeepTerms } from "../store.js";
 import type { Hold, Tenant } from "./hold.js";
@@ -38,7 +39,8 @@ function keep(
   const grant = store.grantFor(claimOf("o", { name, ttlMs: options.ttlMs, ...claim }), tokens);
   const lease = {} as HeldLease;
   const tenant = { lease, onWarning: vi.fn(), onLost: vi.fn(), onRenewal: vi.fn() };
-  return { grant, hold: keeper.keep(grant, tenant, options), ...tenant };
+  const hold = present(keeper.keep(grant, tenant, options), "a live grant is kept");
+  return { grant, hold, ...tenant };
 }
 
 beforeEach(() => {
@@ -54,7 +56,31 @@ it("keeps a grant once", () => {
   expect(() => keeper.keep(grant, null, options)).toThrow(InternalError);
   expect(hold.isLive).toBe(true);
   keeper.drop(hold);
-  expect(keeper.keep(grant, null, options).isLive).toBe(true);
+  expect(keeper.keep(grant, null, options)?.isLive).toBe(true);
+});
+
+describe("a grant that has ended on its way", () => {
+  const options = { ttlMs: 1_000, renew: true, graceMs: 0, maxHoldMs: 1_000 };
+
+  it.each([
+    ["by its deadline", () => port.block(1_000)],
+    ["while the machine slept", () => port.sleep(1_000)],
+    ["by the store", (grant: Grant) => Object.assign(grant, { deadlineMs: 0 })],
+  ])("%s is given back", async (_title, end: (grant: Grant) => void) => {
+    const grant = store.grantFor(claimOf("o", { ttlMs: 1_000 }), 1n);
+    end(grant);
+    expect(keeper.keep(grant, null, options)).toBeNull();
+    expect(store.released).toMatchObject([{ grant, withinMs: 5_000 }]);
+    expect([grant.keptBy, keeper.leases(), port.alarms]).toEqual([undefined, [], 0]);
+  });
+
+  it("leaves the hold that it would have replaced alone", () => {
+    const older = keep({}, { name: "x" });
+    const grant = store.grantFor(claimOf("o", { name: "x" }), tokens + 1n);
+    grant.deadlineMs = Number.NEGATIVE_INFINITY;
+    expect(keeper.keep(grant, null, options)).toBeNull();
+    expect(keeper.check(older.hold)).toBe(true);
+  });
 });
 
 describe("renewals", () => {
@@ -358,19 +384,30 @@ describe("a newer grant of the same name", () => {
   });
 
   it.each(["exclusive", "shared"] as const)(
-    "that is %s ends an older one that comes late",
+    "that is %s keeps out an older one that comes late",
     (mode) => {
+      tokens = 10n;
       const newer = keep({}, { name: "x", mode });
-      tokens -= 2n;
-      const older = keep({}, { name: "x" });
-      expect(keeper.check(older.hold)).toBe(false);
-      expect(older.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
+      const late = store.grantFor(claimOf("o", { name: "x" }), 5n);
+      const options = { ttlMs: 30_000, renew: true, graceMs: 0, maxHoldMs: 30_000 };
+      expect(keeper.keep(late, null, options)).toBeNull();
+      expect(store.released).toMatchObject([{ grant: late }]);
       expect(keeper.check(newer.hold)).toBe(true);
-      tokens += 5n;
       keep({}, { name: "x" });
       expect(newer.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
     },
   );
+
+  it("that is shared lets in an older one that is shared, too", () => {
+    tokens = 10n;
+    const newer = keep({}, { name: "x", mode: "shared" });
+    tokens = 5n;
+    const late = keep({}, { name: "x", mode: "shared" });
+    expect([keeper.check(late.hold), keeper.check(newer.hold)]).toEqual([true, true]);
+    tokens = 20n;
+    keep({}, { name: "x" });
+    expect(newer.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
+  });
 
   it("says that an older hold has expired, if it has", () => {
     const older = keep({ ttlMs: 1_000, renew: false }, { name: "x" });

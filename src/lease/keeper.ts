@@ -65,17 +65,29 @@ export class Keeper {
     return leases;
   }
 
-  keep(grant: Grant, tenant: Tenant | null, options: KeepOptions): Hold {
-    const { port, renewer } = this.#store;
-    const hold = new Hold(grant, tenant, port.clock.nowMs(), options, renewer !== undefined);
-    this.#endOlder(grant);
+  /**
+   * Keeps a grant. Returns null if the grant has ended on its way here: it is given back, and no
+   * caller may get a lease of it.
+   */
+  keep(grant: Grant, tenant: Tenant | null, options: KeepOptions): Hold | null {
     assert(!grant.keptBy, "a grant is kept by one hold");
-    grant.keptBy = hold;
+    const { port, renewer } = this.#store;
+    const nowMs = port.clock.exactMs();
     const { space, name } = grant.claim;
     const newest = this.#newest[space];
-    const newer = newest.get(name);
-    if (newer && newer.token > grant.token) this.#standBehind(hold, newer);
-    else newest.set(name, hold);
+    const other = newest.get(name);
+    const isNewest = !other || other.token <= grant.token;
+    // The store ended an older grant before it granted the lock to the other hold.
+    const isReplaced = !isNewest && excludes(other, grant);
+    // rule: ended-grant-makes-no-lease
+    if (isReplaced || nowMs >= grant.deadlineMs) {
+      this.#giveBack(grant);
+      return null;
+    }
+    const hold = new Hold(grant, tenant, nowMs, options, renewer !== undefined);
+    if (other && other.token < grant.token) this.#endOlder(other, grant);
+    grant.keptBy = hold;
+    if (isNewest) newest.set(name, hold);
     this.#holds.push(hold);
     renewer?.keep(grant, hold.terms);
     if (hold.dueMs < this.#timerMs) this.#arm();
@@ -138,16 +150,9 @@ export class Keeper {
   }
 
   /** The store granted the lock again: a hold that excludes the new one has ended unnoticed. */
-  #endOlder(grant: Grant): void {
-    const older = this.#newest[grant.claim.space].get(grant.claim.name);
-    const isOver = older && older.token < grant.token && !areShared(older.grant, grant);
+  #endOlder(older: Hold, grant: Grant): void {
     // rule: newer-grant-ends-the-older
-    if (isOver && this.check(older)) this.#lose(older, "replaced", "");
-  }
-
-  /** A grant that comes late, beside a newer one of its name. */
-  #standBehind(hold: Hold, newer: Hold): void {
-    if (!areShared(hold.grant, newer.grant)) hold.replace();
+    if (excludes(older, grant) && this.check(older)) this.#lose(older, "replaced", "");
   }
 
   #arm(): void {
@@ -307,11 +312,18 @@ export class Keeper {
       this.#reportFailure(hold, hold.requests, this.#silence(hold.askedMs));
     }
     if (hold.isDetached) return hold.tenant?.onLost(reason, detail);
-    // The store may still count the grant as held, at its maximum or by a slower clock. This
-    // release lets the next waiter go on, before the tenant asks again and queues behind it.
-    void this.#cleanups.add(this.#store.release(hold.grant, CLEANUP_MS));
+    this.#giveBack(hold.grant);
     // rule: loss-is-told
     hold.tenant?.onLost(reason, detail);
+  }
+
+  /**
+   * The store may still count a grant that has ended here as held, at its maximum or by a slower
+   * clock. This release lets the next waiter go on, before a caller asks again and queues behind
+   * it.
+   */
+  #giveBack(grant: Grant): void {
+    void this.#cleanups.add(this.#store.release(grant, CLEANUP_MS));
   }
 }
 
@@ -321,6 +333,6 @@ function isDueAlong(hold: Hold, nowMs: number): boolean {
   return hold.renews && hold.renewMs <= nowMs + alongMs;
 }
 
-function areShared(a: Grant, b: Grant): boolean {
-  return a.claim.mode === "shared" && b.claim.mode === "shared";
+function excludes({ grant }: Hold, other: Grant): boolean {
+  return grant.claim.mode !== "shared" || other.claim.mode !== "shared";
 }

@@ -1,6 +1,6 @@
 import { Keeper } from "../lease/keeper.js";
 import { WaitTime } from "../lease/wait-time.js";
-import type { AcquireResult, Claim, Grant, LockView, Store } from "../store.js";
+import type { Busy, Claim, Grant, LockView, Store } from "../store.js";
 import { Limits } from "../time/limits.js";
 import { copyOfError, errorOf } from "./error-copy.js";
 import { EXIT_MS } from "./exit-release.js";
@@ -154,24 +154,31 @@ export class StoreHost implements KeptGrantOwner {
     close: () => this.close(),
   };
 
-  async #acquire(id: number, claim: Claim, untilMs: number | null) {
+  async #acquire(id: number, claim: Claim, untilMs: number | null): Promise<GrantCopy | Busy> {
     const { port } = this.#store;
-    let result: AcquireResult;
-    if (untilMs === null) result = await this.#store.acquire(claim, null);
-    else {
-      const waitMs = untilMs - port.clock.nowMs();
-      const wait = new WaitTime(port, waitMs, undefined, (holder, ahead, grantsInMs) => {
-        this.#outbox.offer({ type: "report", id, holder, ahead, grantsInMs });
-      });
-      this.#cancels.set(id, () => wait.end("withdrawn"));
-      try {
-        result = await this.#store.acquire(claim, wait);
-      } finally {
-        this.#cancels.delete(id);
-        wait.settle();
-      }
+    if (untilMs === null) return this.#ask(claim, null);
+    const waitMs = untilMs - port.clock.nowMs();
+    const wait = new WaitTime(port, waitMs, undefined, (holder, ahead, grantsInMs) => {
+      this.#outbox.offer({ type: "report", id, holder, ahead, grantsInMs });
+    });
+    this.#cancels.set(id, () => wait.end("withdrawn"));
+    try {
+      return await this.#ask(claim, wait);
+    } finally {
+      this.#cancels.delete(id);
+      wait.settle();
     }
-    return result.type === "granted" ? this.#adopt(result) : result;
+  }
+
+  /** A grant that ended on its way is asked for again, if the caller may wait. */
+  async #ask(claim: Claim, wait: WaitTime | null): Promise<GrantCopy | Busy> {
+    for (let asked = claim; ; asked = { ...claim, owner: this.#store.port.random.id() }) {
+      const result = await this.#store.acquire(asked, wait);
+      if (result.type === "busy") return result;
+      const copy = this.#adopt(result);
+      if (copy) return copy;
+      if (wait?.ended !== false) return { type: "busy", holder: null, mark: null };
+    }
   }
 
   async #renew(asked: Parameters<Calls["renew"]>[0]): Promise<RenewalCopy[]> {
@@ -189,12 +196,14 @@ export class StoreHost implements KeptGrantOwner {
     });
   }
 
-  /** Until the caller has taken it, a new grant is not renewed. */
-  #adopt(grant: Grant): GrantCopy {
+  /** Until the caller has taken it, a new grant is not renewed. Null if the grant has ended. */
+  #adopt(grant: Grant): GrantCopy | null {
     const kept = new KeptGrant(++this.#numbers, grant, this.#outbox, this);
-    this.#grants.set(kept.id, kept);
     const { ttlMs } = grant.claim;
-    this.#keep(kept, { ttlMs, renew: false, graceMs: 0, maxHoldMs: Number.POSITIVE_INFINITY });
+    const terms = { ttlMs, renew: false, graceMs: 0, maxHoldMs: Number.POSITIVE_INFINITY };
+    kept.hold = this.#keeper.keep(grant, kept, terms);
+    if (!kept.hold) return null;
+    this.#grants.set(kept.id, kept);
     this.#lookLater(kept);
     return kept.copy;
   }
@@ -222,6 +231,8 @@ export class StoreHost implements KeptGrantOwner {
     this.#looks.remove(kept);
     if (kept.hold) this.#keeper.drop(kept.hold);
     kept.hold = this.#keeper.keep(kept.grant, kept, options);
+    // Its deadline has passed, unnoticed.
+    if (!kept.hold) kept.onLost("expired", "");
   }
 
   #forget(kept: KeptGrant): void {

@@ -75,7 +75,7 @@ async function checkClock(link: ThreadLink, { clock }: Port): Promise<void> {
   );
 }
 
-class ThreadStore implements Store, LinkListener {
+export class ThreadStore implements Store, LinkListener {
   readonly name: string;
   readonly namespace?: string;
   readonly traits: Traits;
@@ -122,17 +122,19 @@ class ThreadStore implements Store, LinkListener {
   }
 
   async acquire(claim: Claim, wait: Wait | null): Promise<AcquireResult> {
-    for (let late = 0; late < (wait ? MOST_LATE_GRANTS : 1); late += 1) {
-      const asked = late === 0 ? claim : { ...claim, owner: this.port.random.id() };
+    let late = 0;
+    for (let asked = claim; ; asked = { ...claim, owner: this.port.random.id() }) {
       const result = await this.#ask(asked, wait);
       if (result.type === "busy") return result;
       const grant = this.#adopt(asked, result);
       // This thread may have been blocked while the answer waited in its port.
       if (this.port.clock.exactMs() + (claim.leastMs ?? 0) < grant.deadlineMs) return grant;
       this.#giveBack(grant);
-      if (wait?.ended) return { type: "busy", holder: null, mark: null };
+      // A grant that the store has ended was not late.
+      if (wait ? wait.ended : grant.isOver) return { type: "busy", holder: null, mark: null };
+      if (!grant.isOver) late += 1;
+      if (late === MOST_LATE_GRANTS || !wait) throw lateGrantError(claim, this.name);
     }
-    throw lateGrantError(claim, this.name);
   }
 
   async renew(
