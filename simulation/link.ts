@@ -39,8 +39,9 @@ export function learnEnds(
 ): void {
   for (const [at, command] of commands.entries()) {
     const reply = replies[at];
-    const isGone = reply !== undefined && "type" in reply && reply.type === "gone";
-    if (!isGone || !("owner" in command)) continue;
+    if (!reply || !("type" in reply) || !("owner" in command)) continue;
+    const hasEnded = reply.type === "stale" && reply.reason === "ended";
+    if (reply.type !== "gone" && !hasEnded) continue;
     process.learn({ name: nameOf(command.key), owner: command.owner, saidMs });
   }
 }

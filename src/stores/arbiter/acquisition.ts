@@ -107,6 +107,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   onAnswer(answer: Answer<Acquire>): void {
     this.#requests.onAnswer(answer);
     if (!this.#isSettled) this.#onAnswer(answer);
+    else if (answer.reply.type === "stale") this.#onStaleCopy(answer.reply.reason);
   }
 
   onFailure(error: unknown): void {
@@ -210,6 +211,13 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
       case "stale":
         return reply.reason === "ended" ? this.onRevoked() : this.#onStale();
     }
+  }
+
+  /** A copy of the request was refused after another answer, or a push, had brought the grant. */
+  #onStaleCopy(reason: "late" | "ended"): void {
+    const { grants } = this.#client;
+    const grant = grants.of(this.owner);
+    if (grant && reason === "ended") grants.lose(grant, "revoked", "");
   }
 
   /** The clocks stepped apart, and this very answer told how far: the next request knows. */

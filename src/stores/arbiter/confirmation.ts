@@ -100,12 +100,19 @@ export class Confirmation implements Recipient<Confirm> {
   }
 
   #onResult(answer: Answer<Confirm>): void {
-    if (this.#believed) return this.#judge(this.#believed, answer);
+    const grant = this.#believed ?? this.#grantOfAnotherAnswer;
+    if (grant) return this.#judge(grant, answer);
     const { reply, sentMs } = answer;
     if (reply.type !== "renewed") return this.#listener?.onConfirmed(null);
     const { token, span, remainingUs } = reply;
     const deadlineMs = deadlineOf(sentMs, remainingUs / 1000, this.#claim.ttlMs);
     this.#listener?.onConfirmed({ token, span, deadlineMs });
+  }
+
+  /** The owner may have got the grant by the answer to its own request, while this was under way. */
+  get #grantOfAnotherAnswer(): ArbiterGrant | null {
+    const grant = this.#client.grants.of(this.#claim.owner);
+    return grant?.token === BigInt(this.token) ? grant : null;
   }
 
   #judge(grant: ArbiterGrant, { reply, sentMs }: Answer<Confirm>): void {

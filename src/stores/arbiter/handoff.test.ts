@@ -212,6 +212,54 @@ describe("a confirm", () => {
   });
 });
 
+describe("a grant that the store calls gone in an answer to an earlier request", () => {
+  const revoke = (grant: Grant): void => {
+    arbiter.pushes = "kept";
+    server.do({ type: "revoke", key: KEY, token: Number(grant.token), reason: "stuck" });
+  };
+
+  /** The first request was entered, but not answered: a copy of it is under way for 10 ms. */
+  async function queueUpAndAskAgain(): Promise<Watched<Grant | Busy>> {
+    arbiter.next("acquire", "reply lost");
+    const asked = await queueUp();
+    await port.advance(5_000);
+    arbiter.latencyMs = 10;
+    while (arbiter.sentOf("acquire").length < 2) await port.advance(1);
+    return asked;
+  }
+
+  it("ends where that was the confirm of its offer", async () => {
+    arbiter.believesPushes = false;
+    store = new ArbiterStore(arbiter);
+    store.onEvent((event) => gone.push(event));
+    const asked = await queueUpAndAskAgain();
+    await port.advance(5);
+    await handOver();
+    await port.advance(15);
+    // The copy was answered with the grant, while the confirm is still under way.
+    const grant = asked.value as Grant;
+    expect(grant).toMatchObject({ type: "granted" });
+    expect(arbiter.sentOf("confirm")).toHaveLength(1);
+    revoke(grant);
+    await port.advance(20);
+    expect(gone).toMatchObject([{ grant, reason: "revoked", detail: "stuck" }]);
+    expect(grant.deadlineMs).toBeLessThan(port.nowMs);
+  });
+
+  it("ends where that was a copy of its acquire", async () => {
+    const asked = await queueUpAndAskAgain();
+    arbiter.latencyMs = 0;
+    await handOver();
+    await port.advance(1);
+    const grant = asked.value as Grant;
+    expect(grant).toMatchObject({ type: "granted" });
+    revoke(grant);
+    await port.advance(10);
+    expect(gone).toMatchObject([{ grant, reason: "revoked" }]);
+    expect(grant.deadlineMs).toBeLessThan(port.nowMs);
+  });
+});
+
 describe("a push that never came", () => {
   it("is found by the next touch", async () => {
     arbiter.pushes = "kept";
