@@ -2,6 +2,7 @@ import { beforeEach, expect, it } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
 import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import { CountedMoment } from "../../../test/fixtures/moment.js";
+import { watch } from "../../../test/fixtures/outcome.js";
 import { StoreError } from "../../errors.js";
 import { HeldEntries } from "./held-entries.js";
 import { Queues } from "./queues.js";
@@ -60,4 +61,22 @@ it("tells that no mark was left where the entry was removed before the first try
   expect(await release(MARK)).toBe(false);
   mark = { token: TOKEN - 1n, session: "", text: "of an earlier run" };
   expect(await release(MARK)).toBe(false);
+});
+
+it("goes on after a release that was not answered in time, but keeps no process alive", async () => {
+  let tries = 0;
+  const leave = async () => {
+    tries += 1;
+    throw new StoreError("The connection broke.", { outcome: "unknown" });
+  };
+  const sequencer = { port } as unknown as Sequencer;
+  const session = { link: { leave }, isOver: false } as unknown as Session;
+  const withdrawals = new Withdrawals(sequencer, new Queues(sequencer, new HeldEntries()));
+  const released = watch(withdrawals.release(entry, session, 20, undefined));
+  await port.advance(20);
+  expect(released.state).toBe("rejected");
+  expect(port.keepsAlive).toBe(false);
+  const triesInTime = tries;
+  await port.advance(5_000);
+  expect(tries).toBeGreaterThan(triesInTime + 3);
 });

@@ -73,7 +73,7 @@ export class Withdrawals {
       } catch (error) {
         const pauseMs = backoff.nextMs();
         if (isFinal(error) || clock.nowMs() + pauseMs >= endMs) {
-          void this.withdraw(entry, session);
+          void this.#underWay.add(this.#leaveAtLast(entry, session));
           throw error;
         }
         if (session.isLost) return false;
