@@ -39,10 +39,16 @@ export function learnEnds(
 ): void {
   for (const [at, command] of commands.entries()) {
     const reply = replies[at];
-    if (!reply || !("type" in reply) || !("owner" in command)) continue;
+    if (!reply || !("type" in reply)) continue;
+    const name = nameOf(command.key);
     const hasEnded = reply.type === "stale" && reply.reason === "ended";
-    if (reply.type !== "gone" && !hasEnded) continue;
-    process.learn({ name: nameOf(command.key), owner: command.owner, saidMs });
+    if ((reply.type === "gone" || hasEnded) && "owner" in command) {
+      process.learn({ name, owner: command.owner, saidMs });
+    }
+    // The lease may be one of its own.
+    if (reply.type === "revoked" && reply.done && command.type === "revoke") {
+      process.learn({ name, token: BigInt(command.token) });
+    }
   }
 }
 

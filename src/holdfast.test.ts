@@ -126,6 +126,19 @@ it.each([undefined, null, {}, "redis://localhost"])(
 );
 
 describe("revoke", () => {
+  it.each(["mutex", "semaphore"] as const)(
+    "ends a lease of this process at once, though its message is lost: a %s",
+    async (kind) => {
+      const lock = kind === "mutex" ? trial.locks.mutex("x") : trial.locks.semaphore("x", 2);
+      const [lease, other] = [await lock.acquire(), await lock.tryAcquire()];
+      trial.arbiter.pushes = "kept";
+      const { signal, token } = lease;
+      expect(await trial.locks.revoke("x", { token, reason: "stuck" })).toBe(true);
+      expect(signal.reason).toMatchObject({ reason: "revoked", detail: "stuck" });
+      if (other) expect(other.state).toBe("held");
+    },
+  );
+
   it("compares the token, and says whether it was that one", async () => {
     const lease = await trial.others.mutex("x").acquire();
     const { token } = lease;
@@ -161,6 +174,22 @@ describe("resume", () => {
     expect(trial.locks.held()).toEqual([resumed]);
     expect(await resumed?.release()).toBe(true);
     expect(await trial.locks.resume(handle)).toBeNull();
+  });
+
+  it.each(["held", "detached"])("ends the lease that this process has: %s", async (state) => {
+    const lease = await trial.locks.mutex("x").acquire({ transferable: true });
+    const handle = state === "detached" ? lease.detach() : (lease.handle as string);
+    const { signal } = lease;
+    const resumed = await trial.locks.resume(handle);
+    expect([lease.state, resumed?.state]).toEqual(["lost", "held"]);
+    expect(signal.reason).toMatchObject({ reason: "replaced" });
+    expect(await lease.release()).toBe(false);
+    await trial.port.advance(60_000);
+    expect(trial.locks.held()).toEqual([resumed]);
+    // The client hears of the revocation of the lease that is left.
+    await trial.others.revoke("x", { token: lease.token, reason: "stuck" });
+    await trial.port.advance(1);
+    expect(resumed?.state).toBe("lost");
   });
 
   it("hides a malformed handle", async () => {

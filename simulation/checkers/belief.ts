@@ -5,7 +5,7 @@
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
-import { StoreAccount } from "./store-account.js";
+import { StoreAccount, toldMsOf } from "./store-account.js";
 import type { Violation } from "./violation.js";
 
 export function checkBelief(entries: readonly Entry[]): Violation[] {
@@ -29,10 +29,11 @@ export function checkBelief(entries: readonly Entry[]): Violation[] {
 export function checkToldEnds(entries: readonly Entry[]): Violation[] {
   const account = new StoreAccount(entries);
   return [...livesOf(entries).values()].flatMap((life) => {
-    const toldMs = life.held && account.grantOf(life.held)?.toldMs;
+    if (!life.held) return [];
+    const { lease, name, process, atMs: fromMs } = life.held;
+    const toldMs = toldMsOf(account.grantOf(life.held), process);
     const untilMs = reliedUntilMs(life);
-    if (!life.held || toldMs === undefined || toldMs === null || untilMs <= toldMs) return [];
-    const { lease, name, atMs: fromMs } = life.held;
+    if (untilMs <= toldMs) return [];
     const longMs = (untilMs - toldMs).toFixed(1);
     const message = `${lease} relied on "${name}" ${longMs} ms after it was told of its end`;
     return [{ checker: "told ends", message, name, fromMs, toMs: untilMs }];

@@ -15,7 +15,7 @@
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
-import { type GrantAccount, lastWordMs, StoreAccount } from "./store-account.js";
+import { type GrantAccount, lastWordMs, StoreAccount, toldMsOf } from "./store-account.js";
 import type { Violation } from "./violation.js";
 
 interface Reliance {
@@ -101,7 +101,7 @@ function isExcused(a: Reliance, b: Reliance, account: StoreAccount): boolean {
   const isInOrder = byTime < 0 || (byTime === 0 && a.held.token < b.held.token);
   const [older, newer] = isInOrder ? [a, b] : [b, a];
   const grantedMs = grantedMsOf(newer);
-  if (older.grant && older.toMs > older.grant.toldMs) return false;
+  if (older.toMs > toldMsOf(older.grant, older.held.process)) return false;
   const isSameProgram = programOf(older.held) === programOf(newer.held);
   if (isSameProgram && older.held.mode === "exclusive") return false;
   if (older.grant && older.grant.revokedMs <= grantedMs) return true;

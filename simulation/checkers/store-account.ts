@@ -8,8 +8,13 @@ export interface GrantAccount {
   revokedMs: number;
   /** When the store ended its session, because the time of the session was over. */
   lapsedMs: number;
-  /** When its process knew from the store that it had ended. */
-  toldMs: number;
+  /** The processes that the store told of its end, and when each of them knew. */
+  readonly toldMs: Map<string, number>;
+}
+
+/** When a process knew from the store that the grant had ended. */
+export function toldMsOf(grant: GrantAccount | undefined, process: string): number {
+  return grant?.toldMs.get(process) ?? Number.POSITIVE_INFINITY;
 }
 
 /** The last time up to `beforeMs` at which the store granted, confirmed or renewed a grant. */
@@ -86,7 +91,7 @@ export class StoreAccount {
           wordsMs: [entry.atMs],
           revokedMs: Number.POSITIVE_INFINITY,
           lapsedMs: Number.POSITIVE_INFINITY,
-          toldMs: Number.POSITIVE_INFINITY,
+          toldMs: new Map(),
         };
         const grants = this.#grants.get(entry.name) ?? new Map<bigint, GrantAccount[]>();
         this.#grants.set(entry.name, grants);
@@ -113,8 +118,9 @@ export class StoreAccount {
         this.#withdrawn.push(entry);
         return;
       case "told": {
+        const { process, atMs } = entry;
         for (const grant of this.#endedBy(entry)) {
-          grant.toldMs = Math.min(grant.toldMs, entry.atMs);
+          grant.toldMs.set(process, Math.min(toldMsOf(grant, process), atMs));
         }
         return;
       }

@@ -7,7 +7,7 @@
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
-import { type GrantAccount, StoreAccount } from "./store-account.js";
+import { type GrantAccount, StoreAccount, toldMsOf } from "./store-account.js";
 import type { Violation } from "./violation.js";
 
 const CHECKER = "token order";
@@ -85,13 +85,14 @@ function isExcused(a: EntryOf<"granted">, b: EntryOf<"granted">, account: StoreA
  * its lower token.
  */
 function isOvertaken(
-  { atMs }: EntryOf<"held">,
-  { granted, revokedMs, toldMs }: GrantAccount,
+  { atMs, process }: EntryOf<"held">,
+  grant: GrantAccount,
   other: EntryOf<"granted">,
   account: StoreAccount,
 ): boolean {
+  const { granted, revokedMs } = grant;
   const span = [granted.atMs, other.atMs] as const;
-  if (granted.atMs >= other.atMs || atMs > toldMs) return false;
+  if (granted.atMs >= other.atMs || atMs > toldMsOf(grant, process)) return false;
   return (
     revokedMs <= other.atMs || account.hasForgotten(...span) || account.steppedAheadMs(...span) > 0
   );

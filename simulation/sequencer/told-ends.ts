@@ -1,4 +1,9 @@
-import type { OwnEntry, Sequencer, SessionLink } from "../../src/stores/sequencer/sequencer.js";
+import type {
+  LockId,
+  OwnEntry,
+  Sequencer,
+  SessionLink,
+} from "../../src/stores/sequencer/sequencer.js";
 import type { SimulatedProcess } from "../process.js";
 
 /**
@@ -6,8 +11,8 @@ import type { SimulatedProcess } from "../process.js";
  * entry of it has left.
  */
 export function notingEnds(sequencer: Sequencer, process: SimulatedProcess): Sequencer {
-  const learn = ({ lock: { space, name }, token }: OwnEntry): void => {
-    process.learn({ name: space === "lock" ? name : `${space} ${name}`, token });
+  const learn = ({ lock, token }: OwnEntry): void => {
+    process.learn({ name: nameOf(lock), token });
   };
   const homes: Homes = new WeakMap();
   return override(sequencer, {
@@ -18,7 +23,17 @@ export function notingEnds(sequencer: Sequencer, process: SimulatedProcess): Seq
         if (change.type === "gone") learn(entry);
         listener(change);
       }),
+    revoke: async (lock, token, reason, limitMs) => {
+      const isDone = await sequencer.revoke(lock, token, reason, limitMs);
+      // The lease may be one of its own.
+      if (isDone) process.learn({ name: nameOf(lock), token });
+      return isDone;
+    },
   });
+}
+
+function nameOf({ space, name }: LockId): string {
+  return space === "lock" ? name : `${space} ${name}`;
 }
 
 /** The sessions that entries have moved to. */

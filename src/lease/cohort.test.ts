@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { beforeEach, describe, expect, it } from "vitest";
 import { CohortTrial, type Member } from "../../test/fixtures/cohort-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
@@ -253,6 +254,27 @@ describe("a grant that has ended on its way", () => {
     await second.lease.release();
     await settled();
     expect([third.lease.token, third.lease.state]).toEqual([61n, "held"]);
+  });
+});
+
+describe("a release that a listener hears of", () => {
+  it("is done: the lease is over, and passes on no second turn", async () => {
+    const first = await trial.holdWith(10n);
+    const [second, third, fourth] = [join(), join(), join()];
+    await settled();
+    await first.lease.release();
+    await trial.grant(20n);
+    const states: string[] = [];
+    const onRelease = (): void => {
+      states.push(second.lease.state);
+      if (states.length === 1) void second.lease.release();
+    };
+    subscribe("holdfast:release", onRelease);
+    expect(await second.lease.release()).toBe(true);
+    unsubscribe("holdfast:release", onRelease);
+    await settled();
+    expect(states).toEqual(["released"]);
+    expect([third.lease.token, fourth.state]).toEqual([21n, "pending"]);
   });
 });
 

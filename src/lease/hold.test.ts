@@ -37,14 +37,14 @@ describe("a hold", () => {
     const { hold, grant } = makeHold({ graceMs: 1_000 });
     grant.deadlineMs = 40_000;
     expect([hold.deadlineMs, hold.warningMs]).toEqual([40_000, 39_000]);
-    expect(hold.endReason).toBe("expired");
+    expect(hold.loss.reason).toBe("expired");
   });
 
   it("ends at maxHoldMs, however far its grant reaches, and says so", () => {
     const { hold, grant } = makeHold({ maxHoldMs: 35_000 });
-    expect([hold.deadlineMs, hold.endReason]).toEqual([30_000, "expired"]);
+    expect([hold.deadlineMs, hold.loss.reason]).toEqual([30_000, "expired"]);
     grant.deadlineMs = 60_000;
-    expect([hold.deadlineMs, hold.endReason]).toEqual([36_000, "max_hold"]);
+    expect([hold.deadlineMs, hold.loss.reason]).toEqual([36_000, "max_hold"]);
   });
 
   it("warns once, is not renewed any more then, and is due at its end", () => {

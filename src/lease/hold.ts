@@ -8,6 +8,12 @@ import type { HeldLease, Turn } from "./lease.js";
 /** The options by which a grant is kept. */
 export type KeepOptions = Pick<Options, "ttlMs" | "renew" | "graceMs" | "maxHoldMs">;
 
+/** Why a hold is over; `detail` has the words of the store, if it said any. */
+export interface Loss {
+  readonly reason: LossReason;
+  readonly detail: string;
+}
+
 /** The user of a hold, a lease or a cohort: it hears that the hold will end, and that it ended. */
 export interface Tenant {
   /** The lease that uses the hold now. */
@@ -50,6 +56,8 @@ export class Hold implements HeapItem, Turn {
   isLive = true;
   isDetached = false;
   heapIndex = -1;
+  /** The next older hold of the name, in the list of the keeper. */
+  older: Hold | undefined;
   #isWarned = false;
 
   constructor(
@@ -113,8 +121,9 @@ export class Hold implements HeapItem, Turn {
   }
 
   /** Why the hold is over when its time is over. */
-  get endReason(): LossReason {
-    return this.endMs <= this.grant.deadlineMs ? "max_hold" : "expired";
+  get loss(): Loss {
+    const reason = this.endMs <= this.grant.deadlineMs ? "max_hold" : "expired";
+    return { reason, detail: "" };
   }
 
   plan(): void {

@@ -359,6 +359,23 @@ describe("an event of the store", () => {
     store.tell(one.grant, "revoked", "again");
     expect(one.onLost).toHaveBeenCalledTimes(1);
   });
+
+  it("that comes before the grant is kept ends the grant", () => {
+    const grant = store.grantFor(claimOf("o", { name: "x", ttlMs: 30_000 }), 1n);
+    store.tell(grant, "revoked", "stuck");
+    const options = { ttlMs: 30_000, renew: true, graceMs: 0, maxHoldMs: 60_000 };
+    expect(keeper.keep(grant, null, options)).toBeNull();
+    expect(store.released).toMatchObject([{ grant }]);
+  });
+
+  it("is told to the tenant by a store whose release throws at once, too", () => {
+    const { grant, onLost } = keep();
+    store.onRelease = () => {
+      throw new Error("closed");
+    };
+    store.tell(grant, "revoked", "stuck");
+    expect(onLost).toHaveBeenCalledExactlyOnceWith("revoked", "stuck");
+  });
 });
 
 describe("a newer grant of the same name", () => {
@@ -374,7 +391,28 @@ describe("a newer grant of the same name", () => {
     const other = keep({}, { name: "x", mode: "shared" });
     expect([shared.hold.isLive, other.hold.isLive]).toEqual([true, true]);
     keep({}, { name: "x" });
-    expect(other.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
+    for (const { onLost } of [shared, other]) {
+      expect(onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
+    }
+  });
+
+  it("ends a shared hold after the newest of them was given back", () => {
+    const holds = [1, 2, 3].map(() => keep({}, { name: "x", mode: "shared" }));
+    keeper.drop(holds[2]?.hold as Hold);
+    keeper.drop(holds[0]?.hold as Hold);
+    keep({}, { name: "x" });
+    expect(holds[1]?.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
+  });
+
+  it("ends a hold of so many permits that both cannot be held", () => {
+    const permits = (weight: number, limit: number): Partial<Claim> => {
+      return { name: "x", mode: "shared", weight, limit };
+    };
+    const [two, one] = [keep({}, permits(2, 3)), keep({}, permits(1, 3))];
+    keep({}, permits(2, 3));
+    expect([two.hold.isLive, one.hold.isLive]).toEqual([false, true]);
+    keep({}, permits(1, 1));
+    expect(one.hold.isLive).toBe(false);
   });
 
   it("leaves a hold in another space alone", () => {

@@ -9,19 +9,20 @@
  * deadlines on; the keeper compares them with the clock all the same.
  */
 import { assert, present } from "../assert.js";
-import { type LossReason, StoreError } from "../errors.js";
+import { StoreError } from "../errors.js";
 import { checkDuration } from "../options.js";
-import { LoneMap } from "../rules/lone-map.js";
-import type { Space } from "../rules/name.js";
+import { fits, joined, VACANT } from "../rules/fits.js";
 import { cutReason } from "../rules/reason.js";
 import { repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
-import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../store.js";
+import type { Claim, Grant, Renewal, RenewalReport, Store, StoreEvent } from "../store.js";
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
 import { WorkUnderWay } from "../time/work-under-way.js";
 import { explain } from "./explain.js";
-import { Hold, type KeepOptions, type Tenant } from "./hold.js";
+import { Hold, type KeepOptions, type Loss, type Tenant } from "./hold.js";
+import { HoldsByName } from "./holds-by-name.js";
 import type { HeldLease } from "./lease.js";
+import { releaseIn } from "./releases.js";
 
 /** One call for so many; the rest follows in the next turn, so that the event loop stays free. */
 const MAX_BATCH = 1_000;
@@ -34,15 +35,15 @@ const EXPLAIN_MS = 100;
 /** Timers stop while the machine sleeps, leases do not: so soon after it the keeper looks again. */
 const LONGEST_NAP_MS = 1_000;
 
+const REPLACED: Loss = { reason: "replaced", detail: "" };
+const RESUMED: Loss = { reason: "replaced", detail: "this process resumed it by its handle" };
+
 export class Keeper {
   readonly #store: Store;
   readonly #holds = new Heap<Hold>((a, b) => a.dueMs < b.dueMs);
-  /** The hold with the highest token of each name. */
-  readonly #newest: Readonly<Record<Space, LoneMap<string, Hold>>> = {
-    lock: new LoneMap(),
-    election: new LoneMap(),
-    once: new LoneMap(),
-  };
+  readonly #byName = new HoldsByName();
+  /** Grants that the store ended before they were kept here. */
+  readonly #endedEarly = new WeakSet<Grant>();
   readonly #cleanups = new WorkUnderWay();
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
@@ -73,21 +74,15 @@ export class Keeper {
     assert(!grant.keptBy, "a grant is kept by one hold");
     const { port, renewer } = this.#store;
     const nowMs = port.clock.exactMs();
-    const { space, name } = grant.claim;
-    const newest = this.#newest[space];
-    const other = newest.get(name);
-    const isNewest = !other || other.token <= grant.token;
-    // The store ended an older grant before it granted the lock to the other hold.
-    const isReplaced = !isNewest && excludes(other, grant);
     // rule: ended-grant-makes-no-lease
-    if (isReplaced || nowMs >= grant.deadlineMs) {
+    if (nowMs >= grant.deadlineMs || this.#hasEnded(grant)) {
       this.#giveBack(grant);
       return null;
     }
     const hold = new Hold(grant, tenant, nowMs, options, renewer !== undefined);
-    if (other && other.token < grant.token) this.#endOlder(other, grant);
+    this.#endOlder(grant);
     grant.keptBy = hold;
-    if (isNewest) newest.set(name, hold);
+    this.#byName.add(hold);
     this.#holds.push(hold);
     renewer?.keep(grant, hold.terms);
     if (hold.dueMs < this.#timerMs) this.#arm();
@@ -106,9 +101,7 @@ export class Keeper {
     hold.isLive = false;
     this.#holds.remove(hold);
     hold.grant.keptBy = undefined;
-    const { space, name } = hold.grant.claim;
-    const newest = this.#newest[space];
-    if (newest.get(name) === hold) newest.delete(name);
+    this.#byName.remove(hold);
   }
 
   /** Another process may keep the grant from now on: here it is known only up to its deadline. */
@@ -124,14 +117,22 @@ export class Keeper {
     if (hold.isLive) this.#store.renewer?.catchUp(hold.grant);
     // rule: held-by-the-clock
     if (hold.isLive && this.#store.port.clock.exactMs() >= hold.deadlineMs) {
-      this.#lose(hold, hold.endReason, "");
+      this.#lose(hold, hold.loss);
     }
     return hold.isLive;
   }
 
   /** The store said, in an answer that the keeper did not ask for, that the grant is gone. */
-  end(hold: Hold, reason: LossReason, detail: string): void {
-    if (hold.isLive) this.#lose(hold, reason, detail);
+  end(hold: Hold, loss: Loss): void {
+    if (hold.isLive) this.#lose(hold, loss);
+  }
+
+  /** The store answered that it has revoked the grant with this token, whoever has it. */
+  endRevoked(lock: Pick<Claim, "space" | "name">, token: bigint, detail: string): void {
+    for (const hold of this.#byName.at(lock)) {
+      // rule: own-revoke-ends-the-grant
+      if (hold.token === token) this.end(hold, { reason: "revoked", detail });
+    }
   }
 
   /** Renews at once, for a longer or the same time. */
@@ -149,10 +150,29 @@ export class Keeper {
     await this.#cleanups.settled();
   }
 
-  /** The store granted the lock again: a hold that excludes the new one has ended unnoticed. */
-  #endOlder(older: Hold, grant: Grant): void {
-    // rule: newer-grant-ends-the-older
-    if (excludes(older, grant) && this.check(older)) this.#lose(older, "replaced", "");
+  /** The store has ended the grant before it was kept: it said so, or has made a newer one. */
+  #hasEnded(grant: Grant): boolean {
+    if (this.#endedEarly.has(grant)) return true;
+    return this.#byName.at(grant.claim).some((other) => {
+      return other.token > grant.token && !fitTogether(grant, other.grant);
+    });
+  }
+
+  /** A grant shows that the store has ended all older ones which it does not fit beside. */
+  #endOlder(grant: Grant): void {
+    for (const older of this.#byName.at(grant.claim)) {
+      const isOver = older.token < grant.token && !fitTogether(older.grant, grant);
+      // rule: newer-grant-ends-the-older
+      if (isOver && this.check(older)) this.#lose(older, REPLACED);
+      if (isSame(older.grant, grant)) this.#handOver(older);
+    }
+  }
+
+  /** This process has resumed the lease: the store tells of its end only to the new hold. */
+  #handOver(older: Hold): void {
+    if (!older.isLive) return;
+    if (!older.isDetached) this.detach(older);
+    this.#lose(older, RESUMED);
   }
 
   #arm(): void {
@@ -180,7 +200,7 @@ export class Keeper {
       if (!hold.isLive) continue;
       // rule: no-renewal-after-the-deadline
       if (nowMs >= hold.deadlineMs) {
-        this.#lose(hold, hold.endReason, "");
+        this.#lose(hold, hold.loss);
         continue;
       }
       if (nowMs >= hold.warningMs && hold.warn()) this.#warn(hold);
@@ -230,7 +250,7 @@ export class Keeper {
     // rule: unknown-is-not-lost
     if (renewal.type === "gone") {
       hold.isUnanswered = false;
-      return this.#lose(hold, renewal.reason, renewal.detail);
+      return this.#lose(hold, renewal);
     }
     const isRenewed = renewal.type === "renewed";
     if (request <= hold.answered) return this.#onCopy(hold, isRenewed, sentMs);
@@ -299,12 +319,16 @@ export class Keeper {
 
   #onEvent(event: StoreEvent): void {
     const hold = event.grant.keptBy;
-    if (!(hold instanceof Hold)) return;
-    if (event.type === "gone") this.#lose(hold, event.reason, event.detail);
-    else hold.tenant?.onRenewal(event);
+    if (event.type === "renewal") {
+      if (hold instanceof Hold) hold.tenant?.onRenewal(event);
+      return;
+    }
+    if (hold instanceof Hold) this.#lose(hold, event);
+    // The caller may not have the grant yet.
+    else this.#endedEarly.add(event.grant);
   }
 
-  #lose(hold: Hold, reason: LossReason, told: string): void {
+  #lose(hold: Hold, { reason, detail: told }: Loss): void {
     const detail = cutReason(told);
     this.drop(hold);
     // The deadline came before an answer to the last request.
@@ -323,7 +347,7 @@ export class Keeper {
    * it.
    */
   #giveBack(grant: Grant): void {
-    void this.#cleanups.add(this.#store.release(grant, CLEANUP_MS));
+    void this.#cleanups.add(releaseIn(this.#store, grant, CLEANUP_MS));
   }
 }
 
@@ -333,6 +357,11 @@ function isDueAlong(hold: Hold, nowMs: number): boolean {
   return hold.renews && hold.renewMs <= nowMs + alongMs;
 }
 
-function excludes({ grant }: Hold, other: Grant): boolean {
-  return grant.claim.mode !== "shared" || other.claim.mode !== "shared";
+function fitTogether(a: Grant, b: Grant): boolean {
+  return fits(joined(VACANT, a.claim), b.claim);
+}
+
+/** One grant, which the store has given to this process twice. */
+function isSame(a: Grant, b: Grant): boolean {
+  return a.token === b.token && a.claim.owner === b.claim.owner;
 }

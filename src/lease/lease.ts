@@ -87,6 +87,9 @@ export interface Origin {
   readonly traceparent?: string | undefined;
 }
 
+/** The result for a listener of the release that releases the lease once more. */
+const GIVEN_BACK = Promise.resolve(true);
+
 /** The end of a request for a lease. */
 export type LeaseResult = HeldLease | Busy;
 
@@ -208,7 +211,11 @@ export class HeldLease implements Lease, Tenant {
 
   /** With `keep`, leaves a mark in its place. */
   release(keep?: Keep): Promise<boolean> {
-    this.#released ??= this.#isHeld() ? this.#giver.giveBack(this, keep) : Promise.resolve(false);
+    if (this.#released) return this.#released;
+    const isHeld = this.#isHeld();
+    // Before it is given back: a listener of the release may look at it, or release it once more.
+    this.#released = isHeld ? GIVEN_BACK : Promise.resolve(false);
+    if (isHeld) this.#released = this.#giver.giveBack(this, keep);
     return this.#released;
   }
 
@@ -297,7 +304,7 @@ export class HeldLease implements Lease, Tenant {
 
   #warning(): LeaseLostError {
     const context = { lockName: this.name, store: this.#keeper.store.name, token: this.token };
-    return lostSoon(this.#hold.endReason, this.#hold.deadlineMs - this.#nowMs(), context);
+    return lostSoon(this.#hold.loss.reason, this.#hold.deadlineMs - this.#nowMs(), context);
   }
 
   /** Whether a holder with this token, as the store or a cohort shows it, is this lease. */

@@ -34,7 +34,7 @@ export class Releases implements LeaseGiver {
     const withinMs = Math.min(Math.max(0, restMs), RELEASE_MS);
     this.#underWay += 1;
     // No async function: its frame would be a seventh of all bytes of a pair.
-    return this.#released(hold.grant, withinMs, keep).then(
+    return releaseIn(this.#store, hold.grant, withinMs, keep).then(
       (wasHeld) => this.#end(lease, wasHeld ? "released" : "lost"),
       (error: unknown) => this.#end(lease, "failed", error),
     );
@@ -48,20 +48,25 @@ export class Releases implements LeaseGiver {
     });
   }
 
-  /** A store that throws at once is a store that failed. */
-  #released(grant: Grant, withinMs: number, keep: Keep | undefined): Promise<boolean> {
-    try {
-      return this.#store.release(grant, withinMs, keep);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
-
   #end(lease: HeldLease, outcome: ReleaseEvent["outcome"], error?: unknown): boolean {
     this.#underWay -= 1;
     if (this.#underWay === 0) this.#onIdle();
     if (outcome === "lost") lease.onMissing();
     lease.publishRelease(outcome, error);
     return outcome !== "lost";
+  }
+}
+
+/** A store that throws at once is a store that failed. */
+export function releaseIn(
+  store: Store,
+  grant: Grant,
+  withinMs: number,
+  keep?: Keep,
+): Promise<boolean> {
+  try {
+    return store.release(grant, withinMs, keep);
+  } catch (error) {
+    return Promise.reject(error);
   }
 }

@@ -190,7 +190,7 @@ export class StoreHost implements KeptGrantOwner {
       if (!renewal) return { type: "gone", reason: "missing", detail: "" };
       if (renewal.type === "unknown") return { type: "unknown", error: copyOfError(renewal.error) };
       if (renewal.type === "gone" && kept?.hold) {
-        this.#keeper.end(kept.hold, renewal.reason, renewal.detail);
+        this.#keeper.end(kept.hold, renewal);
       }
       return renewal;
     });

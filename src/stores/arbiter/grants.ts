@@ -25,8 +25,10 @@ export class Grants {
   }
 
   /** Another client may keep the grant from now on. */
-  forget({ claim }: ArbiterGrant): void {
-    this.#owners.delete(claim.owner);
+  forget(grant: ArbiterGrant): void {
+    const { owner } = grant.claim;
+    // This client may have resumed the grant: then its owner has another one.
+    if (this.#owners.get(owner) === grant) this.#owners.delete(owner);
   }
 
   of(owner: string): ArbiterGrant | undefined {

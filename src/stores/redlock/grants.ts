@@ -39,7 +39,9 @@ export class Grants {
   }
 
   remove(grant: RedlockGrant): void {
-    this.#grants.delete(grant.claim.owner);
+    const { owner } = grant.claim;
+    // This client may have resumed the grant: then its owner has another one.
+    if (this.#grants.get(owner) === grant) this.#grants.delete(owner);
   }
 
   /** Looks at every grant at one node: its messages were lost while it was not subscribed. */
