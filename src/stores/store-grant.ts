@@ -16,6 +16,10 @@ export abstract class StoreGrant implements Grant {
     this.deadlineMs = deadlineMs;
   }
 
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   /** An answer that comes out of order never shortens the grant, nor revives one that has ended. */
   extend(deadlineMs: number): void {
     if (!this.#hasEnded && deadlineMs > this.deadlineMs) this.deadlineMs = deadlineMs;

@@ -30,7 +30,7 @@ import {
 import { ballotClock, nextBallot, type SeenBallots } from "./ballot.js";
 import { decodeVote, type Vote, voteArgs } from "./codec.js";
 import { quorumError } from "./failure.js";
-import { RedlockGrant } from "./grants.js";
+import { type Grants, RedlockGrant } from "./grants.js";
 import type { Membership } from "./membership.js";
 import { BY_COMMANDS } from "./name-record.js";
 import type { Poll, Quorum } from "./quorum.js";
@@ -53,6 +53,7 @@ export interface AcquisitionParts {
   readonly membership: Membership;
   readonly wakeUps: WakeUps;
   readonly releases: Releases;
+  readonly grants: Grants;
   readonly seen: SeenBallots;
   readonly metaText: MetaText;
   /** A waiter looks at the lock after at most so long. */
@@ -91,11 +92,13 @@ export class Acquisition {
   async run(): Promise<RedlockGrant | Busy> {
     this.#onHeard();
     this.#wait?.onEnd(() => this.giveUp());
+    const { grants, quorum } = this.#parts;
+    let claim = quorum.hasScripts ? this.#claim : this.#underNewOwner();
     try {
-      const { hasScripts } = this.#parts.quorum;
-      let claim = hasScripts ? this.#claim : this.#underNewOwner();
       for (; !this.#isEnded; claim = this.#underNewOwner()) {
+        grants.expect(claim.owner);
         const result = await this.#attempt(claim);
+        grants.giveUp(claim.owner);
         if (!result) continue;
         // A new holder does not wait until the nodes have struck it from their queues.
         const left = this.#waiter?.leave(result.type === "granted");
@@ -105,6 +108,7 @@ export class Acquisition {
       await this.#waiter?.leave(false);
       return this.#waiter?.busy ?? { type: "busy", holder: null, mark: null };
     } catch (error) {
+      grants.giveUp(claim.owner);
       await this.#waiter?.leave(false);
       throw error;
     }
@@ -199,13 +203,18 @@ export class Acquisition {
 
   #accept(claim: Claim, ballot: number, { answers, sentMs }: Round): RedlockGrant | null {
     const { port, driftFactor } = this.#parts.quorum;
-    this.#parts.membership.onMajority();
+    const { grants, membership } = this.#parts;
+    membership.onMajority();
     // rule: quorum-deadline-counts-from-sending
     const deadlineMs = deadlineOf(answers, sentMs, driftFactor);
     const isLate = port.clock.exactMs() + (claim.leastMs ?? 0) >= deadlineMs;
     // rule: quorum-late-grant-is-given-back
     if (!isLate && !this.#isEnded) {
-      return new RedlockGrant(claim, this.#keys, ballot, deadlineMs);
+      const grant = new RedlockGrant(claim, this.#keys, ballot, deadlineMs);
+      grants.add(grant);
+      if (!grant.hasEnded) return grant;
+      this.#withdraw(claim.owner, ballot, true);
+      return null;
     }
     this.#withdraw(claim.owner, ballot, false);
     if (this.#isEnded) return null;

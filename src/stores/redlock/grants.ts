@@ -24,18 +24,42 @@ export class RedlockGrant extends StoreGrant {
   }
 }
 
+/** A message of one node: it ended the lease with this token. */
+interface Revocation {
+  readonly at: number;
+  readonly token: string;
+  readonly reason: string;
+}
+
 /** The grants of this client. Watches what the nodes report about them without being asked. */
 export class Grants {
   readonly #nodes: readonly RedlockNode[];
   readonly #grants = new Map<string, RedlockGrant>();
+  /** The revocations of owners whose votes are not counted yet, by owner. */
+  readonly #early = new Map<string, Revocation[]>();
   onGone: (event: GoneEvent) => void = () => {};
 
   constructor(nodes: readonly RedlockNode[]) {
     this.#nodes = nodes;
   }
 
+  /** Votes for this owner will be asked for: a revocation may arrive before they are counted. */
+  expect(owner: string): void {
+    this.#early.set(owner, []);
+  }
+
+  /** No votes for this owner count any more. */
+  giveUp(owner: string): void {
+    this.#early.delete(owner);
+  }
+
+  /** The grant may have ended already, by revocations that came first. */
   add(grant: RedlockGrant): void {
-    this.#grants.set(grant.claim.owner, grant);
+    const { owner } = grant.claim;
+    this.#grants.set(owner, grant);
+    const early = this.#early.get(owner) ?? [];
+    this.#early.delete(owner);
+    for (const { at, token, reason } of early) this.onRevoked(at, owner, token, reason);
   }
 
   remove(grant: RedlockGrant): void {
@@ -57,6 +81,7 @@ export class Grants {
   onRevoked(at: number, owner: string, token: string, reason: string): void {
     const grant = this.#grants.get(owner);
     if (grant?.token === BigInt(token)) this.#onLost(grant, at, reason);
+    if (!grant) this.#early.get(owner)?.push({ at, token, reason });
   }
 
   /** The grant has no majority any more: it ends here, for its renewals and its holder. */

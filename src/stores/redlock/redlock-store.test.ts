@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { ManualPort } from "../../../test/fixtures/manual-port.js";
-import type { Claim, GoneEvent } from "../../store.js";
-import type { Driver } from "../redis-client/driver.js";
+import { WaitTime } from "../../lease/wait-time.js";
+import type { Claim, GoneEvent, Grant } from "../../store.js";
+import type { Driver, OwnConnection } from "../redis-client/driver.js";
 import { RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
 
@@ -25,6 +26,40 @@ function revoking(name: string): RedlockNode {
   };
   return new RedlockNode(name, driver as Driver);
 }
+
+/** A node that grants the lock to the first owner, and says that it revoked it before that. */
+function hasty(name: string): RedlockNode {
+  let listener: (message: string) => void = () => {};
+  let first = "";
+  const connection: Partial<OwnConnection> = {
+    subscribe: async (channel, onMessage) => {
+      if (!channel.includes("/")) listener = onMessage;
+    },
+    send: async () => "",
+    onClose: () => {},
+    close: () => {},
+  };
+  const driver: Partial<Driver> = {
+    send: async (_key, _command, [, , , , , verb, , record = "", owner = ""]) => {
+      if (verb !== "vote") return 1;
+      first ||= owner;
+      if (owner === first) listener(`x ${owner} ${record.split(" ")[0]} by hand`);
+      return ["G", claim.ttlMs];
+    },
+    open: async () => connection as OwnConnection,
+    changes: () => 0,
+  };
+  return new RedlockNode(name, driver as Driver);
+}
+
+it("a revocation that arrives before the votes are counted ends the grant", async () => {
+  const port = new ManualPort();
+  const store = new RedlockStore(["a", "b", "c"].map(hasty), settings, port);
+  const wait = new WaitTime(port, 5_000, undefined);
+  const result = await store.acquire(claim, wait);
+  expect(result).toMatchObject({ type: "granted" });
+  expect((result as Grant).claim.owner).not.toBe(claim.owner);
+});
 
 it("a lease that is revoked during its resume hears of the revocation", async () => {
   const store = new RedlockStore(["a", "b", "c"].map(revoking), settings, new ManualPort());

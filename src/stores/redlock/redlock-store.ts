@@ -114,6 +114,7 @@ export class RedlockStore implements Store {
       membership: this.#membership,
       wakeUps: this.#wakeUps,
       releases: this.#releases,
+      grants: this.#grants,
       seen: this.#seen,
       pollMs: settings.pollMs ?? Number.POSITIVE_INFINITY,
       metaText: new MetaText(),
@@ -130,11 +131,9 @@ export class RedlockStore implements Store {
     const { ups } = this.#wakeUps;
     try {
       const result = await acquisition.run();
-      if (result.type === "granted") {
-        this.#grants.add(result);
-        // A revocation may have been published while a subscription was down.
-        if (this.#wakeUps.ups !== ups) this.#grants.lookAfter(result);
-      }
+      // A revocation may have been published while a subscription was down.
+      const isUnsure = this.#wakeUps.ups !== ups;
+      if (result.type === "granted" && isUnsure) this.#grants.lookAfter(result);
       return result;
     } finally {
       this.#acquisitions.delete(acquisition);
