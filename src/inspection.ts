@@ -80,9 +80,10 @@ export class Inspection {
     }
     const problem = reasonProblem(reason);
     if (problem) throw new InvalidOptionError("reason", reason, problem);
-    const isDone = await this.#client.revoke(space, name, token, reason);
+    const { store } = this.#client;
+    const isDone = await this.#client.look(() => store.revoke(space, name, token, reason));
     if (isDone && events.revoked.hasSubscribers) {
-      const { name: storeName, namespace = "" } = this.#client.store;
+      const { name: storeName, namespace = "" } = store;
       const event = { name, space, store: storeName, namespace, token, reason };
       events.revoked.publish(withJson(event satisfies RevokedEvent));
     }

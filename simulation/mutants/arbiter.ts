@@ -61,6 +61,11 @@ export const arbiter: readonly Mutant[] = [
     change: "never",
   },
   {
+    title: "a process goes on with the lease that it revoked",
+    rule: "own-revoke-ends-the-grant",
+    change: "never",
+  },
+  {
     title: "a confirm waits for its batch",
     rule: "confirm-is-sent-at-once",
     change: { text: "postNow", becomes: "post", why: "The rule is the choice of this method." },

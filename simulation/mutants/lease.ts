@@ -18,11 +18,6 @@ export const lease: readonly Mutant[] = [
     rule: "ended-grant-makes-no-lease",
     change: "never",
   },
-  {
-    title: "a process goes on with the lease that it revoked",
-    rule: "own-revoke-ends-the-grant",
-    change: "never",
-  },
   { title: "a loss is not told", rule: "loss-is-told", change: "drop" },
   {
     title: "the keeper sleeps with the machine",

@@ -110,4 +110,9 @@ export const sequencer: readonly Mutant[] = [
       { rule: "missing-entry-is-told-at-once", change: "drop" },
     ],
   },
+  {
+    title: "sequencer: a process goes on with the lease that it revoked",
+    rule: "own-revoke-ends-the-entry",
+    change: "never",
+  },
 ];

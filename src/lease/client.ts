@@ -7,7 +7,6 @@ import type { LockKind } from "../events.js";
 import { type Options, resolveOptions } from "../options.js";
 import { callContext, events } from "../publish.js";
 import { NO_LIMIT } from "../rules/fits.js";
-import type { Space } from "../rules/name.js";
 import type { Busy, Claim, Grant, Store } from "../store.js";
 import { unlessAborted } from "./abort-listeners.js";
 import { Call } from "./call.js";
@@ -124,14 +123,6 @@ export class Client {
 
   held(): Lease[] {
     return this.#keeper.leases();
-  }
-
-  /** Ends the grant with this token in the store, whichever process has it; false if none does. */
-  async revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
-    const isDone = await this.look(() => this.store.revoke(space, name, token, reason));
-    // A lease of this client ends now: the store's message to it may be lost.
-    if (isDone) this.#keeper.endRevoked({ space, name }, token, reason);
-    return isDone;
   }
 
   /** Whether the holder with this token is a lease of this client. */

@@ -14,7 +14,7 @@ import { checkDuration } from "../options.js";
 import { fits, joined, VACANT } from "../rules/fits.js";
 import { cutReason } from "../rules/reason.js";
 import { repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
-import type { Claim, Grant, Renewal, RenewalReport, Store, StoreEvent } from "../store.js";
+import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../store.js";
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
 import { WorkUnderWay } from "../time/work-under-way.js";
@@ -125,14 +125,6 @@ export class Keeper {
   /** The store said, in an answer that the keeper did not ask for, that the grant is gone. */
   end(hold: Hold, loss: Loss): void {
     if (hold.isLive) this.#lose(hold, loss);
-  }
-
-  /** The store answered that it has revoked the grant with this token, whoever has it. */
-  endRevoked(lock: Pick<Claim, "space" | "name">, token: bigint, detail: string): void {
-    for (const hold of this.#byName.at(lock)) {
-      // rule: own-revoke-ends-the-grant
-      if (hold.token === token) this.end(hold, { reason: "revoked", detail });
-    }
   }
 
   /** Renews at once, for a longer or the same time. */

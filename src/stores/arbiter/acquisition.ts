@@ -51,6 +51,8 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   #retry: Timer | undefined;
   #lastError: unknown;
   #stale = 0;
+  /** The tokens of grants that were revoked meanwhile. */
+  #refused: Set<number> | null = null;
   /** The confirm that is under way. */
   #confirmation: Confirmation | null = null;
 
@@ -171,6 +173,12 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#settle({ type: "again", reason: "ended" });
   }
 
+  /** The grant with this token has been revoked. It may be that of this owner. */
+  refuse(token: number): void {
+    this.#refused ??= new Set();
+    this.#refused.add(token);
+  }
+
   giveUp(): void {
     if (!this.#isSettled) this.#settle({ type: "busy", holder: null, mark: null });
   }
@@ -249,6 +257,10 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   /** Takes a grant, unless it is over already: then it is given back, never returned. */
   #accept(granted: { token: number; span: number }, deadlineMs: number): ArbiterGrant | null {
     const nowMs = this.#client.port.clock.exactMs();
+    if (this.#refused?.has(granted.token)) {
+      this.onRevoked();
+      return null;
+    }
     // rule: late-grant-is-given-back
     if (nowMs >= deadlineMs) {
       this.#settle({ type: "again", reason: "late" });

@@ -271,6 +271,35 @@ describe("a revoked grant", () => {
   });
 });
 
+describe("a grant that its own client revoked", () => {
+  it("ends at once, though the push is lost", async () => {
+    const [grant, other] = [await take(), await take({ owner: "b", name: "y" })];
+    arbiter.pushes = "kept";
+    expect(await store.revoke("lock", "x", grant.token, "stuck")).toBe(true);
+    expect(gone).toEqual([{ type: "gone", grant, reason: "revoked", detail: "stuck" }]);
+    expect(other.deadlineMs).toBeGreaterThan(port.nowMs);
+  });
+
+  it("is not taken where its offer arrives after that", async () => {
+    const other = new ArbiterStore(server.connect());
+    const held = await take({}, other);
+    arbiter.pushes = "kept";
+    const asked = watch(store.acquire(claimOf("b"), forever()));
+    await port.advance(1);
+    await other.release(held, 1_000);
+    const token = server.view(KEY).holders[0]?.token ?? 0;
+    await store.revoke("lock", "x", BigInt(token), "stuck");
+    const [offer] = arbiter.kept;
+    // Its confirm is not answered in time to tell.
+    arbiter.next("confirm", "request lost");
+    if (offer) arbiter.onPush(offer);
+    expect(server.view(KEY).holders).toEqual([]);
+    await port.advance(10);
+    expect(asked.value).toMatchObject({ type: "granted" });
+    expect((asked.value as Grant).token).toBeGreaterThan(BigInt(token));
+  });
+});
+
 describe("after the subscription was renewed", () => {
   it("a revocation that went unheard is found", async () => {
     const grant = await take();

@@ -123,6 +123,7 @@ export class ArbiterStore implements Store {
       reason,
     } as const;
     const { reply } = await this.#client.channel.send(command);
+    if (reply.done) this.#onRevoked(command.key, token, reason);
     return reply.done;
   }
 
@@ -145,6 +146,16 @@ export class ArbiterStore implements Store {
     await within(this.port.timers, patienceMs, cleanups.settled()).catch(() => {});
     limits.stop();
     await this.#arbiter.close();
+  }
+
+  /** The lease may be one of this client, which the push may not reach. */
+  #onRevoked(key: string, token: bigint, reason: string): void {
+    const { acquisitions, grants } = this.#client;
+    for (const grant of [...grants.values()]) {
+      // rule: own-revoke-ends-the-grant
+      if (grant.key === key && grant.token === token) grants.lose(grant, "revoked", reason);
+    }
+    acquisitions.onRevoked(key, Number(token));
   }
 
   #listen(): void {

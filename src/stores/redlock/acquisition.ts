@@ -96,7 +96,7 @@ export class Acquisition {
     let claim = quorum.hasScripts ? this.#claim : this.#underNewOwner();
     try {
       for (; !this.#isEnded; claim = this.#underNewOwner()) {
-        grants.expect(claim.owner);
+        grants.expect(claim.owner, this.#keys);
         const result = await this.#attempt(claim);
         grants.giveUp(claim.owner);
         if (!result) continue;

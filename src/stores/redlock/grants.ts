@@ -24,19 +24,24 @@ export class RedlockGrant extends StoreGrant {
   }
 }
 
-/** A message of one node: it ended the lease with this token. */
+/** A node has ended the lease with this token. */
 interface Revocation {
   readonly at: number;
   readonly token: string;
   readonly reason: string;
 }
 
+/** An owner whose votes are not counted yet. */
+interface Expected {
+  readonly keys: readonly string[];
+  readonly revocations: Revocation[];
+}
+
 /** The grants of this client. Watches what the nodes report about them without being asked. */
 export class Grants {
   readonly #nodes: readonly RedlockNode[];
   readonly #grants = new Map<string, RedlockGrant>();
-  /** The revocations of owners whose votes are not counted yet, by owner. */
-  readonly #early = new Map<string, Revocation[]>();
+  readonly #expected = new Map<string, Expected>();
   onGone: (event: GoneEvent) => void = () => {};
 
   constructor(nodes: readonly RedlockNode[]) {
@@ -44,22 +49,22 @@ export class Grants {
   }
 
   /** Votes for this owner will be asked for: a revocation may arrive before they are counted. */
-  expect(owner: string): void {
-    this.#early.set(owner, []);
+  expect(owner: string, keys: readonly string[]): void {
+    this.#expected.set(owner, { keys, revocations: [] });
   }
 
   /** No votes for this owner count any more. */
   giveUp(owner: string): void {
-    this.#early.delete(owner);
+    this.#expected.delete(owner);
   }
 
   /** The grant may have ended already, by revocations that came first. */
   add(grant: RedlockGrant): void {
     const { owner } = grant.claim;
     this.#grants.set(owner, grant);
-    const early = this.#early.get(owner) ?? [];
-    this.#early.delete(owner);
-    for (const { at, token, reason } of early) this.onRevoked(at, owner, token, reason);
+    const { revocations = [] } = this.#expected.get(owner) ?? {};
+    this.#expected.delete(owner);
+    for (const { at, token, reason } of revocations) this.onRevoked(at, owner, token, reason);
   }
 
   remove(grant: RedlockGrant): void {
@@ -81,7 +86,20 @@ export class Grants {
   onRevoked(at: number, owner: string, token: string, reason: string): void {
     const grant = this.#grants.get(owner);
     if (grant?.token === BigInt(token)) this.#onLost(grant, at, reason);
-    if (!grant) this.#early.get(owner)?.push({ at, token, reason });
+    if (!grant) this.#expected.get(owner)?.revocations.push({ at, token, reason });
+  }
+
+  /** This client has ended the lease with this token, if it is one of its own: at all nodes. */
+  onOwnRevoke(keys: readonly string[], token: bigint, reason: string): void {
+    const owners = [...this.#grants.values()]
+      .filter((grant) => areEqual(grant.keys, keys))
+      .map(({ claim }) => claim.owner);
+    for (const [owner, expected] of this.#expected) {
+      if (areEqual(expected.keys, keys)) owners.push(owner);
+    }
+    for (const owner of owners) {
+      for (const at of this.#nodes.keys()) this.onRevoked(at, owner, `${token}`, reason);
+    }
   }
 
   /** The grant has no majority any more: it ends here, for its renewals and its holder. */
@@ -119,4 +137,8 @@ export class Grants {
     if (known === undefined) this.lose(grant, "replaced", "");
     else this.lose(grant, "revoked", known ?? "");
   }
+}
+
+function areEqual(a: readonly string[], b: readonly string[]): boolean {
+  return a.every((key, at) => key === b[at]);
 }

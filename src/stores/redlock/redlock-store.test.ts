@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
 import { WaitTime } from "../../lease/wait-time.js";
 import type { Claim, GoneEvent, Grant } from "../../store.js";
 import type { Driver, OwnConnection } from "../redis-client/driver.js";
@@ -51,6 +51,42 @@ function hasty(name: string): RedlockNode {
   };
   return new RedlockNode(name, driver as Driver);
 }
+
+it("a revocation by the client itself ends the grant, or the votes for it, without a message", async () => {
+  const port = new ManualPort();
+  const votes: (() => void)[] = [];
+  const tokens: bigint[] = [];
+  const nodes = ["a", "b", "c"].map((name) => {
+    const driver: Partial<Driver> = {
+      send: async (_key, _command, [, , , , , verb, , record = ""]) => {
+        if (verb !== "vote") return 1;
+        tokens.push(BigInt(record.split(" ")[0] ?? ""));
+        await new Promise<void>((resolve) => votes.push(resolve));
+        return ["G", claim.ttlMs];
+      },
+      open: () => new Promise(() => {}),
+      changes: () => 0,
+    };
+    return new RedlockNode(name, driver as Driver);
+  });
+  const store = new RedlockStore(nodes, settings, port);
+  const gone: GoneEvent[] = [];
+  store.onEvent((event) => gone.push(event));
+  const asked = store.acquire(claim, new WaitTime(port, 5_000, undefined));
+  await settled();
+  expect(await store.revoke("lock", "m", tokens[0] as bigint, "early")).toBe(true);
+  for (const vote of votes.splice(0)) vote();
+  await settled();
+  for (const vote of votes) vote();
+  const grant = (await asked) as Grant;
+  expect(grant.token).toBe(tokens.at(-1));
+  expect(grant.token).toBeGreaterThan(tokens[0] as bigint);
+  gone.length = 0;
+  expect(await store.revoke("lock", "other", grant.token, "stuck")).toBe(true);
+  expect(gone).toEqual([]);
+  expect(await store.revoke("lock", "m", grant.token, "stuck")).toBe(true);
+  expect(gone).toEqual([{ type: "gone", grant, reason: "revoked", detail: "stuck" }]);
+});
 
 it("a revocation that arrives before the votes are counted ends the grant", async () => {
   const port = new ManualPort();

@@ -192,8 +192,11 @@ export class RedlockStore implements Store {
     return this.#inspection.list(space, prefix);
   }
 
-  revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
-    return this.#inspection.revoke(space, name, token, reason);
+  async revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
+    const isDone = await this.#inspection.revoke(space, name, token, reason);
+    // The lease may be one of this client, which the messages of the nodes may not reach.
+    if (isDone) this.#grants.onOwnRevoke(this.#layout.keysOf(space, name), token, reason);
+    return isDone;
   }
 
   explain(error: StoreError): Promise<StoreError> {

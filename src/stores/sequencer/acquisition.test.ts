@@ -4,8 +4,9 @@ import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import { CountedMoment } from "../../../test/fixtures/moment.js";
 import { StoreError } from "../../errors.js";
 import { NO_LIMIT } from "../../rules/fits.js";
-import type { Busy, Claim, Grant, Traits, Wait } from "../../store.js";
+import type { Busy, Claim, GoneEvent, Grant, Traits, Wait } from "../../store.js";
 import { within } from "../../time/timers.js";
+import { LONGEST_BACKSTOP_MS } from "./queue.js";
 import type { Entering, Entry, ListedMark, Listing, Sequencer, SessionLink } from "./sequencer.js";
 import { SequencerStore } from "./sequencer-store.js";
 
@@ -22,9 +23,12 @@ let isSilent: boolean;
 /** Whether another entry is ahead of the own one. */
 let isHeld: boolean;
 let mark: ListedMark | null;
+/** How many entries of this process were made. */
+let made: number;
 
 beforeEach(() => {
   mark = null;
+  made = 0;
   port = new ManualPort();
   isSilent = false;
   isHeld = true;
@@ -45,7 +49,8 @@ function entry(id: string, token: bigint): Entry {
 
 function queue(): Listing {
   const ahead = isHeld ? [entry("other", 1n)] : [];
-  return { moment: new CountedMoment(3), entries: [...ahead, entry("own", 2n)], mark };
+  const own = entry("own", BigInt(1 + made));
+  return { moment: new CountedMoment(3), entries: [...ahead, own], mark };
 }
 
 function openStore(): SequencerStore {
@@ -61,7 +66,8 @@ function openStore(): SequencerStore {
     }),
     enter: (own: { token: bigint }, _ifAlone: boolean, limitMs: number) =>
       ask((): Entering => {
-        own.token = 2n;
+        made += 1;
+        own.token = BigInt(1 + made);
         return { type: "entered", listing: queue() };
       }, limitMs),
     leave: () => Promise.resolve({ wasThere: true, listing: null }),
@@ -74,6 +80,7 @@ function openStore(): SequencerStore {
     traits: {} as Traits,
     port,
     openSession: (_: number, limitMs: number) => ask(() => link, limitMs),
+    revoke: async () => true,
     list: (_lock: unknown, _look: unknown, limitMs: number) => ask(queue, limitMs),
     watchQueue: () => ({ close: () => {} }),
     watchOwn: () => ({ close: () => {} }),
@@ -82,9 +89,12 @@ function openStore(): SequencerStore {
 }
 
 /** The result of an acquire, as soon as it is known. */
-function acquire(claim: Partial<Claim> = {}): { result: Grant | Busy | Error | null } {
+function acquire(
+  claim: Partial<Claim> = {},
+  store = openStore(),
+): { result: Grant | Busy | Error | null } {
   const seen: { result: Grant | Busy | Error | null } = { result: null };
-  const asked = openStore().acquire(claimOf("o", { ttlMs: TTL_MS, ...claim }), PATIENT);
+  const asked = store.acquire(claimOf("o", { ttlMs: TTL_MS, ...claim }), PATIENT);
   asked.then(
     (result) => (seen.result = result),
     (error) => (seen.result = error),
@@ -148,5 +158,32 @@ describe("a process that was stopped for longer than storeTimeoutMs", () => {
     isSilent = false;
     await port.advance(2_000);
     expect(seen.result).toMatchObject({ type: "granted", token: 2n });
+  });
+});
+
+describe("a revocation by the client itself", () => {
+  it("ends its grant", async () => {
+    isHeld = false;
+    const store = openStore();
+    const gone: GoneEvent[] = [];
+    store.onEvent((event) => gone.push(event));
+    const seen = acquire({}, store);
+    await port.advance(10);
+    await store.revoke("lock", "x", 2n, "stuck");
+    expect(gone).toMatchObject([{ grant: seen.result, reason: "revoked", detail: "stuck" }]);
+  });
+
+  it.each([
+    ["that waits is not taken, though an older listing shows that it holds", 10],
+    ["whose request has no answer yet is not taken either", 0],
+  ])("of an entry %s", async (_, waitedMs) => {
+    const store = openStore();
+    const seen = acquire({}, store);
+    await port.advance(waitedMs);
+    await store.revoke("lock", "x", 2n, "stuck");
+    isHeld = false;
+    await port.advance(LONGEST_BACKSTOP_MS);
+    expect(made).toBe(2);
+    expect(seen.result).toMatchObject({ type: "granted", token: 3n });
   });
 });

@@ -25,6 +25,7 @@ import type {
   Entry,
   ListedMark,
   Listing,
+  LockId,
   Moment,
   OwnEntry,
   Sequencer,
@@ -68,6 +69,8 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   /** Whether the queue had limits when this entry came. */
   #hadLimits = false;
   #lastError: unknown;
+  /** The tokens of entries that were revoked meanwhile: a listing may be from before that. */
+  #refused: Set<bigint> | null = null;
   #isSettled = false;
   #resolve: (result: AttemptResult<SequencerGrant>) => void = () => {};
   #reject: (error: unknown) => void = () => {};
@@ -101,6 +104,14 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     const { space, name } = this.#claim;
     const glance = this.#isSettled ? null : this.#with.queues.glance({ space, name });
     void this.#withdraw(async () => this.#busy((await glance) ?? null));
+  }
+
+  /** The entry with this token has been revoked. It may be that of this attempt. */
+  refuse(lock: LockId, token: bigint): void {
+    const { space, name } = this.#claim;
+    if (lock.space !== space || lock.name !== name) return;
+    this.#refused ??= new Set();
+    this.#refused.add(token);
   }
 
   onTurn(listing: Listing, index: number): void {
@@ -262,7 +273,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
       if (this.#isSettled) return;
       if (!isThere) return this.#again("ended");
     }
-    if (session.isOver) return this.#again("ended");
+    if (session.isOver || this.#refused?.has(entry.token)) return this.#again("ended");
     // rule: entry-granted-late-is-withdrawn
     if (sequencer.port.clock.exactMs() >= session.deadlineMs) return this.#again("late");
     this.#isSettled = true;

@@ -10,10 +10,10 @@ import type { GoneEvent } from "../../store.js";
 import type { Timer } from "../../time/timers.js";
 import type { HeldEntries } from "./held-entries.js";
 import type { Queues } from "./queues.js";
-import type { OwnChange, OwnEntry, Sequencer } from "./sequencer.js";
+import type { LockId, OwnChange, OwnEntry, Sequencer } from "./sequencer.js";
 import type { SequencerGrant } from "./sequencer-grant.js";
 import type { EntryOwner, Session } from "./session.js";
-import { isSame } from "./standing.js";
+import { isIn, isSame } from "./standing.js";
 
 /** A watch begins after this time, and before twice this time. */
 export const SETTLE_MS = 50;
@@ -63,15 +63,25 @@ export class GrantWatches implements EntryOwner {
     grant.watch = null;
   }
 
-  /** A grant that is moving survives the end of the session that it moves to. */
+  /** While it is not known which of two sessions the entry is in, the end of either ends it. */
   onSessionLost(entry: OwnEntry, session: Session, reason: LossReason): void {
     const grant = this.#grants.get(entry);
-    if (grant?.home === session) this.lose(grant, reason, "");
+    if (!grant) return;
+    const { home, move } = grant;
+    const mayBeIn = home === session || (move?.isSent === true && move.to === session);
+    if (mayBeIn) this.lose(grant, reason, "");
   }
 
   onMissing(entry: OwnEntry): void {
     const grant = this.#grants.get(entry);
     if (grant) this.lose(grant, "missing", "");
+  }
+
+  /** This client has revoked the grant with this token. */
+  onRevoked(lock: LockId, token: bigint, reason: string): void {
+    for (const grant of [...this.#grants.values()]) {
+      if (isIn(lock, grant.entry) && grant.token === token) this.lose(grant, "revoked", reason);
+    }
   }
 
   /** The store ended the grant: it ends here, for its watch, its renewals and its holder. */

@@ -38,7 +38,7 @@ import { HeldEntries } from "./held-entries.js";
 import { LastFailure } from "./last-failure.js";
 import { Queues } from "./queues.js";
 import { Renewals } from "./renewals.js";
-import type { OwnEntry, Sequencer } from "./sequencer.js";
+import type { LockId, OwnEntry, Sequencer } from "./sequencer.js";
 import { type GrantMove, SequencerGrant } from "./sequencer-grant.js";
 import type { Session } from "./session.js";
 import { Sessions } from "./sessions.js";
@@ -173,8 +173,18 @@ export class SequencerStore implements Store {
     }
   }
 
-  revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
-    return this.#sequencer.revoke({ space, name }, token, reason, LOOK_MS);
+  async revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
+    const lock = { space, name };
+    const isDone = await this.#sequencer.revoke(lock, token, reason, LOOK_MS);
+    // The lease may be one of this client, whose watch may be late or broken.
+    // rule: own-revoke-ends-the-entry
+    if (isDone) this.#onRevoked(lock, token, reason);
+    return isDone;
+  }
+
+  #onRevoked(lock: LockId, token: bigint, reason: string): void {
+    this.#parts.grants.onRevoked(lock, token, reason);
+    for (const acquisition of [...this.#acquisitions]) acquisition.refuse(lock, token);
   }
 
   async examine(request: ExamineRequest): Promise<Examination> {

@@ -1,9 +1,13 @@
 import { fits, joined, NO_LIMIT, VACANT } from "../../rules/fits.js";
-import type { Entry, Obstacle, OwnEntry } from "./sequencer.js";
+import type { Entry, LockId, Obstacle, OwnEntry } from "./sequencer.js";
 
 /** Whether a listed entry is that one: another may have the same id as one that left. */
 export function isSame(listed: Entry, own: Pick<OwnEntry, "id" | "token">): boolean {
   return listed.id === own.id && (listed.token === own.token || listed.token === 0n);
+}
+
+export function isIn({ space, name }: LockId, { lock }: Pick<OwnEntry, "lock">): boolean {
+  return lock.space === space && lock.name === name;
 }
 
 /**

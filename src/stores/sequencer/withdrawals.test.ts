@@ -1,4 +1,4 @@
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
 import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import { CountedMoment } from "../../../test/fixtures/moment.js";
@@ -24,6 +24,8 @@ beforeEach(() => {
   mark = null;
 });
 
+const proven = vi.fn(async () => ({ type: "proven", ttlMs: 1_000, missing: new Set() }));
+
 const entry: OwnEntry = {
   lock: { space: "once", name: "a" },
   claim: claimOf("a"),
@@ -44,9 +46,9 @@ async function release(leaves: typeof MARK | undefined): Promise<boolean> {
   };
   const list = async () => ({ moment: new CountedMoment(1), entries: [], mark });
   const sequencer = { port, list } as unknown as Sequencer;
-  const session = { link: { leave }, remove: () => {}, isOver: false } as unknown as Session;
+  const session = { link: { leave }, remove: () => {}, isOver: false, renew: proven };
   const withdrawals = new Withdrawals(sequencer, new Queues(sequencer, new HeldEntries()));
-  const released = withdrawals.release(entry, session, 5_000, leaves);
+  const released = withdrawals.release(entry, session as unknown as Session, 5_000, leaves);
   await port.advance(1_000);
   return await released;
 }
@@ -79,4 +81,19 @@ it("goes on after a release that was not answered in time, but keeps no process 
   const triesInTime = tries;
   await port.advance(5_000);
   expect(tries).toBeGreaterThan(triesInTime + 3);
+});
+
+it.each([
+  ["an entry that is missing", TOKEN, false, 1],
+  ["an entry that was removed", TOKEN, true, 0],
+  ["an entry that was never made", 0n, false, 0],
+])("asks for a proof of the session after the release of %s", async (_, token, wasThere, count) => {
+  proven.mockClear();
+  const leave = async () => ({ wasThere, listing: null, nextAt: null });
+  const session = { link: { leave }, remove: () => {}, isOver: false, renew: proven };
+  const sequencer = { port } as unknown as Sequencer;
+  const withdrawals = new Withdrawals(sequencer, new Queues(sequencer, new HeldEntries()));
+  const given = { ...entry, token };
+  await withdrawals.release(given, session as unknown as Session, 5_000, undefined);
+  expect(proven).toHaveBeenCalledTimes(count);
 });

@@ -118,6 +118,8 @@ export class Withdrawals {
     limitMs: number,
   ): Promise<Leaving> {
     const left = await session.link.leave(entry, options, limitMs);
+    // An entry that was there may have ended with its session, together with other entries.
+    if (!left.wasThere && entry.token !== 0n) session.renew(true).catch(() => {});
     session.remove(entry);
     const queue = this.#queues.at(entry.lock);
     const { next } = options;
