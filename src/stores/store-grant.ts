@@ -16,6 +16,11 @@ export abstract class StoreGrant implements Grant {
     this.deadlineMs = deadlineMs;
   }
 
+  /** Whether one of its turns has this token. */
+  hasToken(token: bigint): boolean {
+    return token >= this.token && token < this.token + BigInt(this.span);
+  }
+
   get hasEnded(): boolean {
     return this.#hasEnded;
   }

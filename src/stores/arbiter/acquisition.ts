@@ -52,7 +52,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   #lastError: unknown;
   #stale = 0;
   /** The tokens of grants that were revoked meanwhile. */
-  #refused: Set<number> | null = null;
+  #refused: bigint[] | null = null;
   /** The confirm that is under way. */
   #confirmation: Confirmation | null = null;
 
@@ -174,9 +174,9 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   }
 
   /** The grant with this token has been revoked. It may be that of this owner. */
-  refuse(token: number): void {
-    this.#refused ??= new Set();
-    this.#refused.add(token);
+  refuse(token: bigint): void {
+    this.#refused ??= [];
+    this.#refused.push(token);
   }
 
   giveUp(): void {
@@ -257,16 +257,16 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   /** Takes a grant, unless it is over already: then it is given back, never returned. */
   #accept(granted: { token: number; span: number }, deadlineMs: number): ArbiterGrant | null {
     const nowMs = this.#client.port.clock.exactMs();
-    if (this.#refused?.has(granted.token)) {
-      this.onRevoked();
-      return null;
-    }
     // rule: late-grant-is-given-back
     if (nowMs >= deadlineMs) {
       this.#settle({ type: "again", reason: "late" });
       return null;
     }
     const grant = new ArbiterGrant(this.#claim, this.key, granted, deadlineMs);
+    if (this.#refused?.some((token) => grant.hasToken(token))) {
+      this.onRevoked();
+      return null;
+    }
     assert(deadlineMs <= nowMs + this.#claim.ttlMs, "a grant is believed for its ttl at most");
     assert(granted.token > this.#requests.seenToken, "a token is above all seen before it");
     grant.isHandoff = this.#confirmation?.token === granted.token;

@@ -47,7 +47,7 @@ export class Acquisitions {
   }
 
   /** This client has revoked a grant: no acquisition may take it, should it arrive late. */
-  onRevoked(key: string, token: number): void {
+  onRevoked(key: string, token: bigint): void {
     for (const there of [...this.#owners.values()]) {
       if (!(there instanceof ArbiterGrant) && there.key === key) there.refuse(token);
     }

@@ -153,9 +153,9 @@ export class ArbiterStore implements Store {
     const { acquisitions, grants } = this.#client;
     for (const grant of [...grants.values()]) {
       // rule: own-revoke-ends-the-grant
-      if (grant.key === key && grant.token === token) grants.lose(grant, "revoked", reason);
+      if (grant.key === key && grant.hasToken(token)) grants.lose(grant, "revoked", reason);
     }
-    acquisitions.onRevoked(key, Number(token));
+    acquisitions.onRevoked(key, token);
   }
 
   #listen(): void {

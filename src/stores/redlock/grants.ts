@@ -85,7 +85,7 @@ export class Grants {
 
   onRevoked(at: number, owner: string, token: string, reason: string): void {
     const grant = this.#grants.get(owner);
-    if (grant?.token === BigInt(token)) this.#onLost(grant, at, reason);
+    if (grant?.hasToken(BigInt(token))) this.#onLost(grant, at, reason);
     if (!grant) this.#expected.get(owner)?.revocations.push({ at, token, reason });
   }
 

@@ -52,7 +52,7 @@ function hasty(name: string): RedlockNode {
   return new RedlockNode(name, driver as Driver);
 }
 
-it("a revocation by the client itself ends the grant, or the votes for it, without a message", async () => {
+it("a revocation by the client itself ends its grant, or the votes for it", async () => {
   const port = new ManualPort();
   const votes: (() => void)[] = [];
   const tokens: bigint[] = [];
