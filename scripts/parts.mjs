@@ -71,7 +71,12 @@ const onRedis = isFull
 const onEtcd = isFull
   ? ["test/servers/etcd", "test/stores/etcd"]
   : ["etcd.test", "etcd-faults", "etcd-foreign"];
-const onPostgres = ["stores/postgres.test", "postgres-lost-commits", "postgres-differential"];
+const onPostgres = [
+  "stores/postgres.test",
+  "postgres-lost-commits",
+  "postgres-differential",
+  "postgres-full-queue",
+];
 // Without those that need pg_basebackup, which these packages lack.
 if (isFull) onPostgres.push("postgres-d", "postgres-fence", "postgres-s", "postgres-processes");
 

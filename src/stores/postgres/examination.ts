@@ -18,6 +18,7 @@ const MIGRATE = "Run holdfast migrate --store postgres://… --role ROLE --apply
 /** A snapshot is old after one ttl, and too old after so many. */
 const OLD_TTLS = 20;
 const NEAR = 0.9;
+const HALF = 0.5;
 
 const check = checksOver<PostgresFacts>();
 
@@ -107,6 +108,16 @@ export const postgresChecks: readonly Check<PostgresFacts>[] = [
       "A notification to this process did not arrive.",
       "Waiters are not told when a lock is handed to them, and ask every 200 ms.",
       "Connect directly, or through a pooler in session mode.",
+    );
+  }),
+
+  check("postgres/notify-queue", ["queueUsage"], ({ queueUsage }) => {
+    const seen = `The NOTIFY queue is ${Math.round(queueUsage * 100)} % full.`;
+    if (queueUsage < HALF) return ok(seen);
+    return warning(
+      seen,
+      "From 90 % on, waiters are not told when a lock is handed to them, and ask after offerMs.",
+      "End the oldest transaction of a session that listens: see pg_stat_activity.",
     );
   }),
 

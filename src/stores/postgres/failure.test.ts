@@ -63,6 +63,16 @@ describe("a failure of Postgres", () => {
     expect(postgresError(pipe, "running").message).toBe("Postgres failed: write EPIPE.");
   });
 
+  it.each([
+    ["53300", "all connections of the server are taken"],
+    ["54000", "the NOTIFY queue is full"],
+    ["42703", "a column of a table of the schema holdfast is missing"],
+    ["42704", "a type of the schema holdfast is missing"],
+  ])("%s says first what is wrong", (code, what) => {
+    const { message } = postgresError(failure(code, "ERROR"), "running");
+    expect(message.slice(0, `Postgres refused: ${what}`.length)).toBe(`Postgres refused: ${what}`);
+  });
+
   it("says what to run where the functions are missing", () => {
     const error = postgresError(failure("42883", "ERROR"), "running");
     expect(error.message).toContain("holdfast migrate");

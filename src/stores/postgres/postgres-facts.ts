@@ -19,6 +19,8 @@ export interface PostgresFacts {
   readonly standbys: Standbys;
   readonly snapshot: Snapshot | null;
   readonly connections: { readonly used: number; readonly most: number };
+  /** The part of the NOTIFY queue that is in use, from 0 to 1. */
+  readonly queueUsage: number;
   readonly clock: ClockReading;
   readonly roundTrip: RoundTrip;
   /** The time until free names are granted; 0: they are. */
@@ -176,6 +178,7 @@ export function postgresProbes(
     },
     snapshot: () => read(SNAPSHOT),
     connections: () => read(CONNECTIONS),
+    queueUsage: () => read("select pg_notification_queue_usage()"),
     clock: () => readClock(port, async () => whole(await ask({ text: `${OWN_PATH} ${NOW}` }))),
     roundTrip: () => measureRoundTrip(port.clock, () => ask({ text: "select 1" })),
     grantsInMs: async () => {

@@ -633,10 +633,13 @@ end $$;
 
 -- Sends a push, which is delivered when this batch has committed. The channel of a client is
 -- known only to that client and to this schema; no channel has a name of more than 63 bytes. A
--- message that is too long for NOTIFY becomes a question mark: the client asks instead.
+-- message that is too long for NOTIFY becomes a question mark: the client asks instead. With a full
+-- queue of messages the commit would fail, and with it the handoff. Any role can fill the queue, so
+-- before that no message is sent: the client asks in time without one.
 create or replace function holdfast.push_1(client text, message text) returns void
 language sql volatile as $$
-  select case when octet_length(client) between 1 and 48 then
+  select case when octet_length(client) between 1 and 48
+      and pg_notification_queue_usage() < 0.9 then
     pg_notify('holdfast:' || client,
       case when octet_length(message) < 8000 then message else '?' end) end
 $$;
@@ -783,7 +786,7 @@ create or replace function holdfast.holder_json_1(h holdfast.holder, is_exclusiv
     case when is_exclusive then 'x' else 's' end, h.weight, h.most, now_us - h.granted, h.meta)
 $$;
 
--- What the request \`w\` waits for: the holder that expires first, and the time until then. If no
+-- The blockage of the request \`w\`: the holder that expires first, and the time until then. If no
 -- holder is in its way, the time until names are granted again.
 create or replace function holdfast.blockage_1(
   r holdfast.name, w holdfast.waiter, now_us bigint, grants_from bigint

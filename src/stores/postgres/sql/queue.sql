@@ -84,10 +84,13 @@ end $$;
 
 -- Sends a push, which is delivered when this batch has committed. The channel of a client is
 -- known only to that client and to this schema; no channel has a name of more than 63 bytes. A
--- message that is too long for NOTIFY becomes a question mark: the client asks instead.
+-- message that is too long for NOTIFY becomes a question mark: the client asks instead. With a full
+-- queue of messages the commit would fail, and with it the handoff. Any role can fill the queue, so
+-- before that no message is sent: the client asks in time without one.
 create or replace function holdfast.push_1(client text, message text) returns void
 language sql volatile as $$
-  select case when octet_length(client) between 1 and 48 then
+  select case when octet_length(client) between 1 and 48
+      and pg_notification_queue_usage() < 0.9 then
     pg_notify('holdfast:' || client,
       case when octet_length(message) < 8000 then message else '?' end) end
 $$;

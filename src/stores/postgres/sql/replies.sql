@@ -7,7 +7,7 @@ create or replace function holdfast.holder_json_1(h holdfast.holder, is_exclusiv
     case when is_exclusive then 'x' else 's' end, h.weight, h.most, now_us - h.granted, h.meta)
 $$;
 
--- What the request `w` waits for: the holder that expires first, and the time until then. If no
+-- The blockage of the request `w`: the holder that expires first, and the time until then. If no
 -- holder is in its way, the time until names are granted again.
 create or replace function holdfast.blockage_1(
   r holdfast.name, w holdfast.waiter, now_us bigint, grants_from bigint
