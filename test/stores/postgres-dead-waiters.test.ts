@@ -157,3 +157,31 @@ test("a waiter that is cut off is passed over, and keeps its place", async () =>
   expect(await (await first).release()).toBe(true);
   expect(await (await third).release()).toBe(true);
 });
+
+test("no other role can make a live waiter look dead", async () => {
+  await server.ask("create role stranger login");
+  const connectionString = server.url.replace("//postgres@", "//stranger@");
+  const stranger = await server.client({ connectionString });
+  trial.closeLater(() => stranger.end());
+  const [holder, first, second] = [
+    await trial.open(server.url),
+    await trial.open(server.url),
+    await trial.open(server.url),
+  ];
+  const options = { ttlMs: 60_000, storeTimeoutMs: 60_000 };
+  const lease = await trial.acquire(holder, options);
+  const served = trial.acquire(first, options);
+  await trial.waiting(holder, 1);
+  const later = trial.acquire(second, options);
+  await trial.waiting(holder, 2);
+  // Every role sees the keys of all advisory locks.
+  const keys = "(classid::bigint << 32) + objid::bigint";
+  const { rows } = await stranger.query(`select pg_advisory_unlock(${keys}) as is_freed,
+    pg_try_advisory_lock(${keys}) or pg_try_advisory_lock_shared(${keys}) as is_taken
+    from pg_locks where locktype = 'advisory' and objsubid = 1`);
+  expect(rows).toEqual(rows.map(() => ({ is_freed: false, is_taken: false })));
+  expect(rows.length).toBeGreaterThanOrEqual(3);
+  expect(await lease.release()).toBe(true);
+  expect(await (await served).release()).toBe(true);
+  expect(await (await later).release()).toBe(true);
+});

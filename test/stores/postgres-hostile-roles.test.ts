@@ -129,8 +129,8 @@ describe("triggers of another role on the tables", () => {
     create trigger seize before update on holdfast.name
       for each row execute function mine.seize()`;
 
-  it("cannot be made where the default privileges are all privileges", async () => {
-    await run("postgres", "alter default privileges grant all on tables to attacker");
+  it.each(["attacker", "public"])("cannot be made by default privileges of %s", async (role) => {
+    await run("postgres", `alter default privileges grant all on tables to ${role}`);
     await run("postgres", postgresMigration({ role: "attacker" }));
     await expect(run("attacker", TRIGGER)).rejects.toMatchObject({ code: "42501" });
     await useLocks("attacker");

@@ -1,5 +1,4 @@
 -- A role with USAGE on the schema and EXECUTE on the entry functions can do everything.
-revoke all on all tables in schema holdfast from public;
 revoke all on all functions in schema holdfast from public;
 
 -- The default privileges of this role may have given others rights on the tables. A role that may
@@ -8,8 +7,10 @@ do $$
 declare
   other text;
 begin
-  for other in select distinct a.grantee::regrole::text from pg_class c, aclexplode(c.relacl) a
-    where c.relnamespace = 'holdfast'::regnamespace and a.grantee <> c.relowner
+  for other in
+    select distinct case a.grantee when 0 then 'public' else a.grantee::regrole::text end
+      from pg_class c, aclexplode(c.relacl) a
+      where c.relnamespace = 'holdfast'::regnamespace and a.grantee <> c.relowner
   loop
     execute 'revoke all on all tables in schema holdfast from ' || other || ' cascade';
   end loop;
