@@ -109,7 +109,7 @@ export class Confirmation implements Recipient<Confirm> {
     this.#listener?.onConfirmed({ token, span, deadlineMs });
   }
 
-  /** The owner may have got the grant by the answer to its own request, while this was under way. */
+  /** The answer to the request of the owner may have brought the grant meanwhile. */
   get #grantOfAnotherAnswer(): ArbiterGrant | null {
     const grant = this.#client.grants.of(this.#claim.owner);
     return grant?.token === BigInt(this.token) ? grant : null;
