@@ -65,7 +65,7 @@ it("tells that no mark was left where the entry was removed before the first try
   expect(await release(MARK)).toBe(false);
 });
 
-it("goes on after a release that was not answered in time, but keeps no process alive", async () => {
+it("goes on after a release without an answer, but keeps no process alive", async () => {
   let tries = 0;
   const leave = async () => {
     tries += 1;
