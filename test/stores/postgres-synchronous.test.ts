@@ -2,8 +2,10 @@
  * With a synchronous standby no grant counts before the standby has it. The server says by a
  * warning that it gave up waiting; every role here hides warnings by default.
  */
+import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Holdfast } from "../../src/holdfast.js";
+import { Holdfast } from "../../src/holdfast.js";
+import { postgresStore } from "../../src/stores/postgres/index.js";
 import { startPgbouncer } from "../servers/pgbouncer.js";
 import { type PostgresServer, startPostgres } from "../servers/postgres.js";
 import { startStandby } from "../servers/postgres-standby.js";
@@ -67,13 +69,23 @@ async function isBelievedEarly(promise: Promise<unknown>): Promise<boolean> {
   return isSettled;
 }
 
-test.for(["no pooler", "a pooler"])("a grant waits for the standby: %s", async (way) => {
+function openByPostgres(): Holdfast {
+  const sql = postgres(urlOf(primary.port));
+  trial.closeLater(() => sql.end());
+  const { namespace } = trial;
+  return trial.add(new Holdfast(postgresStore({ sql, namespace, hasSynchronousStandby: true })));
+}
+
+const WAYS = ["no pooler", "a pooler", "the package postgres"];
+
+test.for(WAYS)("a grant waits for the standby: %s", async (way) => {
   const pooler =
     way === "a pooler"
       ? await startPgbouncer({ targetPort: primary.port, mode: "transaction" })
       : null;
   trial.closeLater(() => pooler?.close());
-  const locks = await open(pooler?.port ?? primary.port);
+  const locks =
+    way === "the package postgres" ? openByPostgres() : await open(pooler?.port ?? primary.port);
   await trial.turn(locks);
   await standby.pause();
   const acquiring = trial.acquire(locks, { ttlMs: 60_000, storeTimeoutMs: 30_000 });
