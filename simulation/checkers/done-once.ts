@@ -10,11 +10,8 @@
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
-import { StoreAccount } from "./store-account.js";
+import { CLOCK_TOLERANCE, StoreAccount } from "./store-account.js";
 import type { Violation } from "./violation.js";
-
-/** How much faster the store's clock may run. */
-const CLOCK_TOLERANCE = 1.01;
 
 export function checkDoneOnce(entries: readonly Entry[]): Violation[] {
   const account = new StoreAccount(entries);
@@ -30,7 +27,7 @@ export function checkDoneOnce(entries: readonly Entry[]): Violation[] {
     if (entry.type !== "held") continue;
     const before = done.get(entry.name);
     if (!before || entry.atMs >= endOf(before, entry.atMs, account)) continue;
-    if (before.atMs < calmMs && wasOver(lives.get(entry.lease))) continue;
+    if (before.atMs < calmMs && wasOver(entry, before, lives, account)) continue;
     violations.push({
       checker: "done once",
       message: `${entry.lease} repeats the work of "${entry.name}" that ${before.lease} did`,
@@ -42,9 +39,15 @@ export function checkDoneOnce(entries: readonly Entry[]): Violation[] {
   return violations;
 }
 
-function wasOver(life: Life | undefined): boolean {
-  const { held, beliefs } = life ?? {};
-  return held != null && (beliefs?.[0]?.untilMs ?? 0) <= held.atMs;
+function wasOver(
+  held: EntryOf<"held">,
+  done: EntryOf<"done">,
+  lives: ReadonlyMap<string, Life>,
+  account: StoreAccount,
+): boolean {
+  const [belief] = lives.get(held.lease)?.beliefs ?? [];
+  const grantedMs = account.grantOf(held)?.granted.atMs ?? Number.POSITIVE_INFINITY;
+  return grantedMs < done.atMs && belief !== undefined && belief.untilMs <= held.atMs;
 }
 
 /** The store executed the release while the lease lived, and before the program went on. */
@@ -57,9 +60,9 @@ function wasMarked(
   const untilMs = beliefs?.findLast((belief) => belief.untilMs > belief.atMs)?.untilMs;
   if (!held || !releasing || untilMs === undefined) return false;
   const grant = account.grantOf(held);
-  const endMs = Math.min(untilMs, done.atMs, grant?.revokedMs ?? untilMs);
-  if (account.hasForgotten(held.atMs, endMs) || account.steppedAheadMs(held.atMs, endMs) > 0)
-    return false;
+  const aheadMs = account.steppedAheadMs(held.atMs, untilMs) * CLOCK_TOLERANCE;
+  const endMs = Math.min(untilMs - aheadMs, done.atMs, grant?.revokedMs ?? untilMs);
+  if (account.hasForgotten(held.atMs, endMs)) return false;
   return account.withdrawals(held, releasing.atMs, endMs) > 0;
 }
 

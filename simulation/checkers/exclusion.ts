@@ -11,11 +11,17 @@
  * - a lease that the store forgot between its last word about it and the newer grant;
  * - a lease that a jump of the store's clock ended early, for no longer than the jump.
  * Tokens fence all of these. A process knows from the end of the turn in which it was told. A
- * program that is granted the lock knows that its earlier exclusive lease has ended.
+ * program that is granted a lock knows that its earlier leases which exclude the new one have ended.
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
-import { type GrantAccount, lastWordMs, StoreAccount, toldMsOf } from "./store-account.js";
+import {
+  CLOCK_TOLERANCE,
+  type GrantAccount,
+  lastWordMs,
+  StoreAccount,
+  toldMsOf,
+} from "./store-account.js";
 import type { Violation } from "./violation.js";
 
 interface Reliance {
@@ -24,12 +30,6 @@ interface Reliance {
   readonly fromMs: number;
   readonly toMs: number;
 }
-
-/**
- * How much the clocks of store and holder may differ while a jump of the store's clock has an
- * effect.
- */
-const CLOCK_TOLERANCE = 1.01;
 
 export function checkExclusionByBelief(entries: readonly Entry[]): Violation[] {
   return check("exclusion by belief", entries, ({ endedMs, beliefs }) => {
@@ -80,12 +80,7 @@ function conflict(
   const others = active.filter((other) => !isExcused(other, next, account));
   const alone = others.find((other) => !areCompatible([other, next]));
   if (alone) return [alone];
-  // A lease that the store had ended before it made a newer grant does not count beside that grant.
-  const counted = others.filter((other) => {
-    const newer = others.filter((one) => grantedMsOf(one) > grantedMsOf(other));
-    return !newer.some((one) => isExcused(other, one, account));
-  });
-  return areCompatible([...counted, next]) ? null : counted;
+  return areCompatible([...others, next]) ? null : others;
 }
 
 /** One lease alone, or all shared with the sum of their weights within every limit. */
@@ -103,7 +98,7 @@ function isExcused(a: Reliance, b: Reliance, account: StoreAccount): boolean {
   const grantedMs = grantedMsOf(newer);
   if (older.toMs > toldMsOf(older.grant, older.held.process)) return false;
   const isSameProgram = programOf(older.held) === programOf(newer.held);
-  if (isSameProgram && older.held.mode === "exclusive") return false;
+  if (isSameProgram && !areCompatible([older, newer])) return false;
   if (older.grant && older.grant.revokedMs <= grantedMs) return true;
   const wordMs = lastWordMs(older.grant, grantedMs);
   if (account.hasForgotten(wordMs, grantedMs)) return true;

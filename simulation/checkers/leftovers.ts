@@ -4,10 +4,8 @@
  * request.
  */
 import type { Entry, EntryOf } from "../history.js";
+import { CLOCK_TOLERANCE } from "./store-account.js";
 import type { Violation } from "./violation.js";
-
-/** How much faster the store's clock may run. */
-const CLOCK_TOLERANCE = 1.01;
 
 export function checkLeftovers(entries: readonly Entry[]): Violation[] {
   return entries.flatMap((entry) => {

@@ -6,8 +6,9 @@
  * Excused are:
  * - an early end by the store: the grant was revoked, the store forgot it, a node restarted, or
  *   the store's clock jumped ahead, for an end that is early by no more than the jump;
- * - a lease that expires while faults may keep its renewals from the store, or that its process
- *   could not renew because it was frozen when the deadline came;
+ * - a lease that expires while faults may keep its renewals from the store, up to the first word
+ *   of the store about it when all is calm; or that its process could not renew because it was
+ *   frozen when the deadline came;
  * - a release whose copy, which its client cannot know of, reached the store first;
  * - an acquisition that fails while the store may be out of reach, or because its process was
  *   frozen between a request and the answer.
@@ -40,7 +41,7 @@ export function checkNeedlessLoss(entries: readonly Entry[], hasStrays: boolean)
     if (!held || !lost) return [];
     if (hasStrays && wasReleasedTwice(life, account)) return [];
     if (isEndedByStore(life, lost, account)) return [];
-    if (isDue(life, lost, freezes, calmMs)) return [];
+    if (isDue(life, lost, account, freezes, calmMs)) return [];
     const { name } = held;
     return [
       {
@@ -84,7 +85,13 @@ function dueMsOf({ held, beliefs }: Life, { atMs, reason }: EntryOf<"lost">): nu
   return (belief?.untilMs ?? 0) - (isWarning ? (held?.graceMs ?? 0) : 0);
 }
 
-function isDue(life: Life, lost: EntryOf<"lost">, freezes: Freezes, calmMs: number): boolean {
+function isDue(
+  life: Life,
+  lost: EntryOf<"lost">,
+  account: StoreAccount,
+  freezes: Freezes,
+  calmMs: number,
+): boolean {
   const { asked, held } = life;
   if (!held) return true;
   const { process } = held;
@@ -95,7 +102,8 @@ function isDue(life: Life, lost: EntryOf<"lost">, freezes: Freezes, calmMs: numb
   if (lost.atMs < dueMs - (slept ? SLEEP_SLACK_MS : SLACK_MS)) return false;
   if (!held.renews || lost.reason === "max_hold") return true;
   // Before all was calm, a fault may have kept its renewals from the store.
-  if (held.atMs < calmMs) return true;
+  const wordMs = lastWordMs(account.grantOf(held), lost.atMs);
+  if (held.atMs < calmMs && wordMs <= calmMs) return true;
   // A process that was frozen when the deadline passed, or a round trip before it, could not renew
   // in time; nor could one that was frozen until it was given the lease with hardly more than the
   // grace left.
@@ -108,11 +116,8 @@ function isEndedByStore(life: Life, lost: EntryOf<"lost">, account: StoreAccount
   const { held } = life;
   const { atMs, reason } = lost;
   const grant = held && account.grantOf(held);
-  // A lease that ends by the clock of its process ends by nothing else. Only one that the store had
-  // ended before the program got it is said to be expired.
-  const isByClock = reason === "expired" || reason === "max_hold";
-  const wasDead = life.beliefs[0]?.untilMs === Number.NEGATIVE_INFINITY;
-  if (!grant || (isByClock && !wasDead)) return false;
+  // A lease that ends by the clock of its process ends by nothing else.
+  if (!grant || reason === "expired" || reason === "max_hold") return false;
   if (Math.min(grant.revokedMs, grant.lapsedMs) <= atMs) return true;
   const wordMs = lastWordMs(grant, atMs);
   if (account.hasForgotten(wordMs, atMs) || account.hasRestarted(wordMs, atMs)) return true;

@@ -1,5 +1,8 @@
 import type { Entry, EntryOf } from "../history.js";
 
+/** How much the clocks of the store and of a process may differ. */
+export const CLOCK_TOLERANCE = 1.01;
+
 /** One grant as the store saw it. */
 export interface GrantAccount {
   readonly granted: EntryOf<"granted">;

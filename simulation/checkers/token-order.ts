@@ -7,7 +7,13 @@
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";
-import { type GrantAccount, StoreAccount, toldMsOf } from "./store-account.js";
+import {
+  CLOCK_TOLERANCE,
+  type GrantAccount,
+  lastWordMs,
+  StoreAccount,
+  toldMsOf,
+} from "./store-account.js";
 import type { Violation } from "./violation.js";
 
 const CHECKER = "token order";
@@ -81,8 +87,8 @@ function isExcused(a: EntryOf<"granted">, b: EntryOf<"granted">, account: StoreA
 
 /**
  * A turn on a grant that the store revoked, forgot or timed out by a jump of its clock before it
- * made the other one. Excused only if the turn begins before its process is told; a fence refuses
- * its lower token.
+ * made the other one. Excused only if the turn begins before its process is told, and no later
+ * after the other grant than by the jump; a fence refuses its lower token.
  */
 function isOvertaken(
   { atMs, process }: EntryOf<"held">,
@@ -91,11 +97,10 @@ function isOvertaken(
   account: StoreAccount,
 ): boolean {
   const { granted, revokedMs } = grant;
-  const span = [granted.atMs, other.atMs] as const;
   if (granted.atMs >= other.atMs || atMs > toldMsOf(grant, process)) return false;
-  return (
-    revokedMs <= other.atMs || account.hasForgotten(...span) || account.steppedAheadMs(...span) > 0
-  );
+  const since = [lastWordMs(grant, other.atMs), other.atMs] as const;
+  if (revokedMs <= other.atMs || account.hasForgotten(...since)) return true;
+  return atMs - other.atMs < account.steppedAheadMs(...since) * CLOCK_TOLERANCE;
 }
 
 function problem(life: HeldLife, earlier: HeldLife[], account: StoreAccount): string | null {
