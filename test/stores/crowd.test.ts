@@ -40,6 +40,16 @@ describe.each([
     await locks.close();
   });
 
+  test("of one process that do not wait are answered: one is granted the lock", async () => {
+    const locks = await connect(url());
+    const tries = await Promise.all(order.map(() => locks.mutex("tried").tryAcquire()));
+    const [lease, ...more] = tries.filter((one) => one !== null);
+    expect(more).toEqual([]);
+    expect(await lease?.release()).toBe(true);
+    expect((await locks.inspect("tried")).waiters).toEqual([]);
+    await locks.close();
+  });
+
   test("of one process may all give up, and each is told who holds", async () => {
     const locks = await connect(url());
     const holder = await locks.mutex("held").acquire({ meta: { who: "the holder" } });

@@ -42,6 +42,7 @@ import type { LockId, OwnEntry, Sequencer } from "./sequencer.js";
 import { type GrantMove, SequencerGrant } from "./sequencer-grant.js";
 import type { Session } from "./session.js";
 import { Sessions } from "./sessions.js";
+import { Tries } from "./tries.js";
 import { lockView } from "./views.js";
 import { Withdrawals } from "./withdrawals.js";
 
@@ -57,6 +58,7 @@ export class SequencerStore implements Store {
   readonly #parts: Collaborators;
   readonly #renewals: Renewals;
   readonly #acquisitions = new Set<Acquisition>();
+  readonly #tries: Tries;
   /** The sessions of leases that another process may resume. */
   readonly #detached = new WeakSet<Session>();
   #isClosed = false;
@@ -77,9 +79,15 @@ export class SequencerStore implements Store {
     const lastFailure = new LastFailure(sequencer);
     this.#parts = { sequencer, limits, sessions, lines, queues, withdrawals, grants, lastFailure };
     this.#renewals = new Renewals(this.port, grants, new GrantMoves(sessions, grants));
+    this.#tries = new Tries(this.port.clock, (claim) => this.#acquire(claim, null));
   }
 
-  async acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy> {
+  acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy> {
+    const isExclusiveTry = wait === null && claim.mode === "exclusive";
+    return isExclusiveTry ? this.#tries.acquire(claim) : this.#acquire(claim, wait);
+  }
+
+  async #acquire(claim: Claim, wait: Wait | null): Promise<SequencerGrant | Busy> {
     if (this.#isClosed) throw new ClosedError({ store: this.name });
     let late = 0;
     for (let attempt = claim; ; attempt = { ...claim, owner: this.port.random.id() }) {
@@ -91,7 +99,7 @@ export class SequencerStore implements Store {
     }
   }
 
-  async #attempt(claim: Claim, wait: Wait | null): Promise<AttemptResult> {
+  async #attempt(claim: Claim, wait: Wait | null): Promise<AttemptResult<SequencerGrant>> {
     const acquisition = new Acquisition(claim, wait, this.#parts);
     this.#acquisitions.add(acquisition);
     try {
