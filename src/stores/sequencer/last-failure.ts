@@ -17,8 +17,7 @@ export class LastFailure {
   note(error: unknown): void {
     if (!(error instanceof Error)) return;
     this.#last = { error, atMs: this.#nowMs };
-    for (const listener of this.#listeners) listener(error);
-    this.#listeners.clear();
+    for (const tell of [...this.#listeners]) tell(error);
   }
 
   /** The store answered. */
@@ -38,12 +37,14 @@ export class LastFailure {
 
   /** Null if none comes before nobody waits for it any more. */
   #next(): Promise<Error | null> {
-    return new Promise((hear) => {
-      this.#listeners.add(hear);
-      this.#sequencer.port.timers.after(RECENT_MS, () => {
-        this.#listeners.delete(hear);
-        hear(null);
-      });
+    return new Promise((resolve) => {
+      const tell = (error: Error | null): void => {
+        this.#listeners.delete(tell);
+        limit.cancel();
+        resolve(error);
+      };
+      const limit = this.#sequencer.port.timers.after(RECENT_MS, () => tell(null));
+      this.#listeners.add(tell);
     });
   }
 
