@@ -4,6 +4,21 @@ import type { Program } from "./program.js";
 import type { StoreSide } from "./store-server.js";
 import type { World } from "./world.js";
 
+export const NO_FAULTS: Readonly<Record<Fault, number>> = {
+  pause: 0,
+  suspend: 0,
+  crash: 0,
+  reset: 0,
+  cut: 0,
+  stall: 0,
+  step: 0,
+  restart: 0,
+  forget: 0,
+  wall: 0,
+  save: 0,
+  ambush: 0,
+};
+
 /** Everything that a fault can hit. */
 export interface Victims {
   readonly world: World;
@@ -60,6 +75,8 @@ function inject(fault: Fault, plan: Plan, victims: Victims, chance: Chance): voi
       return program.process.setWall(chance.pick(plan.wallsMs));
     case "save":
       return server.save();
+    case "ambush":
+      return server.ambush?.(victims.world, chance);
     case "restart":
     case "forget":
       return server.restart(chance.spread(1, ttlMs), fault === "forget");

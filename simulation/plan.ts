@@ -1,5 +1,7 @@
 /** The meaning of a seed: programs and their operations, the weather, and the faults. */
 import { Chance } from "./chance.js";
+import { directedPlan } from "./directed-plan.js";
+import { NO_FAULTS } from "./faults.js";
 import type { Kind } from "./operation.js";
 import { quorumPlan } from "./quorum/quorum-plan.js";
 import { sequencerPlan } from "./sequencer/sequencer-plan.js";
@@ -37,6 +39,7 @@ export const FAULTS = [
   "forget",
   "wall",
   "save",
+  "ambush",
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
@@ -55,6 +58,7 @@ export interface Plan {
   readonly names: readonly string[];
   readonly ttlsMs: readonly number[];
   readonly offerMs: number | undefined;
+  readonly storeTimeoutMs: number | undefined;
   /** How much piled-up work the store does in one batch: small, because little work piles up. */
   readonly slice: number;
   /** The ttl of renewals by programs themselves, in parts of the ttl. */
@@ -88,20 +92,6 @@ export interface PlanOptions {
   readonly clients?: number;
   readonly minutes?: number;
 }
-
-const NO_FAULTS: Record<Fault, number> = {
-  pause: 0,
-  suspend: 0,
-  crash: 0,
-  reset: 0,
-  cut: 0,
-  stall: 0,
-  step: 0,
-  restart: 0,
-  forget: 0,
-  wall: 0,
-  save: 0,
-};
 
 const TROUBLES: Record<Profile, Partial<Record<Fault, number>>> = {
   clear: {},
@@ -147,8 +137,8 @@ const BLOCKS: Partial<Record<Profile, number>> = {
 export function planOf(seed: number, options: PlanOptions = {}): Plan {
   const plan = arbiterPlan(seed, options);
   if (options.family === "quorum") return quorumPlan(plan);
-  if (options.family === "zookeeper") return zookeeperPlan(sequencerPlan(plan));
-  return options.family === "sequencer" ? sequencerPlan(plan) : plan;
+  if (options.family === "zookeeper") return zookeeperPlan(sequencerPlan(plan), options);
+  return options.family === "sequencer" ? sequencerPlan(plan) : directedPlan(plan, options);
 }
 
 function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
@@ -168,6 +158,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
     names: chance.isLucky(0.7) ? ["a"] : ["a", "b"],
     ttlsMs: chance.isLucky(0.6) ? [ttlMs] : [ttlMs, ttlMs * chance.pick([0.25, 0.5, 3])],
     offerMs: chance.isLucky(0.6) ? undefined : ttlMs * chance.pick([0.2, 0.5]),
+    storeTimeoutMs: undefined,
     slice: new Chance(seed, "slice").pick([0, 0, 1, 64]),
     renewalParts: profile === "crash" ? [0.1, 0.5] : [0.1, 0.5, 1, 2],
     kinds: {

@@ -185,7 +185,18 @@ export class Program {
 
   #options(operation: Operation): AcquireOptions {
     const { ttlMs, renew, maxHoldMs, graceMs, waitMs, weight, fairness, cohortLimit } = operation;
-    const options = { ttlMs, renew, maxHoldMs, graceMs, waitMs, weight, fairness, cohortLimit };
+    const { storeTimeoutMs } = this.#plan;
+    const options = {
+      ttlMs,
+      renew,
+      maxHoldMs,
+      graceMs,
+      waitMs,
+      weight,
+      fairness,
+      cohortLimit,
+      ...(storeTimeoutMs === undefined ? {} : { storeTimeoutMs }),
+    };
     if (operation.abortMs === Number.POSITIVE_INFINITY) return options;
     const controller = new AbortController();
     void this.process.sleep(operation.abortMs).then(() => controller.abort(new Error("aborted")));

@@ -3,12 +3,14 @@
  * process that may stop or restart. It keeps an account for the checkers, which do not trust the
  * ledger.
  */
-import type { Command, Push, Reply } from "../src/rules/ledger-command.js";
+import type { Command, Push, Reply, Revoke } from "../src/rules/ledger-command.js";
 import { Upkeep } from "../src/rules/upkeep.js";
 import type { Execution } from "../src/stores/arbiter/arbiter.js";
 import { MemoryLedger } from "../src/stores/memory/memory-ledger.js";
 import { Account, nameOf } from "./account.js";
+import type { Chance } from "./chance.js";
 import type { History } from "./history.js";
+import type { World } from "./world.js";
 
 const WALL_US = 1_700_000_000_000_000;
 
@@ -32,6 +34,8 @@ export interface StoreSide {
   restart(downMs: number, forgets: boolean): void;
   /** Saves a snapshot, where the data is not saved all the time. */
   save(): void;
+  /** Waits for a moment at which a fault does harm, and brings it about then. */
+  ambush?(world: World, chance: Chance): void;
 }
 
 /** Delivers a push; false when the client is known to be gone. */
@@ -50,6 +54,8 @@ export class StoreServer implements StoreSide {
   #runs = 0;
   #downUntilMs = 0;
   #busyUntilMs = 0;
+  /** Is given the command that would revoke the lease. */
+  #onHandoff: ((revoke: Revoke) => void) | null = null;
   /** The client of the present touch, which learns of its grants by the reply. */
   #toucher: string | null = null;
 
@@ -137,6 +143,14 @@ export class StoreServer implements StoreSide {
 
   save(): void {}
 
+  /** The next lease that is handed over is revoked while its push is under way. */
+  ambush(world: World, chance: Chance): void {
+    this.#onHandoff = (revoke) => {
+      this.#onHandoff = null;
+      world.schedule(world.nowMs + chance.spread(0.1, 5), null, () => this.execute([revoke]));
+    };
+  }
+
   #instant(): { us: number; wallUs: number } {
     const { rate, leasesStep } = this.#clock;
     const steadyUs = this.#clock.nowMs() * rate * 1000;
@@ -146,6 +160,10 @@ export class StoreServer implements StoreSide {
 
   #emit(push: Push): boolean {
     const isSent = this.#subscribers.get(push.client)?.(push) ?? false;
+    if (isSent && push.type === "granted") {
+      const { key, grant } = push;
+      this.#onHandoff?.({ type: "revoke", key, token: grant.token, reason: "chance" });
+    }
     const name = nameOf(push.key);
     const isHeard = isSent || push.client === this.#toucher;
     this.#account.pushed(this.#clock.nowMs(), this.#instant(), name, push, isHeard);

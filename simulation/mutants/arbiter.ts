@@ -102,7 +102,6 @@ export const arbiter: readonly Mutant[] = [
   },
   {
     title: "a failed touch is the last",
-    isRare: true,
     rule: "failed-touch-is-repeated",
     change: "drop",
     also: [{ rule: "unanswered-touch-is-repeated", change: "drop" }],

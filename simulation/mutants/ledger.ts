@@ -49,7 +49,6 @@ export const ledger: readonly Mutant[] = [
   },
   {
     title: "a lapse that is noticed late makes a suspect of a client that spoke",
-    isRare: true,
     rule: "lapsed-offer-makes-a-suspect",
     change: { only: 1, of: "&&" },
   },

@@ -78,7 +78,6 @@ export const sequencer: readonly Mutant[] = [
   },
   {
     title: "sequencer: an entry that is found again ignores the mark",
-    isRare: true,
     rule: "entry-found-again-heeds-the-mark",
     change: "never",
   },

@@ -1,5 +1,7 @@
 import { Chance } from "../chance.js";
+import { NO_FAULTS } from "../faults.js";
 import type { Fault, Plan, Profile } from "../plan.js";
+import { FAIR } from "../weather.js";
 
 /** The faults of a cluster: `restart` is another leader, `save` a compaction of the history. */
 const CLUSTER_FAULTS: Partial<Record<Profile, Partial<Record<Fault, number>>>> = {
@@ -12,6 +14,32 @@ const CLUSTER_FAULTS: Partial<Record<Profile, Partial<Record<Fault, number>>>> =
 
 /** The plan of a seed for the sequencer family. */
 export function sequencerPlan(plan: Plan): Plan {
+  const sequenced = sequencedPlan(plan);
+  const isOnce = new Chance(plan.seed, "sequencer direction").isLucky(0.05);
+  return isOnce ? lostOncePlan(sequenced) : sequenced;
+}
+
+/**
+ * Programs run one `once` after the other, and requests for an entry are lost: when an entry is
+ * found again, the work may be done already.
+ */
+function lostOncePlan(plan: Plan): Plan {
+  return {
+    ...plan,
+    profile: "lossy",
+    names: ["a"],
+    ttlsMs: [plan.ttlsMs[0] as number],
+    kinds: { mutex: 0, read: 0, semaphore: 0, once: 1 },
+    thinkParts: [0.05, 0.5],
+    revokes: false,
+    weather: { ...FAIR, delayMs: [0.2, 20], loss: 0.15 },
+    drift: 0.00002,
+    faults: { ...NO_FAULTS, reset: 3, cut: 1, save: 1 },
+    blocks: 0,
+  };
+}
+
+function sequencedPlan(plan: Plan): Plan {
   const chance = new Chance(plan.seed, "sequencer plan");
   const profile = plan.profile === "local" ? "restart" : plan.profile;
   const ttlMs = chance.pick([2_000, 3_000, 12_000]);

@@ -30,7 +30,7 @@ export class ZookeeperServer implements Listening {
   readonly #connections = new Set<ClientConnection>();
   /** The sessions that the next ping of the leader is answered with. */
   #touched = new Set<bigint>();
-  #onAnswered: () => void = () => {};
+  #onProof: () => void = () => {};
   #state: ServerState = "serving";
   /** The sessions that a deposed leader knows. */
   #known: ReadonlySet<bigint> = new Set();
@@ -145,20 +145,22 @@ export class ZookeeperServer implements Listening {
   }
 
   write(session: bigint, writes: readonly Write[], then: (result: WriteResult) => void): void {
+    if (this.#servers.holdsBack(session, writes, this)) return;
     this.#askForWrite(
       () => this.#servers.write(session, writes, this),
       (result) => {
         then(result);
-        const onAnswered = this.#onAnswered;
-        this.#onAnswered = () => {};
-        onAnswered();
+        if (!writes.every(({ type, path }) => type === "check" && path !== "/")) return;
+        const onProof = this.#onProof;
+        this.#onProof = () => {};
+        onProof();
       },
     );
   }
 
-  /** Calls back when the next write of a client is answered. */
-  afterNextWrite(onAnswered: () => void): void {
-    this.#onAnswered = onAnswered;
+  /** Calls back when the next proof of a session is answered: it checks entries, no more. */
+  afterNextProof(onProof: () => void): void {
+    this.#onProof = onProof;
   }
 
   endSession(session: bigint, then: () => void): void {

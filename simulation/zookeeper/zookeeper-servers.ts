@@ -24,6 +24,13 @@ interface ServerSession {
   server: ZookeeperServer;
 }
 
+/** Writes that a server got from its client, and could not pass on to the leader. */
+interface HeldBack {
+  readonly session: bigint;
+  readonly writes: readonly Write[];
+  readonly from: ZookeeperServer;
+}
+
 /** A program with connections to servers. */
 export interface ServerClient {
   /** Whether it has a connection to that server. */
@@ -85,6 +92,10 @@ export class ZookeeperServers implements StoreSide {
   readonly #firstCounter: number;
   /** The counters past their end, which the leader forgets when it has written the transaction. */
   readonly #unwritten = new Map<string, number>();
+  #holdsBackUntilMs = 0;
+  #heldBack: HeldBack | null = null;
+  /** The server that is as far behind as can be with the transaction that is committed now. */
+  #behind: ZookeeperServer | null = null;
   #leader: ZookeeperServer;
   #epoch = 1n;
   #lastZxid = 0n;
@@ -149,13 +160,36 @@ export class ZookeeperServers implements StoreSide {
     if (this.#servers.some(({ state }) => state !== "serving")) return;
     const followers = this.#servers.filter((server) => server !== this.#leader);
     const follower = this.chance.pick(followers);
-    const fault = this.chance.weigh({ elect: 2, depose: 3, kill: 2, cut: 2, rack: 3 });
-    if (fault === "rack") this.#loseRackOf(follower, downMs);
-    else if (fault === "kill") this.#bounce(follower, downMs);
+    const fault = this.chance.weigh({ elect: 2, depose: 3, kill: 2, cut: 2 });
+    if (fault === "kill") this.#bounce(follower, downMs);
     else if (fault === "cut") {
       follower.cut();
       this.#later(downMs, () => this.#bounce(follower, this.chance.spread(1, 100)));
     } else this.#elect(follower, followers, downMs, fault === "depose");
+  }
+
+  /** The next proof or the next new entry of a client is hit by the fault that it must survive. */
+  ambush(): void {
+    if (this.#servers.some(({ state }) => state !== "serving")) return;
+    const followers = this.#servers.filter((server) => server !== this.#leader);
+    const latestMs = this.world.nowMs + this.#options.longestTtlMs / 2;
+    if (this.chance.isLucky(0.3)) this.#holdsBackUntilMs = latestMs;
+    else this.#loseRackOf(this.chance.pick(followers), latestMs);
+  }
+
+  /**
+   * A follower that gets the request for a new entry is cut off from its leader. True if the writes
+   * are such a request: they are done, if at all, when their client resumes its session elsewhere.
+   */
+  holdsBack(session: bigint, writes: readonly Write[], from: ZookeeperServer): boolean {
+    if (this.world.nowMs > this.#holdsBackUntilMs) return false;
+    if (from === this.#leader || from.state !== "serving") return false;
+    if (!writes.some((write) => write.type === "create" && write.isEphemeral)) return false;
+    this.#holdsBackUntilMs = 0;
+    this.#heldBack = { session, writes, from };
+    from.cut();
+    this.#later(this.#options.longestTtlMs, () => this.#bounce(from, this.chance.spread(1, 100)));
+    return true;
   }
 
   /** How long a message between two servers takes. */
@@ -204,9 +238,20 @@ export class ZookeeperServers implements StoreSide {
   resume(id: bigint, server: ZookeeperServer): boolean {
     const session = this.#sessions.get(id);
     if (!session) return false;
+    this.#doHeldBack(id, server);
     session.server = server;
     this.touch(id);
     return true;
+  }
+
+  /** The request arrives just before the resume, of which the new server learns before. */
+  #doHeldBack(id: bigint, server: ZookeeperServer): void {
+    const held = this.#heldBack;
+    if (held?.session !== id || held.from === server) return;
+    this.#heldBack = null;
+    this.#behind = server;
+    this.write(id, held.writes, held.from);
+    this.#behind = null;
   }
 
   touch(id: bigint): void {
@@ -267,7 +312,9 @@ export class ZookeeperServers implements StoreSide {
     for (const { path, znode } of transaction.changes) this.#account.changed(nowMs, path, znode);
     this.#account.settle(nowMs);
     for (const server of this.#servers) {
-      if (server !== this.#leader) server.catchUpLater(transaction.zxid, this.#lagMs());
+      if (server === this.#leader) continue;
+      const lagMs = server === this.#behind ? this.#options.mostLagMs : this.#lagMs();
+      server.catchUpLater(transaction.zxid, lagMs);
     }
   }
 
@@ -304,20 +351,19 @@ export class ZookeeperServers implements StoreSide {
   }
 
   /**
-   * Right after the next write, a rack loses its power and its network: the follower, which has not
+   * Right after the next proof, a rack loses its power and its network: the follower, which has not
    * told the leader of its sessions yet, is killed, and its clients reach no other server.
    */
-  #loseRackOf(follower: ZookeeperServer, downMs: number): void {
+  #loseRackOf(follower: ZookeeperServer, latestMs: number): void {
     const { longestTtlMs } = this.#options;
-    const latestMs = this.world.nowMs + longestTtlMs / 2;
     const strike = (): void => {
       const isWhole = this.#servers.every(({ state }) => state === "serving");
       if (!isWhole || follower === this.#leader || this.world.nowMs > latestMs) return;
-      const cutMs = longestTtlMs * this.chance.between(0.3, 1.4);
+      const cutMs = longestTtlMs * this.chance.between(0.7, 1.3);
       for (const client of this.#clients) if (client.uses(follower)) client.cut(cutMs);
-      this.#bounce(follower, downMs);
+      this.#bounce(follower, this.chance.spread(1, longestTtlMs));
     };
-    follower.afterNextWrite(() => this.#later(this.chance.between(2, TICK_MS / 4), strike));
+    follower.afterNextProof(() => this.#later(this.chance.between(2, TICK_MS / 4), strike));
   }
 
   /** A server stops serving, and joins its leader after a while. */
