@@ -11,7 +11,8 @@
  * - a lease that the store forgot between its last word about it and the newer grant;
  * - a lease that a jump of the store's clock ended early, for no longer than the jump.
  * Tokens fence all of these. A process knows from the end of the turn in which it was told. A
- * program that is granted a lock knows that its earlier leases which exclude the new one have ended.
+ * program that is granted a lock knows that its earlier leases that exclude the new one have
+ * ended.
  */
 import type { Entry, EntryOf } from "../history.js";
 import { type Life, livesOf } from "./life.js";

@@ -78,7 +78,7 @@ function openStore(): SequencerStore {
 const acquire = (owner: string, wait: Wait | null) =>
   watch(store.acquire(claimOf(owner, { name: "m", ttlMs: 60_000, storeTimeoutMs: 4_000 }), wait));
 
-it("asks for a call that does not wait at once, whatever the calls before it wait for", async () => {
+it("asks at once for a call that does not wait, whatever earlier calls wait for", async () => {
   unanswered.add("a");
   acquire("a", PATIENT);
   const behind = acquire("b", PATIENT);
