@@ -126,6 +126,12 @@ test("old snapshots are found, of sessions and of prepared transactions", async 
   await server.ask("rollback prepared 'forgotten'");
 });
 
+test("a queue of messages that is full is found", async () => {
+  await using full = await startRewritingProxy(server.port, '"usage" : 0', '"usage" : 1');
+  const found = await examine(server.url.replace(`${server.port}`, `${full.port}`));
+  expectFound(found, "postgres/notify-queue", "warning");
+});
+
 test("scarce connections are found", async () => {
   const idle = await Promise.all(Array.from({ length: 33 }, () => server.client()));
   try {

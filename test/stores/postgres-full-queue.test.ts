@@ -5,7 +5,7 @@
 import type { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type PostgresServer, startPostgres } from "../servers/postgres.js";
-import { examined, expectFound } from "./examined.js";
+import { examined } from "./examined.js";
 import { Trial } from "./postgres-trial.js";
 
 let server: PostgresServer | null = null;
@@ -60,5 +60,5 @@ test("a lock is handed off, and the doctor says why it takes a while", async () 
   const next = await waiting;
   await expect(server?.ask("select pg_notify('noise', '')")).rejects.toMatchObject(isFull);
   expect(await a.revoke(trial.name, { token: next.token, reason: "test" })).toBe(true);
-  expectFound(await examined(c), "postgres/notify-queue", "warning");
+  expect((await examined(c)).of("postgres/notify-queue").severity).toBe("warning");
 });

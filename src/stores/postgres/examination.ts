@@ -111,9 +111,9 @@ export const postgresChecks: readonly Check<PostgresFacts>[] = [
     );
   }),
 
-  check("postgres/notify-queue", ["queueUsage"], ({ queueUsage }) => {
-    const seen = `The NOTIFY queue is ${Math.round(queueUsage * 100)} % full.`;
-    if (queueUsage < HALF) return ok(seen);
+  check("postgres/notify-queue", ["queue"], ({ queue: { usage } }) => {
+    const seen = `The NOTIFY queue is ${Math.round(usage * 100)} % full.`;
+    if (usage < HALF) return ok(seen);
     return warning(
       seen,
       "From 90 % on, waiters are not told when a lock is handed to them, and ask after offerMs.",

@@ -20,7 +20,7 @@ export interface PostgresFacts {
   readonly snapshot: Snapshot | null;
   readonly connections: { readonly used: number; readonly most: number };
   /** The part of the NOTIFY queue that is in use, from 0 to 1. */
-  readonly queueUsage: number;
+  readonly queue: { readonly usage: number };
   readonly clock: ClockReading;
   readonly roundTrip: RoundTrip;
   /** The time until free names are granted; 0: they are. */
@@ -152,6 +152,8 @@ const CONNECTIONS = `select json_build_object(
   'most', current_setting('max_connections')::int
     - current_setting('superuser_reserved_connections')::int)::text`;
 
+const QUEUE = "select json_build_object('usage', pg_notification_queue_usage())::text";
+
 const NOW = "select floor(extract(epoch from clock_timestamp()) * 1000000)::bigint::text";
 
 const EXECUTE = {
@@ -178,7 +180,7 @@ export function postgresProbes(
     },
     snapshot: () => read(SNAPSHOT),
     connections: () => read(CONNECTIONS),
-    queueUsage: () => read("select pg_notification_queue_usage()"),
+    queue: () => read(QUEUE),
     clock: () => readClock(port, async () => whole(await ask({ text: `${OWN_PATH} ${NOW}` }))),
     roundTrip: () => measureRoundTrip(port.clock, () => ask({ text: "select 1" })),
     grantsInMs: async () => {
