@@ -2,6 +2,7 @@ import type { PollingEvent } from "../../events.js";
 import { events } from "../../publish.js";
 import { pause } from "../../time/pause.js";
 import type { Port } from "../../time/port.js";
+import { within } from "../../time/timers.js";
 import { channelOf } from "./codec.js";
 import type { OwnConnection } from "./driver.js";
 import { STORE } from "./failure.js";
@@ -9,7 +10,7 @@ import type { Session } from "./session.js";
 
 /** How long a message to oneself may take. */
 const OWN_LIMIT_MS = 2_000;
-/** How long a message of another connection may take, while commands wait. */
+/** How long a message of another connection may take after its commit, while commands wait. */
 const LIMIT_MS = 300;
 /** How often waiters ask where no messages arrive. */
 const POLL_MS = 200;
@@ -81,7 +82,8 @@ export class Notifications {
       await session.send({ text: `listen "${channel}"` });
       const isHeard = await session.whileSilent(async () => {
         const heard = heardOn(session, channel, () => {});
-        other.send({ text: `notify "${channel}"` }).catch(() => {});
+        const sending = other.send({ text: `notify "${channel}"` });
+        await within(this.#port.timers, OWN_LIMIT_MS, sending);
         return await this.#within(LIMIT_MS, heard);
       });
       await session.send({ text: `unlisten "${channel}"` });
