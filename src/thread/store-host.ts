@@ -1,7 +1,9 @@
+import { StoreError } from "../errors.js";
 import { Keeper } from "../lease/keeper.js";
 import { WaitTime } from "../lease/wait-time.js";
 import type { Busy, Claim, Grant, LockView, Store } from "../store.js";
 import { Limits } from "../time/limits.js";
+import { within } from "../time/timers.js";
 import { copyOfError, errorOf } from "./error-copy.js";
 import { EXIT_MS } from "./exit-release.js";
 import { KeptGrant, type KeptGrantOwner } from "./kept-grant.js";
@@ -36,6 +38,7 @@ export class StoreHost implements KeptGrantOwner {
   #numbers = 0;
   #callsUnderWay = 0;
   #onIdle: () => void = () => {};
+  #isAbandoned = false;
   #closed: Promise<void> | undefined;
 
   constructor(store: Store, outbox: Outbox<FromThread>) {
@@ -86,12 +89,18 @@ export class StoreHost implements KeptGrantOwner {
     return this.#closed;
   }
 
-  /** Ends all grants for the caller, for a reason that lies here; then gives them back. */
+  /**
+   * Ends all grants for the caller, for a reason that lies here, then gives them back. Grants that
+   * calls under way still bring are given back, too: the caller never hears of them.
+   */
   async abandon(detail: string): Promise<void> {
+    this.#isAbandoned = true;
     const mine = this.#ownGrants();
     // Before the first release: the caller may rely on none of them by then.
     for (const kept of mine) kept.onLost("session_ended", detail);
-    await this.#release(mine);
+    const released = Promise.all([this.#release(mine), this.#releaseAll()]);
+    // A store that failed may never answer a call.
+    await within(this.#store.port.timers, EXIT_MS, released).catch(() => {});
     await this.close();
   }
 
@@ -175,7 +184,7 @@ export class StoreHost implements KeptGrantOwner {
     for (let asked = claim; ; asked = { ...claim, owner: this.#store.port.random.id() }) {
       const result = await this.#store.acquire(asked, wait);
       if (result.type === "busy") return result;
-      const copy = this.#adopt(result);
+      const copy = await this.#adopt(result);
       if (copy) return copy;
       if (wait?.ended !== false) return { type: "busy", holder: null, mark: null };
     }
@@ -197,7 +206,11 @@ export class StoreHost implements KeptGrantOwner {
   }
 
   /** Until the caller has taken it, a new grant is not renewed. Null if the grant has ended. */
-  #adopt(grant: Grant): GrantCopy | null {
+  async #adopt(grant: Grant): Promise<GrantCopy | null> {
+    if (this.#isAbandoned) {
+      await this.#store.release(grant, EXIT_MS).catch(() => {});
+      throw new StoreError("The store has failed in its thread.", { outcome: "not_applied" });
+    }
     const kept = new KeptGrant(++this.#numbers, grant, this.#outbox, this);
     const { ttlMs } = grant.claim;
     const terms = { ttlMs, renew: false, graceMs: 0, maxHoldMs: Number.POSITIVE_INFINITY };

@@ -6,7 +6,8 @@ import { Backlog } from "./outbox.js";
 import { ThreadLink } from "./thread-link.js";
 
 const START_MS = 10_000;
-const CLOSE_MS = 10_000;
+const CLOSE_MS = 3_000;
+const SILENCE_MS = 30_000;
 const NEWS_MS = 1_000;
 
 let time: ManualPort;
@@ -93,6 +94,51 @@ describe("ThreadLink", () => {
     await time.advance(CLOSE_MS);
     await closed;
     expect(thread.onClose).toHaveBeenCalledWith(link);
+  });
+
+  it("fails a call whose answer takes too long, and hears what comes later", async () => {
+    answer(["inspect"]);
+    const link = linked();
+    await link.start();
+    const onLateAnswer = vi.fn();
+    link.listen({ onUnasked: () => {}, isUrgent: () => false, onLateAnswer });
+    const pending = link.callWithin(5_000, "inspect", "lock", "m");
+    const failed = expect(pending).rejects.toThrow("did not answer within 5000 ms");
+    await time.advance(5_000);
+    await failed;
+    expect(link.isLate).toBe(true);
+    expect(link.hasCalls).toBe(false);
+    channel.port2.postMessage([{ type: "answer", id: 2, value: "late" }] satisfies FromThread[]);
+    await vi.waitUntil(() => !link.isLate);
+    expect(onLateAnswer).toHaveBeenCalledWith("late");
+    expect(time.alarms).toBe(0);
+  });
+
+  it("counts an answer that waits in the port when the time of its call is over", async () => {
+    answer(["inspect"]);
+    const link = linked();
+    await link.start();
+    let fire = (): void => {};
+    time.timers.after = (_, task) => {
+      fire = task;
+      return { cancel: () => {}, keepAlive: () => {} };
+    };
+    const pending = link.callWithin(5_000, "inspect", "lock", "m");
+    channel.port2.postMessage([{ type: "answer", id: 2, value: null }] satisfies FromThread[]);
+    fire();
+    expect(await pending).toBeNull();
+  });
+
+  it("notices a thread that hangs, also when all calls have given up", async () => {
+    const link = linked();
+    channel.port2.once("message", () => {
+      channel.port2.postMessage([{ type: "answer", id: 1, value: null }] satisfies FromThread[]);
+    });
+    await link.start();
+    link.callWithin(5_000, "inspect", "lock", "m").catch(() => {});
+    await time.advance(2 * SILENCE_MS);
+    expect(thread.onSilence).toHaveBeenCalledOnce();
+    expect(time.alarms).toBe(0);
   });
 
   it("keeps the process alive until it knows why the port of a call has closed", async () => {

@@ -10,7 +10,7 @@ import { type Backlog, Outbox } from "./outbox.js";
 const START_MS = 10_000;
 /** A thread that says nothing for this long, with calls under way, is asked for a sign of life. */
 const SILENCE_MS = 30_000;
-const CLOSE_MS = 10_000;
+const CLOSE_MS = 3_000;
 /** The end of a thread closes its ports; the news of its end follows within this. */
 const NEWS_MS = 1_000;
 
@@ -59,6 +59,7 @@ export class ThreadLink {
   #ids = 0;
   #hasStarted = false;
   #hasSpoken = true;
+  #isLate = false;
   #watch: Timer | undefined;
   #failure: StoreError | null = null;
 
@@ -86,6 +87,11 @@ export class ThreadLink {
     return this.#failure !== null;
   }
 
+  /** The thread let the time of a call pass, and has said nothing since. */
+  get isLate(): boolean {
+    return this.#isLate;
+  }
+
   /** Resolves when the thread runs; rejects if it ends, or does not start in time. */
   async start(): Promise<void> {
     await this.call("now").answer;
@@ -109,6 +115,17 @@ export class ThreadLink {
       this.#outbox.post({ type: "call", id, name, args });
     });
     return { id, answer };
+  }
+
+  /** As `call`, but fails if the answer takes longer than `limitMs`. */
+  callWithin<Name extends CallName>(
+    limitMs: number,
+    name: Name,
+    ...args: Parameters<Calls[Name]>
+  ): Promise<ReturnType<Calls[Name]>> {
+    const { id, answer } = this.call(name, ...args);
+    const limit = this.#timers.after(limitMs, () => this.#onLate(id, limitMs));
+    return answer.finally(() => limit.cancel());
   }
 
   /** Sends a message that has no answer. */
@@ -166,7 +183,22 @@ export class ThreadLink {
     this.#handle(early);
   }
 
+  /** The watch goes on: a thread that hangs is noticed by further stores. */
+  #onLate(id: number, limitMs: number): void {
+    // The answer may wait in the port: this thread may have been blocked itself.
+    this.#takeAll();
+    this.#handleEarly();
+    const call = this.#calls.get(id);
+    if (!call) return;
+    this.#isLate = true;
+    this.#calls.delete(id);
+    if (this.#calls.size === 0) this.#port.unref();
+    call.reject(late(limitMs));
+  }
+
   #handle(messages: readonly FromThread[]): void {
+    if (messages.length === 0) return;
+    this.#isLate = false;
     this.#hasSpoken = true;
     this.#hasStarted = true;
     for (const message of messages) {
@@ -194,11 +226,13 @@ export class ThreadLink {
       this.#takeAll();
       if (this.#early.length > 0) this.#hasSpoken = true;
       if (!this.#hasSpoken) return this.#onSilence();
+      if (!this.hasCalls && !this.#isLate) return;
       this.#hasSpoken = false;
       this.#outbox.post({ type: "call", id: 0, name: "now", args: [] });
       this.#watch = this.#timers.after(SILENCE_MS, look);
     };
     this.#hasSpoken = this.#hasStarted;
+    this.#watch?.cancel();
     this.#watch = this.#timers.after(this.#hasStarted ? SILENCE_MS : START_MS, look);
   }
 
@@ -265,6 +299,11 @@ function notStarted(): StoreError {
   const why = "Is a module that Node preloads (--import, --require) stuck?";
   const message = `The thread of the store did not start within ${START_MS} ms. ${why}`;
   return new StoreError(message, { outcome: "unknown", retryable: true });
+}
+
+function late(limitMs: number): StoreError {
+  const message = `The thread of the store did not answer within ${Math.round(limitMs)} ms.`;
+  return new StoreError(message, { outcome: "unknown" });
 }
 
 function silence(): StoreError {

@@ -48,6 +48,9 @@ import type { LinkListener, ThreadLink, UnaskedMessage } from "./thread-link.js"
 const EARLY_MS = 1_000;
 /** How long the release of a grant that no caller wants may take. */
 const CLEANUP_MS = 5_000;
+/** How long the store may take for a look, and the way to its thread and back. */
+const LOOK_MS = 5_000;
+const WAY_MS = 250;
 
 /** Opens the store of a URL in the thread that all such stores of this process share. */
 export async function openThreadStore(url: string): Promise<Store> {
@@ -140,8 +143,11 @@ export class ThreadStore implements Store, LinkListener {
   async renew(
     asked: readonly { readonly grant: Grant; readonly ttlMs: number }[],
   ): Promise<readonly Renewal[]> {
+    if (asked.length === 0) return [];
     const sent = asked.map(({ grant, ttlMs }) => ({ grant: threadGrant(grant).number, ttlMs }));
-    const renewals = await this.#link.call("renew", sent).answer;
+    const endMs = Math.max(...asked.map(({ grant }) => grant.deadlineMs));
+    const restMs = Math.max(0, endMs - this.port.clock.nowMs());
+    const renewals = await this.#link.callWithin(restMs, "renew", sent);
     return renewals.map(renewalOf);
   }
 
@@ -151,12 +157,14 @@ export class ThreadStore implements Store, LinkListener {
     keep?: { readonly ttlMs: number; readonly meta: Meta },
   ): Promise<boolean> {
     const { number } = threadGrant(grant);
-    const { answer } = this.#link.call("release", number, withinMs, keep);
-    return answer.finally(() => this.#grants.delete(number));
+    const thereMs = Math.max(withinMs / 2, withinMs - WAY_MS);
+    const released = this.#link.callWithin(withinMs, "release", number, thereMs, keep);
+    return released.finally(() => this.#grants.delete(number));
   }
 
   async resume(claim: Claim, token: bigint, locator: string | null): Promise<Grant | null> {
-    const copy = await this.#link.call("resume", claim, token, locator).answer;
+    const limitMs = claim.storeTimeoutMs + WAY_MS;
+    const copy = await this.#link.callWithin(limitMs, "resume", claim, token, locator);
     if (!copy) return null;
     const grant = this.#adopt(claim, copy);
     if (this.port.clock.exactMs() < grant.deadlineMs) return grant;
@@ -173,14 +181,15 @@ export class ThreadStore implements Store, LinkListener {
   }
 
   inspect(space: Space, name: string): Promise<LockView> {
-    return this.#link.call("inspect", space, name).answer;
+    return this.#link.callWithin(LOOK_MS + WAY_MS, "inspect", space, name);
   }
 
   async *list(space: Space, prefix: string): AsyncGenerator<LockView, void> {
-    const list = await this.#link.call("list", space, prefix).answer;
+    const limitMs = LOOK_MS + WAY_MS;
+    const list = await this.#link.callWithin(limitMs, "list", space, prefix);
     try {
       for (;;) {
-        const view = await this.#link.call("next", list).answer;
+        const view = await this.#link.callWithin(limitMs, "next", list);
         if (!view) return;
         yield view;
       }
@@ -190,7 +199,7 @@ export class ThreadStore implements Store, LinkListener {
   }
 
   revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
-    return this.#link.call("revoke", space, name, token, reason).answer;
+    return this.#link.callWithin(LOOK_MS + WAY_MS, "revoke", space, name, token, reason);
   }
 
   close(): Promise<void> {
@@ -278,6 +287,8 @@ export class ThreadStore implements Store, LinkListener {
   }
 
   async #explain(error: StoreError): Promise<StoreError> {
+    // The thread hangs, not the store.
+    if (this.#link.isLate) return error;
     const explained = await this.#link.call("explain", copyOfError(error)).answer;
     return explained ? (errorOf(explained) as StoreError) : error;
   }

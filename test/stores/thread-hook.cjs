@@ -9,6 +9,7 @@ if (!isMainThread) {
   let isDeaf = false;
   channel.onmessage = ({ data }) => {
     if (data.exitCode !== undefined) process.exit(data.exitCode);
+    if (data.isStuck) for (;;);
     // In no store's work.
     if (data.isFatal) throw new Error("a fault of unknown origin");
     brokenPort = data.brokenPort ?? 0;

@@ -22,6 +22,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** For a machine that runs other tests as well. */
+const SLACK_MS = 600;
+
 interface Outcome {
   readonly code: number | null;
   /** The lines of JSON that it wrote. */
@@ -160,6 +163,17 @@ describe.concurrent("the stores of one process", () => {
     expect(code).toBe(0);
     await using locks = await connect(urls[0] ?? "");
     expect(await locks.mutex("m").tryAcquire()).not.toBeNull();
+  });
+
+  it("keep their time limits when the thread hangs, and another one takes its place", async () => {
+    const { code, notes, output } = await trial("hang", [server.port]).run();
+    const [seen] = notes as { releaseMs: number; lookMs: number; closeMs: number }[];
+    expect(seen, output).toMatchObject({ isOpen: true, threads: 2 });
+    // docs/options.md
+    expect(seen?.releaseMs).toBeLessThan(5_000 + SLACK_MS);
+    expect(seen?.lookMs).toBeLessThan(6_000 + SLACK_MS);
+    expect(seen?.closeMs).toBeLessThan(8_000 + SLACK_MS);
+    expect(code).toBe(0);
   });
 
   it.each(["die", "fatal"])("hear that their thread has ended: %s", async (verb) => {

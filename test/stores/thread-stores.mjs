@@ -79,6 +79,27 @@ switch (verb) {
     await first?.close();
     break;
   }
+  case "hang": {
+    const lease = await first?.mutex("m").acquire();
+    breakThread({ isStuck: true });
+    await new Promise((resume) => setTimeout(resume, 100));
+    /** @param {() => Promise<unknown> | undefined} call */
+    const timed = async (call) => {
+      const startMs = performance.now();
+      await Promise.resolve(call()).catch(() => {});
+      return Math.round(performance.now() - startMs);
+    };
+    const [releaseMs, lookMs] = await Promise.all([
+      timed(() => lease?.release()),
+      timed(() => first?.inspect("m")),
+    ]);
+    const closeMs = await timed(() => first?.close());
+    const again = await connect(urls[0] ?? "", { thread: true });
+    const isOpen = await again.mutex("n").run(() => true);
+    await again.close();
+    note({ releaseMs, lookMs, closeMs, isOpen, threads });
+    break;
+  }
   case "die":
   case "fatal": {
     const leases = await Promise.all(all.map((locks) => locks.mutex("m").acquire()));
