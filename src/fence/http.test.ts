@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { fencedFetch, fenceHeaders, type HttpFenceOptions, httpFence } from "./http.js";
 
 function ask(token: bigint, name = "a lock"): Request {
@@ -113,6 +113,24 @@ describe("a client that is not trusted", () => {
     ]);
     expect((await guarded(ask(8n, "name 0"))).status).toBe(200);
     expect((await guarded(ask(7n, "name 0"))).status).toBe(412);
+  });
+
+  it("takes no memory by long names, which no lock can have", async () => {
+    const keep = vi.fn();
+    const memory = { highest: () => 0n, keep };
+    const fence = httpFence({ lockOf: ({ url = "" }) => new URL(url).pathname, memory });
+    const guarded = fence.wrap(async () => new Response());
+    for (const [length, status] of [
+      [511, 200],
+      [512, 400],
+      [8_000, 400],
+    ] as const) {
+      const path = `/${"x".repeat(length)}`;
+      const headers = fenceHeaders({ name: path, token: 1n });
+      const response = await guarded(new Request(`http://a${path}`, { headers }));
+      expect(response.status).toBe(status);
+    }
+    expect(keep).toHaveBeenCalledOnce();
   });
 
   it("needs no token where no lock guards the request", async () => {

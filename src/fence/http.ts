@@ -16,6 +16,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Fenced, invalidValue, StaleTokenError } from "../errors.js";
 import { knownOptions } from "../known-options.js";
+import { nameProblem } from "../rules/name.js";
 import { localPort } from "../time/port.js";
 
 const TOKEN_HEADER = "fencing-token";
@@ -184,6 +185,10 @@ export class HttpFence {
       return refuse(
         verdict(MALFORMED, `The header ${LOCK_HEADER} names another lock than needed.`),
       );
+    }
+    // A long name would take as much memory as many locks.
+    if (nameProblem(lock) !== null) {
+      return refuse(verdict(MALFORMED, `The header ${LOCK_HEADER} has no name of a lock.`));
     }
     if (fenced.token > (await this.#maxToken(lock))) {
       return refuse(verdict(MALFORMED, `The header ${TOKEN_HEADER} is above every granted token.`));
