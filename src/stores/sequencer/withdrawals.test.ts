@@ -6,7 +6,7 @@ import { watch } from "../../../test/fixtures/outcome.js";
 import { StoreError } from "../../errors.js";
 import { HeldEntries } from "./held-entries.js";
 import { Queues } from "./queues.js";
-import type { ListedMark, OwnEntry, Sequencer } from "./sequencer.js";
+import type { Entry, ListedMark, OwnEntry, Sequencer } from "./sequencer.js";
 import type { Session } from "./session.js";
 import { Withdrawals } from "./withdrawals.js";
 
@@ -17,11 +17,16 @@ let port: ManualPort;
 /** Whether the first try takes effect; it is not answered. */
 let isDone: boolean;
 let mark: ListedMark | null;
+/** How often the queue is read at a server that is behind, and how often in all. */
+let staleLooks: number;
+let looks: number;
 
 beforeEach(() => {
   port = new ManualPort();
   isDone = false;
   mark = null;
+  staleLooks = 0;
+  looks = 0;
 });
 
 const proven = vi.fn(async () => ({ type: "proven", ttlMs: 1_000, missing: new Set() }));
@@ -44,7 +49,13 @@ async function release(leaves: typeof MARK | undefined): Promise<boolean> {
     if (isDone && options.mark) mark = { token: TOKEN, session: "", text: "done" };
     throw new StoreError("The connection broke.", { outcome: "unknown" });
   };
-  const list = async () => ({ moment: new CountedMoment(1), entries: [], mark });
+  const list = async () => {
+    looks += 1;
+    const isBehind = looks <= staleLooks;
+    const listed = { id: entry.id, token: TOKEN } as Entry;
+    const [entries, seen] = isBehind ? [[listed], null] : [[], mark];
+    return { moment: new CountedMoment(1), entries, mark: seen };
+  };
   const sequencer = { port, list } as unknown as Sequencer;
   const session = { link: { leave }, remove: () => {}, isOver: false, renew: proven };
   const withdrawals = new Withdrawals(sequencer, new Queues(sequencer, new HeldEntries()));
@@ -81,6 +92,13 @@ it("goes on after a release without an answer, but keeps no process alive", asyn
   const triesInTime = tries;
   await port.advance(5_000);
   expect(tries).toBeGreaterThan(triesInTime + 3);
+});
+
+it("looks for the mark again where the queue still shows the entry", async () => {
+  isDone = true;
+  staleLooks = 2;
+  expect(await release(MARK)).toBe(true);
+  expect(looks).toBe(3);
 });
 
 it.each([

@@ -6,7 +6,7 @@
  * session is over. Waiters of this process in the same queue are shown the queue as the entry left
  * it.
  */
-import { isFinal } from "../../errors.js";
+import { isFinal, StoreError } from "../../errors.js";
 import { Backoff } from "../../time/backoff.js";
 import { pause } from "../../time/pause.js";
 import type { Port } from "../../time/port.js";
@@ -15,6 +15,7 @@ import { WorkUnderWay } from "../../time/work-under-way.js";
 import type { Queues } from "./queues.js";
 import type { LeaveOptions, Leaving, OwnEntry, Sequencer } from "./sequencer.js";
 import type { Session } from "./session.js";
+import { isSame } from "./standing.js";
 
 const CALL_MS = 1_500;
 const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
@@ -84,9 +85,12 @@ export class Withdrawals {
     }
   }
 
-  async #hasLeftMark({ lock, token }: OwnEntry, limitMs: number): Promise<boolean> {
-    const { mark } = await this.#sequencer.list(lock, "plain", limitMs);
-    return mark?.token === token;
+  async #hasLeftMark(entry: OwnEntry, limitMs: number): Promise<boolean> {
+    const { entries, mark } = await this.#sequencer.list(entry.lock, "plain", limitMs);
+    // A leader that was deposed may still show the queue as it was before the entry left.
+    if (!entries.some((one) => isSame(one, entry))) return mark?.token === entry.token;
+    const message = "The queue was read at a server that is behind.";
+    throw new StoreError(message, { outcome: "unknown" });
   }
 
   /** The end of a wait. Resolves within a second, whether the entry is removed by then or not. */
