@@ -106,6 +106,11 @@ export const quorum: readonly Mutant[] = [
     also: [{ rule: "long-leases-are-announced", change: "always" }],
   },
   {
+    title: "quorum: a wall clock that is set ahead counts as sleep",
+    rule: "set-wall-clock-is-no-sleep",
+    change: { only: 2, of: "&&" },
+  },
+  {
     title: "quorum: a grant without a majority goes on",
     rule: "lost-majority-ends-the-grant",
     change: "drop",

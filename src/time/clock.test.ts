@@ -57,6 +57,8 @@ describe("suspendAware", () => {
 
   it("does not ask the system again while nothing points to a suspend", () => {
     const { clock, run, uptimeReads } = machine();
+    run(50);
+    clock.exactMs();
     const before = uptimeReads();
     for (let step = 0; step < 100; step += 1) {
       run(7.3);
@@ -149,6 +151,16 @@ describe("suspendAware", () => {
       setWall((at + 1) * 3_600_000);
       expect(clock.exactMs()).toBe(trueMs());
     }
+  });
+
+  it("finds out before the wall clock is set whether the uptime has fractions", () => {
+    const { clock, run, setWall, trueMs } = machine(5_000, 86_400_000);
+    run(500);
+    clock.exactMs();
+    // Both the first reading and the one at the jump are whole seconds.
+    run(500);
+    setWall(3_600_000);
+    expect(clock.exactMs()).toBe(trueMs());
   });
 
   it("passes the wall clock through", () => {

@@ -68,6 +68,12 @@ const UPTIME_STEP_MS = 10;
  */
 const isWholeSeconds = (uptimeMs: number): boolean => Number.isInteger(uptimeMs / 1000);
 
+/** So long after a whole second, an uptime in steps of 10 ms has a fraction. */
+function isBetweenSeconds(passedMs: number): boolean {
+  const partMs = passedMs % 1000;
+  return partMs > 2 * UPTIME_STEP_MS && partMs < 1000 - 2 * UPTIME_STEP_MS;
+}
+
 export const systemUptimeMs = (): number => uptime() * 1000;
 
 /** The wall clock follows the monotonic one this closely, unless it is set or the machine slept. */
@@ -93,6 +99,8 @@ export function suspendAware(
   };
   // An uptime in steps of 10 ms is whole seconds once in a hundred readings. One fraction decides.
   let isCoarse = isWholeSeconds(firstUptimeMs);
+  let isUndecided = isCoarse;
+  const firstMs = monotonic.nowMs();
   // A count that began before may lack a sleep: the first look asks.
   let wallLeadMs = shared
     ? Number.POSITIVE_INFINITY
@@ -102,6 +110,10 @@ export function suspendAware(
     nowMs: () => monotonic.nowMs() + sleptMs(),
     exactMs() {
       const nowMs = monotonic.nowMs();
+      if (isUndecided && isBetweenSeconds(nowMs - firstMs)) {
+        isUndecided = false;
+        isCoarse &&= isWholeSeconds(uptimeMs());
+      }
       const leadMs = monotonic.wallUs() / 1000 - nowMs;
       const jumpMs = leadMs - wallLeadMs;
       if (Math.abs(jumpMs) > WALL_JUMP_MS) {
@@ -109,6 +121,7 @@ export function suspendAware(
         const nowUptimeMs = uptimeMs();
         const gainedMs = nowUptimeMs - nowMs - sleep.startMs;
         isCoarse &&= isWholeSeconds(nowUptimeMs);
+        // rule: set-wall-clock-is-no-sleep
         if (isCoarse && Number.isFinite(jumpMs)) {
           sleep.jumpedMs += Math.max(0, jumpMs);
         } else if (gainedMs > sleep.sleptMs + 2 * UPTIME_STEP_MS) {
