@@ -81,7 +81,13 @@ function conflict(
   const others = active.filter((other) => !isExcused(other, next, account));
   const alone = others.find((other) => !areCompatible([other, next]));
   if (alone) return [alone];
-  return areCompatible([...others, next]) ? null : others;
+  // A lease that the store had ended before it made a newer grant does not count beside that grant.
+  // `next` may be older than both, and come late.
+  const counted = others.filter((other) => {
+    const newer = others.filter((one) => grantedMsOf(one) > grantedMsOf(other));
+    return !newer.some((one) => isExcused(other, one, account));
+  });
+  return areCompatible([...counted, next]) ? null : counted;
 }
 
 /** One lease alone, or all shared with the sum of their weights within every limit. */

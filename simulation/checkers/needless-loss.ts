@@ -56,7 +56,7 @@ export function checkNeedlessLoss(entries: readonly Entry[], hasStrays: boolean)
 }
 
 /**
- * Whether a process may have heard nothing from the store: a call that was sent before all was calm
+ * Whether a process may have heard nothing from the store: a call that was made before all was calm
  * ends by its own timeout; and a process that was frozen while it asked, until just now, had no
  * chance to read an answer before its time ended.
  */
@@ -66,7 +66,7 @@ function isUnheard(
   calmMs: number,
   freezes: Freezes,
 ): boolean {
-  if (calmMs > 0 && atMs <= calmMs + CALL_TIMEOUT_MS) return true;
+  if (asked.atMs < calmMs && atMs <= calmMs + CALL_TIMEOUT_MS) return true;
   // While it waits, a process that was frozen asks once more before it gives up.
   if (asked.waits && atMs < asked.atMs + asked.withinMs) return false;
   return freezes.wasFrozen(asked.process, Math.max(asked.atMs, atMs - AWAKE_MS), atMs);

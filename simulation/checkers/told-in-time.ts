@@ -10,15 +10,18 @@ import { type Life, livesOf } from "./life.js";
 import { StoreAccount } from "./store-account.js";
 import type { Violation } from "./violation.js";
 
-/** Without faults, a holder learns of a revocation as soon as a message can arrive. */
+/**
+ * Without faults, a holder learns of a revocation as soon as a message can arrive, also one that
+ * gets its lease after that. Only the time for which its process is frozen is excused.
+ */
 export function checkRevocation(entries: readonly Entry[], withinMs: number): Violation[] {
   const account = new StoreAccount(entries);
   const freezes = new Freezes(entries);
   return [...livesOf(entries).values()].flatMap(({ held, beliefs, endedMs }) => {
     const grant = held && account.grantOf(held);
     if (!held || !grant || grant.revokedMs > endedMs) return [];
-    const { name, lease, process, atMs } = held;
-    const fromMs = Math.max(atMs, grant.revokedMs);
+    const { name, lease, process } = held;
+    const fromMs = grant.revokedMs;
     const dueMs = freezes.latestMs(process, fromMs, withinMs + SLACK_MS);
     const untilMs = Math.min(endedMs, beliefs.at(-1)?.untilMs ?? endedMs);
     if (untilMs <= dueMs) return [];

@@ -28,6 +28,16 @@ describe("a hold", () => {
     expect(makeHold().hold.dueMs).toBe(11_000);
   });
 
+  it.each([
+    ["half of what is left, where that is less", 6_000, 3_500],
+    ["a twentieth of the ttl at least", 1_800, 1_500],
+    ["half of what is left all the same, where only that is in time", 1_400, 1_200],
+  ])("is due for renewal after %s", (_, deadlineMs, dueMs) => {
+    const { hold, grant } = makeHold({ ttlMs: 10_000 });
+    grant.deadlineMs = deadlineMs;
+    expect(hold.renewalDueMs(1_000)).toBe(dueMs);
+  });
+
   it("that is not renewed is due at its deadline, less the grace", () => {
     expect(makeHold({ renew: false }).hold.dueMs).toBe(30_000);
     expect(makeHold({ renew: false, graceMs: 5_000 }).hold.dueMs).toBe(25_000);

@@ -109,7 +109,9 @@ export class Hold implements HeapItem, Turn {
   renewalDueMs(sentMs: number): number {
     if (this.hasRenewer) return Number.POSITIVE_INFINITY;
     const restMs = this.grant.deadlineMs - this.graceMs - sentMs;
-    const halfMs = Math.max(restMs / 2, retryAfterMs(this.ttlMs));
+    const leastMs = retryAfterMs(this.ttlMs);
+    // Where that would be too late, half of the rest is not.
+    const halfMs = leastMs < restMs ? Math.max(restMs / 2, leastMs) : restMs / 2;
     // rule: short-lease-is-renewed-sooner
     return sentMs + Math.min(renewAfterMs(this.ttlMs), halfMs);
   }
