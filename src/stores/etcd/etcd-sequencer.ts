@@ -103,19 +103,19 @@ export class EtcdSequencer implements Sequencer {
   }
 
   openSession(ttlMs: number, limitMs: number): Promise<SessionLink> {
-    void this.#checkVersion();
+    void this.checkVersion();
     return EtcdSession.open(ttlMs, this.#tools, limitMs);
   }
 
-  /** Beside the first use, which does not wait for it. */
-  async #checkVersion(): Promise<void> {
+  /** Warns of a faulty server, once. Nothing waits for it. */
+  async checkVersion(): Promise<void> {
     if (this.#isVersionAsked) return;
     this.#isVersionAsked = true;
     try {
       const { version } = await this.#tools.calls.status(STATUS_MS);
       if (mayEndLiveLeases(version)) warnOfVersion(version, this.namespace);
     } catch {
-      // The next session asks again.
+      // The first session asks again.
       this.#isVersionAsked = false;
     }
   }

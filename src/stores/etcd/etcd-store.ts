@@ -60,7 +60,10 @@ export function makeEtcdStore(
   }
   const servers = serversOf(client);
   const options = { namespace: checkNamespace(namespace), hosts, servers, closeClient };
-  return new SequencerStore(new EtcdSequencer(client, options, networkPort()));
+  const sequencer = new EtcdSequencer(client, options, networkPort());
+  // The client of a URL is ours: `connect` itself warns. That of a user is asked at its first use.
+  if (hosts !== "") void sequencer.checkVersion();
+  return new SequencerStore(sequencer);
 }
 
 function isClient(value: unknown): value is EtcdClient {
