@@ -17,7 +17,12 @@ export const arbiter: readonly Mutant[] = [
     rule: "renewal-counts-from-sending",
     change: { term: 1, of: "call", becomes: NOW },
   },
-  { title: "a late grant is kept", rule: "late-grant-is-given-back", change: "never" },
+  {
+    title: "a late grant is kept",
+    rule: "late-grant-is-given-back",
+    change: "never",
+    also: [{ rule: "ended-grant-makes-no-lease", change: "never" }],
+  },
   { title: "nothing is withdrawn", rule: "every-end-withdraws", change: "never" },
   {
     title: "a request under way is not withdrawn",

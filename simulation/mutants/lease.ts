@@ -29,7 +29,7 @@ export const lease: readonly Mutant[] = [
     rule: "no-renewal-after-the-deadline",
     change: {
       becomes: `if (hold.renews && nowMs >= hold.deadlineMs) {
-                hold.dueMs = nowMs + hold.ttlMs / 6;
+                hold.dueMs = hold.renewMs = nowMs + hold.ttlMs / 6;
                 this.#holds.update(hold);
                 batch.push(hold);
                 continue;

@@ -21,6 +21,7 @@ export const sequencer: readonly Mutant[] = [
     title: "sequencer: a late grant is kept",
     rule: "entry-granted-late-is-withdrawn",
     change: "never",
+    also: [{ rule: "ended-grant-makes-no-lease", change: "never" }],
   },
   {
     title: "sequencer: an event is taken for a turn",
