@@ -19,6 +19,8 @@ export function faultyEtcdClient(
 ): MessageFaults & { readonly client: EtcdClient } {
   const armed: Armed[] = [];
   let drop: (() => void) | undefined;
+  /** The last revision that the client knows of. */
+  let known = 0;
 
   const pass = <T>(command: Command | null, send: () => Promise<T>): Promise<T> => {
     const index = armed.findIndex((one) => one.command === command);
@@ -57,7 +59,12 @@ export function faultyEtcdClient(
     },
     client: {
       kv: {
-        txn: (request, options) => pass(commandOf(request), () => client.kv.txn(request, options)),
+        txn: (request, options) =>
+          pass(commandOf(request), async () => {
+            const reply = await client.kv.txn(request, options);
+            known = Math.max(known, Number(reply.header.revision));
+            return reply;
+          }),
         range: (request, options) => client.kv.range(request, options),
         deleteRange: (request, options) =>
           pass("release", () => client.kv.deleteRange(request, options)),
@@ -73,12 +80,15 @@ export function faultyEtcdClient(
           const stream = await client.watchClient.watch();
           return filtered(stream, (reply) => {
             if (!drop) return reply;
-            // The client must not learn from the revision that it missed an event.
+            // The client must not learn from the revision that it missed an event. If that comes
+            // with the start of a watch, no event follows.
             const { header, events } = reply;
-            if (events.length === 0) return { ...reply, header: { ...header, revision: "0" } };
-            drop();
-            drop = undefined;
-            return null;
+            const isNews = events.length > 0 || (reply.created && Number(header.revision) > known);
+            if (isNews) {
+              drop();
+              drop = undefined;
+            }
+            return events.length > 0 ? null : { ...reply, header: { ...header, revision: "0" } };
           });
         },
       },
