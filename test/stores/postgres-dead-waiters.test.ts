@@ -54,7 +54,8 @@ const connections = (): Promise<number> =>
 /** Waiting clients whose connections have their advisory locks. */
 const knownWaiters = (): Promise<number> =>
   rowsIn(`holdfast.client join pg_locks on locktype = 'advisory' and objsubid = 1
-    and connection = (classid::bigint << 32) + objid::bigint where namespace = '${trial.namespace}'`);
+    and connection = (classid::bigint << 32) + objid::bigint
+    where namespace = '${trial.namespace}'`);
 const advisoryLocks = (): Promise<number> => rowsIn("pg_locks where locktype = 'advisory'");
 
 /**
