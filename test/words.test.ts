@@ -14,7 +14,7 @@ const ORDINARY = [
   "process proof question random reader reason recipient record redis redlock report request",
   "revision round route row rule run screen script search semaphore server set setting shutdown",
   "signal snapshot socket spec splitter sqlite state status step stream subscription sum target",
-  "term text time timeline timer tool total trial try url value verb view worker writer",
+  "term text time timeline timer tool total trial url value verb view worker writer",
 ].flatMap((line) => line.split(" "));
 
 const glossary = readFileSync(join(root, "docs/README.md"), "utf8").split("\n## Words\n")[1] ?? "";
