@@ -71,6 +71,11 @@ export const arbiter: readonly Mutant[] = [
     change: "never",
   },
   {
+    title: "the answer to a confirm is ignored once the grant is believed",
+    rule: "confirm-judges-the-grant",
+    change: "never",
+  },
+  {
     title: "a confirm waits for its batch",
     rule: "confirm-is-sent-at-once",
     change: { text: "postNow", becomes: "post", why: "The rule is the choice of this method." },

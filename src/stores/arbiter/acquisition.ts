@@ -156,8 +156,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
       const isBelieved = deadlineMs !== null && deadlineMs > usefulMs;
       if (!isBelieved) return confirmation.tell(this.#listener(confirmation), lapseMs);
       // rule: offer-is-believed-until-it-lapses
-      const grant = this.#accept(offer, deadlineMs);
-      if (grant) confirmation.extend(grant);
+      this.#accept(offer, deadlineMs);
     } catch (cause) {
       this.onRefusal(replyError("a handed-off grant", cause));
     }
@@ -249,30 +248,26 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   }
 
   #onConfirmed(granted: Believable | null): void {
-    if (granted) return void this.#accept(granted, granted.deadlineMs);
+    if (granted) return this.#accept(granted, granted.deadlineMs);
     this.#confirmation = null;
     this.ask();
   }
 
   /** Takes a grant, unless it is over already: then it is given back, never returned. */
-  #accept(granted: { token: number; span: number }, deadlineMs: number): ArbiterGrant | null {
+  #accept(granted: { token: number; span: number }, deadlineMs: number): void {
     const nowMs = this.#client.port.clock.exactMs();
     // rule: late-grant-is-given-back
-    if (nowMs >= deadlineMs) {
-      this.#settle({ type: "again", reason: "late" });
-      return null;
-    }
+    if (nowMs >= deadlineMs) return this.#settle({ type: "again", reason: "late" });
     const grant = new ArbiterGrant(this.#claim, this.key, granted, deadlineMs);
-    if (this.#refused?.some((token) => grant.hasToken(token))) {
-      this.onRevoked();
-      return null;
-    }
+    if (this.#refused?.some((token) => grant.hasToken(token))) return this.onRevoked();
     assert(deadlineMs <= nowMs + this.#claim.ttlMs, "a grant is believed for its ttl at most");
     assert(granted.token > this.#requests.seenToken, "a token is above all seen before it");
     grant.isHandoff = this.#confirmation?.token === granted.token;
     this.#requests.onGrant(grant);
     this.#settle(grant);
-    return grant;
+    // Whichever answer brought the grant, the answer to its confirm extends it, or ends it.
+    // rule: confirm-judges-the-grant
+    if (grant.isHandoff) this.#confirmation?.extend(grant);
   }
 
   #askIn(pauseMs: number): void {

@@ -347,3 +347,30 @@ describe("a store that works in slices", () => {
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 });
+
+describe("a handed-off grant that another answer brings", () => {
+  it("ends where the answer to its confirm says that it is gone", async () => {
+    arbiter.believesPushes = false;
+    arbiter.pushes = "kept";
+    arbiter.next("acquire", "reply broken");
+    const asked = await queueUp();
+    await handOver();
+    let confirm = async (): Promise<void> => {};
+    const execute = arbiter.execute.bind(arbiter);
+    arbiter.execute = (shard, commands) => {
+      if (commands[0]?.type !== "confirm") return execute(shard, commands);
+      return new Promise((resolve) => {
+        confirm = async () => resolve(await execute(shard, commands));
+      });
+    };
+    for (const push of arbiter.kept) arbiter.onPush(push);
+    // The request is repeated, and answered before the confirm.
+    await port.advance(100);
+    const grant = asked.value as Grant;
+    expect(grant).toMatchObject({ type: "granted", isHandoff: true });
+    server.do({ type: "revoke", key: KEY, token: Number(grant.token), reason: "stuck" });
+    await confirm();
+    await settled();
+    expect(gone).toMatchObject([{ grant, reason: "revoked", detail: "stuck" }]);
+  });
+});
