@@ -188,6 +188,8 @@ export interface Suspected {
 export interface Stepped {
   readonly type: "stepped";
   readonly byMs: number;
+  /** The owners that had the vote of the node whose clock jumped. Without it: all owners. */
+  readonly owners?: readonly string[];
 }
 
 /** The store lost all its data. */
@@ -200,6 +202,8 @@ export interface NodeEvent {
   readonly type: "node";
   readonly node: number;
   readonly what: string;
+  /** The owners that had the vote of the node when it restarted. */
+  readonly owners?: readonly string[];
 }
 
 /** From here on no fault is injected, and no earlier fault has an effect. */

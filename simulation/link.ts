@@ -15,6 +15,8 @@ export interface Link {
   abandon(noticedMs: number | null): void;
   /** No message gets through for a while, and neither side is told. */
   cut(forMs: number): void;
+  /** Only one node hears the requests of this moment, where there are several. */
+  isolate?(): void;
   /** The connections break. */
   reset(): void;
   /** The connections break as soon as a request is under way on them. */

@@ -31,6 +31,8 @@ export interface Operation {
   readonly blockMs: number;
   /** The ttl of a renewal by the program itself; 0: no such renewal. */
   readonly renewMs: number;
+  /** The ttl of a renewal just before that one, which reaches one node of several; 0: none. */
+  readonly unevenRenewMs: number;
   readonly listens: boolean;
   readonly probes: boolean;
   readonly releases: boolean;
@@ -40,11 +42,11 @@ export function drawOperation(plan: Plan, chance: Chance): Operation {
   const kind = chance.weigh(plan.kinds);
   const name = chance.pick(plan.names);
   const ttlMs = chance.pick(plan.ttlsMs);
-  const renew = chance.isLucky(0.6);
+  const renew = chance.isLucky(plan.keeps);
   const limit = kind === "semaphore" ? chance.whole(2, 4) : NO_LIMIT;
   const isBounded = !chance.isLucky(plan.strict);
   const stays = !renew && chance.isLucky(0.5);
-  const renewMs = chance.isLucky(0.15) ? ttlMs * chance.pick(plan.renewalParts) : 0;
+  const renewMs = chance.isLucky(plan.renewals) ? ttlMs * chance.pick(plan.renewalParts) : 0;
   // With a grace longer than the renewed lease, the warning would come at once.
   const mostGraceMs = renewMs > 0 ? renewMs / 3 : Number.POSITIVE_INFINITY;
   return {
@@ -70,7 +72,8 @@ export function drawOperation(plan: Plan, chance: Chance): Operation {
       ? 2 * ttlMs + 2 * renewMs
       : chance.spread(ttlMs / 100, renew ? 1.5 * ttlMs : ttlMs / 2),
     blockMs: chance.isLucky(plan.blocks) ? ttlMs * chance.between(...plan.freezeParts) : 0,
-    renewMs,
+    renewMs: plan.renewsUnevenly && renewMs > 0 ? ttlMs : renewMs,
+    unevenRenewMs: plan.renewsUnevenly ? renewMs : 0,
     listens: chance.isLucky(0.7),
     probes: chance.isLucky(0.7),
     releases: !stays || kind === "once" || chance.isLucky(0.5),

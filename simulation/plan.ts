@@ -52,17 +52,31 @@ export interface Plan {
   readonly profile: Profile;
   /** The number of nodes of a quorum; else 0. */
   readonly nodes: number;
+  /**
+   * For how long the nodes remember that leases may be longer than usual, in parts of the ttl; else
+   * 0. May be so short that they forget it between two announcements.
+   */
+  readonly announceParts: number;
+  /** How often a program reaches only a bare majority of the nodes. */
+  readonly cutOff: number;
   readonly programs: number;
   /** How many operations a program does at the same time. */
   readonly tasks: number;
   readonly names: readonly string[];
   readonly ttlsMs: readonly number[];
+  /** All leases of a program have the same ttl. */
+  readonly hasOwnTtls: boolean;
   readonly offerMs: number | undefined;
   readonly storeTimeoutMs: number | undefined;
   /** How much piled-up work the store does in one batch: small, because little work piles up. */
   readonly slice: number;
-  /** The ttl of renewals by programs themselves, in parts of the ttl. */
+  /** How often the leases of a program are renewed for it. */
+  readonly keeps: number;
+  /** How often a program renews a lease itself, and for how long, in parts of the ttl. */
+  readonly renewals: number;
   readonly renewalParts: readonly number[];
+  /** Such a renewal reaches one node of several; soon after it the program renews for the ttl. */
+  readonly renewsUnevenly: boolean;
   /** How often an operation is of each kind. */
   readonly kinds: Readonly<Record<Kind, number>>;
   readonly strict: number;
@@ -153,13 +167,19 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
     family: "arbiter",
     profile,
     nodes: 0,
+    announceParts: 0,
+    cutOff: 0,
     programs: clients ?? chance.whole(2, 4),
     tasks: profile === "crash" || style === "cohort" ? chance.whole(3, 5) : chance.whole(1, 3),
     names: chance.isLucky(0.7) ? ["a"] : ["a", "b"],
+    hasOwnTtls: false,
     ttlsMs: chance.isLucky(0.6) ? [ttlMs] : [ttlMs, ttlMs * chance.pick([0.25, 0.5, 3])],
     offerMs: chance.isLucky(0.6) ? undefined : ttlMs * chance.pick([0.2, 0.5]),
     storeTimeoutMs: undefined,
     slice: new Chance(seed, "slice").pick([0, 0, 1, 64]),
+    keeps: 0.6,
+    renewals: 0.15,
+    renewsUnevenly: false,
     renewalParts: profile === "crash" ? [0.1, 0.5] : [0.1, 0.5, 1, 2],
     kinds: {
       mutual: { mutex: 1, read: 0, semaphore: 0, once: 0.1 },

@@ -33,7 +33,7 @@ export class SimulatedProcess implements Inhabitant {
   #blockedUntilMs = 0;
   #suspendedMs = 0;
   /** How far its wall clock is ahead of the world's. */
-  #wallMs = 0;
+  #wallMs: number;
   #isBlind = false;
   #messagesFirst = false;
   #ids = 0;
@@ -43,8 +43,16 @@ export class SimulatedProcess implements Inhabitant {
   /** The ends of grants that this process was told of in the present turn. */
   #told: Ended[] = [];
 
-  constructor(id: string, rate: number, world: World, history: History, chance: Chance) {
+  constructor(
+    id: string,
+    rate: number,
+    world: World,
+    history: History,
+    chance: Chance,
+    wallMs: number = 0,
+  ) {
     this.id = id;
+    this.#wallMs = wallMs;
     this.rate = rate;
     this.#world = world;
     this.#history = history;

@@ -224,7 +224,13 @@ export class Program {
     };
     probe();
     const endMs = process.nowMs + operation.holdMs;
-    if (operation.renewMs > 0 && !isOver) await this.#renew(id, operation, held);
+    const { renewMs, unevenRenewMs } = operation;
+    if (unevenRenewMs > 0 && !isOver) {
+      this.link.isolate?.();
+      void this.#renew(id, unevenRenewMs, held);
+      await this.#pause(operation.ttlMs * this.#chance.between(0.02, 0.1));
+    }
+    if (renewMs > 0 && !isOver) await this.#renew(id, renewMs, held);
     // A program that does not release goes on to the end of its time, even after a loss.
     while ((!isOver || !operation.releases) && process.nowMs < endMs) {
       const restMs = endMs - process.nowMs;
@@ -234,7 +240,7 @@ export class Program {
     this.#witness.dismiss(id);
   }
 
-  async #renew(lease: string, { renewMs }: Operation, held: HeldLease): Promise<void> {
+  async #renew(lease: string, renewMs: number, held: HeldLease): Promise<void> {
     try {
       await held.renew(renewMs);
     } catch (error) {

@@ -150,17 +150,22 @@ export class Scenario {
     const process = this.#local?.process ?? this.#newProcess(id);
     const link = this.#local?.link() ?? this.#newLink(id, process);
     const chance = new Chance(seed, `program ${id}`);
-    const program = new Program(id, process, link, this.#plan, this.history, chance);
+    const program = new Program(id, process, link, this.#planOf(id), this.history, chance);
     this.#programs.push(program);
     program.start(this.#times.chaosMs);
     return program;
   }
 
+  #planOf(id: string): Plan {
+    const { seed, ttlsMs, hasOwnTtls } = this.#plan;
+    if (!hasOwnTtls) return this.#plan;
+    return { ...this.#plan, ttlsMs: [new Chance(seed, `ttl ${id}`).pick(ttlsMs)] };
+  }
+
   #newProcess(id: string): SimulatedProcess {
     const chance = new Chance(this.#plan.seed, `process ${id}`);
-    const process = new SimulatedProcess(id, this.#rate(), this.world, this.history, chance);
-    process.setWall(new Chance(this.#plan.seed, `wall ${id}`).pick(this.#plan.wallsMs));
-    return process;
+    const wallMs = new Chance(this.#plan.seed, `wall ${id}`).pick(this.#plan.wallsMs);
+    return new SimulatedProcess(id, this.#rate(), this.world, this.history, chance, wallMs);
   }
 
   #newFleet(nowMs: () => number): NodeFleet {
@@ -174,10 +179,12 @@ export class Scenario {
   }
 
   #newQuorumLink(id: string, process: SimulatedProcess, fleet: NodeFleet): Link {
-    const { seed, ttlsMs } = this.#plan;
+    const { seed, ttlsMs, announceParts, cutOff, chaosMs } = this.#plan;
     const maxTtlMs = Math.min(...ttlsMs);
-    const announceMs = new Chance(seed, "announcements").pick([2, 40]) * maxTtlMs;
-    return new QuorumLink(process, fleet, this.#networkOf(id), { maxTtlMs, announceMs });
+    const announceMs = announceParts * maxTtlMs;
+    const link = new QuorumLink(process, fleet, this.#networkOf(id), { maxTtlMs, announceMs });
+    if (new Chance(seed, `cut off ${id}`).isLucky(cutOff)) link.cutOff(chaosMs - this.world.nowMs);
+    return link;
   }
 
   #networkOf(id: string): Network {

@@ -124,6 +124,17 @@ describe("a lease that the store ended early", () => {
     expect(checkExclusionByBelief(step(400).entries)).toHaveLength(1);
     expect(checkExclusionByBelief(step(-60_000).entries)).toHaveLength(1);
   });
+
+  it("is excused by the jump of one node of several only if that node had voted for it", () => {
+    const step = (owners: string[], atMs = 400) => {
+      return overlapping().at(atMs).happens({ type: "stepped", byMs: 5_000, owners });
+    };
+    expect(checkExclusionByBelief(step(["p/0 owner"]).entries)).toEqual([]);
+    expect(checkExclusionByBelief(step([]).entries)).toHaveLength(1);
+    // The majority was not complete when the node that had voted jumped.
+    expect(checkExclusionByBelief(step(["p/0 owner"], -1).entries)).toEqual([]);
+    expect(checkExclusionByBelief(step(["p/0 owner"], 501).entries)).toHaveLength(1);
+  });
 });
 
 describe("exclusion by probes", () => {

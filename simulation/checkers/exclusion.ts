@@ -9,7 +9,8 @@
  * Only a lease that the store itself ended early is excused, and only until its process knows:
  * - a lease that was revoked before the newer grant: `revoke` frees the lock at once;
  * - a lease that the store forgot between its last word about it and the newer grant;
- * - a lease that a jump of the store's clock ended early, for no longer than the jump.
+ * - a lease that a jump of the store's clock ended early, for no longer than the jump; of several
+ *   nodes, only a jump of a node that had voted for the lease.
  * Tokens fence all of these. A process knows from the end of the turn in which it was told. A
  * program that is granted a lock knows that its earlier leases that exclude the new one have
  * ended.
@@ -109,7 +110,7 @@ function isExcused(a: Reliance, b: Reliance, account: StoreAccount): boolean {
   if (older.grant && older.grant.revokedMs <= grantedMs) return true;
   const wordMs = lastWordMs(older.grant, grantedMs);
   if (account.hasForgotten(wordMs, grantedMs)) return true;
-  const aheadMs = account.steppedAheadMs(wordMs, grantedMs);
+  const aheadMs = account.steppedAheadMs(wordMs, grantedMs, older.grant?.granted.owner);
   return aheadMs > 0 && older.toMs - grantedMs <= aheadMs * CLOCK_TOLERANCE;
 }
 

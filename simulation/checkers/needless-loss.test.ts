@@ -27,24 +27,26 @@ describe("a lease", () => {
     expect(gone(holding(), "session_ended")).toHaveLength(1);
     const forgotten = () => holding().at(400).happens({ type: "forgot" });
     expect(gone(forgotten())).toEqual([]);
-    expect(gone(holding().at(400).happens({ type: "node", node: 1, what: "restarts" }))).toEqual(
-      [],
-    );
+    const restarted = (...owners: string[]) =>
+      holding().at(400).happens({ type: "node", node: 1, what: "restarts", owners });
+    expect(gone(restarted("p/0 owner"))).toEqual([]);
+    expect(gone(restarted("q/0 owner"))).toHaveLength(1);
     for (const ended of [revoked(), lapsed(), forgotten()]) {
       expect(gone(ended, "expired")).toHaveLength(1);
     }
   });
 
   it("is lost by a jump of the clock no earlier than by that jump", () => {
-    const jumped = (byMs: number) => {
-      return rough(
-        holding().at(400).happens({ type: "stepped", byMs }).at(500).loses("p/0", "missing"),
-      );
+    const jumped = (byMs: number, owners?: string[]) => {
+      const step = { type: "stepped", byMs, ...(owners ? { owners } : {}) } as const;
+      return rough(holding().at(400).happens(step).at(500).loses("p/0", "missing"));
     };
     expect(jumped(5_000)).toEqual([]);
     expect(jumped(500)).toEqual([]);
     expect(jumped(400)).toHaveLength(1);
     expect(jumped(-5_000)).toHaveLength(1);
+    expect(jumped(5_000, ["p/0 owner"])).toEqual([]);
+    expect(jumped(5_000, ["q/0 owner"])).toHaveLength(1);
   });
 
   it("is not lost by its maximum before it", () => {

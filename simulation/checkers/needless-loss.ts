@@ -4,8 +4,9 @@
  * acquisition fail for a store that is there.
  *
  * Excused are:
- * - an early end by the store: the grant was revoked, the store forgot it, a node restarted, or
- *   the store's clock jumped ahead, for an end that is early by no more than the jump;
+ * - an early end by the store: the grant was revoked, the store forgot it, a node that had voted
+ *   for it restarted, or the store's clock (of several nodes: that of a node that had voted for it)
+ *   jumped ahead, for an end that is early by no more than the jump;
  * - a lease that expires while faults may keep its renewals from the store, up to the first word
  *   of the store about it when all is calm; or that its process could not renew because it was
  *   frozen when the deadline came;
@@ -120,7 +121,8 @@ function isEndedByStore(life: Life, lost: EntryOf<"lost">, account: StoreAccount
   if (!grant || reason === "expired" || reason === "max_hold") return false;
   if (Math.min(grant.revokedMs, grant.lapsedMs) <= atMs) return true;
   const wordMs = lastWordMs(grant, atMs);
-  if (account.hasForgotten(wordMs, atMs) || account.hasRestarted(wordMs, atMs)) return true;
-  const aheadMs = account.steppedAheadMs(wordMs, atMs);
+  const { owner } = grant.granted;
+  if (account.hasForgotten(wordMs, atMs) || account.hasRestarted(owner, atMs)) return true;
+  const aheadMs = account.steppedAheadMs(wordMs, atMs, owner);
   return aheadMs > 0 && atMs >= dueMsOf(life, lost) - aheadMs - SLACK_MS;
 }

@@ -31,7 +31,7 @@ export class StoreAccount {
   readonly #withdrawn: EntryOf<"withdrawn">[] = [];
   readonly #steps: EntryOf<"stepped">[] = [];
   readonly #forgotMs: number[] = [];
-  readonly #restartedMs: number[] = [];
+  readonly #restarts: EntryOf<"node">[] = [];
 
   constructor(entries: readonly Entry[]) {
     for (const entry of entries) this.#read(entry);
@@ -59,15 +59,21 @@ export class StoreAccount {
     return this.#forgotMs.some((atMs) => atMs >= fromMs && atMs <= toMs);
   }
 
-  /** A node of a quorum restarted, and does not know whether it had a lease. */
-  hasRestarted(fromMs: number, toMs: number): boolean {
-    return this.#restartedMs.some((atMs) => atMs >= fromMs && atMs <= toMs);
+  /** A node of a quorum restarted, and does not know any more that it voted for the owner. */
+  hasRestarted(owner: string, toMs: number): boolean {
+    return this.#restarts.some(({ atMs, owners }) => owners?.includes(owner) && atMs <= toMs);
   }
 
-  /** By how much the clock jumped ahead in all, which is how much earlier leases ended. */
-  steppedAheadMs(fromMs: number, toMs: number): number {
+  /**
+   * By how much the clock jumped ahead in all, which is how much earlier leases ended. A jump of one
+   * node of several ended early only the votes that the node had given before.
+   */
+  steppedAheadMs(fromMs: number, toMs: number, owner?: string): number {
     return this.#steps
-      .filter(({ atMs, byMs }) => byMs > 0 && atMs >= fromMs && atMs <= toMs)
+      .filter(({ atMs, byMs, owners }) => {
+        const isSince = owners ? owners.some((one) => one === owner) : atMs >= fromMs;
+        return byMs > 0 && isSince && atMs <= toMs;
+      })
       .reduce((sum, { byMs }) => sum + byMs, 0);
   }
 
@@ -131,7 +137,7 @@ export class StoreAccount {
         this.#steps.push(entry);
         return;
       case "node":
-        if (entry.what.startsWith("restarts")) this.#restartedMs.push(entry.atMs);
+        if (entry.what.startsWith("restarts")) this.#restarts.push(entry);
         return;
       case "forgot":
         this.#forgotMs.push(entry.atMs);

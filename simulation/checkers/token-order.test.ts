@@ -75,4 +75,10 @@ describe("turns", () => {
     const told = { type: "told", process: "p", name: "a", owner: "p/0", saidMs: 1 } as const;
     expect(messages(turns([happening, told]))).toHaveLength(1);
   });
+
+  it("are excused by the jump of one node of several only if the node had voted for them", () => {
+    const stepped = (...owners: string[]) => ({ type: "stepped", byMs: 5_000, owners }) as const;
+    expect(messages(turns([stepped("p/0")]))).toEqual([]);
+    expect(messages(turns([stepped("q/0")]))).toHaveLength(1);
+  });
 });

@@ -100,7 +100,8 @@ function isOvertaken(
   if (granted.atMs >= other.atMs || atMs > toldMsOf(grant, process)) return false;
   const since = [lastWordMs(grant, other.atMs), other.atMs] as const;
   if (revokedMs <= other.atMs || account.hasForgotten(...since)) return true;
-  return atMs - other.atMs < account.steppedAheadMs(...since) * CLOCK_TOLERANCE;
+  const aheadMs = account.steppedAheadMs(...since, granted.owner);
+  return atMs - other.atMs < aheadMs * CLOCK_TOLERANCE;
 }
 
 function problem(life: HeldLife, earlier: HeldLife[], account: StoreAccount): string | null {

@@ -49,7 +49,6 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: a deadline is that of the node that keeps the lease longest",
-    isRare: true,
     rule: "deadline-of-a-majority",
     change: "always",
   },
@@ -80,7 +79,6 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: the marker of an earlier process counts",
-    isRare: true,
     rule: "marker-of-this-process-only",
     change: {
       text: /!== \w+/,
@@ -95,7 +93,6 @@ export const quorum: readonly Mutant[] = [
   },
   {
     title: "quorum: nodes forget long leases while one of them lives",
-    isRare: true,
     rule: "long-leases-are-remembered",
     change: { term: 2, of: "+", becomes: "-$" },
   },

@@ -29,7 +29,7 @@ export interface Member {
 
 export class NodeFleet implements StoreSide {
   readonly members: readonly Member[];
-  readonly setBackMs = 0;
+  setBackMs = 0;
   readonly #clock: FleetClock;
   readonly #history: History;
   readonly #chance: Chance;
@@ -84,17 +84,23 @@ export class NodeFleet implements StoreSide {
   }
 
   census(): { holders: number; waiters: number } {
-    const holders = this.members.reduce((sum, { node }) => sum + node.keys, 0);
+    const holders = this.members.reduce((sum, { node }) => sum + node.owners.length, 0);
     return { holders, waiters: 0 };
   }
 
   step(byMs: number): void {
     const at = this.#pick();
-    if (at === null) return;
+    const node = at === null ? undefined : this.members[at]?.node;
+    // A node that waits after a restart would wait for less than the leases that it has forgotten.
+    if (at === null || !node?.isInformed) return;
     // A jump ahead ends the votes of this node, and a holder on a bare majority needs each of them.
-    if (byMs > 0) this.#history.record(this.#clock.nowMs(), { type: "stepped", byMs });
-    this.#wrongUntilMs.set(at, this.#clock.nowMs() + 3 * this.#longestMs + Math.abs(byMs));
-    this.members[at]?.node.step(byMs);
+    const { owners } = node;
+    if (byMs > 0) this.#history.record(this.#clock.nowMs(), { type: "stepped", byMs, owners });
+    // A clock that was set back is wrong for leases of before until it has caught up.
+    const wrongMs = 3 * this.#longestMs + Math.max(0, -byMs);
+    this.#wrongUntilMs.set(at, this.#clock.nowMs() + wrongMs);
+    node.step(byMs);
+    this.setBackMs += Math.max(0, -byMs);
     this.#record(at, `steps by ${byMs}`);
   }
 
@@ -110,9 +116,10 @@ export class NodeFleet implements StoreSide {
     const at = this.#pick();
     const member = at === null ? undefined : this.members[at];
     if (at === null || !member) return;
+    const { owners } = member.node;
     member.node.restart(downMs, isEmpty);
     member.listeners.clear();
-    this.#record(at, isEmpty ? "restarts empty" : "restarts with what it saved");
+    this.#record(at, isEmpty ? "restarts empty" : "restarts with what it saved", owners);
     for (const listener of [...member.onRestart]) listener();
   }
 
@@ -124,14 +131,25 @@ export class NodeFleet implements StoreSide {
   /** A node that may fail, if any: the other nodes still make a majority that remembers. */
   #pick(): number | null {
     const nowMs = this.#clock.nowMs();
-    const at = this.#chance.whole(0, this.members.length - 1);
+    const at = this.#chance.pick(this.#needed() ?? [...this.members.keys()]);
     const others = this.members.filter(({ node }, other) => {
       return other !== at && node.isInformed && (this.#wrongUntilMs.get(other) ?? 0) < nowMs;
     });
     return others.length >= majorityOf(this.members.length) ? at : null;
   }
 
-  #record(at: number, what: string): void {
-    this.#history.record(this.#clock.nowMs(), { type: "node", node: at, what });
+  /** The nodes of a holder with a bare majority, which needs each of them; null half of the time. */
+  #needed(): number[] | null {
+    if (this.#chance.isLucky(0.5)) return null;
+    const nodes = new Map<string, number[]>();
+    for (const [at, { node }] of this.members.entries()) {
+      for (const owner of node.owners) nodes.set(owner, [...(nodes.get(owner) ?? []), at]);
+    }
+    const majority = majorityOf(this.members.length);
+    return [...nodes.values()].find(({ length }) => length === majority) ?? null;
+  }
+
+  #record(at: number, what: string, owners: readonly string[] = []): void {
+    this.#history.record(this.#clock.nowMs(), { type: "node", node: at, what, owners });
   }
 }

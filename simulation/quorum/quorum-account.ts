@@ -3,6 +3,7 @@ import type { History } from "../history.js";
 import { readRelease, readVote, type VoteArgs } from "./quorum-request.js";
 
 interface Candidate {
+  readonly name: string;
   readonly owner: string;
   readonly ballot: number;
   /** Until when the vote of each node lasts, in world time. */
@@ -66,9 +67,13 @@ export class QuorumAccount {
     leftMs: number,
   ): void {
     const key = `${owner} ${ballot}`;
-    const fresh = { owner, ballot, votes: new Map<number, number>() };
+    const fresh = { name, owner, ballot, votes: new Map<number, number>() };
     const candidate = this.#candidates.get(key) ?? fresh;
     this.#candidates.set(key, candidate);
+    // A node has one vote for a name: this one ends the one before, which may have ended early.
+    for (const other of this.#candidates.values()) {
+      if (other.name === name && other !== candidate) other.votes.delete(node);
+    }
     // Clocks run apart: a vote counts a little longer than it lasts.
     candidate.votes.set(node, nowMs + leftMs * 1.02);
     const standing = [...candidate.votes.values()].filter((untilMs) => untilMs > nowMs);

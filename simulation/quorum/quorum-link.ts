@@ -19,7 +19,6 @@ export const NODE_TIMEOUT_MS = 50;
 
 export interface QuorumOptions {
   readonly maxTtlMs: number;
-  /** May be so short that nodes forget longer leases between two announcements. */
   readonly announceMs: number;
 }
 
@@ -68,6 +67,21 @@ export class QuorumLink implements Link {
     // Either the process is cut off from all nodes, or from one node.
     if (this.#network.chance.isLucky(0.3)) for (const driver of this.#drivers) driver.cut(forMs);
     else this.#any().cut(forMs);
+  }
+
+  /** Leaves a bare majority of the nodes within reach. */
+  cutOff(forMs: number): void {
+    this.#leave(majorityOf(this.#drivers.length), forMs);
+  }
+
+  isolate(): void {
+    this.#leave(1, 1);
+  }
+
+  #leave(count: number, forMs: number): void {
+    const first = this.#drivers.indexOf(this.#any());
+    const rest = [...this.#drivers.slice(first), ...this.#drivers.slice(0, first)].slice(count);
+    for (const driver of rest) driver.cut(forMs);
   }
 
   reset(): void {

@@ -52,11 +52,12 @@ export class QuorumNode {
     return marker?.run === run && marker.floor !== null;
   }
 
-  /** Keys that have not expired. */
-  get keys(): number {
+  /** The owners of locks that have not expired. */
+  get owners(): string[] {
     const nowMs = this.#nowUs() / 1000;
-    return [...this.#state.names.values()].filter(({ lock }) => (lock?.untilMs ?? 0) > nowMs)
-      .length;
+    return [...this.#state.names.values()].flatMap(({ lock }) => {
+      return lock && lock.untilMs > nowMs ? [lock.owner] : [];
+    });
   }
 
   /** As if a client had admitted the node long ago. */
