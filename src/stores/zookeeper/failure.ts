@@ -20,8 +20,10 @@ const FINAL: Partial<Record<ErrorCode, string>> = {
 export function zookeeperError(cause: unknown, servers: string): HoldfastError {
   if (cause instanceof HoldfastError) return cause;
   if (cause instanceof Unreadable) return foreignData("the reply to a call", cause);
-  const text = cause instanceof Error ? cause.message : String(cause);
   const where = `ZooKeeper at ${servers}`;
+  const said = cause instanceof Error ? cause.message : String(cause);
+  // The failure of a connection begins with the place of its server.
+  const text = said.startsWith(`${servers}: `) ? said.slice(servers.length + 2) : said;
   if (!(cause instanceof ZookeeperError)) {
     return new StoreError(`${where}: ${text}`, { outcome: "unknown", cause });
   }
