@@ -319,7 +319,10 @@ export class Acquisition {
   #pause(delayMs: number): Promise<void> {
     if (this.#isEnded) return Promise.resolve();
     return new Promise((resume) => {
-      const timer = this.#parts.quorum.port.timers.after(delayMs, resume, true);
+      // A call that does not wait has a limit, which keeps the process alive until the call ends. If
+      // its caller aborts it, it still comes here, and nobody waits for the result.
+      const keepAlive = this.#wait !== null;
+      const timer = this.#parts.quorum.port.timers.after(delayMs, resume, keepAlive);
       this.#onPauseEnd = () => {
         timer.cancel();
         resume();

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { Holdfast } from "../../holdfast.js";
 import { WaitTime } from "../../lease/wait-time.js";
 import type { Claim, GoneEvent, Grant } from "../../store.js";
 import type { Driver, OwnConnection } from "../redis-client/driver.js";
@@ -15,11 +16,15 @@ const settings = { namespace: "", bootstrap: "wait", ...times } as const;
 
 /** A node that resumes the lease, and ends it before its answer to the resume has arrived. */
 function revoking(name: string): RedlockNode {
-  const answers: Record<string, unknown> = {
+  return answering(name, {
     raise: 1,
     resume: ["G", claim.ttlMs],
     look: [-2, "", "65 V o1 by hand", []],
-  };
+  });
+}
+
+/** A node that gives the same answer to every request with the same verb. */
+function answering(name: string, answers: Readonly<Record<string, unknown>>): RedlockNode {
   const driver: Partial<Driver> = {
     send: async (_key, _command, args) => answers[args[5] ?? ""],
     open: () => new Promise(() => {}),
@@ -102,4 +107,21 @@ it("a lease that is revoked during its resume hears of the revocation", async ()
   const gone = new Promise<GoneEvent>((resolve) => store.onEvent(resolve));
   const grant = await store.resume(claim, 64n);
   expect(await gone).toEqual({ type: "gone", grant, reason: "revoked", detail: "by hand" });
+});
+
+it("a try that was aborted between two rounds does not keep the process alive", async () => {
+  const port = new ManualPort();
+  const split = (name: string, vote: unknown) => answering(name, { raise: 1, vote, release: 1 });
+  const held = (owner: string) => ["H", 64, 5_000, owner, `64 H ${owner} 64 1 5000 c {}`, 0];
+  const nodes = [split("a", 1), split("b", held("x")), split("c", held("y"))];
+  const holdfast = new Holdfast(new RedlockStore(nodes, settings, port));
+  const controller = new AbortController();
+  const asked = holdfast.mutex("m").tryAcquire({ ttlMs: 10_000, signal: controller.signal });
+  const outcome = asked.catch((error: unknown) => error);
+  await port.advance(1);
+  expect(port.keepsAlive).toBe(true);
+  controller.abort("enough");
+  expect(await outcome).toBe("enough");
+  await settled();
+  expect(port.keepsAlive).toBe(false);
 });
