@@ -33,16 +33,16 @@ export class QueueReader {
   /** The queue as the server of the connection has it; an empty one where it has none. */
   async read(connection: Connection, lock: LockId, look: "plain" | "texts"): Promise<Listing> {
     const queue = this.#layout.queue(lock);
-    const { names, stat, zxid } = await connection.send(childrenIn(queue));
-    this.#known.saw(queue, stat);
-    const moment = new Zxid(zxid);
-    const plain = await entriesOf(connection, queue, names);
-    if (look === "plain" && lock.space !== "once") return { moment, entries: plain, mark: null };
-    const [entries, mark] = await Promise.all([
-      look === "plain" ? plain : readTexts(connection, queue, plain),
-      lock.space === "once" ? this.#readMark(connection, queue, names) : null,
-    ]);
-    return { moment, entries, mark };
+    const listed = await connection.send(childrenIn(queue));
+    this.#known.saw(queue, listed.stat);
+    const moment = new Zxid(listed.zxid);
+    const plain = await entriesOf(connection, queue, listed.names);
+    const entries = look === "plain" ? plain : await readTexts(connection, queue, plain);
+    if (lock.space !== "once") return { moment, entries, mark: null };
+    // An entry that has left since may have left a mark, which is not among the names.
+    const hasLeft = entries.length < listed.names.filter(readZnodeName).length;
+    const { names } = hasLeft ? await connection.send(childrenIn(queue)) : listed;
+    return { moment, entries, mark: await this.#readMark(connection, queue, names) };
   }
 
   /** The same listing, with the text and the token of its first entry, unless that has left. */
