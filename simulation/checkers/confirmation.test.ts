@@ -23,6 +23,12 @@ describe("a lock that was handed over", () => {
     expect(checkConfirmation(story.entries, 5)).toEqual([]);
   });
 
+  it("is not confirmed where it was revoked before that", () => {
+    const revoked = { type: "revoked", name: "a", token: 10n } as const;
+    expect(checkConfirmation(handedOver().at(17).happens(revoked).entries, 5)).toEqual([]);
+    expect(checkConfirmation(handedOver().at(18).happens(revoked).entries, 5)).toHaveLength(1);
+  });
+
   it("needs no confirm when it was asked for and given", () => {
     const story = new Story().at(0).asks("p/0").holds("p/0", 10n, 1_000);
     expect(checkConfirmation(story.entries, 5)).toEqual([]);

@@ -29,6 +29,47 @@ describe("the work of a once", () => {
     expect(repeated(501)).toEqual([]);
   });
 
+  it.each<[string, Happening, number, number]>([
+    ["was revoked", { type: "revoked", name: "a", token: 10n }, 50, 0],
+    ["was revoked later", { type: "revoked", name: "a", token: 10n }, 96, 1],
+    ["was forgotten", { type: "forgot" }, 50, 0],
+    ["was ended by a jump of the clock", { type: "stepped", byMs: 410 }, 50, 0],
+    ["was shortened by a jump of the clock, but not enough", { type: "stepped", byMs: 300 }, 50, 1],
+  ])("may be done again where the lease %s before its release", (_, fault, atMs, count) => {
+    const story = new Story().at(0).asks("p/0").holds("p/0", 10n, 500).at(atMs).happens(fault);
+    story.at(90).releases("p/0").at(95).withdraws("p/0 owner").at(100).happens(DONE);
+    const again = story.at(600).asks("q/0").holds("q/0", 20n, 2_000);
+    expect(checkDoneOnce(again.entries)).toHaveLength(count);
+  });
+
+  it("may be done again a little earlier where the clocks of store and program drift", () => {
+    const again = (atMs: number, happenings: readonly Happening[] = []) => {
+      const story = new Story().at(0);
+      for (const happening of happenings) story.happens(happening);
+      story.asks("p/0").holds("p/0", 10n, 500).at(90).releases("p/0");
+      story.at(95).withdraws("p/0 owner").at(100).happens(DONE).asks("q/0");
+      return checkDoneOnce(story.at(atMs).holds("q/0", 20n, 2_000).entries);
+    };
+    expect(again(992)).toEqual([]);
+    expect(again(990)).toHaveLength(1);
+    expect(again(992, [{ type: "calm" }])).toHaveLength(1);
+  });
+
+  it("is not done by a lease that had ended when its program got it, if it is older", () => {
+    const late = (grantedMs: number, untilMs: number, happenings: readonly Happening[] = []) => {
+      const story = new Story().at(0);
+      for (const happening of happenings) story.happens(happening);
+      story.asks("p/0").holds("p/0", 10n, 500).asks("q/0");
+      story.at(grantedMs).grants("q/0 owner", 11n).at(90).releases("p/0");
+      story.at(95).withdraws("p/0 owner").at(100).happens(DONE);
+      return checkDoneOnce(story.at(600).takes("q/0", 11n, untilMs).entries);
+    };
+    expect(late(50, 550)).toEqual([]);
+    expect(late(50, 601)).toHaveLength(1);
+    expect(late(101, 550)).toHaveLength(1);
+    expect(late(50, 550, [{ type: "calm" }])).toHaveLength(1);
+  });
+
   it("may be done again where the mark ended early", () => {
     expect(repeated(95, [{ type: "forgot" }])).toEqual([]);
     expect(repeated(95, [{ type: "stepped", byMs: 300 }])).toEqual([]);

@@ -94,13 +94,50 @@ describe("a lease that the store ended early", () => {
     },
   );
 
-  it("is not excused beside a newer lease of the same program", () => {
-    const story = new Story();
-    story.at(0).asks("p/0").holds("p/0", 10n, 1_000).at(400).happens({ type: "forgot" });
-    story.at(500).asks("p/1").holds("p/1", 20n, 1_500);
+  it("is excused as long as only another process was told", () => {
+    const told = { type: "told", process: "q", name: "a", token: 10n } as const;
+    const story = overlapping().at(400).happens({ type: "forgot" }).at(450).happens(told);
+    expect(checkExclusionByBelief(story.entries)).toEqual([]);
+    story.at(460).happens({ ...told, process: "p" });
     expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
+  });
+
+  it.each([
+    ["revoked", { type: "revoked", name: "a", token: 10n }],
+    ["forgotten", { type: "forgot" }],
+    ["overtaken by the clock", { type: "stepped", byMs: 5_000 }],
+  ] as const)("is not excused when it was %s after the newer grant", (_, fault) => {
+    expect(checkExclusionByBelief(overlapping().at(501).happens(fault).entries)).toHaveLength(1);
+  });
+
+  it.each([
+    ["a mutex", { mode: "exclusive" }],
+    ["permits that do not fit", { mode: "shared", weight: 2, limit: 3 }],
+  ] as const)("is not excused beside a newer lease of the same program: %s", (_, claim) => {
+    const story = new Story();
+    story.at(0).asks("p/0", claim).holds("p/0", 10n, 1_000, claim);
+    story.at(400).happens({ type: "forgot" });
+    const other = story.at(500).asks("p/1", claim).holds("p/1", 20n, 1_500, claim);
+    expect(checkExclusionByBelief(other.entries)).toHaveLength(1);
     story.at(500).loses("p/0", "replaced");
     expect(checkExclusionByBelief(story.entries)).toEqual([]);
+  });
+
+  it.each([
+    [199, 0],
+    [201, 1],
+  ])("does not count beside a newer grant if it was revoked before that: at %d", (atMs, count) => {
+    const claim = { mode: "shared", weight: 1, limit: 3 } as const;
+    const story = new Story()
+      .at(0)
+      .asks("p/0")
+      .holds("p/0", 10n, 1_000, { ...claim, weight: 2 });
+    // Its grant is older than the revocation, and the program gets it late.
+    story.at(10).asks("p/1").grants("p/1 owner", 11n);
+    story.at(atMs).happens({ type: "revoked", name: "a", token: 10n });
+    story.at(200).asks("q/0").holds("q/0", 20n, 1_000, claim);
+    story.at(500).takes("p/1", 11n, 1_000, claim);
+    expect(checkExclusionByBelief(story.entries)).toHaveLength(count);
   });
 
   it("is not excused by a fault before the store last renewed it", () => {

@@ -47,6 +47,16 @@ describe("first come, first served", () => {
     expect(checkFifo(serve(forgotten).entries)).toEqual([]);
   });
 
+  it("is broken whatever becomes of other waiters, clients and names", () => {
+    const broken = (story: Story) => expect(checkFifo(serve(story).entries)).toHaveLength(1);
+    broken(overtaken().at(5).withdraws("r/0"));
+    broken(overtaken().at(5).happens({ type: "dropped", name: "a", owner: "r/0" }));
+    broken(overtaken().at(5).happens({ type: "suspected", name: "a", client: "q" }));
+    broken(overtaken().at(5).happens({ type: "suspected", name: "b", client: "p" }));
+    broken(new Story().at(0).happens({ type: "forgot" }).queues("p/0").at(1).queues("q/0"));
+    broken(overtaken().at(15).happens({ type: "suspected", name: "a", client: "p" }));
+  });
+
   it("is broken for a waiter that is granted the lock when it asks again", () => {
     const story = overtaken().at(10).grants("q/0", 10n, { isHandoff: true });
     expect(checkFifo(story.at(20).grants("p/0", 20n).entries)).toHaveLength(1);

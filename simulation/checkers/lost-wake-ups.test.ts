@@ -80,6 +80,58 @@ describe("a reason for a longer wait", () => {
     expect(check(story, 350)).toHaveLength(1);
   });
 
+  it("is a process that is frozen only up to the longest block", () => {
+    const frozen = { type: "frozen", process: "q", untilMs: 5_000, how: "paused" } as const;
+    const story = free().at(50).happens(frozen);
+    expect(check(story, 490)).toEqual([]);
+    expect(check(story, 510)).toHaveLength(1);
+  });
+
+  it("is a grant that is confirmed and not used, for as long as a lease", () => {
+    const story = free().at(50).grants("r/0", 10n, { isHandoff: true });
+    story.at(60).extends(10n);
+    expect(check(story, 5_050)).toEqual([]);
+    expect(check(story, 5_200)).toHaveLength(1);
+    const renewed = free().at(50).grants("r/0", 10n).at(3_000).extends(10n);
+    expect(check(renewed, 8_200)).toHaveLength(1);
+  });
+
+  it("is an unused grant only until it is revoked", () => {
+    const revoked = { type: "revoked", name: "a", token: 10n } as const;
+    const story = free().at(50).grants("r/0", 10n).at(200).happens(revoked);
+    expect(check(story, 240)).toEqual([]);
+    expect(check(story, 300)).toHaveLength(1);
+  });
+
+  it("is an unused grant of this name, before the end of the wait", () => {
+    expect(check(free().at(50).grants("r/0", 10n, { name: "b" }), 200)).toHaveLength(1);
+    const held = free().at(90).grants("r/0", 10n).at(95).holds("q/0", 11n, 9_000);
+    held.at(100).releases("q/0").at(100).asks("q/1");
+    // The grant that is used is no waste.
+    expect(check(held.at(100).grants("r/1", 12n).takes("r/1", 12n, 101), 250)).toEqual([]);
+  });
+
+  it("is the offers of one client that go on side by side, counted once", () => {
+    const story = free().at(50).grants("r/0", 10n, { isHandoff: true });
+    story.at(500).grants("r/1", 11n, { isHandoff: true });
+    expect(check(story, 1_090)).toEqual([]);
+    expect(check(story, 1_300)).toHaveLength(1);
+    story.at(500).grants("s/0", 12n, { isHandoff: true });
+    expect(check(story, 1_300)).toEqual([]);
+  });
+
+  it("is a waiter that died and cannot be served beside the holders, until it is forgotten", () => {
+    const claim = { mode: "shared", limit: 2 } as const;
+    const served = (atMs: number): Story => {
+      const story = new Story().at(0).happens({ type: "calm" }).asks("p/0", claim);
+      story.holds("p/0", 10n, 9_000, claim).asks("r/0", { ...claim, weight: 2 });
+      story.asks("q/0", claim).at(10).happens({ type: "crashed", process: "r" });
+      return story.at(atMs).holds("q/0", 20n, 9_000, claim);
+    };
+    expect(check(served(3_100))).toEqual([]);
+    expect(check(served(3_120))).toHaveLength(1);
+  });
+
   it("is no clock that was set back before all leases of that time had ended", () => {
     const story = new Story().at(0).happens({ type: "stepped", byMs: -2_000 });
     const late = story.at(10_000).happens({ type: "calm" }).asks("q/0");

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { CALL_TIMEOUT_MS } from "../../src/stores/arbiter/channel.js";
+import type { Happening } from "../history.js";
 import { checkNeedlessLoss } from "./needless-loss.js";
 import { Story } from "./story.js";
 
@@ -33,7 +35,43 @@ describe("a lease", () => {
     expect(gone(restarted("q/0 owner"))).toHaveLength(1);
     for (const ended of [revoked(), lapsed(), forgotten()]) {
       expect(gone(ended, "expired")).toHaveLength(1);
+      expect(gone(ended, "max_hold")).toHaveLength(1);
     }
+  });
+
+  it.each<Happening>([
+    { type: "revoked", name: "a", token: 10n },
+    { type: "lapsed", name: "a", token: 10n },
+    { type: "forgot" },
+    { type: "node", node: 1, what: "restarts" },
+    { type: "stepped", byMs: 5_000 },
+  ])("is not lost by what the store did after the loss: $type", (happening) => {
+    const story = holding().at(500).loses("p/0", "missing");
+    expect(rough(story.at(501).happens(happening))).toHaveLength(1);
+  });
+
+  it.each<Happening>([
+    { type: "forgot" },
+    { type: "node", node: 1, what: "restarts" },
+    { type: "stepped", byMs: 5_000 },
+  ])("is not lost by what the store did before it last renewed the lease: $type", (happening) => {
+    const story = holding().at(300).happens(happening).at(400).extends(10n);
+    expect(rough(story.at(500).loses("p/0", "missing"))).toHaveLength(1);
+  });
+
+  it("is not lost by a node that is told something else", () => {
+    const story = holding().at(400).happens({ type: "node", node: 1, what: "admits" });
+    expect(rough(story.at(500).loses("p/0", "missing"))).toHaveLength(1);
+  });
+
+  it("may be lost a little early after the machine slept", () => {
+    const lostAt = (atMs: number, how: "suspended" | "paused") => {
+      const frozen = { type: "frozen", process: "p", untilMs: 300, how } as const;
+      return rough(holding().at(200).happens(frozen).at(atMs).loses("p/0"));
+    };
+    expect(lostAt(975, "suspended")).toEqual([]);
+    expect(lostAt(965, "suspended")).toHaveLength(1);
+    expect(lostAt(975, "paused")).toHaveLength(1);
   });
 
   it("is lost by a jump of the clock no earlier than by that jump", () => {
@@ -63,7 +101,10 @@ describe("a lease", () => {
   it("that is renewed is not lost at all when nothing goes wrong any more", () => {
     expect(rough(calmHolding().at(1_000).loses("p/0"))).toHaveLength(1);
     expect(rough(calmHolding({ renews: false }).at(1_000).loses("p/0"))).toEqual([]);
-    expect(rough(holding().at(500).happens(CALM).at(1_000).loses("p/0"))).toEqual([]);
+    const calmed = () => holding().at(500).happens(CALM);
+    expect(rough(calmed().at(1_000).loses("p/0"))).toEqual([]);
+    // The store has renewed it since, so no fault keeps its renewals away.
+    expect(rough(calmed().at(501).extends(10n).at(1_000).loses("p/0"))).toHaveLength(1);
     const frozen = { type: "frozen", process: "p", untilMs: 1_200, how: "blocked" } as const;
     expect(rough(calmHolding().at(900).happens(frozen).at(1_200).loses("p/0"))).toEqual([]);
   });
@@ -104,11 +145,22 @@ describe("an acquisition", () => {
 
   it("does not fail for a store that is there", () => {
     const story = () => new Story().at(0).asks("p/0").at(1_000).happens(CALM);
-    expect(rough(story().at(2_000).happens(refused))).toEqual([]);
-    expect(rough(story().at(9_000).happens(refused))).toHaveLength(1);
-    expect(rough(new Story().at(0).happens(CALM).asks("p/0").at(1).happens(refused))).toHaveLength(
-      1,
-    );
+    expect(
+      rough(
+        story()
+          .at(1_000 + CALL_TIMEOUT_MS)
+          .happens(refused),
+      ),
+    ).toEqual([]);
+    expect(
+      rough(
+        story()
+          .at(1_001 + CALL_TIMEOUT_MS)
+          .happens(refused),
+      ),
+    ).toHaveLength(1);
+    const later = new Story().at(1_000).happens(CALM).at(1_001).asks("p/0");
+    expect(rough(later.at(1_100).happens(refused))).toHaveLength(1);
   });
 
   it("may fail at its end for a store that its frozen process could not hear", () => {
@@ -117,8 +169,15 @@ describe("an acquisition", () => {
       story.at(2_000).happens({ type: "frozen", process: "p", untilMs: 20_000, how: "blocked" });
       return story.at(atMs).happens(refused);
     };
-    expect(rough(refusedAt(20_005, 1_000))).toEqual([]);
-    expect(rough(refusedAt(20_040, 1_000))).toHaveLength(1);
+    expect(rough(refusedAt(20_009, 1_000))).toEqual([]);
+    expect(rough(refusedAt(20_011, 1_000))).toHaveLength(1);
     expect(rough(refusedAt(20_005, 60_000))).toHaveLength(1);
+  });
+
+  it("does not fail because of a freeze that had ended when it asked", () => {
+    const frozen = { type: "frozen", process: "p", untilMs: 2_000, how: "blocked" } as const;
+    const story = new Story().at(0).happens(CALM).at(1_000).happens(frozen);
+    story.at(2_001).asks("p/0", { waits: false, withinMs: 0 }).at(2_005).happens(refused);
+    expect(rough(story)).toHaveLength(1);
   });
 });

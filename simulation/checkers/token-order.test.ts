@@ -48,6 +48,18 @@ describe("a store that forgot", () => {
     expect(messages(again(10))).toEqual([]);
   });
 
+  it("goes on from its last token where it forgot before that", () => {
+    const story = new Story().at(0).happens({ type: "forgot" }).at(1).grants("p/0", 10n);
+    expect(messages(story.at(2).grants("q/0", 5n, { clockUs: 5 }))).toHaveLength(1);
+  });
+
+  it("may give a lower token to a process that has seen no higher one", () => {
+    const story = again(5).at(3).asks("q/1").at(4).takes("q/1", 5n, 9);
+    expect(messages(story)).toEqual([]);
+    const ahead = again(11).at(3).asks("q/1").at(4).takes("q/1", 5n, 9);
+    expect(messages(ahead)).toHaveLength(2);
+  });
+
   it("learns from a process that has seen a higher token", () => {
     const story = again(5).at(3).asks("p/1").at(4).takes("p/1", 5n, 9);
     expect(messages(story)).toEqual(['p/1 asked for "a" after p/0 had 10, and got 5']);
@@ -73,6 +85,7 @@ describe("turns", () => {
   ])("are excused until the process is told that its grant has ended: $type", (happening) => {
     expect(messages(turns([happening]))).toEqual([]);
     const told = { type: "told", process: "p", name: "a", owner: "p/0", saidMs: 1 } as const;
+    expect(messages(turns([happening, { ...told, process: "q" }]))).toEqual([]);
     expect(messages(turns([happening, told]))).toHaveLength(1);
   });
 
@@ -80,5 +93,28 @@ describe("turns", () => {
     const stepped = (...owners: string[]) => ({ type: "stepped", byMs: 5_000, owners }) as const;
     expect(messages(turns([stepped("p/0")]))).toEqual([]);
     expect(messages(turns([stepped("q/0")]))).toHaveLength(1);
+  });
+
+  it("are not excused by a jump that is shorter than the time since the other grant", () => {
+    expect(messages(turns([{ type: "stepped", byMs: 2 }]))).toEqual([]);
+    expect(messages(turns([{ type: "stepped", byMs: 1 }]))).toHaveLength(1);
+    expect(messages(turns([{ type: "stepped", byMs: -5_000 }]))).toHaveLength(1);
+  });
+
+  it.each<Happening>([{ type: "forgot" }, { type: "stepped", byMs: 5_000 }])(
+    "are not excused by a fault before the store last renewed the grant: $type",
+    (happening) => {
+      const renewed = { type: "extended", name: "a", token: 10n } as const;
+      const story = turns([happening]).at(1.5).happens(renewed);
+      expect(messages(story)).toHaveLength(1);
+    },
+  );
+
+  it.each<Happening>([
+    { type: "forgot" },
+    { type: "revoked", name: "a", token: 10n },
+    { type: "stepped", byMs: 5_000 },
+  ])("are not excused by a fault after the other grant: $type", (happening) => {
+    expect(messages(turns([]).at(2.5).happens(happening))).toHaveLength(1);
   });
 });

@@ -73,6 +73,9 @@ describe("a lease", () => {
     // A freeze that begins only now is no excuse.
     const frozen = { type: "frozen", process: "p", untilMs: 2_500, how: "blocked" } as const;
     expect(messages(story.happens(frozen))).toEqual(["p/0 was over when it was given"]);
+    // Nor is one that ended a moment before.
+    const awake = { ...frozen, untilMs: 1_998 };
+    expect(messages(story.at(1_500).happens(awake))).toEqual(["p/0 was over when it was given"]);
   });
 
   it("is not relied on for longer than it may be held", () => {
@@ -98,10 +101,30 @@ describe("a result", () => {
     expect(asked(1_070)).toHaveLength(1);
   });
 
-  it("of a release is told within its bound", () => {
-    const story = holding().at(900).releases("p/0");
-    story.at(6_000).happens({ type: "released", lease: "p/0" });
-    expect(messages(story)).toEqual(["the release of p/0 took too long"]);
+  describe("of a release", () => {
+    const releasedAt = (atMs: number, how?: "blocked" | "suspended"): Story => {
+      const story = holding().at(900).releases("p/0");
+      if (how) story.at(1_000).happens({ type: "frozen", process: "p", untilMs: 1_300, how });
+      return story.at(atMs).happens({ type: "released", lease: "p/0" });
+    };
+    const late = ["the release of p/0 took too long"];
+
+    it("is told within its bound", () => {
+      expect(messages(releasedAt(5_905))).toEqual([]);
+      expect(messages(releasedAt(5_915))).toEqual(late);
+      expect(messages(releasedAt(5_915, "blocked"))).toEqual(late);
+    });
+
+    it("is told later by as long as the machine slept", () => {
+      expect(messages(releasedAt(6_205, "suspended"))).toEqual([]);
+      expect(messages(releasedAt(6_215, "suspended"))).toEqual(late);
+    });
+
+    it("may be told later where several nodes are asked", () => {
+      const check = (atMs: number) => checkToldInTime(releasedAt(atMs).entries, { releaseMs: 100 });
+      expect(check(6_005)).toEqual([]);
+      expect(check(6_015)).toHaveLength(1);
+    });
   });
 });
 
@@ -111,5 +134,29 @@ describe("a revocation", () => {
     expect(checkRevocation(story.entries, 5)).toHaveLength(1);
     story.at(104).loses("p/0", "revoked");
     expect(checkRevocation(story.entries, 5)).toEqual([]);
+  });
+
+  it("is told later to a frozen process, as soon as it runs", () => {
+    const lostAt = (atMs: number) => {
+      const story = holding().at(100).happens({ type: "revoked", name: "a", token: 10n });
+      story.happens({ type: "frozen", process: "p", untilMs: 500, how: "blocked" });
+      return checkRevocation(story.at(atMs).loses("p/0", "revoked").entries, 5);
+    };
+    expect(lostAt(514)).toEqual([]);
+    expect(lostAt(516)).toHaveLength(1);
+  });
+
+  it("is told in the same time to a program that gets the lease after it", () => {
+    const heldAt = (atMs: number) => {
+      const story = new Story().at(0).asks("p/0").at(10).grants("p/0 owner", 10n);
+      story.at(100).happens({ type: "revoked", name: "a", token: 10n });
+      const taken = story
+        .at(atMs)
+        .takes("p/0", 10n, 1_000)
+        .at(atMs + 1);
+      return checkRevocation(taken.loses("p/0", "revoked").entries, 5);
+    };
+    expect(heldAt(110)).toEqual([]);
+    expect(heldAt(115)).toHaveLength(1);
   });
 });
