@@ -62,8 +62,8 @@ async function seekIn(folder: string, mutant: Mutant, build: string): Promise<Ca
   const startedMs = performance.now();
   const first = foundAt[title];
   const hint = first === undefined ? null : await runSeeds(folder, family, first, 1);
-  const isOver = hint?.seed != null || (mutant.isRare && !isFull);
-  const { seed, line } = (isOver && hint) || (await runSeeds(folder, family, 0, SEEDS));
+  const isFound = hint?.seed != null;
+  const { seed, line } = (isFound && hint) || (await runSeeds(folder, family, 0, SEEDS));
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
   // The code itself may fail at this seed: a test run has only some of them.
   const own = seed === null ? null : await runSeeds(build, family, seed, 1);

@@ -41,11 +41,6 @@ export interface Mutant extends Edit {
   readonly title: string;
   /** Which seeds find it. Default: those of one store that decides alone. */
   readonly family?: Family;
-  /**
-   * Fewer than one in 2,000 seeds finds it. A usual run tries the seed that found it last, which
-   * any change of the code may move; only the full run searches for another one.
-   */
-  readonly isRare?: boolean;
   /** Further edits, where two statements keep one rule. */
   readonly also?: readonly Edit[];
 }
