@@ -39,7 +39,7 @@ describe("a ghost", () => {
     expect(ghost(500, { type: "stepped", byMs: 5_000 }, 600)).toHaveLength(1);
   });
 
-  it("is excused by a clock that was set ahead past the end of its tombstone, and then back", () => {
+  it("is excused by a clock set ahead past the end of its tombstone, and then back", () => {
     const ghost = (byMs: number) => {
       const story = new Story()
         .at(0)

@@ -65,8 +65,8 @@ export class StoreAccount {
   }
 
   /**
-   * By how much the clock jumped ahead in all, which is how much earlier leases ended. A jump of one
-   * node of several ended early only the votes that the node had given before.
+   * By how much the clock jumped ahead in all, which is how much earlier leases ended. If one node
+   * of several jumps, only the votes that it gave before end early.
    */
   steppedAheadMs(fromMs: number, toMs: number, owner?: string): number {
     return this.#steps

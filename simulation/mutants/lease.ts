@@ -48,7 +48,7 @@ export const lease: readonly Mutant[] = [
     title: "no answer is a loss",
     rule: "unknown-is-not-lost",
     change: {
-      becomes: 'if (renewal.type !== "renewed") return this.#lose(hold, "missing", "");',
+      becomes: 'if (renewal.type !== "renewed") return this.#lose(hold, REPLACED);',
       why: "A renewal without an answer has no reason of a loss.",
     },
   },

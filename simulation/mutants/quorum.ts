@@ -56,6 +56,7 @@ export const quorum: readonly Mutant[] = [
     title: "quorum: a late grant is kept",
     rule: "quorum-late-grant-is-given-back",
     change: { only: 2, of: "&&" },
+    also: [{ rule: "ended-grant-makes-no-lease", change: "never" }],
   },
   {
     title: "quorum: a failed round is not given back",

@@ -138,7 +138,7 @@ export class NodeFleet implements StoreSide {
     return others.length >= majorityOf(this.members.length) ? at : null;
   }
 
-  /** The nodes of a holder with a bare majority, which needs each of them; null half of the time. */
+  /** The nodes of a holder that needs each of them, its bare majority; null half of the time. */
   #needed(): number[] | null {
     if (this.#chance.isLucky(0.5)) return null;
     const nodes = new Map<string, number[]>();

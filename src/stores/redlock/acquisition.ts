@@ -319,8 +319,8 @@ export class Acquisition {
   #pause(delayMs: number): Promise<void> {
     if (this.#isEnded) return Promise.resolve();
     return new Promise((resume) => {
-      // A call that does not wait has a limit, which keeps the process alive until the call ends. If
-      // its caller aborts it, it still comes here, and nobody waits for the result.
+      // A call that does not wait has a limit, which keeps the process alive until the call ends.
+      // If its caller aborts it, it still comes here, and no one waits for the result.
       const keepAlive = this.#wait !== null;
       const timer = this.#parts.quorum.port.timers.after(delayMs, resume, keepAlive);
       this.#onPauseEnd = () => {
