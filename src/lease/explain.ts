@@ -7,11 +7,15 @@ const EXPLAIN_MS = 1_000;
 
 const ONE_TURN_MS = 1;
 
-/** The failure of a store that did not answer, with the reason if the store finds one in time. */
+/**
+ * The failure of a store that did not answer, with the reason if the store finds one in time.
+ * `keepAlive` is false if no caller waits for it.
+ */
 export async function explain(
   store: Store,
   error: StoreError,
   limitMs: number = EXPLAIN_MS,
+  keepAlive = true,
 ): Promise<StoreError> {
   if (!store.explain) return error;
   const { timers } = store.port;
@@ -22,9 +26,9 @@ export async function explain(
     return error;
   }
   return (
-    within(timers, limitMs, explained)
+    within(timers, limitMs, explained, keepAlive)
       // If the event loop was blocked, the reason may be there, unread.
-      .catch(() => within(timers, ONE_TURN_MS, explained))
+      .catch(() => within(timers, ONE_TURN_MS, explained, keepAlive))
       .catch(() => error)
   );
 }

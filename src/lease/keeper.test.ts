@@ -200,6 +200,7 @@ describe("a renewal that fails", () => {
     store.explain = () => NEVER;
     await port.advance(15_000);
     expect(onRenewal).not.toHaveBeenCalled();
+    expect(port.keepsAlive).toBe(false);
     await port.advance(101);
     expect(onRenewal).toHaveBeenCalledOnce();
     await port.advance(14_899);

@@ -270,7 +270,8 @@ export class Keeper {
   async #reportSilence(holds: readonly Hold[]): Promise<void> {
     const silences = holds.map((hold) => ({ hold, request: hold.requests - 1 }));
     const askedMs = Math.min(...holds.map((hold) => hold.askedMs));
-    const error = await explain(this.#store, this.#silence(askedMs), EXPLAIN_MS);
+    // A held lease does not keep the process alive.
+    const error = await explain(this.#store, this.#silence(askedMs), EXPLAIN_MS, false);
     for (const { hold, request } of silences) {
       // A listener may end any hold.
       if (hold.isLive && hold.isUnanswered) this.#reportFailure(hold, request, error);

@@ -55,10 +55,18 @@ export const systemTimers: Timers = {
   soon: (task) => process.nextTick(task),
 };
 
-/** The outcome of `work`, or a throw when it takes longer than `limitMs`. */
-export function within<T>(timers: Timers, limitMs: number, work: Promise<T>): Promise<T> {
+/**
+ * The outcome of `work`, or a throw when it takes longer than `limitMs`. The process stays alive
+ * until then, unless `keepAlive` is false.
+ */
+export function within<T>(
+  timers: Timers,
+  limitMs: number,
+  work: Promise<T>,
+  keepAlive = true,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = timers.after(limitMs, () => reject(new TimeLimitError(limitMs)), true);
+    const timer = timers.after(limitMs, () => reject(new TimeLimitError(limitMs)), keepAlive);
     work.then(
       (result) => {
         timer.cancel();
