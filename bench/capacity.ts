@@ -9,7 +9,7 @@ const TTLS_S = [30, 300];
 const TTL_S = 30;
 const TOUCH_S = Math.min(TTL_S / 6, 10 / 3);
 /** The part of a core that locks should use at most, so that bursts find room. */
-const MOST_LOAD = 0.5;
+const MAX_LOAD = 0.5;
 /** A namespace of a Redis Cluster has so many shards, each on one server. */
 const SHARDS = 64;
 const CROWD = 10_000;
@@ -44,8 +44,8 @@ function computedValues(book: CostBook): Readonly<Record<string, string>> {
     rates: markdown(rateRows(book)),
     "million cores": rounded(million.cores),
     "million client memory": `${gigabytes(million.clientBytes)} GB`,
-    "most load": percent(MOST_LOAD),
-    "most leases": rounded((MOST_LOAD / million.cores) * 1e6),
+    "most load": percent(MAX_LOAD),
+    "most leases": rounded((MAX_LOAD / million.cores) * 1e6),
     shards: `${SHARDS}`,
     "redlock factor": figure(book.redlockFactor()),
     "growth by names": figure(book.growth("growth-names")),
@@ -73,7 +73,7 @@ function redisRows(book: CostBook): readonly string[][] {
 }
 
 function row({ leases, ttlS, renewals, calls, cores, ...size }: Sizing): string[] {
-  const servers = Math.max(1, Math.ceil(cores / MOST_LOAD));
+  const servers = Math.max(1, Math.ceil(cores / MAX_LOAD));
   return [
     figure(leases),
     `${ttlS} s`,
@@ -89,7 +89,7 @@ function row({ leases, ttlS, renewals, calls, cores, ...size }: Sizing): string[
 function rateRows(book: CostBook): readonly string[][] {
   const rate = (store: string, question: string, cores = 1): string => {
     const us = book.cost(store, question, "holdfast", "server CPU µs/pair");
-    return rounded((cores * MOST_LOAD * 1e6) / us);
+    return rounded((cores * MAX_LOAD * 1e6) / us);
   };
   return [
     ["store", "pairs/s, one after the other", "pairs/s, many at once"],

@@ -1,6 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { chart } from "./chart.js";
 import { choose } from "./choice.js";
 import { contend, contested, startForked } from "./contention.js";
 import { bestOf, type Contestant, contest, inOrder, type Question } from "./contest.js";
@@ -51,8 +49,6 @@ describe("a contest", () => {
     expect(bestOf("peer", "lower", standings).name).toBe("a lock");
     const text = table(question, standings);
     expect(text).toMatch(/^no lock +failed: two held the lock at the same time$/m);
-    const picture = chart(resultOf(question, standings));
-    expect(picture).toMatch(/>no lock<\/text><text [^>]*>failed</);
   });
 
   it("goes on without who fails, and asks it no more", async () => {
@@ -87,7 +83,6 @@ describe("a contest", () => {
     const question = ask({ contestants: async () => [always("a", "peer", 1), skipped] });
     const standings = await contest(question, { isQuick: true }, () => {});
     expect(table(question, standings)).toMatch(/^in another language +skipped: no compiler$/m);
-    expect(chart(resultOf(question, standings))).toMatch(/<text [^>]*>skipped</);
     expect(page([resultOf(question, standings)])).toContain("| skipped: no compiler |");
   });
 
@@ -239,57 +234,21 @@ describe("a picture", () => {
     );
   const question = ask({ contestants: async () => [] });
 
-  it("is logarithmic when figures lie far apart, and says so", async () => {
-    expect(chart(resultOf(question, await standings([1, 2])))).not.toContain("logarithmic");
-    expect(chart(resultOf(question, await standings([1, 200])))).toContain("logarithmic");
-  });
-
-  it("stays within its frame, shows no goal, and escapes names", async () => {
-    const picture = chart(resultOf(question, await standings([1, 2])));
-    expect(picture).toContain("a &lt;peer&gt; &amp; more");
-    expect(picture).not.toContain("goal");
-    const bars = [...picture.matchAll(/<rect class="\w+" x="([\d.]+)" y="\d+" width="([\d.]+)"/g)];
-    expect(bars.length).toBeGreaterThan(2);
-    for (const [, x, width] of bars) expect(Number(x) + Number(width)).toBeLessThan(700);
-  });
-
-  it("has a legend that stays within its frame, also with other languages", async () => {
-    const all = await standings([1, 2]);
-    const [first] = all;
-    if (!first) throw new Error("there are standings");
-    const foreign = (["foreign", "foreign floor"] as const).map((role) => ({ ...first, role }));
-    const meanings = (picture: string) =>
-      [...picture.matchAll(/<text class="note" x="([\d.]+)" y="63">([^<]*)</g)].map(
-        ([, x, meaning = ""]) => Number(x) + meaning.length * 7,
-      );
-    const ends = meanings(chart(resultOf(question, [...all, ...foreign])));
-    expect(ends.length).toBe(meanings(chart(resultOf(question, all))).length + 2);
-    for (const end of ends) expect(end).toBeLessThan(760);
-  });
-
-  it("has dots and no bars where the axis is logarithmic", async () => {
-    const picture = chart(resultOf(question, await standings([1, 200])));
-    expect(picture).not.toMatch(/<rect class="(holdfast|peer|floor)"/);
+  it("stays within its frame, and escapes names", async () => {
+    const one = { ...question, store: "a <store> & more" };
+    const picture = summary([resultOf(one, await standings([1, 200]))]);
+    expect(picture).toContain("a &lt;store&gt; &amp; more");
     const dots = [...picture.matchAll(/<circle class="\w+" cx="([\d.]+)"/g)];
     expect(dots.length).toBeGreaterThan(2);
     for (const [, x] of dots) expect(Number(x)).toBeLessThan(700);
   });
 
-  it("shows the spread, and no line of the axis crosses a figure", () => {
-    const folder = new URL("./results/", import.meta.url);
-    const files = readdirSync(folder).filter((file) => !file.endsWith(".quick.json"));
-    expect(files.length).toBeGreaterThan(30);
-    for (const file of files) {
-      const result: Result = JSON.parse(readFileSync(new URL(file, folder), "utf8"));
-      const picture = chart(result);
-      const lines = [...picture.matchAll(/<line class="axis" x1="([\d.]+)"/g)].map(([, x]) => x);
-      const figures = [...picture.matchAll(/<text x="752" [^>]*>([^<]*)</g)];
-      expect(figures.length).toBe(result.standings.length);
-      for (const [, text = ""] of figures) {
-        expect(Math.max(...lines.map(Number))).toBeLessThan(752 - text.length * 9);
-      }
-      const spread = result.standings.filter((one) => !one.failure && one.samples.length > 1);
-      expect(picture.match(/class="halo"/g)?.length ?? 0).toBe(spread.length);
+  it("has a legend that stays within its frame", async () => {
+    const picture = summary([resultOf(question, await standings([1, 2]))]);
+    const meanings = [...picture.matchAll(/<text class="note" x="([\d.]+)" y="63">([^<]*)</g)];
+    expect(meanings.length).toBe(4);
+    for (const [, x, meaning = ""] of meanings) {
+      expect(Number(x) + meaning.length * 7).toBeLessThan(760);
     }
   });
 

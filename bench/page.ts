@@ -53,8 +53,6 @@ ${ahead.length > 0 ? ahead.join("\n") : "Nowhere."}
   often than by their defaults, in their favour.
 - **client CPU, server CPU**: processor time of all processes that lock, and of the servers. **In
   commands**: the time that Redis itself counts for scripts and commands.
-- In the pictures a thin line shows the middle half of the rounds. Bars begin at zero; where
-  figures lie far apart, the axis is logarithmic and has dots.
 - A contestant that failed, or let two hold the lock at once, is shown as failed and has no
   figure.
 
@@ -141,8 +139,6 @@ function part(result: Result): string {
 
 ${[question.about, taken].filter(Boolean).join(" ")}
 ${meaning === "" ? "" : `\n**For you**: ${meaning}\n`}
-![${question.store}: ${question.title}](benchmarks/${pictureOf(result)})
-
 ${markdown(rowsOf(question, standings))}
 `;
 }
@@ -155,10 +151,6 @@ function machines(all: readonly Result[]): string {
   return `Machines: ${machinesOf(all)}; Node ${nodes.join(", ")}. Each question names its own.
 
 Packages: ${packages.join(", ")}.`;
-}
-
-export function pictureOf({ question }: Result): string {
-  return `${question.store}-${question.name}.svg`;
 }
 
 function nameOf({ question }: Pick<Result, "question">): string {

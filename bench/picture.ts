@@ -13,7 +13,7 @@ const LEGEND_LINE = 20;
 
 /**
  * Readable on white and on black: it brings its own page, and follows the colour scheme. Those who
- * lock are told apart by pattern as well as by colour: full, hatched, and outlined.
+ * lock are told apart by pattern as well as by colour: full and hatched.
  */
 const STYLE = `
   text { font: 13px system-ui, "DejaVu Sans", sans-serif; fill: #24292f; }
@@ -23,10 +23,7 @@ const STYLE = `
   .holdfast { fill: #0969da; stroke: #0969da; }
   .peer { fill: url(#hatched); stroke: #6e7781; }
   .hatch { stroke: #8c959f; stroke-width: 3; }
-  .floor { fill: #ffffff; stroke: #1a7f37; stroke-width: 2; }
   .axis { stroke: #d0d7de; }
-  .foreign { fill: #bf8700; stroke: #bf8700; }
-  .foreign.floor { fill: #ffffff; stroke: #bf8700; stroke-width: 2; }
   .spread { stroke: #24292f; stroke-width: 1.5; fill: none; }
   .halo { stroke: #ffffff; stroke-width: 4; fill: none; }
   .level { stroke: #bc4c00; stroke-width: 2; stroke-dasharray: 5 3; }
@@ -34,9 +31,8 @@ const STYLE = `
     text { fill: #e6edf3; } .page { fill: #0d1117; } .note, .tick { fill: #9198a1; }
     .holdfast { fill: #4493f8; stroke: #4493f8; }
     .peer { stroke: #9198a1; } .hatch { stroke: #656c76; }
-    .floor { fill: #0d1117; stroke: #3fb950; } .axis { stroke: #3d444d; }
+    .axis { stroke: #3d444d; }
     .level { stroke: #f0883e; }
-    .foreign.floor { fill: #0d1117; stroke: #bf8700; }
     .spread { stroke: #e6edf3; } .halo { stroke: #0d1117; }
   }`;
 
@@ -77,7 +73,6 @@ ${below(lower, body)}
 }
 
 export interface Scale {
-  readonly isLogarithmic: boolean;
   readonly ticks: readonly number[];
   x(value: number): number;
 }
@@ -88,19 +83,7 @@ export function logarithmic(values: readonly number[], left: number): Scale {
   const x = (value: number): number =>
     left + ((RIGHT - left) * (Math.log10(value) - first)) / powers;
   const ticks = Array.from({ length: powers + 1 }, (_, index) => 10 ** (first + index));
-  return { isLogarithmic: true, ticks, x };
-}
-
-/** From zero, so that the lengths of bars can be compared. */
-export function linear(values: readonly number[], left: number): Scale {
-  const largest = Math.max(...values, Number.MIN_VALUE);
-  const power = 10 ** Math.floor(Math.log10(largest));
-  const steps = [0.2, 0.5, 1, 2].map((part) => part * power);
-  const step = steps.find((one) => largest / one <= 6) ?? power;
-  const count = Math.ceil(largest / step - 1e-9);
-  const ticks = Array.from({ length: count + 1 }, (_, index) => index * step);
-  const x = (value: number): number => left + ((RIGHT - left) * value) / (count * step);
-  return { isLogarithmic: false, ticks, x };
+  return { ticks, x };
 }
 
 /** The lines of the axis, and their figures below the rows. */
@@ -129,11 +112,6 @@ export function labels(name: string, figure: string, left: number, row: number):
     `<text x="${left - 8}" y="${y}" text-anchor="end">${escaped(name)}</text>`,
     `<text x="${WIDTH - 8}" y="${y}" text-anchor="end">${escaped(figure)}</text>`,
   ].join("");
-}
-
-export function bar(style: string, left: number, right: number, row: number): string {
-  const size = `width="${Math.max(2, right - left).toFixed(1)}" height="${BAR}"`;
-  return `<rect class="${style}" x="${left}" y="${TOP + row * ROW}" ${size} rx="2"/>`;
 }
 
 /** On an axis of powers the length of a bar would say nothing: a dot only says where. */

@@ -1,12 +1,11 @@
 /**
- * `npm run bench:report`: docs/benchmarks.md with its pictures, and docs/capacity.md, from the
+ * `npm run bench:report`: docs/benchmarks.md with its picture, and docs/capacity.md, from the
  * results and nothing else.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { capacityPage } from "./capacity.js";
-import { chart } from "./chart.js";
-import { missedGoals, page, pictureOf } from "./page.js";
+import { missedGoals, page } from "./page.js";
 import { questions } from "./questions.js";
 import { keptResults, type Result } from "./results.js";
 import { summary } from "./summary.js";
@@ -18,7 +17,6 @@ const results = keptResults(join(bench, "results"));
 
 const pictures = join(docs, "benchmarks");
 mkdirSync(pictures, { recursive: true });
-for (const result of results) writeFileSync(join(pictures, pictureOf(result)), chart(result));
 writeFileSync(join(pictures, "summary.svg"), summary(results));
 writeFileSync(join(docs, "benchmarks.md"), page(results) + missedGoals(results, reasonOf));
 const template = readFileSync(join(bench, "capacity.md"), "utf8");

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Goal, Question, Standing } from "./contest.js";
@@ -24,12 +24,20 @@ export interface Result {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** All results of full runs. */
+/** All results of full runs: a file for each store, with a line of JSON for each question. */
 export function keptResults(folder: string): readonly Result[] {
   return readdirSync(folder)
-    .filter((file) => file.endsWith(".json") && !file.endsWith(".quick.json"))
+    .filter((file) => file.endsWith(".jsonl") && !file.endsWith(".quick.jsonl"))
     .sort()
-    .map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")));
+    .flatMap((file) => resultsIn(join(folder, file)));
+}
+
+function resultsIn(file: string): readonly Result[] {
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
 }
 
 /** The machines that gave the results, in words, each once. */
@@ -62,21 +70,22 @@ export function writeResult(
     },
   };
   mkdirSync(folder, { recursive: true });
-  writeFileSync(fileOf(folder, question, run.isQuick), `${JSON.stringify(result, null, 2)}\n`);
+  const file = fileOf(folder, question, run.isQuick);
+  const others = resultsIn(file).filter((one) => one.question.name !== name);
+  const all = [...others, result].sort((a, b) => (a.question.name < b.question.name ? -1 : 1));
+  writeFileSync(file, all.map((one) => `${JSON.stringify(one)}\n`).join(""));
 }
 
 /** How long a question took the last time; NaN if it is not known. */
 export function lastTookMs(folder: string, question: Question, isQuick: boolean): number {
-  try {
-    const result: Result = JSON.parse(readFileSync(fileOf(folder, question, isQuick), "utf8"));
-    return result.tookMs ?? Number.NaN;
-  } catch {
-    return Number.NaN;
-  }
+  const last = resultsIn(fileOf(folder, question, isQuick)).find((one) => {
+    return one.question.name === question.name;
+  });
+  return last?.tookMs ?? Number.NaN;
 }
 
-function fileOf(folder: string, { store, name }: Question, isQuick: boolean): string {
-  return join(folder, `${store}-${name}${isQuick ? ".quick" : ""}.json`);
+function fileOf(folder: string, { store }: Question, isQuick: boolean): string {
+  return join(folder, `${store}${isQuick ? ".quick" : ""}.jsonl`);
 }
 
 function machine(): Record<string, string | number> {

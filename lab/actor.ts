@@ -6,10 +6,10 @@ import type { Notice, Order, Report, Setting } from "./orders.js";
 import type { Processes } from "./processes.js";
 
 /** How many times the ttl a release may take before the trial goes on without its answer. */
-const LONGEST_RELEASE = 6;
+const MAX_RELEASE = 6;
 
 /** The longest time for which a process that may serve again closes its connections. */
-const LONGEST_CLOSE_MS = 2_000;
+const MAX_CLOSE_MS = 2_000;
 
 type Reported = Happening | Notice;
 
@@ -171,7 +171,7 @@ export class Actor implements AsyncDisposable {
   }
 
   get #longestReleaseMs(): number {
-    return LONGEST_RELEASE * this.#setting.ttlMs;
+    return MAX_RELEASE * this.#setting.ttlMs;
   }
 
   /** Resolves with true when the process is as it was before the trial. */
@@ -179,7 +179,7 @@ export class Actor implements AsyncDisposable {
     const isBusy = this.#isAsking || this.#isBelieving || this.#isReleasing;
     if (!this.#isAlive || this.#hasEnded || this.#isHindered || isBusy) return false;
     await this.#order({ order: "close" }).catch(() => undefined);
-    return (await this.#until(["closed"], LONGEST_CLOSE_MS)) && this.#isWhole;
+    return (await this.#until(["closed"], MAX_CLOSE_MS)) && this.#isWhole;
   }
 
   async #order(order: Order): Promise<void> {

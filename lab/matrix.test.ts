@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
+import { isFull } from "../test/fixtures/depth.js";
 
 const main = join(import.meta.dirname, "build/lab/main.js");
 const run = promisify(execFile);
@@ -12,8 +13,6 @@ async function verdictsOf(...args: readonly string[]): Promise<readonly string[]
   const { stdout } = await ended.catch((error: { readonly stdout: string }) => error);
   return stdout.split("\n").filter((line) => /^ *\d+ of \d+ /.test(line));
 }
-
-const isFull = Boolean(process.env.HOLDFAST_FULL);
 
 it("every rung fails in its way, and the stores of Holdfast hold", async () => {
   const verdicts = await verdictsOf(...(isFull ? [] : ["--quick"]));

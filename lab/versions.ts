@@ -7,6 +7,8 @@ export const PROJECT: string = join(import.meta.dirname, "..", "..", "..");
 
 /** The histories of the last runs, all with unexpected verdicts, the verdicts of repeated runs. */
 export const HISTORIES: string = join(PROJECT, "lab", "build", "histories");
+/** The recorded histories, from which `npm run lab:report` makes the pages. */
+export const RECORDED: string = join(PROJECT, "lab", "histories.jsonl");
 export const UNEXPECTED: string = join(HISTORIES, "unexpected");
 export const RUNS: string = join(PROJECT, "lab", "build", "runs.jsonl");
 

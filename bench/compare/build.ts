@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import type { Holdfast } from "holdfast";
+import type { connect, Holdfast } from "holdfast";
 import type * as memory from "holdfast/memory";
 import type * as redis from "holdfast/redis";
 import type { Store } from "holdfast/store";
@@ -8,6 +8,7 @@ import type { Store } from "holdfast/store";
 export interface Build {
   readonly title: string;
   readonly open: (store: Store) => Holdfast;
+  readonly connect: typeof connect;
   readonly memoryStore: typeof memory.memoryStore;
   readonly redisStore: typeof redis.redisStore;
 }
@@ -21,5 +22,7 @@ export async function loadBuild(title: string, folder: string): Promise<Build> {
     load("stores/redis/index.js"),
   ]);
   const open = (store: Store): Holdfast => new front.Holdfast(store);
-  return { title, open, memoryStore: memory.memoryStore, redisStore: redis.redisStore };
+  const { memoryStore } = memory;
+  const { redisStore } = redis;
+  return { title, open, connect: front.connect, memoryStore, redisStore };
 }

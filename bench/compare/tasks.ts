@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Redis } from "ioredis";
+import { startPostgres } from "../../test/servers/postgres.js";
 import { startRedis } from "../../test/servers/redis.js";
 import type { Build } from "./build.js";
 
@@ -11,9 +15,20 @@ export interface Task {
 
 type Fairness = "bounded" | "strict";
 
-/** The tasks of both stores, and the end of the server that they share. */
+/** The tasks of all stores, and the end of what they share. */
 export async function startTasks(): Promise<{ tasks: readonly Task[]; stop(): Promise<void> }> {
   const server = await startRedis();
+  const postgres = await startPostgres({ settings: { synchronous_commit: "off" } });
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-compare-"));
+  // The builds may have different layouts, so each has a file and a database of its own.
+  const fileUrl = async ({ title }: Build) => `file:${join(folder, title)}`;
+  const postgresUrl = async ({ title }: Build) => {
+    const found = await postgres.ask("select 1 from pg_database where datname = $1", [title]);
+    if (found.length === 0) await postgres.ask(`create database ${title}`);
+    const url = new URL(postgres.url);
+    url.pathname = title;
+    return url.href;
+  };
   const tasks = [
     memoryTask("memory: one at a time", 20_000, 1, "bounded"),
     memoryTask("memory: one at a time, strict", 20_000, 1, "strict"),
@@ -33,8 +48,34 @@ export async function startTasks(): Promise<{ tasks: readonly Task[]; stop(): Pr
       names: 1,
       fairness: "strict",
     }),
+    urlTask("file: one at a time", 2_000, 1, fileUrl),
+    urlTask("file: 128 names at once", 2_560, 128, fileUrl),
+    urlTask("postgres: one at a time", 200, 1, postgresUrl),
+    urlTask("postgres: 100 names at once", 2_000, 100, postgresUrl),
   ];
-  return { tasks, stop: () => server.close() };
+  const stop = async () => {
+    rmSync(folder, { recursive: true, force: true });
+    await Promise.all([server.close(), postgres.close()]);
+  };
+  return { tasks, stop };
+}
+
+/** Callers with a name each. */
+function urlTask(
+  title: string,
+  pairs: number,
+  callers: number,
+  urlOf: (build: Build) => Promise<string>,
+): Task {
+  return {
+    title,
+    pairs,
+    open: async (build) => {
+      const locks = await build.connect(await urlOf(build));
+      const acquire = (caller: number) => locks.mutex(`${title} ${caller}`).acquire();
+      return { run: () => inTurns(pairs, callers, acquire), close: () => locks.close() };
+    },
+  };
 }
 
 function memoryTask(title: string, pairs: number, callers: number, fairness: Fairness): Task {

@@ -1,30 +1,31 @@
 /** All packages that lock in one etcd, behind one interface. */
 import { Etcd3, EtcdLockFailedError } from "etcd3";
-import { connect, Holdfast } from "holdfast";
-import { type EtcdClient, etcdStore } from "holdfast/etcd";
-import { openEtcdClient } from "../../src/stores/etcd/etcd-url.js";
+import { connect, type Holdfast } from "holdfast";
+import type { Sending } from "../../src/stores/etcd/calls.js";
+import { Http2Client } from "../../src/stores/etcd/client.js";
+import { DELETE, GRANT, TXN } from "../../src/stores/etcd/wire/messages.js";
+import { networkPort } from "../../src/time/port.js";
 import type { Locker } from "../turns.js";
 
 export interface Candidate {
   readonly name: string;
   readonly role: "holdfast" | "peer" | "floor";
-  /** The name of its own floor, where that is not `RAW`. */
-  readonly floor?: string;
   open(url: string, ttlMs?: number): Promise<Locker>;
 }
 
 export const RAW = "raw Txn + delete";
-export const RAW_ON_ETCD3 = "raw Txn + delete on etcd3";
-export const ON_ETCD3 = "holdfast on etcd3";
 export const PEER = "etcd3 lock";
 
 const TTL_MS = 30_000;
 /** The lock of etcd3 does not wait, so the benchmark asks again. */
 const RETRY_MS = 10;
 
-/** The client of a URL. */
-export function ownClient(url: string): ReturnType<typeof openEtcdClient> {
-  return openEtcdClient(new URL(url.replace("http:", "etcd:")));
+/** A call of the raw client counts no sendings. */
+export const SENDING: Sending = { start: (send) => void send() };
+
+/** The client that Holdfast itself uses. */
+export function rawClient(url: string): Http2Client {
+  return new Http2Client({ members: [new URL(url).host], tls: null, user: null }, networkPort());
 }
 
 function lockerOf(locks: Holdfast, closeClient: () => void): Locker {
@@ -45,17 +46,6 @@ const holdfast: Candidate = {
   role: "holdfast",
   open: async (url, ttlMs = TTL_MS) =>
     lockerOf(await connect(url.replace("http:", "etcd:"), { ttlMs }), () => {}),
-};
-
-/** With a client that a program passes in. */
-const onEtcd3: Candidate = {
-  name: ON_ETCD3,
-  role: "holdfast",
-  floor: RAW_ON_ETCD3,
-  open: async (url, ttlMs = TTL_MS) => {
-    const client = new Etcd3({ hosts: [url] });
-    return lockerOf(new Holdfast(etcdStore({ client }), { ttlMs }), () => client.close());
-  },
 };
 
 const etcd3: Candidate = {
@@ -82,44 +72,32 @@ const etcd3: Candidate = {
 };
 
 /** The two calls that no lock can do without, on one lease for all of them; it does not wait. */
-function rawOf(
-  name: string,
-  openClient: (url: string) => Promise<EtcdClient & { close(): void }>,
-): Candidate {
-  return {
-    name,
-    role: "floor",
-    floor: name,
-    open: async (url) => {
-      const client = await openClient(url);
-      const lease = "7587848390000000001";
-      // The lease is there if another contestant has asked for it.
-      await client.leaseClient.leaseGrant({ TTL: 3_600, ID: lease }).catch(() => {});
-      const value = Buffer.alloc(0);
-      return {
-        acquire: async (lock) => {
-          const key = Buffer.from(`${lock}/raw`);
-          const { succeeded } = await client.kv.txn({
-            compare: [{ result: "Equal", target: "Create", key, create_revision: "0" }],
-            success: [{ request_put: { key, value, lease } }],
-          });
-          if (!succeeded) throw new Error("the raw pair met contention");
-          return () => client.kv.deleteRange({ key });
-        },
-        close: async () => client.close(),
-      };
-    },
-  };
-}
-
-const raw: Candidate = rawOf(RAW, ownClient);
-const rawOnEtcd3: Candidate = rawOf(
-  RAW_ON_ETCD3,
-  async (url) => new Etcd3({ hosts: [url] }) as unknown as EtcdClient & { close(): void },
-);
-
-/** Both ways to pass a client, each beside its floor. */
-export const onBothClients: readonly Candidate[] = [holdfast, raw, onEtcd3, rawOnEtcd3, etcd3];
+const raw: Candidate = {
+  name: RAW,
+  role: "floor",
+  open: async (url) => {
+    const client = rawClient(url);
+    const lease = 7587848390000000001n;
+    // The lease exists if another contestant has requested it.
+    await client.call(GRANT, { ttl: 3_600n, id: lease }, SENDING).catch(() => {});
+    const value = Buffer.alloc(0);
+    return {
+      acquire: async (lock) => {
+        const key = Buffer.from(`${lock}/raw`);
+        const request = {
+          compare: [
+            { result: "Equal" as const, target: "Create" as const, key, createRevision: 0n },
+          ],
+          success: [{ requestPut: { key, value, lease } }],
+        };
+        const { succeeded } = await client.call(TXN, request, SENDING);
+        if (!succeeded) throw new Error("the raw pair met contention");
+        return () => client.call(DELETE, { key }, SENDING);
+      },
+      close: async () => client.close(),
+    };
+  },
+};
 
 export const candidates: readonly Candidate[] = [holdfast, raw, etcd3];
 

@@ -13,7 +13,7 @@ const CONTENDER = new URL("./contender.js", import.meta.url);
 const DELETER = new URL("./key-deleter.js", import.meta.url);
 const RAW = "raw delete to watch event";
 /** So much of all turns has to change the process: else it is not a handoff that is timed. */
-const LEAST_CHANGES = 0.9;
+const MIN_CHANGES = 0.9;
 /** A holder keeps the lock for so long, so that the other is surely waiting. */
 const HOLD_MS = 5;
 
@@ -62,7 +62,7 @@ function assertAlternating(contention: Contention): Contention {
   const { more } = handedOver(contention);
   // The first and the last turns have no neighbour to hand over to.
   const share = (more?.handoffs ?? 0) / Math.max(1, 2 * Math.min(first, second) - 2);
-  if (share < LEAST_CHANGES) throw new Error(`only ${share} changed the process`);
+  if (share < MIN_CHANGES) throw new Error(`only ${share} changed the process`);
   return contention;
 }
 

@@ -3,9 +3,10 @@
  * monotonic clock, which all processes of a machine share.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { DELETE, TXN, WATCH } from "../../src/stores/etcd/wire/messages.js";
 import { endWithParent } from "../forked.js";
 import { nowMs } from "../turns.js";
-import { ownClient } from "./candidates.js";
+import { rawClient, SENDING } from "./candidates.js";
 
 export interface Order {
   readonly task: "delete" | "watch";
@@ -24,8 +25,8 @@ const started = new Promise<void>((resume) => process.once("message", () => resu
 
 /** Each key is called by its number; reports when the delete of each was asked for. */
 async function deleteKeys({ url, forMs, pauseMs }: Order): Promise<number[]> {
-  const client = await ownClient(url);
-  const put = (key: Buffer) => client.kv.txn({ success: [{ request_put: { key } }] });
+  const client = rawClient(url);
+  const put = (key: Buffer) => client.call(TXN, { success: [{ requestPut: { key } }] }, SENDING);
   await put(Buffer.from(`${KEYS}0`));
   process.send?.("ready");
   await started;
@@ -36,32 +37,39 @@ async function deleteKeys({ url, forMs, pauseMs }: Order): Promise<number[]> {
     await put(key);
     await sleep(pauseMs);
     asked.push(nowMs());
-    await client.kv.deleteRange({ key });
+    await client.call(DELETE, { key }, SENDING);
   }
   // Ends the watch of the other process.
   await put(Buffer.from(END));
-  await client.kv.deleteRange({ key: Buffer.from(END) });
+  await client.call(DELETE, { key: Buffer.from(END) }, SENDING);
   client.close();
   return asked;
 }
 
 async function watchKeys({ url }: Order): Promise<number[]> {
-  const client = await ownClient(url);
-  const stream = await client.watchClient.watch();
+  const client = rawClient(url);
   const seen: number[] = [];
+  let stop: () => void = () => {};
   const ended = new Promise<void>((resume) => {
-    stream.on("data", ({ created, events }) => {
+    stop = resume;
+  });
+  const stream = await client.openStream(WATCH, {
+    onReply({ created, events }) {
       if (created) process.send?.("ready");
       for (const { kv } of events) {
-        if (kv.key.toString() === END) resume();
+        if (kv.key.toString() === END) stop();
         else seen.push(nowMs());
       }
-    });
+    },
+    onEnd: (error) => {
+      throw error ?? new Error("etcd ended the watch");
+    },
   });
-  const [key, range_end] = [Buffer.from(KEYS), Buffer.from(BEHIND_KEYS)];
-  const rest = { start_revision: "0", prev_kv: false, filters: ["Noput" as const] };
-  stream.write({ create_request: { watch_id: 1, key, range_end, ...rest } });
+  const [key, rangeEnd] = [Buffer.from(KEYS), Buffer.from(BEHIND_KEYS)];
+  const rest = { startRevision: 0n, prevKv: false, filters: ["Noput" as const] };
+  stream.write({ createRequest: { watchId: 1n, key, rangeEnd, ...rest } });
   await ended;
+  stream.close();
   client.close();
   return seen;
 }

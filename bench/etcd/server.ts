@@ -52,11 +52,10 @@ export class BenchEtcd implements Counted {
 
 /** A contestant of this process that stays connected over all rounds. */
 export async function connected(
-  { name, role, floor, open }: Candidate,
+  { name, role, open }: Candidate,
   url: string,
   round: (locker: Locker) => Promise<Sample>,
 ): Promise<Contestant> {
   const locker = await open(url);
-  const own = floor === undefined ? {} : { floor };
-  return { name, role, ...own, round: () => round(locker), close: () => locker.close() };
+  return { name, role, round: () => round(locker), close: () => locker.close() };
 }

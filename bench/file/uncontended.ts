@@ -15,9 +15,8 @@ export const uncontended: Question = {
   unit: "µs/pair",
   better: "lower",
   reason:
-    "A pair is two statements, each a transaction of its own that writes one page ahead. They " +
-    "take two thirds of the time, most of it in the system: six locks and two writes each; to " +
-    "compare the inode takes a tenth. Smaller pages take longer, because a row runs over.",
+    "A pair is two transactions, each of which reads the document of the name, runs the ledger " +
+    "on it and writes it back, together with the last token in the same page.",
   rounds: 21,
   async contestants(isQuick) {
     const pairs = isQuick ? 300 : 1_000;

@@ -32,7 +32,7 @@ export const waiters: Question = {
 };
 
 /** At most so many are timed off the head of one queue, so that a long one stays long. */
-const MOST_OF_A_QUEUE = 1_000;
+const MAX_OF_A_QUEUE = 1_000;
 /** Between two collections of garbage, so that few fall into what is timed. */
 const BETWEEN_COLLECTIONS = 500;
 
@@ -44,7 +44,7 @@ function contestant(fairness: "bounded" | "strict", waiting: number, handoffs: n
     round: async () => {
       const locks = new Holdfast(memoryStore(), { fairness });
       const lock = locks.mutex("a");
-      const step = Math.min(waiting, MOST_OF_A_QUEUE);
+      const step = Math.min(waiting, MAX_OF_A_QUEUE);
       let totalUs = 0;
       for (let done = 0; done < handoffs; done += step) {
         const isDue = done % BETWEEN_COLLECTIONS < step;

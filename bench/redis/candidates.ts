@@ -30,6 +30,7 @@ async function loadHoldfast() {
 interface Terms {
   readonly replicas?: number;
   readonly fairness?: "bounded" | "strict";
+  readonly release?: "answered" | "sent";
   readonly connect?: typeof toServer;
 }
 
@@ -44,7 +45,7 @@ export function toCluster(port: number): Redis | Cluster {
 
 export function holdfast(
   name: string,
-  { replicas = 0, fairness = "bounded", connect = toServer }: Terms = {},
+  { replicas = 0, fairness = "bounded", release = "answered", connect = toServer }: Terms = {},
 ): Candidate {
   return {
     name,
@@ -52,7 +53,7 @@ export function holdfast(
     open: async (port, ttlMs = TTL_MS) => {
       const { Holdfast, redisStore } = await loadHoldfast();
       const client = connect(port);
-      const locks = new Holdfast(redisStore({ client, replicas }), { ttlMs, fairness });
+      const locks = new Holdfast(redisStore({ client, replicas }), { ttlMs, fairness, release });
       return {
         acquire: async (lock) => {
           const lease = await locks.mutex(lock).acquire();

@@ -12,7 +12,7 @@ const TURNS = 10;
 const CYCLES = 20;
 const KINDS = ["acquire", "touch", "release", "confirm", "renew", "revoke"] as const;
 const BOUNDED = ["touch", "renew", "release"] as const;
-const MOST_RATIO = 2;
+const MAX_RATIO = 2;
 
 export const crowd: Question = {
   store: "redis",
@@ -37,8 +37,8 @@ export const crowd: Question = {
     const [few, many] = [standings[0], standings.at(-1)];
     return BOUNDED.map((kind) => {
       const value = (many?.more[kind] ?? Number.NaN) / (few?.more[kind] ?? Number.NaN);
-      const text = `${kind} with the most holders takes at most ${MOST_RATIO} times as long`;
-      return { text, value, isMet: value <= MOST_RATIO };
+      const text = `${kind} with the most holders takes at most ${MAX_RATIO} times as long`;
+      return { text, value, isMet: value <= MAX_RATIO };
     });
   },
   close: () => redis.stop(),

@@ -12,7 +12,7 @@ const CONTENDER = new URL("./contender.js", import.meta.url);
 /** So long that no lease is renewed meanwhile. */
 const TTL_MS = 3_600_000;
 /** Of leases for one process. */
-const MOST_OF_A_PROCESS = 250_000;
+const MAX_OF_A_PROCESS = 250_000;
 /** Servers refuse more connections than 10,000 unless told otherwise. */
 const MANY_CLIENTS = ["--maxclients", "19000"];
 
@@ -65,7 +65,7 @@ function growth({
         servers.push(redis);
         const port = await redis.start(...MANY_CLIENTS);
         const { leases, clients } = crowdOf(count);
-        const processes = clients > 100 ? 4 : Math.ceil(leases / MOST_OF_A_PROCESS);
+        const processes = clients > 100 ? 4 : Math.ceil(leases / MAX_OF_A_PROCESS);
         const keepers = await LeaseKeepers.start(
           { port, leases, clients, ttlMs: TTL_MS },
           processes,

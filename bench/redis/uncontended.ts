@@ -3,10 +3,12 @@ import { measured } from "../costs.js";
 import { atMost } from "../goals.js";
 import { foreignPairs } from "../languages/contestants.js";
 import { pairsOf } from "../turns.js";
-import { candidatesFor } from "./candidates.js";
+import { candidatesFor, holdfast } from "./candidates.js";
 import { BenchRedis, connected } from "./server.js";
 
 const redis = new BenchRedis();
+
+const SENT = "holdfast, release sent";
 
 const countOf = (isQuick: boolean): number => (isQuick ? 300 : 1_000);
 
@@ -30,7 +32,7 @@ export const uncontended: Question = {
     const pairs = countOf(isQuick);
     const port = await redis.start();
     return Promise.all(
-      candidatesFor(isQuick).map((candidate) =>
+      [...candidatesFor(isQuick), holdfast(SENT, { release: "sent" })].map((candidate) =>
         connected(candidate, port, async (locker) => {
           const run = (): Promise<void> => pairsOf(locker, candidate.name, pairs);
           const { elapsedMs, more } = await measured(
@@ -57,6 +59,7 @@ export const uncontended: Question = {
     const [ours, raw] = [of("holdfast"), of("raw SET NX PX + script")];
     return [
       atMost(1.12, "the raw pair's time", ours, raw),
+      atMost(0.75, 'the raw pair\'s time with release: "sent"', of(SENT), raw),
       atMost(1, "the best peer's time", ours, bestOf("peer", "lower", standings)),
       atMost(1.1, "the client CPU of the raw pair", ours, raw, "client CPU µs/pair"),
       atMost(1.8, "the server's time in raw commands", ours, raw, "in commands µs/pair"),

@@ -28,7 +28,7 @@ interface Replica {
 }
 
 /** Values shorter than this do not tell one holder from another. */
-const SHORTEST_VALUE = 6;
+const MIN_VALUE = 6;
 
 /** One Redis with or without replicas, or several independent ones. */
 export class RedisDeployment implements Deployment {
@@ -44,7 +44,7 @@ export class RedisDeployment implements Deployment {
   readonly #lanesByValue = new Map<string, string>();
   readonly #lanes = new Lanes(redisWire, (lane, { args }) => {
     for (const arg of args) {
-      if (arg.length >= SHORTEST_VALUE && arg !== this.#key) this.#lanesByValue.set(arg, lane);
+      if (arg.length >= MIN_VALUE && arg !== this.#key) this.#lanesByValue.set(arg, lane);
     }
   });
   readonly #readers = new Map<RedisServer, RespClient>();

@@ -9,7 +9,7 @@ const JUMP_MS = 60_000;
 /** A replica that connects again takes a second and more to acknowledge a write. */
 const STRETCH = 3;
 /** A fault takes this part of the ttl at most: later, the leases of A are over anyway. */
-const LONGEST_STRIKE = 0.5;
+const MAX_STRIKE = 0.5;
 /** B reaches the servers before A, by this part of the ttl at most: leases of A live through it. */
 const HEAD_START = 0.3;
 /** A holder knows by its own deadline, one ttl after its last renewal; the rest is for the lab. */
@@ -49,7 +49,7 @@ async function strikeWhileHeld(
   happens(what, text);
   const struckMs = nowMs();
   await strike();
-  if (nowMs() - struckMs > LONGEST_STRIKE * ttlMs) late();
+  if (nowMs() - struckMs > MAX_STRIKE * ttlMs) late();
   const served = b.insists(2 * ttlMs);
   await Promise.race([served, pause(HEAD_START * ttlMs)]);
   if (isBehind) {

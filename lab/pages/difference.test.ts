@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { check } from "../../test/fixtures/property.js";
 import { difference, withoutPreface } from "./difference.js";
 
 const side = (lines: ReturnType<typeof difference>, sign: "-" | "+"): string[] =>
@@ -7,7 +8,7 @@ const side = (lines: ReturnType<typeof difference>, sign: "-" | "+"): string[] =
 
 it("gives each line of both texts once, in its order", () => {
   const text = fc.array(fc.constantFrom("a", "b", "c", "{", "}"), { minLength: 1 });
-  fc.assert(
+  check(
     fc.property(text, text, (before, after) => {
       const lines = difference(before.join("\n"), after.join("\n"));
       expect(side(lines, "-")).toEqual(before);

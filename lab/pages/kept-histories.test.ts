@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Entry } from "../history.js";
 import { killedHolder } from "../timeline/example-histories.js";
-import { historiesIn, keep, withoutRepeats } from "./kept-histories.js";
+import { record, recordedIn, withoutRepeats } from "./kept-histories.js";
 
 const asks = (atMs: number, lane: string): Entry => ({ atMs, type: "asks", lane });
 const refused = (atMs: number, lane: string, why: string): Entry => {
@@ -29,9 +29,10 @@ it("keeps one refusal of each reason, and the request that is answered", () => {
 
 it("does not replace a history by one with longer leases, or with a wrong verdict", () => {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-lab-"));
+  const file = join(folder, "histories.jsonl");
   const take = (ttlMs: number, durationMs: number) =>
-    keep([{ ...killedHolder, ttlMs, durationMs }], folder);
-  const kept = () => historiesIn(folder).map(({ ttlMs, durationMs }) => [ttlMs, durationMs]);
+    record([{ ...killedHolder, ttlMs, durationMs }], file);
+  const kept = () => recordedIn(file).map(({ ttlMs, durationMs }) => [ttlMs, durationMs]);
   try {
     expect(take(2_000, 1)).toEqual([]);
     expect(take(4_000, 2)).toEqual([]);
@@ -45,7 +46,7 @@ it("does not replace a history by one with longer leases, or with a wrong verdic
       ttlMs: 1_000,
       verdict: { kind: "held", text: "held" },
     } as const;
-    expect(keep([held], folder)).toEqual([held]);
+    expect(record([held], file)).toEqual([held]);
     expect(kept()).toEqual([[1_000, 4]]);
   } finally {
     rmSync(folder, { recursive: true });

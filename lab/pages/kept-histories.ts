@@ -1,11 +1,12 @@
-/** The histories that the pages are made of: a file of JSON for each, in docs/lab. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+/** The recorded histories, which the pages are made of: one line of JSON each. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isExpected } from "../expected.js";
 import type { Entry, History } from "../history.js";
 import { subjects } from "../subjects/all.js";
 import { fileOf } from "./matrix-page.js";
 
+/** The histories of the last runs: the lab writes a file for each trial. */
 export function historiesIn(folder: string): History[] {
   const files = existsSync(folder) ? readdirSync(folder).sort() : [];
   return files
@@ -13,20 +14,29 @@ export function historiesIn(folder: string): History[] {
     .map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")));
 }
 
+export function recordedIn(file: string): History[] {
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
+
 /**
- * Keeps histories in the folder, and gives those that it refuses: a verdict that is not the
- * expected one is a bug of a store or of the lab, and no page. A busy machine makes leases longer,
- * and with them every time of the trial: such a history does not replace one with shorter leases.
+ * Records histories in the file and returns those that it refuses: an unexpected verdict is a bug
+ * in a store or in the lab. A busy machine makes leases longer, and with them every time of the
+ * trial: such a history does not replace one with shorter leases.
  */
-export function keep(histories: readonly History[], folder: string): History[] {
-  mkdirSync(folder, { recursive: true });
-  const kept = new Map(historiesIn(folder).map((one) => [fileOf(one), one.ttlMs]));
-  return histories.filter((history) => {
-    if (!isAsExpected(history)) return true;
-    const isLonger = history.ttlMs > (kept.get(fileOf(history)) ?? Number.POSITIVE_INFINITY);
-    if (!isLonger) writeFileSync(join(folder, `${fileOf(history)}.json`), textOf(history));
-    return false;
-  });
+export function record(histories: readonly History[], file: string): History[] {
+  const kept = new Map(recordedIn(file).map((one) => [fileOf(one), one]));
+  const refused = histories.filter((one) => !isAsExpected(one));
+  for (const history of histories) {
+    const ttlMs = kept.get(fileOf(history))?.ttlMs ?? Number.POSITIVE_INFINITY;
+    if (isAsExpected(history) && history.ttlMs <= ttlMs) kept.set(fileOf(history), history);
+  }
+  const lines = [...kept].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => lineOf(one));
+  writeFileSync(file, lines.join(""));
+  return refused;
 }
 
 /** Of other packages nothing is expected: their pages say what was seen. */
@@ -35,14 +45,12 @@ export function isAsExpected({ subject, fault, verdict }: History): boolean {
   return family === "peer" || isExpected(subject, fault, verdict);
 }
 
-/** A line for each entry, with times to a tenth of a millisecond. */
-function textOf({ entries, ...head }: History): string {
+/** Times are rounded to a tenth of a millisecond. */
+function lineOf({ entries, ...head }: History): string {
   const rounded = (value: number): number => Math.round(value * 10) / 10;
-  const lines = withoutRepeats(entries).map((entry) =>
-    JSON.stringify({ ...entry, atMs: rounded(entry.atMs) }),
-  );
-  const top = JSON.stringify({ ...head, durationMs: rounded(head.durationMs) }, null, 1);
-  return `${top.replace(/\n}$/, "")},\n "entries": [\n  ${lines.join(",\n  ")}\n ]\n}\n`;
+  const short = withoutRepeats(entries).map((one) => ({ ...one, atMs: rounded(one.atMs) }));
+  const durationMs = rounded(head.durationMs);
+  return `${JSON.stringify({ ...head, durationMs, entries: short })}\n`;
 }
 
 /** A program that is refused for the same reason thousands of times is shown once. */

@@ -4,16 +4,15 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { agreementOf } from "../agreement.js";
 import { sightingsIn } from "../run-log.js";
-import { HISTORIES, PROJECT, RUNS } from "../versions.js";
-import { historiesIn, keep } from "./kept-histories.js";
+import { HISTORIES, PROJECT, RECORDED, RUNS } from "../versions.js";
+import { historiesIn, record, recordedIn } from "./kept-histories.js";
 import { fileOf } from "./matrix-page.js";
 import { report } from "./report.js";
 
 const { values } = parseArgs({ options: { take: { type: "boolean", default: false } } });
-const folder = join(PROJECT, "docs", "lab");
 
 if (values.take) {
-  const left = keep(historiesIn(HISTORIES), folder);
+  const left = record(historiesIn(HISTORIES), RECORDED);
   for (const history of left) {
     process.stderr.write(
       `left out, not as expected: ${fileOf(history)}, ${history.verdict.text}\n`,
@@ -27,7 +26,7 @@ if (values.take) {
   }
 }
 
-const histories = historiesIn(folder);
+const histories = recordedIn(RECORDED);
 for (const [path, text] of report(PROJECT, histories)) {
   const file = join(PROJECT, path);
   mkdirSync(dirname(file), { recursive: true });

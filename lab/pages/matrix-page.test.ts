@@ -24,12 +24,12 @@ const matrix: Matrix = {
     subject === "rung-1" && fault === "failover" ? "it has no replica" : null,
 };
 
-it("has a table for each family with trials, and a cell for each trial with its picture", () => {
+it("has a table for each family with trials, and a cell for each trial", () => {
   const page = matrixPage(matrix);
   expect(page).toContain("| fault | SETNX \\| DEL | SET NX PX |");
-  expect(page).toContain("| the holder is killed | [✗ stuck ∞](lab/rung-1.killed-holder.svg) |  |");
-  expect(page).toContain("[✗ two held 3.1 s](lab/rung-2.stopped-holder.svg)");
-  expect(page).toContain("[✓ told in time](lab/holdfast-redis.failover.svg)");
+  expect(page).toContain("| the holder is killed | ✗ stuck ∞ |  |");
+  expect(page).toContain("| ✗ two held 3.1 s |");
+  expect(page).toContain("| ✓ told in time |");
   expect(page).toContain("| failover | – |  |");
   expect(page).toContain("- failover: it has no replica");
   expect(page).not.toContain("a peer");
@@ -50,10 +50,9 @@ it("names the row of a store's page for each of its exceptions", () => {
   );
 });
 
-it("has the versions, the history and the command of each trial", () => {
+it("has the versions and the command of each trial", () => {
   const page = matrixPage(matrix);
   expect(page).toContain("node 20.20.2, redis 7.0.15, ioredis 6.0.0; ttl 4.0 s; taken 2026-11-17.");
-  expect(page).toContain("[history](lab/rung-2.stopped-holder.json)");
   for (const { command } of matrix.histories) expect(page).toContain(`\`${command}\``);
 });
 

@@ -73,16 +73,16 @@ export function matrixPage(matrix: Matrix): string {
   return `# The lab
 
 Every cell is a trial on real servers with real processes and a real fault: killed, stopped, cut
-off, delayed, restarted. \`npm run lab:report\` wrote this page from the histories of the trials;
-none of it is typed in. Each cell links to the picture of its trial, and each history can be taken
-again by its command. [The ladder](ladder.md) explains the rungs one by one.
+off, delayed, restarted. \`npm run lab:report\` writes this page from the recorded histories in
+\`lab/histories.jsonl\`, and draws each of them in \`lab/build/pictures\`. Each trial can be
+repeated by its command. [The ladder](ladder.md) explains the rungs one by one.
 
 ${table([
   ["verdict", "meaning"],
   ...KINDS.map((kind) => [`${signOf(kind)} ${kind}`, MEANINGS[kind]]),
 ])}
 
-A time says how long two held, or how long the lock was stuck; ∞ means for ever. A dash: the fault
+A time says how long two held, or how long the lock was stuck; ∞ means forever. A dash: the fault
 cannot happen to that subject; the reason is below. An empty cell: not tried.
 
 ${FAMILIES.map((family) => familyPart(family, matrix)).join("\n")}
@@ -150,7 +150,7 @@ of them all runs have the same verdict.`;
 
 function cell(subject: string, fault: string, matrix: Matrix): string {
   const history = find(matrix, subject, fault);
-  if (history) return `[${shortVerdict(history.verdict)}](lab/${fileOf(history)}.svg)`;
+  if (history) return shortVerdict(history.verdict);
   return matrix.exemptionOf(subject, fault) === null ? "" : "–";
 }
 
@@ -172,9 +172,8 @@ function subjectPart({ id, title }: Named, matrix: Matrix): string {
   const trials = matrix.faults.flatMap((fault) => {
     const history = find(matrix, id, fault.id);
     if (!history) return [];
-    const files = `[picture](lab/${fileOf(history)}.svg), [history](lab/${fileOf(history)}.json)`;
     const { verdict, command } = history;
-    return [[fault.id, escapedCell(verdict.text), files, `\`${command}\``]];
+    return [[fault.id, escapedCell(verdict.text), `\`${command}\``]];
   });
   const exempt = matrix.faults.flatMap((fault) => {
     const reason = matrix.exemptionOf(id, fault.id);
@@ -184,7 +183,7 @@ function subjectPart({ id, title }: Named, matrix: Matrix): string {
 
 ${versions.join(", ")}; ttl ${ttlOf(own)}; taken ${first.startedAt.slice(0, 10)}.
 
-${table([["fault", "verdict", "files", "command"], ...trials])}
+${table([["fault", "verdict", "command"], ...trials])}
 ${exempt.length === 0 ? "" : `\nCannot happen here:\n\n${exempt.join("\n")}\n`}`;
 }
 

@@ -37,7 +37,7 @@ export function report(project: string, histories: readonly History[]): Map<stri
     program: (id) => read("lab", "ladder", `${id}.ts`),
     history(subject, fault) {
       const found = histories.find((one) => one.subject === subject && one.fault === fault);
-      if (!found) throw new Error(`docs/lab has no history of ${subject} and ${fault}.`);
+      if (!found) throw new Error(`No history of ${subject} and ${fault} is recorded.`);
       shown.add(found);
       return found;
     },
@@ -47,7 +47,6 @@ export function report(project: string, histories: readonly History[]): Map<stri
     filledIn(read("lab", "pages", text), sources, edition);
   const ladder = filled("ladder.md", { language: english, pictures: "ladder" });
   const chineseLadder = filled("ladder.zh.md", { language: chinese, pictures: "../ladder" });
-  // The package has the ladder with its pictures, and not the lab, which is large.
   const cells = cellsOf(subjects, faults);
   const pictures = (folder: string, some: Iterable<History>) =>
     [...some].map((one) => {
@@ -56,14 +55,14 @@ export function report(project: string, histories: readonly History[]): Map<stri
         ...cureFor(one, cells),
         ...exceptionOf(one),
       };
-      return [`docs/${folder}/${fileOf(one)}.svg`, timeline(one, remarks)] as const;
+      return [`${folder}/${fileOf(one)}.svg`, timeline(one, remarks)] as const;
     });
   return new Map([
     ["docs/lab.md", matrix],
     ["docs/ladder.md", ladder],
     ["docs/zh/ladder.md", chineseLadder],
-    ...pictures("lab", histories),
-    ...pictures("ladder", shown),
+    ...pictures("lab/build/pictures", histories),
+    ...pictures("docs/ladder", shown),
   ]);
 }
 

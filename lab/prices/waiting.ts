@@ -104,7 +104,7 @@ async function handoffs(open: () => Promise<Waiter>, count: Count): Promise<Samp
 }
 
 const LOOK_MS = 100;
-const MOST_LOOKS = 20;
+const MAX_LOOKS = 20;
 
 /**
  * The count when no request comes any more. A waiter is in line before its connection for messages
@@ -112,7 +112,7 @@ const MOST_LOOKS = 20;
  */
 async function settled(count: Count): Promise<number> {
   let last = await count();
-  for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+  for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
     await pause(LOOK_MS);
     const now = await count();
     if (now === last) return now;

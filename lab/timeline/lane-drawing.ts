@@ -28,7 +28,7 @@ const ROW = 15;
 /** From a pole to its word. */
 const BEFORE = 11;
 /** Time becomes shorter so that a note of this width fits. It is longer where there is room. */
-const LONGEST_NOTE = 300;
+const MAX_NOTE = 300;
 const ROOMIEST_NOTE = 460;
 
 /** The words of a lane in rows, and where its bar is. */
@@ -41,13 +41,13 @@ export interface Place {
 
 /** The width of a note with its pole, if it is no longer than it must be. */
 export const leastWidth = ({ text: words }: Note): number =>
-  BEFORE + widthOf(shortened(words, NOTE, LONGEST_NOTE), NOTE);
+  BEFORE + widthOf(shortened(words, NOTE, MAX_NOTE), NOTE);
 
 export function placeOf(notes: readonly Note[], top: number, scale: Scale): Place {
   const labels = notes.map((note) => {
     const x = scale.x(note.atMs);
     const room = Math.min(ROOMIEST_NOTE, scale.edge - x - BEFORE);
-    const words = shortened(note.text, NOTE, Math.max(LONGEST_NOTE, room));
+    const words = shortened(note.text, NOTE, Math.max(MAX_NOTE, room));
     return { ...note, x, text: words, width: BEFORE + widthOf(words, NOTE) };
   });
   const rows = stacked(labels);

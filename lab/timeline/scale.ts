@@ -29,12 +29,12 @@ export function scaleFor(
   return { left, edge, x: (atMs) => left + perMs * atMs };
 }
 
-const MOST_TICKS = 9;
+const MAX_TICKS = 9;
 
 /** Round times from 0 to the end, in milliseconds. */
 export function ticksOf(endMs: number): number[] {
-  const power = 10 ** Math.floor(Math.log10(endMs / MOST_TICKS));
-  const step = [1, 2, 5].map((part) => part * power).find((one) => endMs / one <= MOST_TICKS);
+  const power = 10 ** Math.floor(Math.log10(endMs / MAX_TICKS));
+  const step = [1, 2, 5].map((part) => part * power).find((one) => endMs / one <= MAX_TICKS);
   const stepMs = step ?? 10 * power;
   return Array.from({ length: Math.floor(endMs / stepMs) + 1 }, (_, index) => index * stepMs);
 }

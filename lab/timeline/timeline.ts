@@ -21,7 +21,7 @@ import { story } from "./story.js";
 const WIDTH = 960;
 const EDGE = 16;
 const INNER = WIDTH - 2 * EDGE;
-const LONGEST_TITLE = 160;
+const MAX_TITLE = 160;
 const FONTS = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 
 const HEADLINE: Font = { size: 17, isBold: true };
@@ -117,7 +117,7 @@ function lines(
 }
 
 function plotOf(scene: Scene, top: number): Part {
-  const titles = scene.lanes.map((lane) => shortened(lane.title, TITLE, LONGEST_TITLE));
+  const titles = scene.lanes.map((lane) => shortened(lane.title, TITLE, MAX_TITLE));
   const lanes = scene.lanes.map((lane, index) => ({ ...lane, title: titles[index] ?? "" }));
   const left = EDGE + 14 + Math.max(...["store", ...titles].map((title) => widthOf(title, TITLE)));
   const notes = [...lanes, scene.store].flatMap((lane) => lane.notes);

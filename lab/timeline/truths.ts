@@ -42,7 +42,7 @@ interface Holder {
 }
 
 /** The truth is read again and again, and comes a little late: a shorter doubt is that delay. */
-const LEAST_DOUBT = 0.02;
+const MIN_DOUBT = 0.02;
 
 export function truthsOf(
   entries: readonly Entry[],
@@ -56,7 +56,7 @@ export function truthsOf(
     const lane = lanes.find(({ id }) => id === holder);
     const span = { fromMs: atMs, toMs: next?.atMs ?? endMs };
     const doubts = without([span], lane?.beliefs ?? []).filter(({ fromMs, toMs }) => {
-      return toMs - fromMs > endMs * LEAST_DOUBT;
+      return toMs - fromMs > endMs * MIN_DOUBT;
     });
     const isGhost = holder === "ghost";
     if (isGhost && doubts.length === 0) return [];
