@@ -22,7 +22,7 @@ const GROUPS = /** @type {const} */ ([
   ["errors", /Error$/],
   ["events", /Event$|^channels$/],
 ]);
-const MOST_TOGETHER = 40;
+const MAX_TOGETHER = 40;
 
 /**
  * @param {readonly (readonly [entry: string, file: string])[]} models
@@ -80,7 +80,7 @@ function squeezed(comment) {
  * @param {Map<string, string>} comments
  */
 function entryPart(entry, items, comments) {
-  const groups = items.length > MOST_TOGETHER ? GROUPS : [];
+  const groups = items.length > MAX_TOGETHER ? GROUPS : [];
   const groupOf = (/** @type {Item} */ { name }) =>
     groups.find(([, pattern]) => pattern.test(name))?.[0] ?? "";
   const titles = ["", ...groups.map(([title]) => title)];

@@ -41,8 +41,8 @@ const BESIDE_COMMAND = [
  * ledger runs in the stores of one machine only, and peers are loaded with a URL.
  */
 const NOT_CORE = [
-  /^[/\\](stores[/\\][\w-]+|cli|compat|conformance|cron|dashboard|nest|thread)[/\\]/,
-  /^[/\\](telemetry|opentelemetry|prometheus)[/\\]/,
+  /^[/\\]((?:stores|families)[/\\][\w-]+|cli|compat|conformance|cron|dashboard|nest|thread)[/\\]/,
+  /^[/\\]telemetry[/\\]/,
   /[/\\](ledger|upkeep|peers)\.js$/,
 ];
 

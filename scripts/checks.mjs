@@ -1,11 +1,13 @@
 // Checks that do not run the code: types, style, the packaging and the public API.
 import { mkdtempSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pack } from "./pack.mjs";
-import { runTool, secondsSince } from "./run.mjs";
+import { runTool } from "./run.mjs";
 
 const TYPE_RESOLUTION = "@arethetypeswrong/cli/dist/index.js";
+// By default it has four checkers, which infer the same types four times over.
+const TYPES = /** @type {const} */ (["typescript/bin/tsc", "--checkers", "1"]);
 
 /**
  * The slow ones first, so that none of them runs alone at the end.
@@ -17,35 +19,39 @@ const checksOf = (tarball) => [
   ["type resolution", TYPE_RESOLUTION, tarball, "--profile", "esm-only"],
   ["API report", "../scripts/api.mjs"],
   ["unused code", "knip/bin/knip.js"],
-  ["types", "typescript/bin/tsc"],
-  ["types of scripts", "typescript/bin/tsc", "--project", "scripts"],
-  ["types of the page", "typescript/bin/tsc", "--project", "src/dashboard/page", "--noEmit"],
-  ["types of browser tests", "typescript/bin/tsc", "--project", "test/browser"],
+  ["types", ...TYPES],
+  ["types of scripts", ...TYPES, "--project", "scripts"],
+  ["types of the page", ...TYPES, "--project", "src/dashboard/page", "--noEmit"],
+  ["types of browser tests", ...TYPES, "--project", "test/browser"],
   ["style", "@biomejs/biome/bin/biome", "check", "--error-on-warnings"],
   ["packaging", "publint/src/cli.js", tarball, "--strict"],
 ];
 
+/** @typedef {{ title: string, code: number, output: string, command: string }} Checked */
+
 /**
- * Runs all checks, as many at a time as there are cores, and shows the output of those that fail.
+ * Runs all checks, two at a time.
  *
- * @returns {Promise<number>} how many failed
+ * @param {object} listener
+ * @param {(count: number) => void} listener.onPlan
+ * @param {(title: string) => void} listener.onStart
+ * @param {(checked: Checked) => void} listener.onEnd
+ * @param {import("./run.mjs").RunOptions} options
  */
-export async function check() {
+export async function check({ onPlan, onStart, onEnd }, options) {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-checks-"));
+  // An interrupted run ends by an exit, too.
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   const left = checksOf(await pack(folder));
-  let failed = 0;
+  onPlan(left.length);
   const work = async () => {
     for (let next = left.shift(); next; next = left.shift()) {
       const [title, bin, ...args] = next;
-      const startedMs = performance.now();
-      const { code, output } = await runTool(bin, args, { quiet: true });
-      console.log(`  ${code === 0 ? "ok    " : "FAILED"} ${title} (${secondsSince(startedMs)})`);
-      if (code === 0) continue;
-      failed += 1;
-      console.log(output.trimEnd());
+      onStart(title);
+      const { code, output } = await runTool(bin, args, { ...options, quiet: true });
+      const command = `node ${join("node_modules", bin)} ${args.join(" ")}`.trim();
+      onEnd({ title, code, output: output.trimEnd(), command });
     }
   };
-  await Promise.all(Array.from({ length: Math.min(availableParallelism(), 4) }, work));
-  return failed;
+  await Promise.all([work(), work()]);
 }

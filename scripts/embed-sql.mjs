@@ -6,14 +6,13 @@ import { root } from "./run.mjs";
 /** In the order in which they are applied: each uses only what was made before it. */
 const parts = [
   "tables",
+  "rules",
   "run",
-  "short",
+  "replies",
   "holders",
   "queue",
-  "replies",
   "commands",
   "apply",
-  "batch",
   "execute",
   "list",
   "fence",

@@ -310,12 +310,17 @@ async function unpackNpmPackage(name, folder) {
  */
 async function compileEtcd(version, folder) {
   const modules = { etcd: "go.etcd.io/etcd/server/v3", etcdctl: "go.etcd.io/etcd/etcdctl/v3" };
-  const go = (/** @type {string[]} */ ...args) => exec("go", args, { cwd: folder });
+  // Go would leave its modules in the home folder, and make them read-only.
+  const modulesFolder = join(folder, "modules");
+  const caches = { GOPATH: modulesFolder, GOCACHE: join(modulesFolder, "cache") };
+  const env = { ...process.env, ...caches, GOFLAGS: "-modcacherw" };
+  const go = (/** @type {string[]} */ ...args) => exec("go", args, { cwd: folder, env });
   await go("mod", "init", "servers");
   await go("get", ...Object.values(modules).map((module) => `${module}@${version}`));
   for (const [program, module] of Object.entries(modules)) {
     await go("build", "-o", `bin/${program}`, module);
   }
+  rmSync(modulesFolder, { recursive: true, force: true });
 }
 
 /**

@@ -8,12 +8,13 @@ export const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
  * `quiet` collects the output instead of showing it; `isLow` lets other processes go first; `env`
- * is added to the environment.
+ * is added to the environment; `onMessage` gets what the child sends by `process.send`.
  *
  * @typedef {object} RunOptions
  * @property {boolean} [quiet]
  * @property {boolean} [isLow]
  * @property {Readonly<Record<string, string>>} [env]
+ * @property {(message: any) => void} [onMessage]
  */
 
 /**
@@ -25,13 +26,20 @@ export const root = fileURLToPath(new URL("..", import.meta.url));
  * @param {RunOptions} [options]
  * @returns {Promise<{ code: number, output: string }>}
  */
-export function run(command, args, { quiet = false, isLow = false, env = {} } = {}) {
+export function run(command, args, options = {}) {
+  const { quiet = false, isLow = false, env = {}, onMessage } = options;
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: root,
       env: { ...process.env, ...env },
-      stdio: quiet ? ["ignore", "pipe", "pipe"] : "inherit",
+      stdio: [
+        quiet ? "ignore" : "inherit",
+        quiet ? "pipe" : "inherit",
+        quiet ? "pipe" : "inherit",
+        ...(onMessage ? [/** @type {const} */ ("ipc")] : []),
+      ],
     });
+    if (onMessage) child.on("message", onMessage);
     // The processes that it starts later have its priority, too.
     if (isLow && child.pid) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
 

@@ -1,266 +1,239 @@
-// `npm test -- PART…`: sets up and runs the parts, all when none is named, one after the other;
-// a companion runs beside its part, and its output comes when its own turn has come. A test with
-// servers that fails is run once more at the end, alone: see `secondLook`.
-// With --record, the figures of the run go into docs/testing.md.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+// The test run: `npm test -- [--all] [--times] [WORD…]`.
+//
+// Sets up, then runs the jobs of parts.mjs: those of `npm test`, with --all those that a change
+// must pass, or those that the words select. One line shows what is running. A failed test is not
+// run again; all failures are shown at the end, each with the command that repeats it. With
+// --times, the slowest files are listed, too.
 import { check } from "./checks.mjs";
+import { Leftovers } from "./leftovers.mjs";
 import { fetchServer } from "./newer-servers.mjs";
-import { companions, isTimed, matrix, order, parts } from "./parts.mjs";
-import { recordRun, sumOf } from "./recorded-run.mjs";
-import { root, run, runTool, tenthsSince } from "./run.mjs";
+import { jobsOf, stores, words } from "./parts.mjs";
+import { duration, Progress } from "./progress.mjs";
+import { root, run, runTool } from "./run.mjs";
 import { build, buildLab, buildSimulation, install } from "./setup.mjs";
 
-/** More failures than this are no accident of a busy machine. */
-const MOST_UNSTEADY = 5;
+/** @typedef {import("./parts.mjs").Job} Job */
+/** @typedef {{ title: string, text: string, repeat: string }} Failure */
+/** @typedef {{ passed: number, failed: number }} Counts */
 
-const isRecorded = process.argv.includes("--record");
-const named = process.argv.slice(2).filter((word) => word !== "--record");
-const unknown = named.filter((part) => !order.includes(part));
+const SLOWEST = 20;
+/** A history of a simulated run is long, and is shown whole. */
+const MAX_LINES = 400;
+
+const args = process.argv.slice(2);
+const chosen = args.filter((word) => !word.startsWith("--"));
+const unknown = args.filter((word) => ![...words, "--all", "--times"].includes(word));
 if (unknown.length > 0) {
-  console.error(`There is no part ${unknown.join(", ")}. The parts are: ${order.join(", ")}.`);
+  console.error(`There is no part ${unknown.join(", ")}. The parts are: ${words.join(", ")}.`);
   process.exit(2);
 }
+const depth = depthOf();
+// Random tests are the same in every run, except in the full one; the variable repeats a run.
+const seed = process.env.HOLDFAST_SEED ?? `${depth === "full" ? Date.now() % 1e9 : 1}`;
 
+const startedMs = performance.now();
 await install();
 await build();
-for (const entry of (process.env.HOLDFAST_SERVERS ?? "").split(",")) {
-  if (entry !== "" && !entry.includes("/")) await fetchServer(entry);
-}
+const jobs = jobsOf(depth, chosen);
+await prepare(new Set(jobs.map(({ project }) => project)));
 
-const reports = mkdtempSync(join(tmpdir(), "holdfast-test-"));
-process.on("exit", () => rmSync(reports, { recursive: true, force: true }));
-
-/** @typedef {import("./recorded-run.mjs").PartResult} PartResult */
-/**
- * A test that failed, or a file that did not load: then `test` is null.
- *
- * @typedef {object} Failure
- * @property {string} project
- * @property {string} file
- * @property {string | null} test
- * @property {string} text
- * @property {import("./run.mjs").RunOptions} options
- */
-/**
- * The end of a part. Figures are what its tests noted (test/fixtures/figures.ts), added up.
- *
- * @typedef {object} Outcome
- * @property {number} passed
- * @property {number} failed
- * @property {number} [skipped]
- * @property {Readonly<Record<string, number>>} [figures]
- * @property {readonly Failure[]} [failures]
- * @property {string} [output] of a quiet run
- */
-/** @type {PartResult[]} */
-const results = [];
-/** @type {{ failure: Failure, result: PartResult }[]} told once more: the output is long */
-let failures = [];
+const leftovers = new Leftovers();
+// A signal ends this process before the end of the run.
+process.on("exit", () => leftovers.clear());
+const env = { HOLDFAST_DEPTH: depth, HOLDFAST_SEED: seed, ...leftovers.env };
+const progress = new Progress();
+/** @type {Failure[]} */
+const failures = [];
+/** @type {{ file: string, ms: number }[]} */
+const times = [];
 /** @type {string[]} */
 const leftOut = [];
-/** @type {string[]} */
-const unsteady = [];
-const chosen = order.filter(
-  (part) => (named.length === 0 || named.includes(part)) && hasFiles(part),
-);
-const startedMs = performance.now();
-/** @type {Map<string, ReturnType<typeof timed>>} */
-const beside = new Map();
-for (const part of chosen) {
-  const companion = companions[part];
-  if (companion && chosen.includes(companion.part)) {
-    const options = { quiet: true, isLow: companion.isLow };
-    beside.set(companion.part, timed(runPart(companion.part, options)));
-  }
-  if (part === "matrix") await runMatrix();
-  else await count(part, () => beside.get(part) ?? timed(runPart(part)));
-}
+let passed = 0;
+let skipped = 0;
 
-await secondLook();
-for (const { failure } of failures) console.log(`\nFAILED ${titleOf(failure)}`);
-const lines = results.map(({ title, passed, failed, seconds }) => {
-  return `${title}: ${passed} passed, ${failed} failed, ${seconds} s`;
-});
-const passed = sumOf(results, "passed");
-const failed = sumOf(results, "failed");
-const remarks = unsteady.map((test) => `unsteady, passed alone: ${test}`);
-console.log(`\n${[...lines, ...leftOut, ...remarks].join("\n")}`);
-console.log(`\n${passed} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
-if (isRecorded) {
-  await recordRun({ named, results, leftOut, unsteady, seconds: tenthsSince(startedMs) });
+progress.plan(jobs.length);
+await Promise.all([runLane("waits"), runLane("computes")]);
+await leftovers.settle();
+for (const line of leftovers.clear()) {
+  fail({ title: `left behind: ${line}`, text: "", repeat: "npm test, and look for its origin" });
+}
+progress.stop();
+report();
+process.exitCode = failures.length > 0 ? 1 : 0;
+
+/** @returns {import("./parts.mjs").Depth} */
+function depthOf() {
+  if (process.env.HOLDFAST_DEPTH === "full") return "full";
+  return args.includes("--all") ? "all" : "quick";
 }
 
 /**
- * @param {string} title
- * @param {() => ReturnType<typeof timed>} work
+ * Builds and installs what these projects need. Tests that need a server skip without it.
+ *
+ * @param {Set<string>} projects
  */
-async function count(title, work) {
-  console.log(`\n== ${title}`);
-  const { output = "", failures: failed = [], ...counts } = await work();
-  process.stdout.write(output);
-  const result = { title, skipped: 0, figures: {}, ...counts };
-  results.push(result);
-  failures.push(...failed.map((failure) => ({ failure, result })));
-}
-
-/** @param {Promise<Outcome>} work */
-async function timed(work) {
-  const startedMs = performance.now();
-  return { ...(await work), seconds: tenthsSince(startedMs) };
-}
-
-/**
- * @param {string} part
- * @param {import("./run.mjs").RunOptions} [options]
- * @returns {Promise<Outcome>}
- */
-async function runPart(part, options) {
-  if (part === "check") return { passed: 0, failed: await check() };
-  if (part === "simulation") await buildSimulation();
-  if (part === "lab") await buildLab();
-  if (part === "stores" || part === "storms" || part === "lab") {
-    const { code } = await run(process.execPath, [`${root}scripts/servers.mjs`]);
-    if (code !== 0) return { passed: 0, failed: 1 };
-  }
-  // Tests that need one of these skip without it.
-  if (part === "browser") await installServers("chromium", "redis");
-  if (part === "package") await installServers("redis");
-  return await runProject(part, [], options);
-}
-
-/** @param {string[]} names */
-async function installServers(...names) {
-  await run(process.execPath, [`${root}scripts/servers.mjs`, ...names]);
-}
-
-/** Runs the stores on newer servers. One that cannot be had is left out, and the run says so. */
-async function runMatrix() {
-  for (const [server, files] of Object.entries(matrix)) {
-    try {
-      const version = await fetchServer(server);
-      const env = { HOLDFAST_SERVERS: server };
-      await count(`stores on ${version}`, () => timed(runProject("stores", files, { env })));
-    } catch (error) {
-      leftOut.push(`stores: left out, ${error instanceof Error ? error.message : error}`);
+async function prepare(projects) {
+  if (projects.has("simulation")) await buildSimulation();
+  if (projects.has("lab")) await buildLab();
+  /** @type {Set<string>} */
+  const servers = new Set();
+  for (const project of projects) {
+    if (["stores", "storms", "lab"].includes(project)) {
+      for (const name of ["redis", "etcd", "postgres", "zookeeper"]) servers.add(name);
     }
+    if (["browser", "package"].includes(project)) servers.add("redis");
+    if (project === "browser") servers.add("chromium");
+    if (project === "simulation") servers.add("spin");
   }
+  for (const name of servers) await run(process.execPath, [`${root}scripts/servers.mjs`, name]);
+  for (const entry of (process.env.HOLDFAST_SERVERS ?? "").split(",")) {
+    if (entry !== "" && !entry.includes("/")) await fetchServer(entry);
+  }
+}
+
+/** @param {Job["lane"]} lane */
+async function runLane(lane) {
+  const own = jobs.filter((job) => job.lane === lane);
+  const isLow = lane === "computes" && own.length < jobs.length;
+  for (const job of own) {
+    progress.startJob();
+    const sinceMs = performance.now();
+    const counts = { passed: 0, failed: 0 };
+    const title = await runJob(job, isLow, counts);
+    passed += counts.passed;
+    if (title === null) continue;
+    const took = duration(performance.now() - sinceMs);
+    progress.say(`${title}: ${counts.passed} passed, ${counts.failed} failed, ${took}`);
+  }
+}
+
+/**
+ * @param {Job} job
+ * @param {boolean} isLow other jobs go first
+ * @param {Counts} counts of this job
+ * @returns {Promise<string | null>} its title; null where it was left out
+ */
+async function runJob(job, isLow, counts) {
+  const { part, project, server } = job;
+  if (project === "check") {
+    await runChecks(isLow, counts);
+    return part;
+  }
+  if (server === undefined) {
+    await runProject(job, isLow, {}, counts);
+    return stores.includes(part) ? `${part}, ${project}` : part;
+  }
+  try {
+    const version = await fetchServer(server);
+    await runProject(job, isLow, { HOLDFAST_SERVERS: server }, counts);
+    return `stores on ${version}`;
+  } catch (error) {
+    leftOut.push(`left out: ${error instanceof Error ? error.message : error}`);
+    return null;
+  }
+}
+
+/**
+ * @param {boolean} isLow
+ * @param {Counts} counts
+ */
+async function runChecks(isLow, counts) {
+  const listener = {
+    onPlan: (/** @type {number} */ count) => progress.planFiles(count),
+    onStart: (/** @type {string} */ title) => progress.start(title),
+    onEnd: (/** @type {import("./checks.mjs").Checked} */ { title, code, output, command }) => {
+      progress.end(title);
+      if (code !== 0) return fail({ title, text: output, repeat: command }, counts);
+      counts.passed += 1;
+      progress.passed(1);
+    },
+  };
+  await check(listener, { isLow, env });
+}
+
+/**
+ * @param {Job} job
+ * @param {boolean} isLow
+ * @param {Record<string, string>} variables
+ * @param {Counts} counts
+ */
+async function runProject({ project, files = [] }, isLow, variables, counts) {
+  let hasEnded = false;
+  /** @param {import("./vitest-events.mjs").Event} event */
+  const onMessage = (event) => {
+    switch (event.type) {
+      case "planned":
+        return progress.planFiles(event.files);
+      case "started":
+        return progress.start(event.file);
+      case "failed": {
+        const { file, test, text } = event.failure;
+        const title = test === null ? file : `${file}: ${test}`;
+        return fail({ title, text, repeat: repeatOf(project, file, test, variables) }, counts);
+      }
+      case "ended": {
+        const { file, ms } = event;
+        hasEnded = true;
+        counts.passed += event.passed;
+        skipped += event.skipped;
+        times.push({ file: variables.HOLDFAST_SERVERS ? `${file} (newer)` : file, ms });
+        progress.passed(event.passed);
+        return progress.end(file);
+      }
+    }
+  };
+  const { code, output } = await runTool(
+    "vitest/vitest.mjs",
+    ["run", `--project=${project}`, ...files],
+    { quiet: true, isLow, env: { ...env, ...variables }, onMessage },
+  );
+  if (counts.failed > 0 || (code === 0 && hasEnded)) return;
+  const repeat = repeatOf(project, files.join(" "), null, variables);
+  fail({ title: `${project} ended with ${code}`, text: output, repeat }, counts);
+}
+
+/**
+ * @param {Failure} failure
+ * @param {Counts} [counts] of its job
+ */
+function fail(failure, counts) {
+  failures.push(failure);
+  if (counts) counts.failed += 1;
+  progress.failed();
+  progress.say(`FAILED ${failure.title}`);
 }
 
 /**
  * @param {string} project
- * @param {readonly string[]} [files] parts of the names of those to run; default: all
- * @param {import("./run.mjs").RunOptions} [options]
- * @returns {Promise<Outcome>}
+ * @param {string} files
+ * @param {string | null} test
+ * @param {Record<string, string>} variables
  */
-async function runProject(project, files = [], options = {}) {
-  const file = join(reports, `${project}.json`);
-  const errorsFile = `${file}.errors`;
-  for (const one of [file, errorsFile]) rmSync(one, { force: true });
-  const { env = {} } = options;
-  const args = ["run", `--project=${project}`, ...files];
-  const reporting = { ...options, env: { ...env, HOLDFAST_REPORT: file } };
-  const { code, output } = await runTool("vitest/vitest.mjs", args, reporting);
-  const report = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
-  const failures = failuresIn(report).map((failure) => ({ ...failure, project, options: { env } }));
-  // An unhandled rejection, or the end of a worker, fails the run without failing a test.
-  const errors = existsSync(errorsFile) ? Number(readFileSync(errorsFile, "utf8")) : 0;
-  const least = code === 0 ? 0 : 1;
-  return {
-    passed: report.numPassedTests ?? 0,
-    failed: Math.max(failures.length + errors, least),
-    skipped: report.numPendingTests ?? 0,
-    figures: figuresIn(report),
-    failures,
-    output,
+function repeatOf(project, files, test, variables) {
+  const set = {
+    ...(depth !== "all" && { HOLDFAST_DEPTH: depth }),
+    HOLDFAST_SEED: seed,
+    ...variables,
   };
+  const values = Object.entries(set).map(([name, value]) => `${name}=${value}`);
+  const pattern = test?.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replaceAll("'", ".");
+  const only = pattern === undefined ? "" : ` -t '^${pattern}$'`;
+  return `${values.join(" ")} npx vitest run --project=${project} ${files}${only}`;
 }
 
-/**
- * Runs the tests that failed once more, alone: a busy machine can keep a server or a process
- * waiting for longer than a test allows. A test that passes now counts as passed, and the run names
- * it as unsteady. Not where many failed, nor in parts whose clock is simulated: those failures are
- * final.
- */
-async function secondLook() {
-  const isHopeless = failures.length > MOST_UNSTEADY || sumOf(results, "failed") > failures.length;
-  if (isHopeless || !failures.every(({ failure }) => isTimed(failure.project))) return;
-  const first = failures;
-  failures = [];
-  for (const { failure, result } of first) {
-    const { project, file, test, options } = failure;
-    const only = test === null ? [] : ["--testNamePattern", `^${escaped(test)}$`];
-    console.log(`\n== once more, alone: ${titleOf(failure)}`);
-    const { passed, failed } = await runProject(project, [file, ...only], options);
-    if (failed > 0 || passed === 0) {
-      failures.push({ failure, result });
-      continue;
-    }
-    result.passed += 1;
-    result.failed -= 1;
-    unsteady.push(`${file}: ${test ?? "the file"}`);
+function report() {
+  for (const { title, text, repeat } of failures) {
+    const lines = text.split("\n");
+    const cut = lines.length > MAX_LINES ? [`… ${lines.length - MAX_LINES} more lines`] : [];
+    const shown = [...lines.slice(0, MAX_LINES), ...cut].map((line) => `  ${line}`);
+    console.log(`\nFAILED ${title}\n${shown.join("\n")}\n  to repeat it: ${repeat}`);
   }
-}
-
-/** @param {Failure} failure */
-function titleOf({ file, test, text }) {
-  return `${test === null ? file : `${file}: ${test}`}\n${firstLines(text)}`;
-}
-
-/** @param {string} text a part of a regular expression that means itself */
-function escaped(text) {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
-}
-
-/** @param {any} report of vitest, as JSON */
-function failuresIn(report) {
-  /** @type {{ file: string, test: string | null, text: string }[]} */
-  const found = [];
-  for (const { name, status, message, assertionResults } of report.testResults ?? []) {
-    const file = relative(root, name);
-    const tests = assertionResults.filter((/** @type {any} */ test) => test.status === "failed");
-    for (const { fullName, failureMessages } of tests) {
-      found.push({ file, test: fullName, text: failureMessages.join("\n") });
-    }
-    // The worker of the file ended before these: they count as neither passed nor skipped.
-    const lost = assertionResults.filter((/** @type {any} */ test) => test.status === "pending");
-    const text = lost.length > 0 ? `${lost.length} tests did not end` : message;
-    const isFailed = lost.length > 0 || (status === "failed" && tests.length === 0);
-    if (isFailed) found.push({ file, test: null, text });
+  if (args.includes("--times")) {
+    const slowest = times.sort((a, b) => b.ms - a.ms).slice(0, SLOWEST);
+    for (const { file, ms } of slowest)
+      console.log(`${(ms / 1000).toFixed(1).padStart(7)} s ${file}`);
   }
-  return found;
-}
-
-/** @param {any} report of vitest, as JSON */
-function figuresIn(report) {
-  /** @type {Record<string, number>} */
-  const sums = {};
-  for (const { assertionResults } of report.testResults ?? []) {
-    for (const { status, meta } of assertionResults) {
-      if (status !== "passed") continue;
-      for (const [name, value] of Object.entries(meta?.figures ?? {})) {
-        sums[name] = (sums[name] ?? 0) + value;
-      }
-    }
-  }
-  return sums;
-}
-
-/** @param {string} text */
-function firstLines(text) {
-  return text.split("\n").slice(0, 15).join("\n");
-}
-
-/** @param {string} part */
-function hasFiles(part) {
-  return (parts[part] ?? ["package.json"]).some((pattern) => {
-    const [folder = "", rest] = pattern.split("/**");
-    if (!existsSync(join(root, folder))) return false;
-    if (rest === undefined) return true;
-    return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).some((file) =>
-      file.endsWith(".test.ts"),
-    );
-  });
+  for (const line of leftOut) console.log(line);
+  console.log(`\n${duration(performance.now() - startedMs)}, seed ${seed}, ${skipped} skipped`);
+  console.log(`${passed} passed, ${failures.length} failed`);
 }

@@ -2,15 +2,15 @@
  * The page of the doctor has exactly the checks of the code, and each check finds a fault that a
  * test plants.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { Severity } from "../src/examination.js";
-import { processChecks } from "../src/process-check.js";
-import { etcdChecks } from "../src/stores/etcd/examination.js";
+import { processChecks } from "../src/api/process-check.js";
+import type { Severity } from "../src/contract/examination.js";
+import { etcdChecks } from "../src/stores/etcd/doctor.js";
 import { fileChecks } from "../src/stores/file/examination.js";
 import { memoryChecks } from "../src/stores/memory/examination.js";
-import { postgresChecks } from "../src/stores/postgres/examination.js";
+import { postgresChecks } from "../src/stores/postgres/doctor.js";
 import { redisChecks, redisServerChecks } from "../src/stores/redis/examination.js";
 import { serverChecks } from "../src/stores/redis-client/server-checks.js";
 import { redlockChecks } from "../src/stores/redlock/examination.js";
@@ -51,10 +51,10 @@ const TAKEN_APART = /"([\w-]+\/[\w-]+)"[^;]*?severity: "(skipped|note|warning|da
 
 /** The tests that start servers, or use this very process. */
 function plantedFaults(): { readonly id: string; readonly severity: Severity }[] {
-  const folder = join(import.meta.dirname, "stores");
-  const doctors = readdirSync(folder).filter((name) => name.endsWith("-doctor.test.ts"));
-  const files = doctors.map((name) => join(folder, name));
-  const texts = [...files, join(import.meta.dirname, "../src/doctor.test.ts")].map((file) =>
+  const folder = import.meta.dirname;
+  const doctors = readdirSync(folder).map((name) => join(folder, name, "doctor.test.ts"));
+  const files = doctors.filter((file) => existsSync(file));
+  const texts = [...files, join(import.meta.dirname, "../src/api/doctor.test.ts")].map((file) =>
     readFileSync(file, "utf8"),
   );
   return texts.flatMap((text) =>

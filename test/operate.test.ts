@@ -4,8 +4,9 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Registry } from "prom-client";
 import { beforeAll, describe, expect, it } from "vitest";
-import { startMetrics } from "../src/prometheus/index.js";
 import { labelsOf, METRICS } from "../src/telemetry/metrics.js";
+import { startMetrics } from "../src/telemetry/prometheus/index.js";
+import { isFull } from "./fixtures/depth.js";
 import { LockTrial } from "./fixtures/lock-trial.js";
 import { parseScrape } from "./fixtures/prometheus-text.js";
 
@@ -148,7 +149,7 @@ describe("the documentation", () => {
 const hasPromtool = spawnSync("promtool", ["--version"]).status === 0;
 
 // The rules themselves need the package `prometheus`.
-it.skipIf(!process.env.HOLDFAST_FULL || !hasPromtool)("the rules fire when they should", () => {
+it.skipIf(!isFull || !hasPromtool)("the rules fire when they should", () => {
   const trials = join(root, "test/fixtures/alert-trials.yml");
   for (const args of [
     ["check", "rules", join(root, RULES)],

@@ -1,9 +1,9 @@
+import { Holdfast } from "../../src/api/holdfast.js";
 import {
   type ServedDashboard,
   type ServeOptions,
   serveDashboard,
 } from "../../src/dashboard/index.js";
-import { Holdfast } from "../../src/holdfast.js";
 import type { Lease } from "../../src/lease/lease.js";
 import { memoryStore } from "../../src/stores/memory/index.js";
 

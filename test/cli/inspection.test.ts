@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Holdfast } from "../../src/holdfast.js";
+import { Holdfast } from "../../src/api/holdfast.js";
 import { fileStore } from "../../src/stores/file/index.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { Workshop } from "./command-line.js";
@@ -95,6 +95,14 @@ describe("watch", () => {
     await watch.shows("x     lock");
     watch.kill("SIGINT");
     expect((await watch.result).code).toBe(0);
+  });
+
+  it("waits for as long as a timer can be set for", async () => {
+    await using shop = new Workshop();
+    const watch = shop.start(["watch", "--every", "30d"]);
+    await watch.shows("no lock is in use");
+    watch.kill("SIGINT");
+    expect(await watch.result).toMatchObject({ code: 0, stderr: "" });
   });
 });
 

@@ -108,6 +108,12 @@ describe("waiting", () => {
 });
 
 describe("the command", () => {
+  it("may hold a lock for longer than a timer can be set for", async () => {
+    await using shop = new Workshop();
+    const { code, stderr } = await shop.run(["run", "--ttl", "300d", "x", "--", "true"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+
   it("gets stdin, name and token, but not the store", async () => {
     await using shop = new Workshop();
     const line = `cat; echo "$HOLDFAST_NAME \${HOLDFAST_TOKEN:+token} [$HOLDFAST_STORE]"`;

@@ -1,5 +1,5 @@
 /** Which store the command uses: never one that excludes nobody without a word about it. */
-import { chmodSync, existsSync } from "node:fs";
+import { chmodSync, existsSync, rmSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -59,16 +59,19 @@ describe("a store in memory", () => {
 });
 
 describe("the store in use", () => {
-  it.each(USES.slice(0, 3))("is named by %s -v, without its password", async (...words) => {
-    await using shop = new Workshop();
-    const [verb = "", ...rest] = words;
-    const named = await shop.run([verb, "-v", ...rest]);
-    expect(named.stderr).toContain(`holdfast: store: ${shop.store}\n`);
-    const url = "redis://ann:hunter2@127.0.0.1:1";
-    const hidden = await shop.run([verb, "-v", "-n", ...rest], { env: { HOLDFAST_STORE: url } });
-    expect(hidden.stderr).toContain("holdfast: store: redis://ann:***@127.0.0.1:1\n");
-    expect(hidden.stderr).not.toContain("hunter2");
-  });
+  it.concurrent.each(USES.slice(0, 3))(
+    "is named by %s -v, without its password",
+    async (...words) => {
+      await using shop = new Workshop();
+      const [verb = "", ...rest] = words;
+      const named = await shop.run([verb, "-v", ...rest]);
+      expect(named.stderr).toContain(`holdfast: store: ${shop.store}\n`);
+      const url = "redis://ann:hunter2@127.0.0.1:1";
+      const hidden = await shop.run([verb, "-v", "-n", ...rest], { env: { HOLDFAST_STORE: url } });
+      expect(hidden.stderr).toContain("holdfast: store: redis://ann:***@127.0.0.1:1\n");
+      expect(hidden.stderr).not.toContain("hunter2");
+    },
+  );
 
   it("is named by show and by an empty list", async () => {
     await using shop = new Workshop();
@@ -82,8 +85,12 @@ describe("the store in use", () => {
 
   it("is named by its path where it is the default file", async () => {
     await using shop = new Workshop();
-    const path = join(userInfo().homedir, ".local/state/holdfast/locks.db");
+    const folder = join(userInfo().homedir, ".local/state/holdfast");
+    const path = join(folder, "locks.db");
+    const isOurs = !existsSync(folder);
     const { stdout } = await shop.run(["show", "x"], { env: { HOLDFAST_STORE: "file:" } });
+    // The locks of this user stay; a test leaves nothing in the home folder.
+    if (isOurs) rmSync(folder, { recursive: true, force: true });
     expect(stdout).toContain(` in ${pathToFileURL(path).href}\n`);
   });
 });

@@ -63,7 +63,8 @@ describe.skipIf(!hasPython)("in a terminal (needs python3)", () => {
   it("an interrupt ends the command and the script around it", async () => {
     await using shop = new Workshop();
     const script = `"$0" "$@"; echo survived`;
-    const command = ["bash", "-c", script, ...CLI, "run", "x", "-c", "echo up; sleep 60"];
+    // A shell may miss the interrupt while it forks.
+    const command = ["bash", "-c", script, ...CLI, "run", "x", "-c", "echo up; exec sleep 60"];
     const { code, stdout } = await inTerminal(shop, [["up", "\x03"]], command);
     expect(stdout).not.toContain("survived");
     expect(code).toBe(130);

@@ -58,7 +58,7 @@ void openLocks().then(async (locks) => {
 });
 `;
 
-/** Cases of the kit that start a child process, on a store that reaches it. */
+/** A case of the kit that starts a child process, on a store that reaches it. */
 const CONFORMANCE = `
 import { conformance } from "holdfast/conformance";
 import { fileStore } from "holdfast/file";
@@ -70,9 +70,8 @@ const cases = conformance({
   open: async (namespace) => fileStore(argument(namespace)),
   child: { module: new URL("./child.mjs", import.meta.url), argument },
 });
-const some = cases.filter(({ title }) => /killed/.test(title)).slice(0, 2);
-for (const { title, run } of some) await run();
-console.log(some.length);
+await cases.find(({ title }) => /killed/.test(title)).run();
+console.log("passed");
 `;
 
 const CHILD = `
@@ -107,33 +106,25 @@ describe("a project with nothing but the package", () => {
 
   afterAll(() => project.remove());
 
-  it("compiles with NodeNext and runs", () => {
-    project.compile("program.mts", { module: "nodenext" });
+  it("compiles with NodeNext and runs, also its own store and CommonJS", () => {
+    project.compile(["program.mts", "author.mts", "program.cts"], { module: "nodenext" });
     expect(project.node("out/program.mjs")).toBe("bigint");
-  });
-
-  it("compiles its own store and runs", () => {
-    project.compile("author.mts", { module: "nodenext" });
     expect(project.node("out/author.mjs")).toBe("number");
+    expect(project.node("out/program.cjs")).toBe("bigint");
   });
 
   it("compiles for a bundler", () => {
-    project.compile("program.mts", { module: "esnext", moduleResolution: "bundler" });
+    project.compile(["program.mts"], { module: "esnext", moduleResolution: "bundler" });
   });
 
   it("requires it from CommonJS", () => {
     expect(project.node("program.cjs")).toBe("bigint");
   });
 
-  it("compiles CommonJS with NodeNext and runs", () => {
-    project.compile("program.cts", { module: "nodenext" });
-    expect(project.node("out/program.cjs")).toBe("bigint");
-  });
-
   it("compiles CommonJS with node16 where it is imported dynamically, and only there", () => {
-    project.compile("node16.cts", { module: "node16" });
+    project.compile(["node16.cts"], { module: "node16" });
     expect(project.node("out/node16.cjs")).toBe("bigint");
-    expect(() => project.compile("program.cts", { module: "node16" })).toThrow(/TS1479/);
+    expect(() => project.compile(["program.cts"], { module: "node16" })).toThrow(/TS1479/);
   });
 
   it("installs nothing else, and names the package that the file store needs", () => {
@@ -161,7 +152,6 @@ describe("a project with more packages", () => {
       "@nestjs/common": "8.4.7",
       "@opentelemetry/api": "0.18.1",
       bluebird: "2.11.0",
-      etcd3: "0.2.13",
       ioredis: "3.2.2",
       libsql: "0.1.0",
       pg: "7.18.2",
@@ -188,7 +178,7 @@ describe("a project with more packages", () => {
     project.write("node_modules/libsql/package.json", JSON.stringify({ main: "index.js" }));
     const libsql = JSON.stringify(join(root, "node_modules/libsql"));
     project.write("node_modules/libsql/index.js", `module.exports = require(${libsql});`);
-    expect(project.node("conformance.mjs", join(project.folder, "locks/locks.db"))).toBe("2");
+    expect(project.node("conformance.mjs", join(project.folder, "locks/locks.db"))).toBe("passed");
   });
 
   it("runs a command under a lock", () => {

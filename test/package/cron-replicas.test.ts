@@ -1,4 +1,5 @@
 /** Replicas of a scheduled job: processes whose clocks differ, and one that dies in the middle. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { isFull } from "../fixtures/depth.js";
 
 const REPLICA = fileURLToPath(new URL("./cron-replica.mjs", import.meta.url));
 const PATIENCE = { timeout: 60_000 };
@@ -45,7 +47,7 @@ const runsWith = (word: string): string[] =>
 
 const PAIRS: readonly (readonly [string, string])[] = [
   ["node-cron", "croner"],
-  ...(process.env.HOLDFAST_FULL
+  ...(isFull
     ? ([
         ["croner", "node-cron"],
         ["node-cron", "node-cron"],

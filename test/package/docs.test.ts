@@ -48,7 +48,8 @@ const blocks: readonly Block[] = documents.flatMap((document) =>
 );
 
 /** Source files with examples that need neither a server nor a package. */
-const AT_HAND = /^(holdfast|fence\/http|lease\/lease|locks\/\w+|stores\/memory\/memory-store)\.ts$/;
+const AT_HAND =
+  /^(api\/holdfast|fence\/http|lease\/lease|locks\/\w+|stores\/memory\/memory-store)\.ts$/;
 
 /** The examples in the comments of the public API, each in a function: some of them return. */
 const commented: readonly Block[] = readdirSync(join(root, "src"), { recursive: true })

@@ -1,4 +1,5 @@
 /** The dashboard in Next and in Nest, which are large: they are fetched for the full run alone. */
+
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -8,9 +9,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, it, type TestContext } from "vitest";
+import { isFull } from "../fixtures/depth.js";
 import { MountedDashboard } from "../fixtures/mounted-dashboard.js";
 
-const isFull = Boolean(process.env.HOLDFAST_FULL);
 const TIMEOUT_MS = 600_000;
 const run = promisify(execFile);
 

@@ -2,16 +2,17 @@
  * A route handler of Next, built for production by both of its bundlers. Only in the full run,
  * which downloads Next: it has 340 MB.
  */
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isFull } from "../fixtures/depth.js";
 import { onFreePorts } from "../servers/free-port.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { PackedProject } from "./packed-project.js";
 
-const isFull = Boolean(process.env.HOLDFAST_FULL);
 const MINUTE_MS = 60_000;
 const NEXT = ["next@16", "react@19", "react-dom@19"];
 
@@ -51,12 +52,13 @@ describe.skipIf(!isFull).each([
   { clients: ["ioredis", "redis"], redis: /^bigint$/ },
 ])("with the clients $clients", ({ clients, redis }) => {
   const project = new PackedProject();
-  const next = join(project.folder, "node_modules/next/dist/bin/next");
+  let next: string;
   let server: RedisServer;
 
   beforeAll(async () => {
     server = await startRedis();
     project.install();
+    next = join(project.folder, "node_modules/next/dist/bin/next");
     const quiet = ["--ignore-scripts", "--no-audit", "--no-fund"];
     project.run("npm", ["install", ...quiet, ...NEXT, ...clients]);
     project.write("app/layout.js", LAYOUT);

@@ -10,7 +10,13 @@ const OFFLINE = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
 
 /** A user's project with the packed package and other installed packages. */
 export class PackedProject {
-  readonly folder: string = mkdtempSync(join(tmpdir(), "holdfast-consumer-"));
+  #folder: string | undefined;
+
+  /** Made when it is first used: hooks that remove it do not run where all tests are skipped. */
+  get folder(): string {
+    this.#folder ??= mkdtempSync(join(tmpdir(), "holdfast-consumer-"));
+    return this.#folder;
+  }
 
   /** Installs the packed package and empty packages that have only a name and a version. */
   install(others: Readonly<Record<string, string>> = {}): void {
@@ -31,7 +37,7 @@ export class PackedProject {
   }
 
   /** Type-checks with the libraries of a browser project: no disposable, no Node types. */
-  compile(file: string, options: Readonly<Record<string, unknown>>): void {
+  compile(files: readonly string[], options: Readonly<Record<string, unknown>>): void {
     const compilerOptions = {
       target: "es2022",
       lib: ["es2022", "dom"],
@@ -42,7 +48,7 @@ export class PackedProject {
       outDir: "out",
       ...options,
     };
-    this.write("tsconfig.json", JSON.stringify({ compilerOptions, files: [file] }));
+    this.write("tsconfig.json", JSON.stringify({ compilerOptions, files }));
     this.run(process.execPath, [tsc]);
   }
 
@@ -55,7 +61,7 @@ export class PackedProject {
   }
 
   remove(): void {
-    rmSync(this.folder, { recursive: true, force: true });
+    if (this.#folder) rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { onFreePorts } from "./free-port.js";
 import type { Launch } from "./owned-process.js";
 import { PeerNetwork } from "./peer-network.js";
-import { closeAll, ServerProcess, startAll } from "./server-process.js";
+import { closeAll, ServerProcess, startAll, startOrClose } from "./server-process.js";
 import { waitUntil } from "./wait-until.js";
 
 export interface EtcdOptions {
@@ -67,8 +67,9 @@ export class EtcdServer extends ServerProcess {
     args.push("--listen-peer-urls", `${peerUrl}`, "--initial-advertise-peer-urls", `${gateUrl}`);
     args.push("--initial-cluster", this.#peers.join(","), ...others);
     // Variables that begin with ETCD_ would be options. On ARM etcd requires one of them.
-    const { PATH } = process.env;
-    const env = { PATH, ETCD_UNSUPPORTED_ARCH: process.arch === "arm64" ? "arm64" : "" };
+    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("ETCD_"));
+    const architecture = process.arch === "arm64" ? "arm64" : "";
+    const env = { ...Object.fromEntries(inherited), ETCD_UNSUPPORTED_ARCH: architecture };
     return { command: "etcd", args, env };
   }
 
@@ -159,7 +160,7 @@ export class EtcdCluster implements AsyncDisposable {
 export async function startEtcd(options: EtcdOptions = {}): Promise<EtcdServer> {
   return await onFreePorts(3, async ([port = 0, peerPort = 0, tlsPort = 0]) => {
     const member = { name: memberName(), port, peerPort, gatePort: peerPort, tlsPort };
-    return await startMember(new EtcdServer(member, [member], options));
+    return await startOrClose(new EtcdServer(member, [member], options));
   });
 }
 
@@ -172,7 +173,10 @@ export async function startEtcdCluster(count = 3, options: EtcdOptions = {}): Pr
     });
     try {
       const members = cluster.map((member) => new EtcdServer(member, cluster, options));
-      return new EtcdCluster(await startAll(members.map(startMember)), network);
+      return new EtcdCluster(
+        await startAll(members.map((member) => startOrClose(member))),
+        network,
+      );
     } catch (error) {
       await network[Symbol.asyncDispose]();
       throw error;
@@ -182,16 +186,6 @@ export async function startEtcdCluster(count = 3, options: EtcdOptions = {}): Pr
 
 function memberName(): string {
   return `member-${randomUUID()}`;
-}
-
-async function startMember(server: EtcdServer): Promise<EtcdServer> {
-  try {
-    await server.start();
-    return server;
-  } catch (error) {
-    await server.close();
-    throw error;
-  }
 }
 
 // A new connection for each call: an old one could belong to the server before a restart.

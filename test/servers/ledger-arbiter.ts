@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { StoreError } from "../../src/errors.js";
+import type { Traits } from "../../src/contract/store.js";
+import { StoreError } from "../../src/errors/index.js";
+import type { Arbiter, Execution } from "../../src/families/ledger/arbiter.js";
 import type { Command, Push, View } from "../../src/rules/ledger-command.js";
-import type { Traits } from "../../src/store.js";
-import type { Arbiter, Execution } from "../../src/stores/arbiter/arbiter.js";
 import { networkPort, type Port } from "../../src/time/port.js";
 import { LedgerLink } from "./ledger-link.js";
 

@@ -1,6 +1,6 @@
 // Opens a store on the ledger server in a child process of the conformance kit.
-import type { Store } from "../../src/store.js";
-import { ArbiterStore } from "../../src/stores/arbiter/arbiter-store.js";
+import type { Store } from "../../src/contract/store.js";
+import { ArbiterStore } from "../../src/families/ledger/arbiter-store.js";
 import { LedgerArbiter } from "./ledger-arbiter.js";
 
 export interface LedgerAddress {

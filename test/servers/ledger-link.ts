@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { StoreError } from "../../src/errors.js";
+import { StoreError } from "../../src/errors/index.js";
 import type { Push } from "../../src/rules/ledger-command.js";
 import {
   type LedgerReplies,

@@ -1,7 +1,7 @@
 // The protocol of the ledger server: one JSON object a line.
 import type { Socket } from "node:net";
+import type { Execution } from "../../src/families/ledger/arbiter.js";
 import type { Command, Push, View } from "../../src/rules/ledger-command.js";
-import type { Execution } from "../../src/stores/arbiter/arbiter.js";
 
 /** A fault that happens once, on the connection of the client with this label. */
 export interface LedgerFault {

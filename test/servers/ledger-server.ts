@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Fault, FaultyStore, LateRequest } from "../../src/conformance/index.js";
-import type { Store } from "../../src/store.js";
-import { ArbiterStore } from "../../src/stores/arbiter/arbiter-store.js";
+import type { Store } from "../../src/contract/store.js";
+import { ArbiterStore } from "../../src/families/ledger/arbiter-store.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
 import { compile } from "./compiled.js";
 import { onFreePorts } from "./free-port.js";

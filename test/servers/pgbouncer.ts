@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { onFreePorts } from "./free-port.js";
 import type { Launch } from "./owned-process.js";
 import { asUser, giveToUser } from "./postgres.js";
-import { ServerProcess } from "./server-process.js";
+import { ServerProcess, startOrClose } from "./server-process.js";
 
 export interface PoolerOptions {
   readonly targetPort: number;
@@ -52,14 +52,5 @@ export class Pgbouncer extends ServerProcess {
 }
 
 export async function startPgbouncer(options: PoolerOptions): Promise<Pgbouncer> {
-  return await onFreePorts(1, async ([port = 0]) => {
-    const pooler = new Pgbouncer(port, options);
-    try {
-      await pooler.start();
-      return pooler;
-    } catch (error) {
-      await pooler.close();
-      throw error;
-    }
-  });
+  return await onFreePorts(1, ([port = 0]) => startOrClose(new Pgbouncer(port, options)));
 }

@@ -1,5 +1,6 @@
 import { onFreePorts } from "./free-port.js";
 import { type PostgresOptions, PostgresServer } from "./postgres.js";
+import { startOrClose } from "./server-process.js";
 import { waitUntil } from "./wait-until.js";
 
 export interface StandbyOptions extends PostgresOptions {
@@ -14,17 +15,13 @@ export async function startStandby(
 ): Promise<PostgresServer> {
   return await onFreePorts(1, async ([port = 0]) => {
     const standby = new PostgresServer(port, options);
-    try {
+    return await startOrClose(standby, async () => {
       const from = ["--host", "127.0.0.1", "--port", `${through}`, "--username", "postgres"];
       const how = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
       await standby.runProgram("pg_basebackup", [...from, ...how, "--pgdata", standby.dataDir]);
       await standby.start();
       await untilInSync(primary);
-      return standby;
-    } catch (error) {
-      await standby.close();
-      throw error;
-    }
+    });
   });
 }
 

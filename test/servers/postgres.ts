@@ -6,7 +6,7 @@ import pg from "pg";
 import { onFreePorts } from "./free-port.js";
 import type { Launch } from "./owned-process.js";
 import { isAlive, isStopped, signalAll } from "./process-state.js";
-import { ServerProcess } from "./server-process.js";
+import { ServerProcess, startOrClose } from "./server-process.js";
 import { waitUntil } from "./wait-until.js";
 
 const run = promisify(execFile);
@@ -63,6 +63,8 @@ export class PostgresServer extends ServerProcess {
 
   protected launch(): Launch {
     const settings = {
+      // In its own folder: a server that is killed leaves its shared memory behind.
+      dynamic_shared_memory_type: "mmap",
       listen_addresses: "127.0.0.1",
       port: `${this.port}`,
       unix_socket_directories: this.dir,
@@ -145,14 +147,10 @@ export class PostgresServer extends ServerProcess {
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   return await onFreePorts(1, async ([port = 0]) => {
     const server = new PostgresServer(port, options);
-    try {
+    return await startOrClose(server, async () => {
       await server.initialise();
       await server.start();
-      return server;
-    } catch (error) {
-      await server.close();
-      throw error;
-    }
+    });
   });
 }
 

@@ -47,13 +47,13 @@ it("fails over to a replica, by agreement and after a crash", async () => {
   const [first, second] = cluster.masters;
   const [ofFirst, ofSecond] = cluster.replicas;
   if (!first || !second || !ofFirst || !ofSecond) throw new Error("too few nodes");
-  await cluster.failover(ofFirst, 0);
+  await cluster.promote(ofFirst, 0);
   expect(await cluster.ownerOf(0)).toBe(ofFirst);
 
   const slot = 8192;
   expect(await cluster.ownerOf(slot)).toBe(second);
   await second.server.kill();
-  await cluster.failover(ofSecond, slot);
+  await cluster.promote(ofSecond, slot);
   expect(await cluster.ownerOf(slot)).toBe(ofSecond);
   await second.server.start();
 });

@@ -86,7 +86,7 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /** Makes the replica the master of its slots. Resolves when every node agrees. */
-  async failover(replica: ClusterNode, slot: number): Promise<void> {
+  async promote(replica: ClusterNode, slot: number): Promise<void> {
     const old = await this.#ownerBy(replica, slot);
     await replica.server.ask("CLUSTER", "FAILOVER", ...(old.server.running ? [] : ["FORCE"]));
     await this.#agree(slot, replica);

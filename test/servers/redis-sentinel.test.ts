@@ -8,7 +8,7 @@ it("promotes a replica on demand and when the master dies", async () => {
   try {
     const first = await group.master();
     expect(first).toBe(group.servers[0]);
-    const second = await group.failover();
+    const second = await group.promote();
     expect(second).not.toBe(first);
 
     await second.kill();

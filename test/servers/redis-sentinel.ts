@@ -72,7 +72,7 @@ export class RedisSentinel implements AsyncDisposable {
   }
 
   /** Makes a sentinel promote a replica. Resolves with the new master, see `promoted`. */
-  async failover(): Promise<RedisServer> {
+  async promote(): Promise<RedisServer> {
     const old = await this.master();
     if (!old) throw new Error("the sentinels do not agree on a master");
     const sentinel = this.sentinels.find(({ running }) => running);
@@ -141,7 +141,7 @@ export async function startSentinel({
       `sentinel down-after-milliseconds ${name} ${downAfterMs}`,
       `sentinel failover-timeout ${name} 3000`,
     ];
-    const starts = Array.from({ length: sentinelCount }, () => startOne(config));
+    const starts = Array.from({ length: sentinelCount }, () => startOneSentinel(config));
     const group = new RedisSentinel(servers, await startAll(starts));
     await allKnown(group).catch(async (error: unknown) => {
       await closeAll(group.sentinels);
@@ -154,7 +154,8 @@ export async function startSentinel({
   }
 }
 
-function startOne(config: readonly string[]): Promise<Sentinel> {
+/** Starts a sentinel with these lines in its configuration. */
+export function startOneSentinel(config: readonly string[]): Promise<Sentinel> {
   return onFreePorts(1, async ([port = 0]) => {
     const sentinel = new Sentinel(port);
     try {

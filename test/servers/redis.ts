@@ -70,6 +70,15 @@ export class RedisServer extends ServerProcess {
     return await info(client, section);
   }
 
+  /** Resolves when that many clients are subscribed. */
+  async untilSubscribed(clients: number): Promise<void> {
+    const isSo = async (): Promise<boolean> => {
+      const list = String(await this.ask("CLIENT", "LIST", "TYPE", "pubsub"));
+      return (list.match(/ sub=1 /g) ?? []).length === clients;
+    };
+    await waitUntil(isSo, { what: `${clients} subscribed clients` });
+  }
+
   /**
    * Starts it again on the same port. With `keepData` it has its data: a running server writes them
    * to disk first. Without, it is empty, like after a crash without persistence.

@@ -89,6 +89,20 @@ export abstract class ServerProcess implements AsyncDisposable {
   }
 }
 
+/** Starts a server, and closes one that does not start. */
+export async function startOrClose<T extends ServerProcess>(
+  server: T,
+  start: () => Promise<unknown> = () => server.start(),
+): Promise<T> {
+  try {
+    await start();
+    return server;
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+}
+
 /** Waits for all servers. When one does not start, closes those that did. */
 export async function startAll<T extends AsyncDisposable>(
   starts: readonly Promise<T>[],

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 export interface WaitOptions {
   /** The awaited condition, for the error message. */
   readonly what: string;
-  /** Default 20 000. */
+  /** Default 60 000, for a busy machine. */
   readonly timeoutMs?: number;
   /** The pause between two calls. Default 10. */
   readonly everyMs?: number;
@@ -15,7 +15,7 @@ export interface WaitOptions {
  */
 export async function waitUntil(
   ask: () => boolean | Promise<boolean>,
-  { what, timeoutMs = 20_000, everyMs = 10 }: WaitOptions,
+  { what, timeoutMs = 60_000, everyMs = 10 }: WaitOptions,
 ): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs;
   let cause: unknown;

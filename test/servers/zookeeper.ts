@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
 import { onFreePorts } from "./free-port.js";
 import type { Launch } from "./owned-process.js";
-import { closeAll, ServerProcess, startAll } from "./server-process.js";
+import { closeAll, ServerProcess, startAll, startOrClose } from "./server-process.js";
 import { waitUntil } from "./wait-until.js";
 
 export interface ZookeeperOptions {
@@ -231,7 +231,7 @@ export class ZookeeperEnsemble implements AsyncDisposable {
 export async function startZookeeper(options: ZookeeperOptions = {}): Promise<ZookeeperServer> {
   return await onFreePorts(2, async ([port = 0, tlsPort = 0]) => {
     const member = { id: 1, port, tlsPort, leaderPort: 0, electionPort: 0 };
-    return await started(new ZookeeperServer(member, [], options));
+    return await startOrClose(new ZookeeperServer(member, [], options));
   });
 }
 
@@ -254,6 +254,12 @@ export async function startZookeeperEnsemble(
         links.set(linkName(from, to), { following, electing });
       }
     }
+    for (const from of members) {
+      for (const to of members) {
+        const back = links.get(linkName(to, from));
+        if (back) announce(links.get(linkName(from, to))?.electing, from, back.electing);
+      }
+    }
     const servers = members.map((member) => {
       const peers = members.map((peer) => {
         const link = links.get(linkName(member, peer));
@@ -265,11 +271,26 @@ export async function startZookeeperEnsemble(
       return new ZookeeperServer(member, peers, options);
     });
     try {
-      return new ZookeeperEnsemble(await startAll(servers.map(started)), links);
+      return new ZookeeperEnsemble(
+        await startAll(servers.map((server) => startOrClose(server))),
+        links,
+      );
     } catch (error) {
       await closeAll(proxiesOf(links));
       throw error;
     }
+  });
+}
+
+/**
+ * A server tells its election port when it connects to another one, which may connect back to that
+ * port. This makes it tell the port of the proxy back to it. All ports have five digits.
+ */
+function announce(link: FaultProxy | undefined, from: Member, back: FaultProxy): void {
+  link?.onRequest(({ bytes }) => {
+    const at = bytes.indexOf(`127.0.0.1:${from.electionPort}`);
+    if (at >= 0) bytes.write(`127.0.0.1:${back.port}`, at);
+    return undefined;
   });
 }
 
@@ -279,14 +300,4 @@ function proxiesOf(links: ReadonlyMap<string, PeerLink>): readonly FaultProxy[] 
 
 function linkName(from: { readonly id: number }, to: { readonly id: number }): string {
   return `${from.id} to ${to.id}`;
-}
-
-async function started(server: ZookeeperServer): Promise<ZookeeperServer> {
-  try {
-    await server.start();
-    return server;
-  } catch (error) {
-    await server.close();
-    throw error;
-  }
 }

@@ -20,21 +20,24 @@ const starts = {
   },
 };
 
-it.each(Object.entries(starts))("runs, shows, lists and refuses on %s", async (_, start) => {
-  const { server, url } = await start();
-  await using _server = server;
-  await using shop = new Workshop();
-  const env = { HOLDFAST_STORE: url };
-  const ask = (...args: string[]) => shop.run(args, { env });
-  const inside = shop.start(["run", "x", "--", "sh", "-c", "echo held; exec sleep 60"], { env });
-  await inside.shows("held");
-  expect(await ask("list")).toMatchObject({ code: 0, stdout: expect.stringMatching(/^x /m) });
-  expect((await ask("show", "x")).stdout).toContain("held by sh");
-  expect(await ask("run", "-n", "x", "--", "true")).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining("x: not acquired: held by sh"),
-  });
-  inside.kill("SIGTERM");
-  expect((await inside.result).code).toBe(143);
-  expect(await ask("list")).toMatchObject({ code: 0, stdout: "" });
-});
+it.concurrent.each(Object.entries(starts))(
+  "runs, shows, lists and refuses on %s",
+  async (_, start) => {
+    const { server, url } = await start();
+    await using _server = server;
+    await using shop = new Workshop();
+    const env = { HOLDFAST_STORE: url };
+    const ask = (...args: string[]) => shop.run(args, { env });
+    const inside = shop.start(["run", "x", "--", "sh", "-c", "echo held; exec sleep 60"], { env });
+    await inside.shows("held");
+    expect(await ask("list")).toMatchObject({ code: 0, stdout: expect.stringMatching(/^x /m) });
+    expect((await ask("show", "x")).stdout).toContain("held by sh");
+    expect(await ask("run", "-n", "x", "--", "true")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("x: not acquired: held by sh"),
+    });
+    inside.kill("SIGTERM");
+    expect((await inside.result).code).toBe(143);
+    expect(await ask("list")).toMatchObject({ code: 0, stdout: "" });
+  },
+);

@@ -8,8 +8,8 @@ describe("every store", () => {
   it("exists", () => expect(names).toContain("memory"));
 
   it.each(names)("has a test file: %s", (name) => {
-    const suite = new URL(`./${name}.test.ts`, import.meta.url);
-    expect(existsSync(suite), `test/stores/${name}.test.ts is missing`).toBe(true);
+    const suite = new URL(`../${name}/conformance.test.ts`, import.meta.url);
+    expect(existsSync(suite), `test/${name}/conformance.test.ts is missing`).toBe(true);
     expect(readFileSync(suite, "utf8")).toMatch(/^ *runConformance\(/m);
   });
 });

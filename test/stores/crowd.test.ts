@@ -1,18 +1,18 @@
-/** A thousand calls for one lock at once, from one process and from several, on real servers. */
+/** Many calls for one lock at once, from one process and from several, on real servers. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../src/index.js";
+import { etcdUrl } from "../etcd/harness.js";
+import { isFull } from "../fixtures/depth.js";
 import { startEtcd } from "../servers/etcd.js";
 import { startZookeeper } from "../servers/zookeeper.js";
-import { etcdUrl } from "./etcd-harness.js";
-import { zookeeperUrl } from "./zookeeper-harness.js";
+import { zookeeperUrl } from "../zookeeper/harness.js";
 
-const CALLS = 1_000;
+/** A thousand need the whole machine for a minute. */
+const CALLS = isFull ? 1_000 : 300;
 const PROCESSES = 4;
 const WAIT_MS = 60_000;
-/** On a quiet machine two to six seconds; the test shares its machine with others. */
-const PATIENCE_MS = 45_000;
 
 const order = Array.from({ length: CALLS }, (_, index) => index);
 
@@ -23,7 +23,7 @@ describe.each([
     start: () => startZookeeper({ tickMs: 100, minSessionMs: 100, maxSessionMs: 120_000 }),
     urlOf: zookeeperUrl,
   },
-])("a thousand calls at once on $name", ({ start, urlOf }) => {
+])("many calls at once on $name", ({ start, urlOf }) => {
   let server: Awaited<ReturnType<typeof start>>;
   beforeAll(async () => {
     server = await start();
@@ -32,7 +32,7 @@ describe.each([
 
   const url = (): string => urlOf([server.port]).href;
 
-  test("of one process are all served, in their order", { timeout: PATIENCE_MS }, async () => {
+  test("of one process are all served, in their order", async () => {
     const locks = await connect(url(), { waitMs: WAIT_MS });
     const served: number[] = [];
     await Promise.all(order.map((index) => locks.mutex("one").run(() => served.push(index))));
@@ -53,7 +53,7 @@ describe.each([
   test("of one process may all give up, and each is told who holds", async () => {
     const locks = await connect(url());
     const holder = await locks.mutex("held").acquire({ meta: { who: "the holder" } });
-    const calls = order.map(() => locks.mutex("held").acquire({ waitMs: 3_000 }));
+    const calls = order.map(() => locks.mutex("held").acquire({ waitMs: 8_000 }));
     const reasons = (await Promise.allSettled(calls)).map((call) =>
       call.status === "rejected" ? call.reason : "granted",
     );
@@ -66,7 +66,7 @@ describe.each([
     await locks.close();
   });
 
-  test("of several processes are all served", { timeout: PATIENCE_MS }, async () => {
+  test("of several processes are all served", async () => {
     const program = new URL("crowd-process.mjs", import.meta.url);
     const counts = Array.from({ length: PROCESSES }, async () => {
       const child = fork(program, [url(), String(CALLS / PROCESSES)], { stdio: "inherit" });

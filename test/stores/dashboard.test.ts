@@ -5,7 +5,7 @@ import { startPostgres } from "../servers/postgres.js";
 import { startRedis } from "../servers/redis.js";
 import { waitUntil } from "../servers/wait-until.js";
 
-test.each([
+test.concurrent.each([
   ["Redis", startRedis],
   ["Postgres", startPostgres],
 ])("its URL is there before %s is, and the page shows when it is", async (_, start) => {

@@ -9,23 +9,24 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect } from "../../src/connect.js";
-import { AcquireTimeoutError, StoreError } from "../../src/errors.js";
-import { channels, type RenewEvent } from "../../src/events.js";
-import { Holdfast } from "../../src/holdfast.js";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { connect } from "../../src/api/connect.js";
+import { Holdfast } from "../../src/api/holdfast.js";
+import { AcquireTimeoutError, StoreError } from "../../src/errors/index.js";
+import { channels, type RenewEvent } from "../../src/events/events.js";
 import { fileStore } from "../../src/stores/file/index.js";
 import { redisStore } from "../../src/stores/redis/index.js";
 import { redlockStore } from "../../src/stores/redlock/index.js";
 import { type ControlledProcess, startProcess } from "../faults/process.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
+import { Stopwatch } from "../fixtures/stopwatch.js";
 import { startEtcd } from "../servers/etcd.js";
 import { startPostgres } from "../servers/postgres.js";
 import { startRedis } from "../servers/redis.js";
 import { closeAll, type ServerProcess, startAll } from "../servers/server-process.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { startZookeeper, zookeeperMissing } from "../servers/zookeeper.js";
-import { openThreadStore } from "./built-thread.js";
+import { openThreadStore } from "../thread/built-thread.js";
 
 /** docs/options.md: a call ends this long after its `waitMs` at the latest. */
 const GRACE_MS = 250;
@@ -34,8 +35,8 @@ const TRY_MS = 1_000;
 /** docs/options.md: how long a look and a release may take. */
 const LOOK_MS = 6_000;
 const RELEASE_MS = 5_000;
-/** For a machine that runs other tests as well. */
-const SLACK_MS = 600;
+/** For the timers and the proxies of a quiet machine. */
+const SLACK_MS = 100;
 
 /** A store whose servers can fail in several ways. */
 interface Stage {
@@ -151,7 +152,7 @@ async function fileStage(): Promise<Stage> {
   const other = await connect(`${pathToFileURL(path)}`);
   let holder: ControlledProcess | null = null;
   const stop = async (): Promise<void> => {
-    holder = startProcess(new URL("./file-transaction.mjs", import.meta.url), { args: [path] });
+    holder = startProcess(new URL("../file/transaction.mjs", import.meta.url), { args: [path] });
     await holder.receive((message) => message === "in");
     await holder.pause();
   };
@@ -173,31 +174,37 @@ async function fileStage(): Promise<Stage> {
   };
 }
 
-interface Ended {
-  readonly tookMs: number;
-  readonly error: unknown;
-}
-
-async function timed(call: () => Promise<unknown>): Promise<Ended> {
-  const startMs = performance.now();
-  const error = await call().then(
+/** The error of a call that ends within this time. */
+async function errorWithin(withinMs: number, call: Promise<unknown>): Promise<unknown> {
+  const watch = new Stopwatch();
+  const error = await call.then(
     (value) => `it succeeded: ${value}`,
     (reason: unknown) => reason,
   );
-  return { tookMs: performance.now() - startMs, error };
+  watch.expectLessThan(withinMs + SLACK_MS);
+  return error;
 }
 
 /** The store did not answer, and the error says so: it does not claim that the lock is held. */
-function expectSilence({ tookMs, error }: Ended, withinMs: number): void {
+async function silenceWithin(withinMs: number, call: Promise<unknown>): Promise<StoreError> {
+  const error = await errorWithin(withinMs, call);
   expect(error).toBeInstanceOf(StoreError);
   expect((error as StoreError).retryable).toBe(true);
-  expect(tookMs).toBeLessThan(withinMs + SLACK_MS);
+  return error as StoreError;
 }
 
-describe.each(Object.keys(stages))("%s", (name) => {
+/** Each store has its own servers, so those in the network are tested at the same time. */
+const remote = Object.keys(stages).filter((name) => name !== "file");
+vi.setConfig({ maxConcurrency: remote.length });
+describe.concurrent.each(remote)("%s", testStore);
+describe("file", () => testStore("file"));
+
+function testStore(name: string): void {
   const missing = name === "zookeeper" && zookeeperMissing() !== null;
+  const inOrder = missing ? test.skip : test.sequential;
   let stage: Stage;
   beforeAll(async () => {
+    if (missing) return;
     stage = await (stages[name] as () => Promise<Stage>)();
     await warmUp(stage);
   });
@@ -214,7 +221,7 @@ describe.each(Object.keys(stages))("%s", (name) => {
           const { holders, waiters } = await stage.other.inspect("m");
           return holders.length + waiters.length === 0;
         },
-        { what: "nothing of the call is left", timeoutMs: 40_000 },
+        { what: "nothing of the call is left" },
       );
       await warmUp(stage);
     }
@@ -223,63 +230,64 @@ describe.each(Object.keys(stages))("%s", (name) => {
   const faults = ["refuse", "silence", "stop"] as const;
   for (const fault of faults) {
     for (const waitMs of [0, 500, 2_000]) {
-      test.skipIf(missing)(`${fault}: acquire with waitMs ${waitMs}`, () =>
+      inOrder(`${fault}: acquire with waitMs ${waitMs}`, () =>
         healed(async () => {
           await stage[fault]();
-          const ended = await timed(() => stage.locks.mutex("m").acquire({ waitMs }));
-          expectSilence(ended, waitMs + GRACE_MS);
-          if (fault === "refuse") expect((ended.error as Error).message).toMatch(stage.reason);
+          const acquiring = stage.locks.mutex("m").acquire({ waitMs });
+          const { message } = await silenceWithin(waitMs + GRACE_MS, acquiring);
+          if (fault === "refuse") expect(message).toMatch(stage.reason);
         }),
       );
     }
 
-    test.skipIf(missing)(`${fault}: a try ends within a second`, () =>
+    inOrder(`${fault}: a try ends within a second`, () =>
       healed(async () => {
         await stage[fault]();
         const mutex = stage.locks.mutex("m");
         const calls = [
-          timed(() => mutex.tryAcquire()),
-          timed(() => mutex.tryRun(() => {})),
-          timed(() => stage.locks.all([mutex, stage.locks.mutex("n")]).tryAcquire()),
-          timed(() => stage.locks.once("m", () => {}, { keepMs: 1_000 })),
+          mutex.tryAcquire(),
+          mutex.tryRun(() => {}),
+          stage.locks.all([mutex, stage.locks.mutex("n")]).tryAcquire(),
+          stage.locks.once("m", () => {}, { keepMs: 1_000 }),
         ];
-        for (const ended of await Promise.all(calls)) expectSilence(ended, TRY_MS);
+        await Promise.all(calls.map((call) => silenceWithin(TRY_MS, call)));
       }),
     );
 
-    test.skipIf(missing)(`${fault}: every verb keeps waitMs`, () =>
+    inOrder(`${fault}: every verb keeps waitMs`, () =>
       healed(async () => {
         await stage[fault]();
         const waitMs = 300;
         const { locks } = stage;
-        const calls = [
-          timed(() => locks.mutex("m").run(() => {}, { waitMs })),
-          timed(() => locks.mutex("m").tryAcquire({ waitMs })),
-          timed(() => locks.once("m", () => {}, { keepMs: 1_000, waitMs })),
-          timed(() => locks.all([locks.mutex("m"), locks.mutex("n")]).acquire({ waitMs })),
-          timed(() => locks.election("m").campaign({ waitMs })),
+        const calls: Promise<unknown>[] = [
+          locks.mutex("m").run(() => {}, { waitMs }),
+          locks.mutex("m").tryAcquire({ waitMs }),
+          locks.once("m", () => {}, { keepMs: 1_000, waitMs }),
+          locks.all([locks.mutex("m"), locks.mutex("n")]).acquire({ waitMs }),
+          locks.election("m").campaign({ waitMs }),
         ];
         // A redlock has no shared locks.
         if (name !== "redlock") {
-          calls.push(timed(() => locks.readWrite("m").read.acquire({ waitMs })));
-          calls.push(timed(() => locks.semaphore("m", 2).acquire({ waitMs })));
+          calls.push(locks.readWrite("m").read.acquire({ waitMs }));
+          calls.push(locks.semaphore("m", 2).acquire({ waitMs }));
         }
-        for (const ended of await Promise.all(calls)) expectSilence(ended, waitMs + GRACE_MS);
+        await Promise.all(calls.map((call) => silenceWithin(waitMs + GRACE_MS, call)));
       }),
     );
 
-    test.skipIf(missing)(`${fault} while it waits`, () =>
+    inOrder(`${fault} while it waits`, () =>
       healed(async () => {
         const held = await stage.other.mutex("m").acquire({ ttlMs: 10_000 });
         try {
           const waitMs = 2_000;
-          const waiting = timed(() => stage.locks.mutex("m").acquire({ waitMs }));
+          const acquiring = stage.locks.mutex("m").acquire({ waitMs });
+          const waiting = silenceWithin(waitMs + GRACE_MS, acquiring);
           await waitUntil(
             async () => name === "file" || (await stage.other.inspect("m")).waiters.length > 0,
             { what: "the call waits" },
           );
           await stage[fault]();
-          expectSilence(await waiting, waitMs + GRACE_MS);
+          await waiting;
         } finally {
           await stage.heal();
           await held.release();
@@ -288,40 +296,40 @@ describe.each(Object.keys(stages))("%s", (name) => {
     );
   }
 
-  test.skipIf(missing)("silence: a look ends within 6 s, a release within 5 s", () =>
+  inOrder("silence: a look ends within 6 s, a release within 5 s", () =>
     healed(async () => {
       const { locks } = stage;
       const lease = await locks.mutex("m").acquire({ ttlMs: 10_000 });
       await stage.silence();
       const looks = [
-        timed(() => locks.inspect("m")),
-        timed(() => locks.mutex("m").isHeld()),
-        timed(() => locks.revoke("m", { token: 1n, reason: "test" })),
-        timed(() => locks.findDeadlocks()),
-      ];
-      const startMs = performance.now();
-      await lease.release();
-      expect(performance.now() - startMs).toBeLessThan(RELEASE_MS + SLACK_MS);
-      for (const ended of await Promise.all(looks)) expectSilence(ended, LOOK_MS);
+        locks.inspect("m"),
+        locks.mutex("m").isHeld(),
+        locks.revoke("m", { token: 1n, reason: "test" }),
+        locks.findDeadlocks(),
+      ].map((look) => silenceWithin(LOOK_MS, look));
+      await Promise.all([errorWithin(RELEASE_MS, lease.release()), ...looks]);
     }),
   );
 
-  test.skipIf(missing)("a renewal without an answer is reported early, and counts once", () =>
+  inOrder("a renewal without an answer is reported early, and counts once", () =>
     healed(async () => {
       const ttlMs = 6_000;
-      const lease = await stage.locks.mutex("m").acquire({ ttlMs });
+      const lease = await stage.locks.mutex(name).acquire({ ttlMs });
       const heard: RenewEvent[] = [];
       const hear = (event: unknown): void => {
-        if ((event as RenewEvent).token === lease.token) heard.push(event as RenewEvent);
+        // The other stores report their renewals to the same channel.
+        if ((event as RenewEvent).name === name) heard.push(event as RenewEvent);
       };
       const renewals = channel(channels.renew);
       renewals.subscribe(hear);
       try {
+        const stopwatch = new Stopwatch();
         await stage.stop();
         await waitUntil(() => heard.length > 1, { what: "the failure is reported, and again" });
         const [first] = heard;
         expect(first).toMatchObject({ outcome: "failed", error: expect.any(Error) });
-        expect(first?.remainingMs).toBeGreaterThan(ttlMs / 4);
+        const usedMs = ttlMs - (first?.remainingMs ?? 0);
+        expect(usedMs).toBeLessThan(stopwatch.limitMs(ttlMs * 0.75));
         expect(heard.every(({ outcome }) => outcome === "failed")).toBe(true);
         const since = heard.length;
         await stage.heal();
@@ -340,19 +348,25 @@ describe.each(Object.keys(stages))("%s", (name) => {
     }),
   );
 
-  test.skipIf(missing)("a lock that is held is not taken for a silent store", () =>
+  inOrder("a lock that is held is not taken for a silent store", () =>
     healed(async () => {
       const held = await stage.other.mutex("m").acquire({ ttlMs: 10_000 });
-      for (const waitMs of [0, 500, 2_000]) {
-        const { tookMs, error } = await timed(() => stage.locks.mutex("m").acquire({ waitMs }));
-        expect(error).toBeInstanceOf(AcquireTimeoutError);
-        expect(tookMs).toBeLessThan(waitMs + GRACE_MS + SLACK_MS);
+      try {
+        for (const waitMs of [0, 500, 2_000]) {
+          const watch = new Stopwatch();
+          const acquiring = stage.locks.mutex("m").acquire({ waitMs });
+          const error = await errorWithin(waitMs + GRACE_MS, acquiring);
+          // A busy machine may not bring the answer within the grace: then the call cannot know.
+          if (error instanceof StoreError && watch.limitMs(0) > GRACE_MS) continue;
+          expect(error).toBeInstanceOf(AcquireTimeoutError);
+        }
+        expect(await stage.locks.mutex("m").tryAcquire()).toBeNull();
+      } finally {
+        expect(await held.release()).toBe(true);
       }
-      expect(await stage.locks.mutex("m").tryAcquire()).toBeNull();
-      expect(await held.release()).toBe(true);
     }),
   );
-});
+}
 
 /** The connection is up, and an acquisition has been answered. */
 async function warmUp({ locks, other }: Stage): Promise<void> {
@@ -363,7 +377,7 @@ async function warmUp({ locks, other }: Stage): Promise<void> {
           .mutex("warm")
           .run(() => true, { waitMs: 5_000 })
           .catch(() => false),
-      { what: "the store answers", timeoutMs: 40_000 },
+      { what: "the store answers" },
     );
   }
 }

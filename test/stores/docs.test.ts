@@ -54,13 +54,13 @@ async function runPage(
   return printed;
 }
 
-test("redis", async () => {
+test.concurrent("redis", async () => {
   await using server = await startRedis();
   const printed = await runPage("docs/stores/redis.md", [["redis://127.0.0.1:6379", server.url]]);
   expect(printed).toEqual([expect.stringMatching(/^\d{16}n\n$/)]);
 });
 
-test("redlock", async () => {
+test.concurrent("redlock", async () => {
   const servers = await startAll([startRedis(), startRedis(), startRedis()]);
   try {
     const [a, b, c] = servers.map(({ port }) => `${port}`);
@@ -78,14 +78,15 @@ test("redlock", async () => {
   }
 });
 
-test("etcd", async () => {
+test.concurrent("etcd", async () => {
   await using server = await startEtcd();
-  const hosts = '["http://10.0.0.1:2379", "http://10.0.0.2:2379"]';
-  const printed = await runPage("docs/stores/etcd.md", [[hosts, `["${server.url}"]`]]);
+  const endpoints = '["10.0.0.1:2379", "10.0.0.2:2379", "10.0.0.3:2379"]';
+  const here = `["127.0.0.1:${server.port}"]`;
+  const printed = await runPage("docs/stores/etcd.md", [[endpoints, here]]);
   expect(printed).toEqual([expect.stringMatching(/^\d+n\n$/), ""]);
 });
 
-test("postgres", async () => {
+test.concurrent("postgres", async () => {
   await using server = await startPostgres();
   const printed = await runPage("docs/stores/postgres.md", [
     ["postgres://app@127.0.0.1:5432/app", server.url],
@@ -98,7 +99,7 @@ test("postgres", async () => {
   }
 });
 
-test("the example of a fenced transaction", async () => {
+test.concurrent("the example of a fenced transaction", async () => {
   await using server = await startPostgres();
   const example = new URL("../../examples/fenced-transaction.mjs", import.meta.url);
   const env = { ...process.env, DATABASE_URL: server.url };
@@ -111,7 +112,7 @@ test("the example of a fenced transaction", async () => {
   ]);
 });
 
-test("the example of a processor for BullMQ", async () => {
+test.concurrent("the example of a processor for BullMQ", async () => {
   await using server = await startRedis();
   const example = new URL("../../examples/bullmq-customers.mjs", import.meta.url);
   const env = { ...process.env, REDIS_URL: server.url };
@@ -122,7 +123,7 @@ test("the example of a processor for BullMQ", async () => {
   expect(second).toMatch(/^never more than [12] customers at work$/);
 });
 
-test("file", async () => {
+test.concurrent("file", async () => {
   // Not in the default file of the user who runs the tests.
   const printed = await runPage("docs/stores/file.md", [
     ["fileStore()", `fileStore({ path: ${JSON.stringify(join(project, "own.db"))} })`],

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import type { Examination, Finding, Severity } from "../../src/examination.js";
-import type { Holdfast } from "../../src/holdfast.js";
+import type { Holdfast } from "../../src/api/holdfast.js";
+import type { Examination, Finding, Severity } from "../../src/contract/examination.js";
 
 /** The findings of an examination, for a test. */
 export class Examined {

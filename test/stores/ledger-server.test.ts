@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Holdfast } from "../../src/api/holdfast.js";
 import { conformance, type Harness } from "../../src/conformance/index.js";
-import { Holdfast } from "../../src/holdfast.js";
 import { LEDGER_TRAITS } from "../servers/ledger-arbiter.js";
 import { type LedgerServer, startLedgerServer } from "../servers/ledger-server.js";
 import { waitUntil } from "../servers/wait-until.js";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server?.close());
 
 const harness: Harness = {
-  traits: LEDGER_TRAITS,
+  traits: { ...LEDGER_TRAITS, ordersReleases: true },
   open: async (namespace) => server.open(namespace),
   child: {
     get module() {
@@ -64,19 +64,19 @@ describe("a server that is killed and comes back without its data", () => {
     const next = await waiting;
     expect(next.token).toBeGreaterThan(held.token);
     // The store forgot both clients, so the holder may still trust its lease for a while.
-    await waitUntil(() => signal.aborted, { what: "the holder is told", timeoutMs: 5_000 });
+    await waitUntil(() => signal.aborted, { what: "the holder is told" });
     expect(() => held.assertHeld()).toThrow(/lost/);
     expect(await next.release()).toBe(true);
   });
 
   it("causes no unhandled error in a process that holds and waits", async () => {
     await using fragile = await startLedgerServer();
-    await using locks = new Holdfast(fragile.open("n"), { ttlMs: 1_000, storeTimeoutMs: 800 });
+    await using locks = new Holdfast(fragile.open("n"), { ttlMs: 4_000, storeTimeoutMs: 2_500 });
     const held = await locks.mutex("m").acquire({ fairness: "strict" });
     const waiting = locks.mutex("m").acquire({ fairness: "strict" });
     await fragile.kill();
     await expect(waiting).rejects.toThrow(/The store was silent/);
-    await waitUntil(() => held.state === "lost", { what: "the lease ends", timeoutMs: 5_000 });
+    await waitUntil(() => held.state === "lost", { what: "the lease ends" });
     expect(await held.release()).toBe(false);
     await expect(locks.mutex("m").tryAcquire()).rejects.toThrow(/store/);
   });

@@ -2,7 +2,7 @@ import { describe, test, vi } from "vitest";
 import { type ConformanceCase, conformance, type Harness } from "../../src/conformance/index.js";
 
 /** The number of concurrent cases: most of them wait most of the time. */
-const CONCURRENCY = 8;
+const CONCURRENCY = 10;
 
 /** Runs the kit on vitest. The test file of a store gives only its harness. */
 export function runConformance(
@@ -10,6 +10,8 @@ export function runConformance(
   { concurrency = CONCURRENCY }: { readonly concurrency?: number } = {},
 ): void {
   vi.setConfig({ maxConcurrency: concurrency });
+  // Each case listens for unhandled rejections.
+  process.setMaxListeners(2 * concurrency);
   const cases = conformance(harness);
   describe.concurrent("conformance", () => {
     for (const one of cases) if (!one.alone) register(one);

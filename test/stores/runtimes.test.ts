@@ -2,12 +2,14 @@
  * The packed package in Bun and Deno: the conformance kit on the stores, with the clients of each.
  * Only in the full run, which downloads the runtimes as packages.
  */
+
 import { execFile } from "node:child_process";
 import { copyFileSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Harness } from "../../src/conformance/index.js";
+import { isFull } from "../fixtures/depth.js";
 import { PackedProject, root } from "../package/packed-project.js";
 import { startEtcd } from "../servers/etcd.js";
 import { fetchProgram } from "../servers/fetched-program.js";
@@ -15,10 +17,9 @@ import { startPostgres } from "../servers/postgres.js";
 import { startRedis } from "../servers/redis.js";
 import type { ServerProcess } from "../servers/server-process.js";
 import { startZookeeper, zookeeperMissing } from "../servers/zookeeper.js";
-import { ZOOKEEPER_EXEMPT } from "./zookeeper-harness.js";
+import { ZOOKEEPER_EXEMPT } from "../zookeeper/harness.js";
 
 const run = promisify(execFile);
-const isFull = Boolean(process.env.HOLDFAST_FULL);
 const isKnown = process.platform === "linux" && process.arch === "x64";
 const MINUTE_MS = 60_000;
 
@@ -67,10 +68,11 @@ const PLACES: readonly Place[] = [
 const CLIENTS = PLACES.flatMap(({ client }) => client ?? []);
 
 describe.skipIf(!isFull || !isKnown).each(RUNTIMES)("in $runtime", (fetched) => {
-  const project = new PackedProject();
+  let project: PackedProject;
   let command: string;
 
   beforeAll(async () => {
+    project = new PackedProject();
     project.install();
     for (const file of ["runtime-kit.mjs", "runtime-store.mjs"]) {
       copyFileSync(join(import.meta.dirname, file), join(project.folder, file));
@@ -80,7 +82,7 @@ describe.skipIf(!isFull || !isKnown).each(RUNTIMES)("in $runtime", (fetched) => 
     command = await fetchProgram(place, fetched.name, fetched.version, fetched.program);
   });
 
-  afterAll(() => project.remove());
+  afterAll(() => project?.remove());
 
   function installOnly(client: string | undefined): void {
     for (const name of CLIENTS) rmSync(join(project.folder, "node_modules", name), { force: true });

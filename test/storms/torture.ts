@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlledProcess } from "../faults/process.js";
+import { randomOf } from "../fixtures/seed.js";
 import { Contenders } from "../stores/contenders.js";
 
 const PROCESSES = 8;
@@ -16,8 +17,6 @@ const FAULTS_PER_STOP = 4;
 export interface TortureOptions {
   readonly ttlMs: number;
   readonly lastsMs: number;
-  /** Decides which process each fault hits: the same for all stores that are compared. */
-  readonly seed: number;
 }
 
 export interface TortureReport {
@@ -33,13 +32,15 @@ export interface TortureReport {
  */
 export async function torture(
   url: string,
-  { ttlMs, lastsMs, seed }: TortureOptions,
+  { ttlMs, lastsMs }: TortureOptions,
 ): Promise<TortureReport> {
   await using contenders = new Contenders(url, "torture");
   const start = (): Promise<ControlledProcess> => contenders.start(1, ttlMs);
   const running = new Set(await Promise.all(Array.from({ length: PROCESSES }, start)));
   await contenders.untilMoreTurns();
-  const below = chance(seed);
+  // The same faults for all stores that are compared.
+  const random = randomOf("torture");
+  const below = (limit: number): number => Math.floor(random() * limit);
   const underWay: Promise<unknown>[] = [];
   const startUs = nowUs();
   while (nowUs() - startUs < lastsMs * 1000) {
@@ -81,13 +82,4 @@ async function replace(
 /** The clock of the contenders. */
 function nowUs(): number {
   return Number(process.hrtime.bigint() / 1000n);
-}
-
-/** Draws whole numbers below a limit; the seed determines all of them. */
-function chance(seed: number): (limit: number) => number {
-  let state = seed >>> 0;
-  return (limit) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * limit);
-  };
 }

@@ -1,0 +1,125 @@
+// A test run leaves nothing behind: this finds files, folders and processes that it did leave.
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+} from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Every process that a run starts has this variable. */
+const RUN = "HOLDFAST_TEST_RUN";
+const MEMORY = "/dev/shm";
+/** A process that was told to end may take this long on a busy machine. */
+const ENDING_MS = 10_000;
+
+export class Leftovers {
+  /** The temporary folder of the run. Short: the paths of sockets are limited. */
+  #folder = mkdtempSync(join(tmpdir(), "hf-"));
+  /** The same in memory, for the folders of servers. */
+  #memory = existsSync(MEMORY) ? mkdtempSync(join(MEMORY, "hf-")) : this.#folder;
+  #home = homeEntries();
+
+  constructor() {
+    // Some servers refuse to run as root, and another user has to find their folders.
+    for (const folder of [this.#folder, this.#memory]) chmodSync(folder, 0o711);
+  }
+
+  /** The environment for all processes of the run. */
+  get env() {
+    return { TMPDIR: this.#folder, HOLDFAST_TEST_MEMORY: this.#memory, [RUN]: this.#folder };
+  }
+
+  /** Waits for processes that are about to end, and for the folders that they remove. */
+  async settle() {
+    const endMs = performance.now() + ENDING_MS;
+    while (performance.now() < endMs) {
+      if (this.#processes().length === 0) return;
+      await sleep(100);
+    }
+  }
+
+  /**
+   * Removes everything that is left, except in the home folder, and returns a line for each.
+   *
+   * @returns {string[]}
+   */
+  clear() {
+    if (!existsSync(this.#folder)) return [];
+    const processes = this.#processes();
+    for (const { pid } of processes) kill(pid);
+    const files = [...new Set([this.#folder, this.#memory])].flatMap((folder) => {
+      const names = [...entriesOf(folder)];
+      rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+      return names;
+    });
+    const added = [...homeEntries()].filter((name) => !this.#home.has(name));
+    return [
+      ...processes.map(({ pid, command }) => `process ${pid}: ${command}`),
+      ...files.map((name) => `temporary file or folder: ${name}`),
+      ...added.map((name) => `in the home folder: ${name}`),
+    ];
+  }
+
+  #processes() {
+    return processesWith(`${RUN}=${this.#folder}`);
+  }
+}
+
+/** Without the caches of tools, such as npm and Chromium, but with the locks of the command. */
+function homeEntries() {
+  const visible = [...entriesOf(homedir())].filter((name) => !name.startsWith("."));
+  const locks = ".local/state/holdfast";
+  return new Set(existsSync(join(homedir(), locks)) ? [...visible, locks] : visible);
+}
+
+/** @param {string} folder */
+function entriesOf(folder) {
+  return new Set(readdirSync(folder));
+}
+
+/**
+ * The processes whose environment has this entry. Found on Linux only.
+ *
+ * @param {string} entry
+ */
+function processesWith(entry) {
+  const found = [];
+  for (const name of entriesOfProc()) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    try {
+      const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+      if (!environment.includes(entry)) continue;
+      const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+      // A process that has ended and was not waited for has no program any more.
+      readlinkSync(`/proc/${pid}/exe`);
+      found.push({ pid, command });
+    } catch {
+      // It has ended meanwhile, or belongs to another user.
+    }
+  }
+  return found;
+}
+
+function entriesOfProc() {
+  try {
+    return readdirSync("/proc");
+  } catch {
+    return [];
+  }
+}
+
+/** @param {number} pid */
+function kill(pid) {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
+}
