@@ -1,4 +1,4 @@
-import type { StoreError } from "../../errors.js";
+import type { StoreError } from "../../errors/index.js";
 import { storeError } from "./failure.js";
 
 interface Emitter {

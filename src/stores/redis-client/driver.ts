@@ -1,4 +1,4 @@
-import { invalidValue } from "../../errors.js";
+import { invalidValue } from "../../errors/index.js";
 import type { Address } from "../store-url.js";
 import { ioredisDriver, isIoredis } from "./ioredis.js";
 import { isNodeRedis, nodeRedisDriver } from "./node-redis.js";

@@ -1,6 +1,6 @@
 /** The meaning of the errors of Redis and its clients for a call, and advice for the user. */
-import { type Outcome, StoreError } from "../../errors.js";
-import { foreignData } from "../../foreign-data.js";
+import { type Outcome, StoreError } from "../../errors/index.js";
+import { foreignData } from "../../events/foreign-data.js";
 import { tlsAdvice } from "../tls-advice.js";
 
 interface Meaning {

@@ -1,4 +1,4 @@
-import { StoreError } from "../../errors.js";
+import { StoreError } from "../../errors/index.js";
 import { systemTimers } from "../../time/timers.js";
 import type { Address } from "../store-url.js";
 import { slotOf } from "./cluster-slot.js";

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { connect } from "../../connect.js";
+import { connect } from "../../api/connect.js";
 
 const packages = ["ioredis", "iovalkey", "redis"];
 

@@ -1,7 +1,7 @@
-import { InvalidOptionError, StoreError } from "../../errors.js";
+import { InvalidOptionError, StoreError } from "../../errors/index.js";
 import { systemTimers, TimeLimitError, within } from "../../time/timers.js";
 import { importIoredis, importIovalkey, importRedis } from "../peers.js";
-import type { TlsFiles } from "../store-url.js";
+import type { Address, TlsFiles } from "../store-url.js";
 import { unreachable } from "../unreachable.js";
 import { Connecting } from "./connecting.js";
 import { saidBy } from "./failure.js";
@@ -9,7 +9,6 @@ import { DISCONNECT_TIMEOUT_MS, type Ioredis, isIoredis } from "./ioredis.js";
 import type { NodeRedis } from "./node-redis.js";
 import type { RedisTarget } from "./redis-target.js";
 import { SUPPORTED_CLIENTS } from "./supported-clients.js";
-import { tlsTrouble } from "./tls-trouble.js";
 
 export interface OpenedClient {
   readonly client: Ioredis | NodeRedis;
@@ -17,6 +16,8 @@ export interface OpenedClient {
   close(): Promise<void>;
 }
 
+/** A server refuses the certificate of its client only after the client is connected. */
+const QUIET_MS = 1_000;
 /** How long a client may take to connect. */
 export const CONNECT_LIMIT_MS = 5_000;
 
@@ -178,4 +179,20 @@ function notConnected({ nodes, tls }: RedisTarget, store: string, cause: unknown
   const question = tls && isMute ? " Is TLS spoken there?" : "";
   const text = `No Redis answers at ${places}: ${limit}${why}.${question}`;
   return new StoreError(text, { outcome: "not_applied", store, cause });
+}
+
+/**
+ * Why there is no secure connection to a server; null where there is one. Clients of Redis may lose
+ * the cause: their first command meets a closed connection before they read the alert, and ioredis
+ * does not report the failures of sentinels and of nodes of a Cluster.
+ */
+function tlsTrouble(server: Address, tls: TlsFiles): Promise<Error | null> {
+  return new Promise((resolve) => {
+    const { connect } = process.getBuiltinModule("node:tls");
+    const socket = connect({ ...server, ...tls, timeout: QUIET_MS });
+    socket.once("error", resolve);
+    socket.once("close", () => resolve(null));
+    for (const event of ["timeout", "data"]) socket.once(event, () => socket.destroy());
+    socket.unref();
+  });
 }

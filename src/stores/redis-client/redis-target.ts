@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "../../errors.js";
+import { InvalidOptionError } from "../../errors/index.js";
 import { type Address, StoreUrl, type TlsFiles } from "../store-url.js";
 
 /** The servers to connect to, and how, independent of the client library. */

@@ -1,13 +1,13 @@
 /** The checks of one server, which the redis store and the redlock store share. */
-import { type Check, checksOver, danger, note, ok, warning } from "../../checks.js";
-import { judgeDrift, judgeSkew } from "../examining/clock-reading.js";
+import { type Check, checksOver, danger, note, ok, warning } from "../../contract/checks.js";
+import { judgeDrift, judgeSkew } from "../doctor/clock-reading.js";
 import { numberIn, type ServerFacts } from "./server-facts.js";
 
-const LEAST_VERSION = [6, 2] as const;
+const MIN_VERSION = [6, 2] as const;
 /** From this part of a limit on, the limit is near. */
 const NEAR = 0.9;
-const LEAST_IDLE_SECONDS = 60;
-const LEAST_BUFFER_BYTES = 1024 * 1024;
+const MIN_IDLE_SECONDS = 60;
+const MIN_BUFFER_BYTES = 1024 * 1024;
 
 const check = checksOver<ServerFacts>();
 
@@ -17,7 +17,7 @@ export const serverChecks: readonly Check<ServerFacts>[] = [
     const version = info.get("redis_version") ?? "";
     const [major = 0, minor = 0] = version.split(".").map(Number);
     const name = valkey ? `Valkey ${valkey}` : `Redis ${version || "of unknown version"}`;
-    const isOld = major < LEAST_VERSION[0] || (major === LEAST_VERSION[0] && minor < 2);
+    const isOld = major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < 2);
     if (!isOld) return ok(`The server is ${name}.`);
     const why = "The scripts of the store need Redis 6.2: an older server is refused.";
     return danger(`The server is ${name}.`, why, "Update the server to Redis 6.2 or newer.");
@@ -87,7 +87,7 @@ export const serverChecks: readonly Check<ServerFacts>[] = [
   check("redis/idle-timeout", ["config"], ({ config }) => {
     const seconds = numberIn(config, "timeout");
     const seen = `Idle connections are ${seconds ? `closed after ${seconds} s` : "kept"}.`;
-    if (seconds === 0 || seconds >= LEAST_IDLE_SECONDS) return ok(seen);
+    if (seconds === 0 || seconds >= MIN_IDLE_SECONDS) return ok(seen);
     const why = "Connections of locks are often idle: each reconnect makes answers doubtful.";
     return warning(seen, why, "Set timeout 0, or at least 60.");
   }),
@@ -96,7 +96,7 @@ export const serverChecks: readonly Check<ServerFacts>[] = [
     const limits = config.get("client-output-buffer-limit") ?? "";
     const small = ["normal", "pubsub"].filter((name) => {
       const [, hard, soft] = new RegExp(`\\b${name} (\\d+) (\\d+)`).exec(limits) ?? [];
-      return [hard, soft].some((bytes) => Number(bytes) > 0 && Number(bytes) < LEAST_BUFFER_BYTES);
+      return [hard, soft].some((bytes) => Number(bytes) > 0 && Number(bytes) < MIN_BUFFER_BYTES);
     });
     if (small.length === 0) return ok("The limits of output buffers leave room for messages.");
     return warning(

@@ -1,7 +1,7 @@
-import { whole } from "../../foreign-data.js";
+import { whole } from "../../events/foreign-data.js";
 import type { Port } from "../../time/port.js";
-import { type ClockReading, readClock } from "../examining/clock-reading.js";
-import type { Probes } from "../examining/read-facts.js";
+import { type ClockReading, readClock } from "../doctor/clock-reading.js";
+import type { Probes } from "../doctor/read-facts.js";
 import type { Master } from "./driver.js";
 import { saidBy } from "./failure.js";
 

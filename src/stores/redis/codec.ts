@@ -1,11 +1,13 @@
 /**
  * Commands and replies as texts: one text for each command, and one for each reply (a view is a
  * list). Numbers are decimal digits, because Lua prints large numbers without their last digits.
- * Free text stands last, so that nothing in it has to be escaped.
+ * Free text stands last, so that nothing in it has to be escaped. The scripts in lua/ say the form
+ * of each command and of each reply.
  */
-import { assert } from "../../assert.js";
-import { oneOf, text as textOf, Unreadable, whole } from "../../foreign-data.js";
-import { cutOff, MOST_TURNS } from "../../rules/bounds.js";
+import { assert } from "../../errors/assert.js";
+import { oneOf, text as textOf, Unreadable, whole } from "../../events/foreign-data.js";
+import { hasSameTerms } from "../../families/ledger/same-terms.js";
+import { cutOff, hasFairPatience, hasFairTerms } from "../../rules/bounds.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type {
   Acquire,
@@ -19,64 +21,153 @@ import type {
   Touched,
   View,
 } from "../../rules/ledger-command.js";
-import { hasSameTerms } from "../arbiter/same-terms.js";
 import { readHolder, readWaiter, words } from "./records.js";
+import type { Verb } from "./script.generated.js";
 
-/**
- * The commands of a batch as the script reads them (lua/records.lua). They name a client by its
- * channel. An acquire or a renewal that differs from the last one only in its owner says no more
- * than that owner.
- */
-export function encode(commands: readonly Command[], channelPrefix: string): string[] {
-  let spelled: Acquire | Renew | undefined;
-  return commands.map((command) => {
-    if (spelled && hasSameTerms(command, spelled)) return `"${command.owner} `;
-    if (command.type === "acquire" || (command.type === "renew" && !command.heir)) {
-      spelled = command;
-    }
-    return encodeOne(command, channelPrefix);
-  });
+/** Commands of one verb, with their places in the batch that they come from. */
+export interface VerbCall {
+  readonly verb: Verb;
+  readonly commands: Command[];
+  readonly places: number[];
 }
 
-function encodeOne(command: Command, channelPrefix: string): string {
-  switch (command.type) {
-    case "acquire":
-      return encodeAcquire(command, channelPrefix);
-    case "confirm":
-      return `c${command.owner} `;
-    case "renew": {
-      const { owner, ttlUs, notAfterUs, seenToken, heir } = command;
-      const terms = `${fromZero(notAfterUs)}${fromZero(seenToken)}${digits(ttlUs)}${owner} `;
-      return heir === undefined ? `n${terms}` : `m${terms}${channelPrefix}${heir}`;
+const VERBS: Record<Command["type"], Verb> = {
+  acquire: "acquire",
+  confirm: "renew",
+  renew: "renew",
+  release: "release",
+  touch: "heartbeat",
+  inspect: "inspect",
+  revoke: "revoke",
+};
+
+export function verbOf({ type }: Command): Verb {
+  return VERBS[type];
+}
+
+/** The calls of a batch. Only commands on one name keep their order. */
+export function callsOf(commands: readonly Command[]): readonly VerbCall[] {
+  const calls: VerbCall[] = [];
+  /** The last call that has the name. */
+  const lastOf = new Map<string, number>();
+  for (const [place, command] of commands.entries()) {
+    const verb = verbOf(command);
+    const last = lastOf.get(command.key) ?? 0;
+    let at = calls.findLastIndex((call) => call.verb === verb);
+    if (at < last || at < 0) at = calls.push({ verb, commands: [], places: [] }) - 1;
+    calls[at]?.commands.push(command);
+    calls[at]?.places.push(place);
+    lastOf.set(command.key, at);
+  }
+  return calls;
+}
+
+/** Instead of the ttl of a renewal: a confirm. */
+const CONFIRM = "-".repeat(16);
+const NO_TIMES = "0".repeat(32);
+
+/** Writes commands. It keeps the texts that the next command probably has, too. */
+export class Encoder {
+  readonly #channelPrefix: string;
+  #notAfterUs = 0;
+  #notAfter = digits(0);
+  #seenToken = 0;
+  #seen = digits(0);
+  #terms: Acquire | undefined;
+  #how = "";
+  #head = "";
+  #tail = "";
+
+  /** Commands name a client by its channel. */
+  constructor(channelPrefix: string) {
+    this.#channelPrefix = channelPrefix;
+  }
+
+  /**
+   * The commands of one call. An acquire or a renewal that differs from the last one only in its
+   * owner says no more than that owner.
+   */
+  encode(commands: readonly Command[]): string[] {
+    let spelled: Acquire | Renew | undefined;
+    return commands.map((command) => {
+      if (spelled && hasSameTerms(command, spelled)) return `"${command.owner} `;
+      spelled = undefined;
+      if (command.type === "acquire" || (command.type === "renew" && !command.heir)) {
+        spelled = command;
+      }
+      return this.encodeOne(command);
+    });
+  }
+
+  encodeOne(command: Command): string {
+    switch (command.type) {
+      case "acquire": {
+        if (!this.#terms || !hasSameRequest(command, this.#terms)) this.#learn(command);
+        return this.#how + this.#times(command) + this.#head + command.owner + this.#tail;
+      }
+      case "confirm":
+        return `${NO_TIMES}${CONFIRM}${command.owner} `;
+      case "renew": {
+        const { owner, ttlUs, heir } = command;
+        const channel = heir === undefined ? "" : this.#channelPrefix + heir;
+        return `${this.#times(command)}${digits(ttlUs)}${owner} ${channel}`;
+      }
+      case "release": {
+        const { owner, tombstoneUs, keep } = command;
+        if (!keep && !(tombstoneUs > 0)) return `${owner} `;
+        const untilUs = tombstoneUs > 0 ? fromZero(tombstoneUs) : 0;
+        const keepUs = keep ? cutOff(keep.ttlUs) : "";
+        return ` ${untilUs} ${keepUs} ${owner} ${keep?.meta ?? ""}`;
+      }
+      case "touch":
+        return this.#channelPrefix + command.client;
+      case "inspect":
+        return "";
+      case "revoke":
+        return `${count(command.token)} ${command.reason}`;
     }
-    case "release": {
-      const { owner, tombstoneUs, keep } = command;
-      if (!keep && !(tombstoneUs > 0)) return `r${owner} `;
-      const untilUs = tombstoneUs > 0 ? fromZero(tombstoneUs) : 0;
-      const keepUs = keep ? cutOff(keep.ttlUs) : "";
-      return `d${untilUs} ${keepUs} ${owner} ${keep?.meta ?? ""}`;
+  }
+
+  #times({ notAfterUs, seenToken }: Acquire | Renew): string {
+    if (notAfterUs !== this.#notAfterUs) {
+      this.#notAfterUs = notAfterUs;
+      this.#notAfter = fromZero(notAfterUs);
     }
-    case "touch":
-      return `t${channelPrefix}${command.client}`;
-    case "inspect":
-      return "i";
-    case "revoke":
-      return `v${count(command.token)} ${command.reason}`;
+    if (seenToken !== this.#seenToken) {
+      this.#seenToken = seenToken;
+      this.#seen = fromZero(seenToken);
+    }
+    return this.#notAfter + this.#seen;
+  }
+
+  /** Writes all that requests with the same terms have in common. */
+  #learn(command: Acquire): void {
+    const { client, mode, weight, limit, ttlUs, offerUs, span, touchUs, meta } = command;
+    const isPlain = mode === "exclusive" && weight === 1 && limit === NO_LIMIT;
+    const letter = isPlain ? "x" : mode === "exclusive" ? "e" : "s";
+    const waits = hasFairPatience(command) ? letter.toUpperCase() : "p";
+    this.#terms = command;
+    this.#how = !hasFairTerms(command) ? "u" : command.enqueue ? waits : letter;
+    const turns = `${span <= 9_999 ? count(span) : 0}`.padStart(4, "0");
+    this.#head = digits(ttlUs) + turns + digits(offerUs) + digits(touchUs) + letter;
+    const detail = isPlain ? "" : `${count(weight)} ${count(limit)} `;
+    this.#tail = ` ${this.#channelPrefix}${client} ${detail}${meta}`;
   }
 }
 
-function encodeAcquire(command: Acquire, channelPrefix: string): string {
-  const { owner, client, mode, weight, limit, ttlUs, offerUs, span, touchUs, meta } = command;
-  const isPlain = mode === "exclusive" && weight === 1 && limit === NO_LIMIT;
-  const letter = isPlain ? "x" : mode === "exclusive" ? "e" : "s";
-  // The owner of an operation in a capital letter may wait.
-  const operation = command.enqueue ? letter.toUpperCase() : letter;
-  const detail = isPlain ? "" : `${count(weight)} ${count(limit)} `;
-  const times = fromZero(command.notAfterUs) + fromZero(command.seenToken) + digits(ttlUs);
-  const turns = `${span <= MOST_TURNS ? count(span) : 0}`.padStart(4, "0");
-  const patience = `${carried(offerUs)} ${carried(touchUs)}`;
-  const words = `${owner} ${channelPrefix}${client} ${patience} ${detail}`;
-  return operation + times + turns + letter + words + meta;
+function hasSameRequest(one: Acquire, other: Acquire): boolean {
+  return (
+    one.meta === other.meta &&
+    one.ttlUs === other.ttlUs &&
+    one.span === other.span &&
+    one.enqueue === other.enqueue &&
+    one.mode === other.mode &&
+    one.weight === other.weight &&
+    one.limit === other.limit &&
+    one.offerUs === other.offerUs &&
+    one.touchUs === other.touchUs &&
+    one.client === other.client
+  );
 }
 
 const MOST = Number.MAX_SAFE_INTEGER;
@@ -104,7 +195,7 @@ function count(value: number): number {
 /** The first letters of the replies to each command. A view is a list. */
 const LETTERS: Record<Exclude<Command["type"], "inspect">, string> = {
   acquire: "GgQBMLEU",
-  confirm: "NO",
+  confirm: "nO",
   renew: "NnOLU",
   release: "RrSs",
   touch: "Tt",
@@ -152,7 +243,7 @@ export function decode(
         offerUs: text === "" ? 0 : whole(text),
         more: answered[0] === "S" || answered[0] === "s",
       };
-    case "N": {
+    case "n": {
       const [remainingUs, waiting, token, span] = text.split(" ");
       return {
         type: "renewed",
@@ -162,8 +253,8 @@ export function decode(
         span: whole(span),
       };
     }
-    case "n": {
-      assert(command.type === "renew", "only a renewal is answered by n");
+    case "N": {
+      assert(command.type === "renew", "only a renewal is answered by N");
       const [token, span] = [whole(text.slice(0, 16)), whole(text.slice(16))];
       return { type: "renewed", remainingUs: command.ttlUs, waiting: false, token, span };
     }
@@ -218,20 +309,10 @@ export function decodePush(client: string, message: string): Push {
   return { ...about, type: "revoked", reason: textOf(detail) };
 }
 
-function pushedGrant([
-  owner = "",
-  token,
-  span,
-  grantedUs,
-  expiryUs,
-]: readonly string[]): PushedGrant {
-  return {
-    owner,
-    token: whole(token),
-    span: whole(span),
-    grantedUs: whole(grantedUs),
-    expiryUs: whole(expiryUs),
-  };
+function pushedGrant([owner = "", token, span, granted, offer]: readonly string[]): PushedGrant {
+  const grantedUs = whole(granted);
+  const expiryUs = whole(grantedUs + whole(offer));
+  return { owner, token: whole(token), span: whole(span), grantedUs, expiryUs };
 }
 
 function touched(text: string, nowUs: number): Omit<Touched, "more"> {

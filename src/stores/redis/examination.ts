@@ -1,8 +1,16 @@
-import { type Check, checksOver, danger, note, ok, type Verdict, warning } from "../../checks.js";
-import type { Examination, ExamineRequest } from "../../examination.js";
-import { endOf, findingsOf, readFacts } from "../examining/read-facts.js";
-import { judgeRoundTrip } from "../examining/round-trip.js";
-import { worstFindings, worstSurvivals } from "../examining/worst-findings.js";
+import {
+  type Check,
+  checksOver,
+  danger,
+  note,
+  ok,
+  type Verdict,
+  warning,
+} from "../../contract/checks.js";
+import type { Examination, ExamineRequest } from "../../contract/examination.js";
+import { endOf, findingsOf, readFacts } from "../doctor/read-facts.js";
+import { judgeRoundTrip } from "../doctor/round-trip.js";
+import { worstFindings, worstSurvivals } from "../doctor/worst-findings.js";
 import { serverChecks } from "../redis-client/server-checks.js";
 import { numberIn, replicasIn } from "../redis-client/server-facts.js";
 import {

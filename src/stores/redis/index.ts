@@ -11,10 +11,11 @@
  * `replicas`, a grant counts only when so many replicas have it: a failover to one of them keeps
  * the grant.
  */
-import { InvalidOptionError, invalidValue } from "../../errors.js";
-import { knownOptions } from "../../known-options.js";
-import type { Store } from "../../store.js";
-import { ArbiterStore } from "../arbiter/arbiter-store.js";
+
+import type { Store } from "../../contract/store.js";
+import { InvalidOptionError, invalidValue } from "../../errors/index.js";
+import { ArbiterStore } from "../../families/ledger/arbiter-store.js";
+import { knownOptions } from "../../options/known-options.js";
 import { checkNamespace } from "../namespace.js";
 import { driverOf, isClient } from "../redis-client/driver.js";
 import type { Ioredis } from "../redis-client/ioredis.js";
@@ -38,7 +39,7 @@ export interface RedisStoreOptions {
   readonly offerMs?: number;
 }
 
-const MOST_REPLICA_TIMEOUT_MS = 4_000;
+const MAX_REPLICA_TIMEOUT_MS = 4_000;
 const NUMBERS = ["replicas", "replicaTimeoutMs", "offerMs"] as const;
 const EXAMPLE = "must be an object with the client in it: redisStore({ client })";
 
@@ -69,8 +70,8 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
   if (!Number.isInteger(replicas) || replicas < 0) {
     throw new InvalidOptionError("replicas", replicas, "must be a whole number from 0");
   }
-  if (!(replicaTimeoutMs >= 1 && replicaTimeoutMs <= MOST_REPLICA_TIMEOUT_MS)) {
-    const rule = `must be from 1 to ${MOST_REPLICA_TIMEOUT_MS}`;
+  if (!(replicaTimeoutMs >= 1 && replicaTimeoutMs <= MAX_REPLICA_TIMEOUT_MS)) {
+    const rule = `must be from 1 to ${MAX_REPLICA_TIMEOUT_MS}`;
     throw new InvalidOptionError("replicaTimeoutMs", replicaTimeoutMs, rule);
   }
   const settings = {

@@ -4,7 +4,7 @@
  *
  *   {hf:ns}           the register: names in use, and under the empty name the last token
  *   {hf:ns}:l:name    a lock (e: an election, o: a once) that needs more than a field there
- *   {hf:ns}e:l:name   its other keys, see lua/state.lua
+ *   {hf:ns}e:l:name   its other keys, see lua/rules.lua
  *
  * All keys of one call must be in one slot of a Cluster. There a namespace has 64 shards, such as
  * `{hf:ns:7}`, whose slots are spread evenly: a call still carries many names, and every node

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
 import type { View } from "../../rules/ledger-command.js";
 import { networkPort } from "../../time/port.js";
-import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import type { Driver } from "../redis-client/driver.js";
 import { Layout } from "./layout.js";
 import { Listing } from "./listing.js";
@@ -40,8 +40,10 @@ async function keysOf(listing: Listing): Promise<string[]> {
 
 it("looks at every name once, at few in a hash of their own with each call", async () => {
   const names = Array.from({ length: 25 }, (_, at) => `l:${String(at).padStart(2, "0")}`);
-  const fields = names.flatMap((name) => [name, "=0000000000000001"]);
-  const over = `f${NOW_US - 60_000_000}0000000030000000xowner channel 1 1 {}`;
+  const fields = names.flatMap((name) => [name, "F"]);
+  const start = `${NOW_US - 60_000_000}`;
+  const times = start + start + start + "30000000".padStart(16, "0");
+  const over = `H${times}0001${"0".repeat(32)}xowner channel {}`;
   const { listing, calls } = listingOf([
     ["7", ["", "1", ...fields.slice(0, 20), "l:over", over]],
     ["0", [...fields.slice(20), ...fields.slice(0, 4)]],

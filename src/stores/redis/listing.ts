@@ -1,19 +1,19 @@
-import { assert, present } from "../../assert.js";
-import { isForeign, list, reportForeign } from "../../foreign-data.js";
+import { assert, present } from "../../errors/assert.js";
+import { isForeign, list, reportForeign } from "../../events/foreign-data.js";
+import type { Arbiter } from "../../families/ledger/arbiter.js";
 import type { View } from "../../rules/ledger-command.js";
 import { compareNames } from "../../rules/name.js";
 import { within } from "../../time/timers.js";
-import type { Arbiter } from "../arbiter/arbiter.js";
 import type { Driver } from "../redis-client/driver.js";
 import { type Layout, patternOf } from "./layout.js";
-import { expiryUs } from "./records.js";
+import { isOver } from "./records.js";
 import type { RedisScript } from "./redis-script.js";
 
 /** A name in the register. */
 interface Listed {
   readonly shard: string;
   readonly key: string;
-  /** Its state is in a hash of its own. */
+  /** It may have many holders and waiters. */
   readonly hasHash: boolean;
 }
 
@@ -24,8 +24,8 @@ const SCAN_COUNT = 500;
 /** How long each call may take. The channel, which limits all other calls, sends none of these. */
 const CALL_MS = 5_000;
 /** How many names one call looks at: those in a hash may have many holders and waiters each. */
-const MOST_LEAN = 100;
-const MOST_HASHES = 10;
+const MAX_LEAN = 100;
+const MAX_HASHES = 10;
 
 /** Lists the names in use, with their holders and waiters. */
 export class Listing {
@@ -73,8 +73,8 @@ export class Listing {
       for (let at = 0; at < fields.length; at += 2) {
         const [key, text] = [String(fields[at]), String(fields[at + 1])];
         // The field with the empty name has the last token.
-        if (key === "" || expiryUs(text) <= nowUs) continue;
-        names.set(key, { shard, key, hasHash: text.startsWith("=") });
+        if (key === "" || isOver(text, nowUs)) continue;
+        names.set(key, { shard, key, hasHash: !text.startsWith("H") });
       }
       cursor = next;
     } while (cursor !== "0");
@@ -119,7 +119,7 @@ function callsOf(names: readonly Listed[]): Listed[][] {
   for (const name of names) {
     const kind = `${name.hasHash} ${name.shard}`;
     let call = open.get(kind);
-    if (!call || call.length === (name.hasHash ? MOST_HASHES : MOST_LEAN)) {
+    if (!call || call.length === (name.hasHash ? MAX_HASHES : MAX_LEAN)) {
       call = [];
       calls.push(call);
       open.set(kind, call);

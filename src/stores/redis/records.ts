@@ -1,62 +1,56 @@
-/** Records as the script keeps them (lua/records.lua), and as it sends them in replies. */
-import { oneOf, whole } from "../../foreign-data.js";
-import { type Mode, NO_LIMIT } from "../../rules/fits.js";
+/** Records as the scripts keep them (lua/rules.lua), and as they send them in replies. */
+import { oneOf, Unreadable, whole } from "../../events/foreign-data.js";
+import { NO_LIMIT } from "../../rules/fits.js";
 import type { HolderEntry, WaiterEntry } from "../../rules/ledger-command.js";
-import { FRESH, FULL, RAISED, REQUEST, WAITER } from "./script.generated.js";
 
-/** A field of a record that lua/records.lua declares. */
-function field(text: string, [start, end]: readonly [number, number?]): string {
-  return text.slice(start, end);
+/** Where the request begins in each record. */
+const IN_ENTRY = 49;
+const IN_WAITER = 16;
+
+/** The state of a name in the register. */
+export function readEntry(text: string): {
+  grantedUs: number;
+  token: number;
+  expiryUs: number;
+} {
+  const flag = oneOf(["H", "Q", "O"], text[0]);
+  const length = flag === "O" ? text.slice(69, 85) : text.slice(49, 65);
+  const [startUs, lengthUs] = [whole(text.slice(1, 17)), whole(length)];
+  const [grantedUs, token] = [whole(text.slice(17, 33)), whole(text.slice(33, 49))];
+  return { grantedUs, token, expiryUs: whole(startUs + lengthUs) };
 }
 
-/** A holder in one of the forms in which the script keeps it. */
 export function readHolder(text: string, nowUs: number): HolderEntry {
-  const form = oneOf(["f", "+", "h", "u"], text[0]);
-  const record = form === "f" ? FRESH : form === "+" ? RAISED : FULL;
-  const grantedUs = whole(field(text, FULL.granted));
-  const { ttlUs, ...asked } = readRequest(field(text, record.request));
-  const expiresUs = record === FULL ? whole(field(text, FULL.expiry)) : grantedUs + ttlUs;
-  return {
-    ...asked,
-    token: record === FRESH ? grantedUs : whole(field(text, FULL.token)),
-    heldUs: nowUs - grantedUs,
-    remainingUs: expiresUs - nowUs,
-  };
+  const { grantedUs, token, expiryUs } = readEntry(text);
+  const asked = readRequest(text.slice(IN_ENTRY));
+  return { ...asked, token, heldUs: nowUs - grantedUs, remainingUs: expiryUs - nowUs };
 }
 
-/** When the only holder of a name expires, by its text in the register; NaN for another text. */
-export function expiryUs(text: string): number {
-  const form = text[0];
-  if (form === "h") return Number(field(text, FULL.expiry));
-  if (form !== "f" && form !== "+") return Number.NaN;
-  const { ttl } = form === "f" ? FRESH : RAISED;
-  return Number(field(text, FULL.granted)) + Number(field(text, ttl));
+/** Whether all that is known of a name is a holder that has expired. */
+export function isOver(text: string, nowUs: number): boolean {
+  if (text[0] !== "H") return false;
+  try {
+    return readEntry(text).expiryUs <= nowUs;
+  } catch (error) {
+    if (error instanceof Unreadable) return false;
+    throw error;
+  }
 }
 
 export function readWaiter(text: string, nowUs: number): WaiterEntry {
-  const { mode, weight, limit, meta } = readRequest(field(text, WAITER.request));
-  return { mode, weight, limit, meta, waitedUs: nowUs - whole(field(text, WAITER.since)) };
+  const { mode, weight, limit, meta } = readRequest(text.slice(IN_WAITER));
+  return { mode, weight, limit, meta, waitedUs: nowUs - whole(text.slice(0, IN_WAITER)) };
 }
 
 /** The part of an acquire that the script keeps. */
-function readRequest(text: string): {
-  ttlUs: number;
-  mode: Mode;
-  weight: number;
-  limit: number;
-  span: number;
-  meta: string;
-} {
-  const ttlUs = whole(field(text, REQUEST.ttl));
-  const letter = oneOf(["x", "e", "s"], field(text, REQUEST.letter));
+function readRequest(text: string): Omit<HolderEntry, "token" | "heldUs" | "remainingUs"> {
+  const letter = oneOf(["x", "e", "s"], text[52]);
   const mode = letter === "s" ? "shared" : "exclusive";
-  const span = whole(field(text, REQUEST.span));
-  const [, afterTimes] = words(field(text, REQUEST.words), 4);
-  if (letter === "x") {
-    return { ttlUs, mode, weight: 1, limit: NO_LIMIT, span, meta: afterTimes };
-  }
-  const [[weight, limit], meta] = words(afterTimes, 2);
-  return { ttlUs, mode, weight: whole(weight), limit: whole(limit), span, meta };
+  const span = whole(text.slice(16, 20));
+  const [, rest] = words(text.slice(53), 2);
+  if (letter === "x") return { mode, weight: 1, limit: NO_LIMIT, span, meta: rest };
+  const [[weight, limit], meta] = words(rest, 2);
+  return { mode, weight: whole(weight), limit: whole(limit), span, meta };
 }
 
 /** The first words, and the text that follows them. */

@@ -1,15 +1,15 @@
-import { StoreError } from "../../errors.js";
-import type { Examination, ExamineRequest } from "../../examination.js";
-import { guarded } from "../../foreign-data.js";
+import type { Examination, ExamineRequest } from "../../contract/examination.js";
+import type { Traits } from "../../contract/store.js";
+import { StoreError } from "../../errors/index.js";
+import { guarded } from "../../events/foreign-data.js";
+import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
 import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
-import type { Traits } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";
-import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import type { Driver } from "../redis-client/driver.js";
 import { Subscription } from "../redis-client/subscription.js";
 import { whyUnreachable } from "../redis-client/unreachable.js";
-import { decodePush } from "./codec.js";
+import { decodePush, verbOf } from "./codec.js";
 import { Layout } from "./layout.js";
 import { Listing } from "./listing.js";
 import { CLUSTER, PROVE, RedisScript, TELL_RUN } from "./redis-script.js";
@@ -75,11 +75,18 @@ export class RedisArbiter implements Arbiter {
 
   execute(shard: string, commands: readonly Command[]): Promise<Execution> {
     this.#used.add(shard);
+    if (isOfOneVerb(commands)) return this.#call(shard, commands);
+    return this.#script.batch(commands, (some) => this.#call(shard, some));
+  }
+
+  #call(shard: string, commands: readonly Command[]): Promise<Execution> {
     if (this.#options.replicas > 0) return this.#replicated(shard, commands);
     const before = this.#driver.changes();
     const register = this.#layout.registerOf(shard);
     return this.#script.run(
-      this.#script.argsOf(register, commands, this.#flags),
+      register,
+      commands,
+      this.#flags,
       (command, args) => this.#driver.send(register, command, args),
       (raw) => this.#script.read(commands, raw, before, this.#flags),
     );
@@ -137,7 +144,9 @@ export class RedisArbiter implements Arbiter {
     // By the client of the user, also with replicas: their connection has a check of its own.
     const greet = (): Promise<unknown> =>
       this.#script.run(
-        this.#script.argsOf(register, [], this.#flags),
+        register,
+        [],
+        this.#flags,
         (command, args) => driver.send(register, command, args),
         (raw) => raw,
       );
@@ -167,7 +176,9 @@ export class RedisArbiter implements Arbiter {
     const replication = this.#replication(shard);
     const register = this.#driver.keyPrefix + this.#layout.registerOf(shard);
     const { raw, link, doubt } = await this.#script.run(
-      this.#script.argsOf(register, commands, flags),
+      register,
+      commands,
+      flags,
       (command, args) => replication.run([command, ...args], isBelieved),
       (replicated) => replicated,
     );
@@ -186,6 +197,11 @@ export class RedisArbiter implements Arbiter {
     }
     return replication;
   }
+}
+
+function isOfOneVerb(commands: readonly Command[]): boolean {
+  const [first] = commands;
+  return commands.length < 2 || !first || commands.every((one) => verbOf(one) === verbOf(first));
 }
 
 /** A reply that a holder believes. */

@@ -1,8 +1,8 @@
 import { pause } from "../../time/pause.js";
 import type { Port } from "../../time/port.js";
 import { TimeLimitError } from "../../time/timers.js";
-import type { Probes } from "../examining/read-facts.js";
-import { measureRoundTrip, type RoundTrip } from "../examining/round-trip.js";
+import type { Probes } from "../doctor/read-facts.js";
+import { measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
 import type { Driver, Master, SentinelState } from "../redis-client/driver.js";
 import { saidBy } from "../redis-client/failure.js";
 import {
@@ -68,7 +68,7 @@ export interface RedisTools {
 /** How long a message to oneself may take. */
 const MESSAGE_MS = 1_000;
 /** How long replicas may take at most, within the time for one fact. */
-const MOST_WAIT_MS = 500;
+const MAX_WAIT_MS = 500;
 
 /**
  * Calls each command that the scripts need in a way that changes nothing: a read, a write of no
@@ -79,8 +79,8 @@ export const RIGHTS_PROBE = `
 local key = KEYS[1]
 local calls = {
   {'time'}, {'info', 'server'}, {'type', key}, {'get', key}, {'exists', key}, {'hget', key, 'f'},
-  {'hmget', key, 'f'}, {'hgetall', key}, {'hscan', key, '0'}, {'hrandfield', key},
-  {'zrange', key, '0', '0'}, {'zrangebyscore', key, '0', '0'}, {'publish', ARGV[1], ''},
+  {'hmget', key, 'f'}, {'hscan', key, '0'}, {'hrandfield', key},
+  {'zrange', key, '0', '0'}, {'publish', ARGV[1], ''},
   {'set', key, 'v', 'none'}, {'pexpireat', key, 'none'}, {'hset', key, 'f', 'v', 'g'},
   {'zadd', key, 'none', 'm'}, {'hdel', key, 'f'}, {'zrem', key, 'm'}, {'unlink', key},
 }
@@ -120,7 +120,7 @@ export function redisProbes(
     messages: () => reasonOf(hearOneself(driver, port, channel)),
     wait: async () => {
       if (replicas === 0) return null;
-      const limitMs = Math.min(replicaTimeoutMs, MOST_WAIT_MS);
+      const limitMs = Math.min(replicaTimeoutMs, MAX_WAIT_MS);
       const connection = await driver.open(register);
       const key = driver.keyPrefix + register;
       const link = new WaitLink(connection, port.timers, key, limitMs);

@@ -1,18 +1,32 @@
-import type { StoreError } from "../../errors.js";
-import { foreignData } from "../../foreign-data.js";
+import { present } from "../../errors/assert.js";
+import { StoreError } from "../../errors/index.js";
+import { foreignData } from "../../events/foreign-data.js";
+import type { Execution } from "../../families/ledger/arbiter.js";
 import type { Command, Reply } from "../../rules/ledger-command.js";
-import type { Execution } from "../arbiter/arbiter.js";
 import { checkVersion } from "../redis-client/check-version.js";
 import type { Driver } from "../redis-client/driver.js";
 import { isNoScript, plainError, storeError } from "../redis-client/failure.js";
 import { sha1 } from "../redis-client/sha1.js";
-import { encode } from "./codec.js";
+import { callsOf, Encoder, verbOf } from "./codec.js";
 import type { Layout } from "./layout.js";
-import { SCRIPT } from "./script.generated.js";
+import { SCRIPTS, type Verb } from "./script.generated.js";
 import { ScriptAnswer } from "./script-answer.js";
 
 const STORE = "redis";
-const SHA = sha1(SCRIPT);
+
+/** A script, and the SHA-1 by which a server that knows it finds it. */
+interface Loaded {
+  readonly text: string;
+  readonly sha: string;
+}
+
+const loaded = {} as Partial<Record<Verb, Loaded>>;
+
+function scriptOf(verb: Verb): Loaded {
+  const text = SCRIPTS[verb];
+  loaded[verb] ??= { text, sha: sha1(text) };
+  return loaded[verb];
+}
 
 /** Flags of a batch. In a Cluster PUBLISH does not count the listeners of other nodes. */
 export const CLUSTER = 1;
@@ -24,30 +38,73 @@ export const PROVE = 4;
 /** Sends a command and gives its answer. */
 type Send<A> = (command: string, args: readonly string[]) => Promise<A>;
 
-/** The script in Redis that runs batches of commands. */
+/** The scripts in Redis that run batches of commands, one for each verb. */
 export class RedisScript {
   readonly #driver: Driver;
   readonly #layout: Layout;
+  readonly #encoder: Encoder;
 
   constructor(driver: Driver, layout: Layout) {
     this.#driver = driver;
     this.#layout = layout;
+    this.#encoder = new Encoder(layout.channelPrefix);
   }
 
-  /** The arguments that run a batch on a register. */
-  argsOf(register: string, commands: readonly Command[], flags: number): string[] {
-    const keys = commands.map(({ key }) => key);
-    const args = [SHA, "1", register, ...keys, ...encode(commands, this.#layout.channelPrefix)];
-    if (flags > 0) args.push(`${flags}`);
-    return args;
+  /**
+   * Runs a batch. Commands of one verb travel as one call; calls are sent in their order without a
+   * wait in between. `call` runs commands of one verb.
+   */
+  async batch(
+    commands: readonly Command[],
+    call: (commands: readonly Command[]) => Promise<Execution>,
+  ): Promise<Execution> {
+    const calls = callsOf(commands);
+    const settled = await Promise.allSettled(calls.map((one) => call(one.commands)));
+    const answers = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    const [first] = answers;
+    const failure = settled.find((one) => one.status === "rejected")?.reason;
+    if (!first) throw failure;
+    const replies: (Reply | StoreError)[] = [];
+    for (const [at, { places }] of calls.entries()) {
+      const result = present(settled[at], "every call settles");
+      for (const [index, place] of places.entries()) {
+        if (result.status === "rejected") replies[place] = this.error(result.reason);
+        // The times of two servers cannot be compared.
+        else if (result.value.node !== first.node) replies[place] = serverChanged();
+        else replies[place] = present(result.value.replies[index], "every command has a reply");
+      }
+    }
+    // Deadlines count from the earliest sending.
+    const sentMs = Math.min(...answers.map((one) => one.sentMs ?? Number.NEGATIVE_INFINITY));
+    return {
+      nowUs: first.nowUs,
+      node: first.node,
+      resent: answers.some(({ resent }) => resent),
+      replies,
+      ...(Number.isFinite(sentMs) && { sentMs }),
+    };
   }
 
   /** Sends before it returns, and makes few promises: every command of every lock comes here. */
-  run<A, T>(args: string[], send: Send<A>, read: (answer: A) => T): Promise<T> {
-    const [, , register = ""] = args;
+  run<A, T>(
+    register: string,
+    commands: readonly Command[],
+    flags: number,
+    send: Send<A>,
+    read: (answer: A) => T,
+  ): Promise<T> {
+    const [first] = commands;
+    const script = scriptOf(first ? verbOf(first) : "acquire");
+    const args = [script.sha, "1", register];
+    if (first && commands.length === 1) args.push(first.key, this.#encoder.encodeOne(first));
+    else {
+      for (const { key } of commands) args.push(key);
+      args.push(...this.#encoder.encode(commands));
+    }
+    if (flags > 0) args.push(`${flags}`);
     return send("evalsha", args).then(read, (refusal: unknown) => {
       if (!isNoScript(refusal)) throw this.error(refusal, register);
-      args[0] = SCRIPT;
+      args[0] = script.text;
       return checkVersion(this.#driver, register, STORE)
         .then(() => send("eval", args))
         .then(read, (cause: unknown) => {
@@ -98,4 +155,9 @@ export class RedisScript {
 
 function isRefusal(answer: unknown): answer is string {
   return typeof answer === "string" && answer[0] === "!";
+}
+
+function serverChanged(): StoreError {
+  const message = "The connection to Redis changed while a batch was under way.";
+  return new StoreError(message, { outcome: "unknown", store: STORE });
 }

@@ -14,7 +14,7 @@
  * that come during a WAIT share the next round: batches, WAIT, next batches. All batches of the
  * store use this connection, so that they keep their order.
  */
-import { ReplicationError, type StoreError } from "../../errors.js";
+import { ReplicationError, type StoreError } from "../../errors/index.js";
 import type { Timers } from "../../time/timers.js";
 import type { Driver, OwnConnection } from "../redis-client/driver.js";
 import { isNoScript, storeError } from "../redis-client/failure.js";

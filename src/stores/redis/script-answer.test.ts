@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Unreadable } from "../../foreign-data.js";
+import { Unreadable } from "../../events/foreign-data.js";
 import type { Acquire, Command, Reply } from "../../rules/ledger-command.js";
 import { ScriptAnswer } from "./script-answer.js";
 

@@ -1,4 +1,4 @@
-import { Unreadable, whole } from "../../foreign-data.js";
+import { Unreadable, whole } from "../../events/foreign-data.js";
 import type { Command, Reply } from "../../rules/ledger-command.js";
 import { decode } from "./codec.js";
 

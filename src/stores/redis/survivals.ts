@@ -1,8 +1,8 @@
-import type { Facts } from "../../checks.js";
-import type { Survival } from "../../examination.js";
+import type { Facts } from "../../contract/checks.js";
+import type { Survival } from "../../contract/examination.js";
 import { renewAfterMs } from "../../rules/renewal-pace.js";
-import { known } from "../examining/read-facts.js";
-import { CLIENT_SURVIVALS, seconds } from "../examining/survivals.js";
+import { known } from "../doctor/read-facts.js";
+import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
 import { type Persistence, replicasIn } from "../redis-client/server-facts.js";
 import type { MasterFacts } from "./redis-facts.js";
 

@@ -1,4 +1,4 @@
-import { StoreError } from "../../errors.js";
+import { StoreError } from "../../errors/index.js";
 import { type Timers, within } from "../../time/timers.js";
 import type { OwnConnection } from "../redis-client/driver.js";
 
@@ -11,7 +11,7 @@ const SILENCE_MS = 1_000;
  * replica can acknowledge at the wrong moment.
  */
 const PROBES = 16;
-const MOST_EARLY = 3;
+const MAX_EARLY = 3;
 /**
  * Always a write, at maxmemory too: Redis lets a script write after a delete. The field is no name
  * of a lock, and it is gone at the end of the script: nothing has changed then.
@@ -106,7 +106,7 @@ export class WaitLink {
       if (afterWrite > 0) early += 1;
       if (again > 0) isCounted = true;
     }
-    this.#isProven = isCounted && early <= MOST_EARLY;
+    this.#isProven = isCounted && early <= MAX_EARLY;
     if (this.#isProven) return;
     throw refusal("WAIT does not wait for what its own connection wrote");
   }

@@ -6,12 +6,13 @@
  * round ends, what the round may have taken is given back on all nodes before the next question: a
  * node that votes late finds that the ballot was closed.
  */
-import type { StoreError } from "../../errors.js";
+
+import type { Busy, Claim, Wait } from "../../contract/store.js";
+import type { StoreError } from "../../errors/index.js";
+import { lateGrantError, MAX_LATE_GRANTS } from "../../families/attempts.js";
 import type { MetaText } from "../../rules/meta-text.js";
 import { keyOf } from "../../rules/name.js";
-import type { Busy, Claim, Wait } from "../../store.js";
 import { Backoff } from "../../time/backoff.js";
-import { lateGrantError, MOST_LATE_GRANTS } from "../attempts.js";
 import {
   type Answers,
   aheadOf,
@@ -38,10 +39,10 @@ import type { Releases } from "./releases.js";
 import { Waiter } from "./waiter.js";
 import type { WakeUps } from "./wake-ups.js";
 
-/** After so many rounds in a row for ever higher ballots, another proposer is about to win. */
-const MOST_RAISES = 5;
+/** After this many rounds in a row for ever higher ballots, another proposer is about to win. */
+const MAX_RAISES = 5;
 /** A try that splits the votes with another proposer is made again, this often in all. */
-const MOST_SPLIT_TRIES = 5;
+const MAX_SPLIT_TRIES = 5;
 const SPLIT_PAUSES = { firstMs: 15, longestMs: 75 };
 const FAILURE_PAUSES = { firstMs: 30, longestMs: 1_500 };
 
@@ -56,7 +57,7 @@ export interface AcquisitionParts {
   readonly grants: Grants;
   readonly seen: SeenBallots;
   readonly metaText: MetaText;
-  /** A waiter looks at the lock after at most so long. */
+  /** A waiter looks at the lock at least this often. */
   readonly pollMs: number;
 }
 
@@ -147,7 +148,7 @@ export class Acquisition {
       const { answers } = round;
       seen.note(this.#name, Math.max(ballot, highestStored(answers)), port.clock.wallUs());
       if (judgement === "granted" && isKnown) return this.#accept(claim, ballot, round);
-      if (judgement === "raise" && raises < MOST_RAISES && !this.#isEnded) {
+      if (judgement === "raise" && raises < MAX_RAISES && !this.#isEnded) {
         if (quorum.hasScripts) continue;
         // Without scripts the key is deleted. A late copy of that must not meet its owner again.
         this.#withdraw(claim.owner, ballot, true);
@@ -219,7 +220,7 @@ export class Acquisition {
     this.#withdraw(claim.owner, ballot, false);
     if (this.#isEnded) return null;
     this.#late += 1;
-    if (this.#late < MOST_LATE_GRANTS && this.#wait) return null;
+    if (this.#late < MAX_LATE_GRANTS && this.#wait) return null;
     throw lateGrantError(claim, "redlock");
   }
 
@@ -241,7 +242,7 @@ export class Acquisition {
     // No owner holds the lock: proposers that asked at the same time split the votes.
     const isSplit = !answers.some((vote) => vote?.type === "held" && isHeldBy(answers, vote));
     this.#splits += 1;
-    if (!isSplit || this.#splits === MOST_SPLIT_TRIES) return busy;
+    if (!isSplit || this.#splits === MAX_SPLIT_TRIES) return busy;
     this.#splitPauses ??= new Backoff(this.#parts.quorum.port.random, SPLIT_PAUSES);
     await this.#pause(this.#splitPauses.nextMs());
     return null;
@@ -295,7 +296,7 @@ export class Acquisition {
     seen.note(this.#name, ballot + 1, quorum.port.clock.wallUs());
   }
 
-  /** A majority answered: the patience with silent nodes begins anew. */
+  /** A majority answered: the patience with silent nodes starts again. */
   #onHeard(): void {
     this.#failures = 0;
     this.#failurePauses = null;

@@ -42,7 +42,7 @@ export type Instruction =
       /** The node votes after the longest lease; the same since its process began; or now. */
       readonly how: "join" | "boot" | "now";
       readonly maxTtlMs: number;
-      /** For so long a lease above `maxTtlMs` may live. */
+      /** How long a lease above `maxTtlMs` may live. */
       readonly restMs: number;
       readonly floor: number | null;
     }
@@ -52,7 +52,7 @@ export interface AdmissionRules {
   readonly set: string;
   /** Leases of up to this length may be granted at any time. */
   readonly maxTtlMs: number;
-  /** For so long a lease above `maxTtlMs` may live, as far as this client knows. */
+  /** How long a lease above `maxTtlMs` may live, as far as this client knows. */
   readonly restMs: number;
   readonly bootstrap: "wait" | "now";
 }
@@ -121,7 +121,7 @@ function isOfOtherSet({ marker, run }: Survey, set: string): boolean {
 }
 
 /**
- * For so long a lease above `maxTtlMs` may live: the last vote for such a lease was at
+ * How long a lease above `maxTtlMs` may live: the last vote for such a lease was at
  * `longUntilMs`, at the latest.
  */
 export function longRestMs({ nowUs, marker }: Pick<Informed, "nowUs" | "marker">): number {

@@ -2,8 +2,9 @@
  * The proposer's rules: what the answers of all nodes to one question amount to, and until when a
  * grant may be believed. Pure, so that tests can try the answers in any order.
  */
-import { isFinal, type Outcome, StoreError } from "../../errors.js";
-import type { Busy, HolderView } from "../../store.js";
+
+import type { Busy, HolderView } from "../../contract/store.js";
+import { isFinal, type Outcome, StoreError } from "../../errors/index.js";
 import type { Failure, Held, NodeRelease, NodeRenewal, Sight, Vote } from "./codec.js";
 import { holderView, markView } from "./name-record.js";
 import { majorityReadyAt, preventsMajority, reachedByMajority, Tally } from "./tally.js";
@@ -145,7 +146,7 @@ export function isHeldBy(answers: Answers, { record }: Held): boolean {
   return preventsMajority(same.length, answers.length);
 }
 
-/** The time until so many nodes vote that a majority is there. */
+/** The time until enough nodes vote for a majority. */
 export function wakesInMs(answers: Answers): number {
   return majorityReadyAt(
     answers.map((vote) => (vote?.type === "asleep" && vote.why === "young" ? vote.waitMs : 0)),
@@ -202,7 +203,7 @@ function hasMore(view: HolderView, other: HolderView): boolean {
   return view.token === other.token && Object.keys(other.meta).length === 0;
 }
 
-/** The time until leases and reservations have ended at so many nodes that a majority is free. */
+/** The time until leases and reservations have ended at enough nodes for a majority. */
 export function dueInMs(answers: Answers): number {
   return majorityReadyAt(
     answers.map((answer) => {

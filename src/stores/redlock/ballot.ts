@@ -27,7 +27,7 @@ export function ballotClock({ clock }: Port): number {
   return clock.wallUs() + Math.floor((clock.nowMs() % 1) * 1000);
 }
 
-const MOST_NAMES = 10_000;
+const MAX_NAMES = 10_000;
 
 /**
  * For each name the highest ballot that this client has seen, while it is ahead of the wall clock:
@@ -47,9 +47,9 @@ export class SeenBallots {
       return;
     }
     this.#ballots.set(key, highest);
-    if (this.#ballots.size <= MOST_NAMES) return;
+    if (this.#ballots.size <= MAX_NAMES) return;
     for (const [name, seen] of this.#ballots) if (seen < wallUs) this.#ballots.delete(name);
     // A forgotten ballot costs a second round of votes, no more.
-    if (this.#ballots.size > MOST_NAMES) this.#ballots.clear();
+    if (this.#ballots.size > MAX_NAMES) this.#ballots.clear();
   }
 }

@@ -26,9 +26,9 @@
  * ends later than all that its owner believed. The length rises only where no late copy can exist.
  * An owner from before the first refusal of a script keeps at least the time that it has left.
  */
-import { StoreError } from "../../errors.js";
+import { StoreError } from "../../errors/index.js";
 import type { Driver } from "../redis-client/driver.js";
-import { readTerms } from "./codec.js";
+import { readVote } from "./codec.js";
 import {
   BALLOT_KEPT_MS,
   type Ballot,
@@ -37,7 +37,7 @@ import {
   isAbout,
   isForeign,
   isLaterHolder,
-  MOST_TRIES,
+  MAX_TRIES,
   markValue,
   tailOf,
   whole,
@@ -65,26 +65,13 @@ export class ByCommands {
     this.#leases = new OwnLeases(driver);
   }
 
-  /**
-   * Whether the server knows `SET … IFEQ`; rejects where that is not certain. Changes nothing: no
-   * ballot has this text.
-   */
-  static async isPossible(driver: Driver, ballot: string): Promise<boolean> {
-    try {
-      await driver.send(ballot, "set", [ballot, "?", "IFEQ", "?"]);
-      return true;
-    } catch (error) {
-      if (/syntax error/i.test(error instanceof Error ? error.message : "")) return false;
-      throw error;
-    }
-  }
-
   /** Runs one verb; the answer has the form of the script's. */
-  async run(given: readonly string[], [verb = "", ...args]: readonly string[]): Promise<unknown> {
+  async run(given: readonly string[], all: readonly string[]): Promise<unknown> {
     const keys = given as Keys;
+    const [verb = "", ...args] = all;
     switch (verb) {
       case "vote":
-        return this.#inTurn(keys, () => this.#vote(keys, args));
+        return this.#inTurn(keys, () => this.#vote(keys, all));
       case "renew":
         return this.#renewAll(given, args);
       case "release":
@@ -115,15 +102,14 @@ export class ByCommands {
     return done;
   }
 
-  async #vote(keys: Keys, [packed = "", record = "", owner = ""]: readonly string[]) {
+  async #vote(keys: Keys, args: readonly string[]): Promise<unknown> {
     const [, lock, key] = keys;
-    const { keptUntilMs, delayMs, ttlMs } = readTerms(packed);
+    const { owner, ballot: token, record, delayMs, ttlMs } = readVote(args);
     if (delayMs > 0) throw needsScripts('bootstrap: "wait"');
-    const token = Number(record.slice(0, 16));
     // An owner from before the first refusal of a script: the next one has a value that tells.
     if (!isByCommands(owner)) return ["L", whole(0)];
     const lease = this.#leases.of(owner, ttlMs);
-    const taking = this.#keys.text(lock, "set", [lock, owner, "PX", `${lease.ttlMs}`, "NX", "GET"]);
+    const taking = this.#keys.plain.take(lock, owner, lease.ttlMs);
     const reading = this.#keys.knownUnder(keys, owner);
     // Where one fails, the other is not under way any more when the next call has its turn.
     await Promise.allSettled([taking, reading]);
@@ -131,8 +117,8 @@ export class ByCommands {
     let [known, nowUs, isUnderKey] = await reading;
     if (isForeign(before)) return before;
     if (before !== null && before !== owner) return this.#held(keys, known);
-    // A request that was sent again, or for a higher ballot: the lease begins anew.
-    if (before === owner && !(await this.#keys.prolong(lock, owner, lease.ttlMs)))
+    // A request that was sent again, or for a higher ballot: the lease starts again.
+    if (before === owner && !(await this.#keys.plain.prolong(lock, owner, lease.ttlMs)))
       throw contended();
     for (let tries = 1; ; tries += 1) {
       // A record that was read without the key may be that of the next holder: an owner whose key
@@ -145,7 +131,7 @@ export class ByCommands {
         : refusedBallot(known, key, token, nowUs, isMine && owner);
       if (refusal) {
         // Too low a ballot says nothing about a key that the owner had before.
-        if (before === null || refusal[0] !== "L") await this.#keys.delete(lock, owner);
+        if (before === null || refusal[0] !== "L") await this.#keys.plain.delete(lock, owner);
         return refusal;
       }
       const { raw, stored, kind } = known as Ballot;
@@ -153,9 +139,9 @@ export class ByCommands {
       // Clients with scripts wake their waiters where the record says that there are some.
       const hasWaiters = kind === "W" || kind === "R";
       const text = hasWaiters ? `${record.slice(0, 17)}W${record.slice(18)}` : record;
-      const untilMs = Math.max(keptUntilMs, Math.ceil(nowUs / 1000) + BALLOT_KEPT_MS);
+      const untilMs = Math.ceil(Math.max(token, nowUs) / 1000) + BALLOT_KEPT_MS;
       if (isUnderKey && (await this.#keys.replace(key, raw, text, untilMs))) break;
-      if (tries === MOST_TRIES) throw contended();
+      if (tries === MAX_TRIES) throw contended();
       [known, nowUs] = await this.#keys.known(keys);
       // The key is read after the record.
       isUnderKey = (await this.#keys.text(lock, "get", [lock])) === owner;
@@ -181,7 +167,7 @@ export class ByCommands {
     // A late copy of a shorter request would shorten the lease, so there must be none.
     if (ttlMs > lease.ttlMs && this.#leases.isAnswered(lease)) lease.ttlMs = ttlMs;
     lease.unanswered += 1;
-    const isProlonged = await this.#keys.prolong(lock, owner, lease.ttlMs);
+    const isProlonged = await this.#keys.plain.prolong(lock, owner, lease.ttlMs);
     lease.unanswered -= 1;
     const [known, nowUs] = await this.#keys.known(keys);
     if (isForeign(known)) return known;
@@ -193,8 +179,8 @@ export class ByCommands {
       return ["G", lease.ttlMs];
     }
     this.#leases.forget(owner);
-    // The lease was over: a late copy of the first request has set the key again.
-    if (isProlonged) await this.#keys.delete(lock, owner);
+    // The lease had expired: a late copy of the first request has set the key again.
+    if (isProlonged) await this.#keys.plain.delete(lock, owner);
     else if ((await this.#keys.text(lock, "get", [lock])) !== null) return ["H"];
     return isRevoked ? ["V", known.rest.slice(owner.length + 1)] : ["N"];
   }
@@ -208,7 +194,7 @@ export class ByCommands {
     const isMarking = Number(keepMs) > 0;
     const marked = isMarking && (await this.#leaveMark(keys, owner, token, { keepMs, meta }));
     if (marked) return marked === true ? 1 : marked;
-    const isHeld = (await this.#keys.delete(lock, owner)) && !isMarking;
+    const isHeld = (await this.#keys.plain.delete(lock, owner)) && !isMarking;
     // The record of a later holder stays as it is.
     await this.#keys.rewrite(keys, (known, nowUs) => {
       // A ballot so far ahead would close the name until then, if it is not that of the name.
@@ -248,8 +234,8 @@ export class ByCommands {
     );
     if (isForeign(written)) return written;
     if (!written && isHeld) throw contended();
-    const marking = [lock, value, "IFEQ", owner, "PX", keepMs];
-    if (written && (await this.#keys.text(lock, "set", marking)) === "OK") return true;
+    if (written && (await this.#keys.plain.replace(lock, owner, value, ["PX", keepMs])))
+      return true;
     // An earlier copy of this request may have left the mark. Only the key tells it from a lease
     // that ended without one.
     return (await this.#keys.text(lock, "get", [lock])) === value;
@@ -297,7 +283,7 @@ export class ByCommands {
   /** Whether the key is deleted by this revocation, or by one of this client that failed then. */
   async #isEnded(lock: string, owner: string, isRepeated: boolean): Promise<boolean> {
     const changes = this.#driver.changes();
-    if (await this.#keys.delete(lock, owner)) return true;
+    if (await this.#keys.plain.delete(lock, owner)) return true;
     const mayBeDone = isRepeated || changes !== this.#driver.changes();
     return mayBeDone && (await this.#keys.text(lock, "get", [lock])) === null;
   }

@@ -3,16 +3,11 @@
  * are the frequent requests: they are packed into few arguments, because one more argument costs
  * both sides more than cutting up a longer one does.
  */
-import { list, oneOf, text, Unreadable, whole } from "../../foreign-data.js";
-import type { Claim } from "../../store.js";
+
+import type { Claim } from "../../contract/store.js";
+import { list, oneOf, text, Unreadable, whole } from "../../events/foreign-data.js";
 import { spanOf } from "./ballot.js";
 import { isByCommands, type NameRecord, parseRecord } from "./name-record.js";
-import { TERMS } from "./script.generated.js";
-
-/** A day and a little, and 1,000 s more: ballots of the same 1,000 s share an expiry. */
-const KEPT_MS = 87_460_000;
-const WAITER_SIZE = 8;
-const NO_WAITER = "".padEnd(WAITER_SIZE);
 
 /** One round of votes. */
 export interface VoteRound {
@@ -22,38 +17,36 @@ export interface VoteRound {
   readonly channel: string;
   readonly metaText: string;
   readonly setId: string;
-  /** The longest lease in daily use: a node whose marker says the same compares no numbers. */
+  /** The longest usual lease: a node whose marker says the same compares no numbers. */
   readonly maxTtlMs: number;
   /** The waiter that a node enters into its queue when it refuses; null where none waits. */
   readonly waiter: { readonly id: string; readonly since: string } | null;
 }
 
+/** The arguments as lua/vote.lua has them. */
 export function voteArgs(round: VoteRound): string[] {
   const { claim, ballot, channel, metaText, setId, maxTtlMs, waiter } = round;
-  const { owner } = claim;
   const ttlMs = Math.ceil(claim.ttlMs);
-  const id = waiter ? waiter.id.padEnd(WAITER_SIZE) : NO_WAITER;
   const longest = digits(Math.max(ttlMs, Math.ceil(maxTtlMs)), 13);
-  const terms = `${keptUntilMs(ballot)}${id}${longest}v${setId}${ttlMs}`;
-  const sinceMs = Math.floor(ballot / 1000);
-  const span = spanText(claim);
-  const record = `${startOf(owner, ballot)}${ballot} ${span} ${sinceMs} ${channel} ${metaText}`;
-  const args = ["vote", terms, record, owner];
+  const times = `${ballot} ${spanText(claim)} ${Math.floor(ballot / 1000)}`;
+  const record = `${startOf(claim.owner, ballot)}${times} ${channel} ${metaText}`;
+  const args = ["vote", `${longest}v${setId}${ttlMs}`, record];
+  if (waiter) args.push(waiter.id);
   if (waiter && waiter.since !== `${ballot}`) args.push(waiter.since);
   return args;
 }
 
-/** The terms of a vote, as `voteArgs` packs them (TERMS in lua/records.lua). */
-export function readTerms(terms: string): {
-  readonly keptUntilMs: number;
+/** The arguments of a vote, as far as a server without scripts has to know them. */
+export function readVote([, terms = "", record = ""]: readonly string[]): {
+  readonly owner: string;
+  readonly ballot: number;
+  readonly record: string;
   readonly delayMs: number;
   readonly ttlMs: number;
 } {
-  return {
-    keptUntilMs: Number(terms.slice(...TERMS.keptUntil)),
-    delayMs: Number(terms.slice(...TERMS.id)),
-    ttlMs: Number(terms.slice(...TERMS.ttl)),
-  };
+  const [ballot, , owner = ""] = record.split(" ", 3);
+  const [delayMs, ttlMs] = [Number(terms.slice(14, 30)), Number(terms.slice(30))];
+  return { owner, ballot: Number(ballot), record, delayMs, ttlMs };
 }
 
 /** One lease of a call that renews many. */
@@ -110,12 +103,7 @@ function spanText(claim: Pick<Claim, "span">): string {
   return digits(spanOf(claim), 2);
 }
 
-/** A ballot is kept until its absence says as much: a day, and a little, after its own time. */
-function keptUntilMs(ballot: number): string {
-  return digits(Math.ceil(ballot / 1_000) + KEPT_MS, 13);
-}
-
-/** A number of so many digits: the script cuts by position, and compares as text. */
+/** A number padded to this many digits: the scripts cut by position, and compare as text. */
 function digits(number: number, size: number): string {
   return `${number}`.padStart(size, "0");
 }

@@ -1,6 +1,7 @@
 /** The keys of a lock by plain commands: each change compares what is there with what was read. */
-import { list } from "../../foreign-data.js";
+import { list } from "../../events/foreign-data.js";
 import type { Driver } from "../redis-client/driver.js";
+import { NativeKeys } from "../redis-client/plain-keys.js";
 import type { Keys } from "./layout.js";
 
 const SECOND_US = 1_000_000;
@@ -10,10 +11,8 @@ const BALLOT_SIZE = 16;
 export const BALLOT_KEPT_MS = 87_460_000;
 /** The record of a mark is kept for longer than the mark. */
 const DAY_MS = 86_400_000;
-/** After so many comparisons that failed in a row, another client is faster every time. */
-export const MOST_TRIES = 10;
-/** A key that expires at this time is deleted at once. */
-const PAST_MS = "1";
+/** After this many failed comparisons in a row, another client is faster every time. */
+export const MAX_TRIES = 10;
 
 /** The text of a ballot key: the stored ballot, and the record behind it. */
 export interface Ballot {
@@ -29,20 +28,13 @@ export interface Ballot {
 export type ForeignAnswer = readonly ["X", string, string];
 
 export class CommandKeys {
+  /** The key of the published algorithm; the ballot changes by the same comparison. */
+  readonly plain: NativeKeys;
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
     this.#driver = driver;
-  }
-
-  async prolong(lock: string, owner: string, lengthMs: number): Promise<boolean> {
-    const prolonging = [lock, owner, "IFEQ", owner, "PX", `${lengthMs}`];
-    return (await this.text(lock, "set", prolonging)) === "OK";
-  }
-
-  /** Deletes the lock if the owner has it. */
-  async delete(lock: string, owner: string): Promise<boolean> {
-    return (await this.text(lock, "set", [lock, owner, "IFEQ", owner, "PXAT", PAST_MS])) === "OK";
+    this.plain = new NativeKeys((key, command, args) => this.text(key, command, args));
   }
 
   /**
@@ -54,7 +46,7 @@ export class CommandKeys {
     change: (known: Ballot, nowUs: number) => string | null | Promise<string | null>,
     keepMs = 0,
   ): Promise<boolean | ForeignAnswer> {
-    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const [known, nowUs] = await this.known(keys);
       if (isForeign(known)) return known;
       const text = await change(known, nowUs);
@@ -72,9 +64,8 @@ export class CommandKeys {
     return false;
   }
 
-  async replace(key: string, raw: string | null, text: string, untilMs: number): Promise<boolean> {
-    const condition = raw === null ? ["NX"] : ["IFEQ", raw];
-    return (await this.text(key, "set", [key, text, ...condition, "PXAT", `${untilMs}`])) === "OK";
+  replace(key: string, raw: string | null, text: string, untilMs: number): Promise<boolean> {
+    return this.plain.replace(key, raw, text, ["PXAT", `${untilMs}`]);
   }
 
   /** The ballot, and the time of the server when it was read. */

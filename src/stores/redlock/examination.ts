@@ -1,7 +1,15 @@
-import { type Check, checksOver, danger, note, ok, type Verdict, warning } from "../../checks.js";
-import type { Examination, ExamineRequest } from "../../examination.js";
-import { findingsOf } from "../examining/read-facts.js";
-import { worstFindings } from "../examining/worst-findings.js";
+import {
+  type Check,
+  checksOver,
+  danger,
+  note,
+  ok,
+  type Verdict,
+  warning,
+} from "../../contract/checks.js";
+import type { Examination, ExamineRequest } from "../../contract/examination.js";
+import { findingsOf } from "../doctor/read-facts.js";
+import { worstFindings } from "../doctor/worst-findings.js";
 import { serverChecks } from "../redis-client/server-checks.js";
 import type { ServerFacts } from "../redis-client/server-facts.js";
 import { quorumError } from "./failure.js";
@@ -96,7 +104,7 @@ export const redlockChecks: readonly Check<RedlockFacts>[] = [
     return note(
       `The ttl of ${ttlMs} ms is above maxTtlMs (${maxTtlMs}).`,
       "Longer leases are announced first, and a node that restarts then waits longer.",
-      "Set maxTtlMs to the longest lease in daily use.",
+      "Set maxTtlMs to the longest usual lease.",
     );
   }),
 ];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { QuorumError } from "../../errors.js";
+import { QuorumError } from "../../errors/index.js";
 import type { Driver } from "../redis-client/driver.js";
 import { failedVote, nodeError, quorumError } from "./failure.js";
 import { RedlockNode } from "./redlock-node.js";

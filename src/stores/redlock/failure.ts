@@ -1,5 +1,5 @@
 /** The errors of this store: of one node, and of nodes that make no majority. */
-import { type NodeVote, type Outcome, QuorumError, StoreError } from "../../errors.js";
+import { type NodeVote, type Outcome, QuorumError, StoreError } from "../../errors/index.js";
 import { plainError } from "../redis-client/failure.js";
 import { whyUnreachable } from "../redis-client/unreachable.js";
 import { type AnyAnswer, isFinalRefusal, isHopeless } from "./answers.js";

@@ -1,6 +1,6 @@
-import { list } from "../../foreign-data.js";
-import type { Claim, GoneEvent } from "../../store.js";
-import { StoreGrant } from "../store-grant.js";
+import type { Claim, GoneEvent } from "../../contract/store.js";
+import { StoreGrant } from "../../contract/store-grant.js";
+import { list } from "../../events/foreign-data.js";
 import { spanOf } from "./ballot.js";
 import { parseRecord } from "./name-record.js";
 import type { RedlockNode } from "./redlock-node.js";
@@ -128,7 +128,7 @@ export class Grants {
     }
   }
 
-  /** Ends the grant when so many nodes have lost it that it has no majority any more. */
+  /** Ends the grant when too many nodes have lost it for a majority. */
   #onLost(grant: RedlockGrant, at: number, reason: string | null): void {
     const { lostAt } = grant;
     lostAt.set(at, reason ?? lostAt.get(at) ?? null);

@@ -12,10 +12,11 @@
  * have forgotten is over, and never below a ballot that a majority of the other nodes knows of.
  * With `client`, one server is the majority, and no other node remembers what it forgets.
  */
-import { InvalidOptionError, invalidValue } from "../../errors.js";
-import { knownOptions } from "../../known-options.js";
+
+import type { Store } from "../../contract/store.js";
+import { InvalidOptionError, invalidValue } from "../../errors/index.js";
+import { knownOptions } from "../../options/known-options.js";
 import { isWellFormed } from "../../rules/name.js";
-import type { Store } from "../../store.js";
 import { checkNamespace } from "../namespace.js";
 import { type Driver, driverOf } from "../redis-client/driver.js";
 import type { Ioredis } from "../redis-client/ioredis.js";
@@ -49,7 +50,7 @@ export interface RedlockStoreOptions {
    */
   readonly prefix?: string;
   /**
-   * A waiter also looks at the key after at most so long, because other programs tell nobody when
+   * A waiter also looks at the key at least this often, because other programs tell nobody when
    * they release. Default: waiters look after a time that rises from 0.2 s to 5 s.
    */
   readonly pollMs?: number;
@@ -61,7 +62,7 @@ export interface RedlockStoreOptions {
   /** By which part of a lease the clocks of servers and clients may run apart. Default 0.01. */
   readonly driftFactor?: number;
   /**
-   * The longest lease in daily use: a server that restarted waits for so long before it votes. The
+   * The longest usual lease: a server that restarted waits this long before it votes. The
    * store announces longer leases to the servers, which then wait longer. Default 30,000.
    */
   readonly maxTtlMs?: number;
@@ -72,8 +73,8 @@ export interface RedlockStoreOptions {
   readonly bootstrap?: "wait" | "now";
 }
 
-const LEAST_NODES = 2;
-const MOST_DRIFT = 0.2;
+const MIN_NODES = 2;
+const MAX_DRIFT = 0.2;
 const LONE_TIMEOUT_MS = 200;
 const NUMBERS = ["nodeTimeoutMs", "driftFactor", "maxTtlMs", "pollMs"] as const;
 const TEXTS = ["namespace", "prefix", "bootstrap"] as const;
@@ -109,10 +110,10 @@ function open(options: RedlockStoreOptions, onClose?: () => Promise<unknown>): S
   demand(isOne, "prefix", prefix, "must not be given together with a namespace");
   demand(nodeTimeoutMs >= 1, "nodeTimeoutMs", nodeTimeoutMs, "must be at least 1");
   demand(
-    driftFactor >= 0 && driftFactor <= MOST_DRIFT,
+    driftFactor >= 0 && driftFactor <= MAX_DRIFT,
     "driftFactor",
     driftFactor,
-    `must be from 0 to ${MOST_DRIFT}`,
+    `must be from 0 to ${MAX_DRIFT}`,
   );
   demand(maxTtlMs >= 1 && Number.isFinite(maxTtlMs), "maxTtlMs", maxTtlMs, "must be at least 1");
   demand(pollMs === undefined || pollMs >= 1, "pollMs", pollMs, "must be at least 1");
@@ -140,7 +141,7 @@ function clientsOf({
   demand(!hasNames, "nodeNames", nodeNames, "are for several servers");
   if (client !== undefined) return [client];
   demand(
-    Array.isArray(clients) && clients.length >= LEAST_NODES,
+    Array.isArray(clients) && clients.length >= MIN_NODES,
     "clients",
     clients?.length,
     "must be one client for each server, 3 or more (2 at least); for one server give client",
@@ -148,7 +149,7 @@ function clientsOf({
   return clients;
 }
 
-/** The server that decides alone. Its name stands in messages only. */
+/** The server that decides alone. Its name is shown in messages only. */
 function loneNode(driver: Driver): RedlockNode {
   const { isCluster, address } = driver;
   const name = isCluster ? "the Cluster" : (address ?? "the master");

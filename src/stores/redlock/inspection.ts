@@ -1,8 +1,9 @@
 /** For people: shows who holds a lock and which locks are in use, and ends a lease by hand. */
-import { QuorumError } from "../../errors.js";
-import { list, text } from "../../foreign-data.js";
+
+import type { LockView, WaiterView } from "../../contract/store.js";
+import { QuorumError } from "../../errors/index.js";
+import { list, text } from "../../events/foreign-data.js";
 import type { Space } from "../../rules/name.js";
-import type { LockView, WaiterView } from "../../store.js";
 import { within } from "../../time/timers.js";
 import { checkVersion } from "../redis-client/check-version.js";
 import type { AnyAnswer } from "./answers.js";
@@ -23,7 +24,7 @@ import { majorityOf, Tally } from "./tally.js";
 
 const LOOK_MS = 1_000;
 const SCAN_MS = 5_000;
-/** A list looks at so many names at a time. */
+/** A list looks at this many names at a time. */
 const LIST_CHUNK = 50;
 
 /** The data of one node about a lock. */

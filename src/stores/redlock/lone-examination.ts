@@ -1,7 +1,7 @@
-import { type Check, checksOver, danger, note, ok, warning } from "../../checks.js";
-import type { Survival } from "../../examination.js";
+import { type Check, checksOver, danger, note, ok, warning } from "../../contract/checks.js";
+import type { Survival } from "../../contract/examination.js";
 import { renewAfterMs } from "../../rules/renewal-pace.js";
-import { CLIENT_SURVIVALS, seconds } from "../examining/survivals.js";
+import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
 import type { RedlockFacts } from "./redlock-facts.js";
 
 const check = checksOver<RedlockFacts>();

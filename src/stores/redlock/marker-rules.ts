@@ -1,6 +1,6 @@
 /**
  * The right of one node to vote, as pure functions of its marker and its clock: the part of the
- * specification of lua/node.lua and lua/verbs.lua that is about the node, not about a name.
+ * specification of lua/shared.lua and lua/node.lua that is about the node, not about a name.
  */
 import { type Instruction, longRestMs, type Marker } from "./admission.js";
 import type { Asleep, Foreign, NodeRelease } from "./codec.js";
@@ -12,7 +12,9 @@ export interface MarkedNode {
   marker: Marker | null;
   /** The data of another program at the key of the marker. */
   foreign?: Foreign | null;
-  /** The server decides alone, and has no marker. It gives out no lock so long after its start. */
+  /**
+   * The server decides alone, and has no marker. It grants no lock until that long after its start.
+   */
   readonly lone?: { readonly startDelayMs: number };
 }
 
@@ -56,7 +58,7 @@ export function instruct(
 
 /**
  * Announces that leases may be this long, for this time. A majority must know that before any node
- * votes for such a lease. When the last lease of that length is over, the node forgets it.
+ * votes for such a lease. When the last lease of that length has ended, the node forgets it.
  */
 export function raise(
   node: MarkedNode,

@@ -1,6 +1,6 @@
 /** Marks and admits nodes, so that they vote; admission.ts has the rules. */
-import { InvalidOptionError } from "../../errors.js";
-import { list, text, whole } from "../../foreign-data.js";
+import { InvalidOptionError } from "../../errors/index.js";
+import { list, text, whole } from "../../events/foreign-data.js";
 import {
   type AdmissionRules,
   admit,
@@ -13,7 +13,7 @@ import type { Poll, Question, Quorum } from "./quorum.js";
 import { Tally } from "./tally.js";
 
 /** In the background, nodes that cannot be admitted yet are surveyed no more often. */
-const LEAST_INTERVAL_MS = 500;
+const MIN_INTERVAL_MS = 500;
 /** A node that is slow once in its life still counts. */
 const SURVEY_TIMEOUTS = 5;
 
@@ -45,7 +45,7 @@ export class Membership {
     this.#bootstrap = rules.bootstrap;
   }
 
-  /** The longest lease in daily use. */
+  /** The longest usual lease. */
   get maxTtlMs(): number {
     return this.#rules.maxTtlMs;
   }
@@ -59,7 +59,7 @@ export class Membership {
     return !this.#quorum.isLone || bootstrap === "now" || ttlMs <= maxTtlMs;
   }
 
-  /** A majority votes. `bootstrap: "now"` vouches for the time before that, not for ever. */
+  /** A majority votes. `bootstrap: "now"` vouches for the time before that, not forever. */
   onMajority(): void {
     this.#bootstrap = "wait";
   }
@@ -78,7 +78,7 @@ export class Membership {
   onAnswer(answer: Vote | NodeRenewal | Failure): void {
     if (answer.type !== "asleep" || this.#isClosed) return;
     if (answer.why !== "unmarked" && answer.why !== "unfloored") return;
-    if (this.#quorum.port.clock.nowMs() - this.#lastMs < LEAST_INTERVAL_MS) return;
+    if (this.#quorum.port.clock.nowMs() - this.#lastMs < MIN_INTERVAL_MS) return;
     // A caller that needs the node surveys it again, and gets the error.
     this.readmit().catch(() => {});
   }

@@ -1,7 +1,9 @@
+import type { HolderView, MarkView, Meta } from "../../contract/store.js";
 import { NO_LIMIT } from "../../rules/fits.js";
-import type { HolderView, MarkView, Meta } from "../../store.js";
 
-/** The record that a node keeps beside the plain key: the holder, or the mark of a `once`. */
+/**
+ * The record that a node keeps in addition to the plain key: the holder, or the mark of a `once`.
+ */
 export interface NameRecord {
   readonly kind: "held" | "done";
   /** The value of the plain key that the record is about. */

@@ -1,8 +1,7 @@
 /**
- * The decisions of one node as pure functions of its state and its clock: the specification of Lua
- * in lua/node.lua, lua/verbs.lua and, for the common cases, lua/lean.lua. A differential test
- * compares the two. Wake-ups are left out: they decide which waiter asks next, never which owner is
- * granted.
+ * The decisions of one node as pure functions of its state and its clock: the specification of the
+ * scripts in lua/. A differential test compares the two. Wake-ups are left out: they decide which
+ * waiter asks next, never which owner is granted.
  */
 import type { Foreign, NodeRelease, NodeRenewal, Vote } from "./codec.js";
 import { absence, asleep, longestMs, type MarkedNode, ms } from "./marker-rules.js";
@@ -14,7 +13,9 @@ const DAY_US = 86_400_000_000;
 const YEAR_US = 365 * DAY_US;
 /** A ballot is kept a little longer than a day: after that its absence says as much. */
 const SLACK_US = 60_000_000;
-/** Ballots of the same 1,000 seconds share an expiry: it may be so much earlier than said here. */
+/**
+ * Ballots of the same 1,000 seconds share an expiry: it may be that much earlier than said here.
+ */
 const PERIOD_US = 1_000_000_000;
 /** `top` is this far ahead of the highest ballot, so that it is seldom written. */
 const STRIDE_US = 10_000_000;

@@ -3,11 +3,11 @@ import type { Timer } from "../../time/timers.js";
 import { slotOf } from "../redis-client/cluster-slot.js";
 import { sha1 } from "../redis-client/sha1.js";
 import { decodeAside, decodeForeign, type Failure } from "./codec.js";
-import { NODE_SCRIPTS, type Recipient, type RedlockNode, scriptCall } from "./redlock-node.js";
+import { NODE_SCRIPTS, nodeCall, type Recipient, type RedlockNode } from "./redlock-node.js";
 
 /** A node may take at most this part of the ttl, so that a round leaves most of the lease. */
 const LIMIT_PART = 5;
-const LONGEST_LIMIT_MS = 1_000;
+const MAX_LIMIT_MS = 1_000;
 /** A woken waiter has this many time-outs to come and vote, also on a busy machine. */
 const RESERVE_TIMEOUTS = 4;
 
@@ -22,9 +22,9 @@ export class Quorum {
   readonly nodeTimeoutMs: number;
   /** By which part of a lease the clocks of nodes and clients may run apart. */
   readonly driftFactor: number;
-  /** For so long after its start a lone server gives out no lock. */
+  /** A lone server grants no lock for this long after its start. */
   readonly startDelayMs: number;
-  /** For so long a node is kept for the waiter that it woke. */
+  /** How long a node is reserved for the waiter that it woke. */
   readonly reserveMs: number;
 
   constructor(
@@ -62,11 +62,11 @@ export class Quorum {
     return isCluster ? slotOf(keyPrefix + lock) : 0;
   }
 
-  /** How long a node may take, for a lease of this length, after so many rounds of silence. */
+  /** How long a node may take, for a lease of this length, after this many silent rounds. */
   limitMs(ttlMs: number, failures: number): number {
     // After a silent round, a longer limit helps more than the same question once more.
     const patienceMs = this.nodeTimeoutMs * 2 ** failures;
-    return Math.min(patienceMs, ttlMs / LIMIT_PART, LONGEST_LIMIT_MS);
+    return Math.min(patienceMs, ttlMs / LIMIT_PART, MAX_LIMIT_MS);
   }
 
   /** Sends one question to all nodes, or to those that the question names. */
@@ -81,7 +81,7 @@ export function setIdOf(set: string): string {
   return sha1(set).slice(0, 16);
 }
 
-/** A lone server gives out no lock before so many ms after its start. */
+/** For how many ms after its start a lone server grants no lock. */
 export function startDelayText(startDelayMs: number): string {
   return `${Math.ceil(startDelayMs)}`.padStart(16, "0");
 }
@@ -105,7 +105,7 @@ export interface Question<Answer, Judgement> {
 
 /** A timer that takes this many times as long shows that the event loop was blocked. */
 const LATE_PART = 1.25;
-export const MOST_EXTENSIONS = 2;
+export const MAX_EXTENSIONS = 2;
 
 /**
  * One question to several nodes at the same time. It is judged as soon as the result is certain: a
@@ -140,9 +140,8 @@ export class Poll<Answer, Judgement> implements Recipient {
 
   send(): void {
     const { keys, args, limitMs } = this.#question;
-    // All nodes have the same script.
-    const script = this.#nodes[0]?.script ?? NODE_SCRIPTS.node;
-    const call = scriptCall(script, keys, args);
+    // All nodes have the same scripts.
+    const call = nodeCall(this.#nodes[0]?.scripts ?? NODE_SCRIPTS.node, keys, args);
     this.#sentMs = this.#port.clock.nowMs();
     for (const [at, node] of this.#nodes.entries()) node.send(call, at, this);
     if (!this.#isOver) this.#await(this.#sentMs, limitMs);
@@ -179,7 +178,7 @@ export class Poll<Answer, Judgement> implements Recipient {
     const onDue = (): void => {
       const nowMs = clock.nowMs();
       const isLate = nowMs - startMs > limitMs * LATE_PART;
-      if (isLate && extensions < MOST_EXTENSIONS) {
+      if (isLate && extensions < MAX_EXTENSIONS) {
         return this.#await(nowMs, limitMs, extensions + 1);
       }
       this.#timer = timers.after(0, () => this.#onTimeOut(), true);

@@ -1,7 +1,7 @@
-import type { Facts } from "../../checks.js";
+import type { Facts } from "../../contract/checks.js";
 import type { Port } from "../../time/port.js";
-import { known, type Reading, readFacts } from "../examining/read-facts.js";
-import { measureRoundTrip, type RoundTrip } from "../examining/round-trip.js";
+import { known, type Reading, readFacts } from "../doctor/read-facts.js";
+import { measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
 import { type Fields, type ServerFacts, serverProbes } from "../redis-client/server-facts.js";
 import type { Survey } from "./admission.js";
 import type { RedlockNode } from "./redlock-node.js";
@@ -32,7 +32,7 @@ export interface RedlockTerms {
   readonly maxTtlMs: number;
   /** One server, or one Cluster, decides alone. */
   readonly isLone: boolean;
-  /** For so long after its start a lone server gives out no lock. */
+  /** A lone server grants no lock for this long after its start. */
   readonly startDelayMs: number;
 }
 

@@ -1,60 +1,83 @@
-import type { StoreError } from "../../errors.js";
-import { foreignData, reportForeign } from "../../foreign-data.js";
+import type { StoreError } from "../../errors/index.js";
+import { foreignData, reportForeign } from "../../events/foreign-data.js";
 import { checkVersion } from "../redis-client/check-version.js";
 import type { Driver } from "../redis-client/driver.js";
 import { isNoScript } from "../redis-client/failure.js";
+import { NativeKeys } from "../redis-client/plain-keys.js";
 import { sha1 } from "../redis-client/sha1.js";
 import type { ByCommands } from "./by-commands.js";
 import { nodeError } from "./failure.js";
-import { SCRIPT } from "./script.generated.js";
+import { NODE, RELEASE, VOTE } from "./script.generated.js";
 
-/** The script of a node, and the hash by which a server knows it. */
-export interface NodeScript {
+/** One text of Lua, and the hash by which a server knows it. */
+interface NodeScript {
   readonly text: string;
   readonly sha: string;
 }
 
-function script(isLone: boolean, isSpread: boolean): NodeScript {
-  const text = `local IS_LONE, IS_SPREAD = ${isLone}, ${isSpread}\n${SCRIPT}`;
-  return { text, sha: sha1(text) };
+/** The scripts of a node: one for each of the two frequent verbs, one for all others. */
+interface NodeScripts {
+  readonly vote: NodeScript;
+  readonly release: NodeScript;
+  readonly others: NodeScript;
+}
+
+function scripts(isLone: boolean, isSpread: boolean): NodeScripts {
+  const script = (lua: string): NodeScript => {
+    const text = `local IS_LONE, IS_SPREAD = ${isLone}, ${isSpread}\n${lua}`;
+    return { text, sha: sha1(text) };
+  };
+  return { vote: script(VOTE), release: script(RELEASE), others: script(NODE) };
 }
 
 /** A node of several; a server that decides alone; and a Cluster that does. */
-export const NODE_SCRIPTS: Readonly<Record<"node" | "lone" | "spread", NodeScript>> = {
-  node: script(false, false),
-  lone: script(true, false),
-  spread: script(true, true),
+export const NODE_SCRIPTS: Readonly<Record<"node" | "lone" | "spread", NodeScripts>> = {
+  node: scripts(false, false),
+  lone: scripts(true, false),
+  spread: scripts(true, true),
 };
 
-/** The arguments of a call of a script, by its hash. */
-export function scriptCall(
-  { sha }: NodeScript,
+/** A verb with its arguments, ready for any node of a store. */
+export interface NodeCall {
+  readonly keys: readonly string[];
+  /** The verb comes first. */
+  readonly args: readonly string[];
+  readonly script: NodeScript;
+  /** The arguments of EVALSHA. */
+  readonly line: readonly string[];
+}
+
+export function nodeCall(
+  { vote, release, others }: NodeScripts,
   keys: readonly string[],
   args: readonly string[],
-): readonly string[] {
-  return [sha, `${keys.length}`, ...keys, ...args];
+): NodeCall {
+  const [verb, ...rest] = args;
+  const script = verb === "vote" ? vote : verb === "release" ? release : others;
+  const given = script === others ? args : rest;
+  return { keys, args, script, line: [script.sha, `${keys.length}`, ...keys, ...given] };
 }
 
 /**
  * A client may keep requests for as long as its server is away. More requests than this would only
  * be a flood of outdated requests when the server returns.
  */
-const MOST_UNANSWERED = 10_000;
+const MAX_UNANSWERED = 10_000;
 
 /** One of the independent servers. */
 export class RedlockNode {
   readonly name: string;
   readonly driver: Driver;
-  readonly script: NodeScript;
+  readonly scripts: NodeScripts;
   #unanswered = 0;
   /** Null while the server runs scripts, or was not asked yet. */
   #byCommands: ByCommands | null = null;
   #probe: Promise<ByCommands | null> | null = null;
 
-  constructor(name: string, driver: Driver, nodeScript: NodeScript = NODE_SCRIPTS.node) {
+  constructor(name: string, driver: Driver, nodeScripts: NodeScripts = NODE_SCRIPTS.node) {
     this.name = name;
     this.driver = driver;
-    this.script = nodeScript;
+    this.scripts = nodeScripts;
   }
 
   /** Publishes foreign data in a reply: a caller whose majority holds hears of it no other way. */
@@ -69,21 +92,22 @@ export class RedlockNode {
     return new Promise((resolve, reject) => {
       const onAnswer = (_at: number, _node: RedlockNode, raw: unknown): void => resolve(raw);
       const onError = (_at: number, error: StoreError): void => reject(error);
-      this.send(scriptCall(this.script, keys, args), 0, { onAnswer, onError });
+      this.send(nodeCall(this.scripts, keys, args), 0, { onAnswer, onError });
     });
   }
 
   /** Sends a call that goes to many nodes; `at` tells the recipient which of them this one is. */
-  send(call: readonly string[], at: number, recipient: Recipient): void {
-    if (this.#unanswered >= MOST_UNANSWERED) {
-      const full = `${MOST_UNANSWERED} requests before it are unanswered`;
+  send(call: NodeCall, at: number, recipient: Recipient): void {
+    if (this.#unanswered >= MAX_UNANSWERED) {
+      const full = `${MAX_UNANSWERED} requests before it are unanswered`;
       return recipient.onError(at, nodeError(this.name, full));
     }
     if (this.#byCommands) return this.#sendCommands(this.#byCommands, call, at, recipient);
     this.#unanswered += 1;
     const { driver } = this;
-    const [, , key = ""] = call;
-    driver.send(key, "evalsha", call).then(
+    const { keys, script, line } = call;
+    const [key = ""] = keys;
+    driver.send(key, "evalsha", line).then(
       (raw) => {
         this.#unanswered -= 1;
         recipient.onAnswer(at, this, raw);
@@ -92,7 +116,7 @@ export class RedlockNode {
         this.#unanswered -= 1;
         if (!isNoScript(error)) return this.#onRefusal(error, call, at, recipient);
         checkVersion(driver, key, "redlock")
-          .then(() => driver.send(key, "eval", [this.script.text, ...call.slice(1)]))
+          .then(() => driver.send(key, "eval", [script.text, ...line.slice(1)]))
           .then(
             (raw) => recipient.onAnswer(at, this, raw),
             (cause: unknown) => this.#onRefusal(cause, call, at, recipient),
@@ -107,11 +131,11 @@ export class RedlockNode {
   }
 
   /** A lone server may do without scripts; several nodes, and looks at replicas, need them. */
-  #onRefusal(cause: unknown, call: readonly string[], at: number, recipient: Recipient): void {
+  #onRefusal(cause: unknown, call: NodeCall, at: number, recipient: Recipient): void {
     const refuse = (): void => recipient.onError(at, nodeError(this.name, cause));
-    const needsScripts = this.script === NODE_SCRIPTS.node || this.driver.readsReplicas;
+    const needsScripts = this.scripts === NODE_SCRIPTS.node || this.driver.readsReplicas;
     if (needsScripts || !isScriptRefusal(cause)) return refuse();
-    const [, , , , ballot = ""] = call;
+    const [, , ballot = ""] = call.keys;
     this.#probe ??= this.#probed(ballot);
     this.#probe.then(
       (byCommands) => {
@@ -131,19 +155,13 @@ export class RedlockNode {
   async #probed(ballot: string): Promise<ByCommands | null> {
     // Only users without the right to run scripts need this.
     const { ByCommands } = await import("./by-commands.js");
-    return (await ByCommands.isPossible(this.driver, ballot)) ? new ByCommands(this.driver) : null;
+    return (await NativeKeys.areKnown(this.driver, ballot)) ? new ByCommands(this.driver) : null;
   }
 
-  #sendCommands(
-    byCommands: ByCommands,
-    call: readonly string[],
-    at: number,
-    recipient: Recipient,
-  ): void {
-    const count = 2 + Number(call[1]);
+  #sendCommands(byCommands: ByCommands, call: NodeCall, at: number, recipient: Recipient): void {
     this.#unanswered += 1;
     byCommands
-      .run(call.slice(2, count), call.slice(count))
+      .run(call.keys, call.args)
       .finally(() => {
         this.#unanswered -= 1;
       })

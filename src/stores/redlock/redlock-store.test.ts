@@ -1,9 +1,11 @@
 import { expect, it } from "vitest";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
-import { Holdfast } from "../../holdfast.js";
+import { readNodeCall } from "../../../test/fixtures/node-call.js";
+import { Holdfast } from "../../api/holdfast.js";
+import type { Claim, GoneEvent, Grant } from "../../contract/store.js";
 import { WaitTime } from "../../lease/wait-time.js";
-import type { Claim, GoneEvent, Grant } from "../../store.js";
 import type { Driver, OwnConnection } from "../redis-client/driver.js";
+import { readVote } from "./codec.js";
 import { RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
 
@@ -26,7 +28,7 @@ function revoking(name: string): RedlockNode {
 /** A node that gives the same answer to every request with the same verb. */
 function answering(name: string, answers: Readonly<Record<string, unknown>>): RedlockNode {
   const driver: Partial<Driver> = {
-    send: async (_key, _command, args) => answers[args[5] ?? ""],
+    send: async (_key, _command, args) => answers[readNodeCall(args).args[0] ?? ""],
     open: () => new Promise(() => {}),
   };
   return new RedlockNode(name, driver as Driver);
@@ -45,10 +47,12 @@ function hasty(name: string): RedlockNode {
     close: () => {},
   };
   const driver: Partial<Driver> = {
-    send: async (_key, _command, [, , , , , verb, , record = "", owner = ""]) => {
-      if (verb !== "vote") return 1;
+    send: async (_key, _command, line) => {
+      const { args } = readNodeCall(line);
+      if (args[0] !== "vote") return 1;
+      const { owner, ballot } = readVote(args);
       first ||= owner;
-      if (owner === first) listener(`x ${owner} ${record.split(" ")[0]} by hand`);
+      if (owner === first) listener(`x ${owner} ${ballot} by hand`);
       return ["G", claim.ttlMs];
     },
     open: async () => connection as OwnConnection,
@@ -63,9 +67,10 @@ it("a revocation by the client itself ends its grant, or the votes for it", asyn
   const tokens: bigint[] = [];
   const nodes = ["a", "b", "c"].map((name) => {
     const driver: Partial<Driver> = {
-      send: async (_key, _command, [, , , , , verb, , record = ""]) => {
-        if (verb !== "vote") return 1;
-        tokens.push(BigInt(record.split(" ")[0] ?? ""));
+      send: async (_key, _command, line) => {
+        const { args } = readNodeCall(line);
+        if (args[0] !== "vote") return 1;
+        tokens.push(BigInt(readVote(args).ballot));
         await new Promise<void>((resolve) => votes.push(resolve));
         return ["G", claim.ttlMs];
       },

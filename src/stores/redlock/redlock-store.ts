@@ -1,9 +1,6 @@
 /** A store over independent nodes: asks all of them, and believes what a majority says. */
-import { assert } from "../../assert.js";
-import { ClosedError, InvalidOptionError, type StoreError } from "../../errors.js";
-import type { Examination, ExamineRequest } from "../../examination.js";
-import { MetaText } from "../../rules/meta-text.js";
-import { keyOf, type Space } from "../../rules/name.js";
+
+import type { Examination, ExamineRequest } from "../../contract/examination.js";
 import type {
   Busy,
   Claim,
@@ -15,15 +12,18 @@ import type {
   Store,
   Traits,
   Wait,
-} from "../../store.js";
+} from "../../contract/store.js";
+import { assert } from "../../errors/assert.js";
+import { ClosedError, InvalidOptionError, type StoreError } from "../../errors/index.js";
+import { MetaText } from "../../rules/meta-text.js";
+import { keyOf, type Space } from "../../rules/name.js";
 import { networkPort, type Port } from "../../time/port.js";
 import { Acquisition, type AcquisitionParts } from "./acquisition.js";
 import { SeenBallots } from "./ballot.js";
 import { explainVotes } from "./failure.js";
 import { Grants, RedlockGrant } from "./grants.js";
 import { Inspection } from "./inspection.js";
-import { type KeyLayout, Layout } from "./layout.js";
-import { LoneLayout } from "./lone-layout.js";
+import { type KeyLayout, Layout, LoneLayout } from "./layout.js";
 import { Membership } from "./membership.js";
 import { Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
@@ -47,14 +47,14 @@ const LONE_TRAITS: Traits = {
   exclusiveBecause: "a plain key has one value, and so one holder",
 };
 
-/** Leases above `maxTtlMs` are announced anew after this time. */
+/** Leases above `maxTtlMs` are announced again after this time. */
 const ANNOUNCE_MS = 3_600_000;
 
 export interface RedlockSettings {
   readonly namespace: string;
   /** Stands before every name. Default: none. */
   readonly prefix?: string;
-  /** A waiter looks at the lock after at most so long. */
+  /** A waiter looks at the lock at least this often. */
   readonly pollMs?: number;
   readonly nodeTimeoutMs: number;
   readonly driftFactor: number;

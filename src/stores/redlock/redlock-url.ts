@@ -1,4 +1,4 @@
-import { type NodeVote, QuorumError, type StoreError } from "../../errors.js";
+import { type NodeVote, QuorumError, type StoreError } from "../../errors/index.js";
 import { systemTimers, TimeLimitError, within } from "../../time/timers.js";
 import type { Ioredis } from "../redis-client/ioredis.js";
 import type { NodeRedis } from "../redis-client/node-redis.js";

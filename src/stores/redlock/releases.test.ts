@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { CommandServer } from "../../../test/fixtures/command-server.js";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
-import type { Claim, Grant } from "../../store.js";
+import type { Claim, Grant } from "../../contract/store.js";
 import type { Driver } from "../redis-client/driver.js";
 import { RedlockGrant } from "./grants.js";
 import { Layout } from "./layout.js";

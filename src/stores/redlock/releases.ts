@@ -2,7 +2,7 @@
  * Gives back what this client holds, or may hold: the release of a grant, which its caller waits
  * for, and withdrawals in the background.
  */
-import type { Meta } from "../../store.js";
+import type { Meta } from "../../contract/store.js";
 import { Backoff } from "../../time/backoff.js";
 import { pause } from "../../time/pause.js";
 import { within } from "../../time/timers.js";
@@ -20,8 +20,8 @@ const RELEASE_PAUSES = { firstMs: 50, longestMs: 1_000 };
 const WITHDRAWAL_PAUSES = { firstMs: 100, longestMs: 2_000 };
 const CALL_MS = 5_000;
 /** A node that does not answer for this long has let the keys of most leases expire. */
-const LEAST_CLEANUP_MS = 5_000;
-const LONGEST_CLEANUP_MS = 30_000;
+const MIN_CLEANUP_MS = 5_000;
+const MAX_CLEANUP_MS = 30_000;
 
 /** The votes that an attempt may have taken. */
 export interface Withdrawal {
@@ -136,7 +136,7 @@ export class Releases {
     args: readonly string[],
     ttlMs: number,
   ): void {
-    const cleanupMs = Math.min(Math.max(ttlMs, LEAST_CLEANUP_MS), LONGEST_CLEANUP_MS);
+    const cleanupMs = Math.min(Math.max(ttlMs, MIN_CLEANUP_MS), MAX_CLEANUP_MS);
     const untilMs = this.#quorum.port.clock.nowMs() + cleanupMs;
     void this.#underWay.add(this.#tell(node, keys, args, untilMs));
   }

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
-import type { Claim, GoneEvent } from "../../store.js";
+import type { Claim, GoneEvent } from "../../contract/store.js";
 import type { Driver } from "../redis-client/driver.js";
 import { Grants, RedlockGrant } from "./grants.js";
 import { Layout } from "./layout.js";
 import { Membership } from "./membership.js";
 import { Quorum } from "./quorum.js";
 import { RedlockNode } from "./redlock-node.js";
-import { type Lease, MOST_LEASES, Renewals } from "./renewals.js";
+import { type Lease, MAX_LEASES, Renewals } from "./renewals.js";
 
 const TTL_MS = 30_000;
 const RENEWED = { type: "renewed", waiting: false };
@@ -22,7 +22,7 @@ class FakeNode {
   #announcements = 0;
   /** Whether the node takes an announcement, by how many there were. */
   isAnnouncing: (tries: number) => boolean = () => true;
-  /** The answer to a call with so many leases. */
+  /** The answer to a call with this many leases. */
   reply: (leases: number) => unknown = (leases) => Array(leases).fill(KEPT);
 
   constructor(name: string) {
@@ -86,10 +86,10 @@ describe("a batch of renewals", () => {
   });
 
   it("is split when it is too large", async () => {
-    const leases = leasesOf(2 * MOST_LEASES + 1);
+    const leases = leasesOf(2 * MAX_LEASES + 1);
     const results = await renewals.renew(leases);
     expect(results).toEqual(Array(leases.length).fill(RENEWED));
-    for (const { calls } of nodes) expect(calls).toEqual([MOST_LEASES, MOST_LEASES, 1]);
+    for (const { calls } of nodes) expect(calls).toEqual([MAX_LEASES, MAX_LEASES, 1]);
   });
 
   it("has no lease that is over already", async () => {

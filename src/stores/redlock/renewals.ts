@@ -5,9 +5,10 @@
  * and its deadline counts from just before this batch was sent. A node answers with what it kept at
  * that moment or later. So a batch proves for each lease what a request of its own would prove.
  */
-import { present } from "../../assert.js";
-import { list, Unreadable } from "../../foreign-data.js";
-import type { Claim, GoneEvent, Renewal } from "../../store.js";
+
+import type { Claim, GoneEvent, Renewal } from "../../contract/store.js";
+import { present } from "../../errors/assert.js";
+import { list, Unreadable } from "../../events/foreign-data.js";
 import { pause } from "../../time/pause.js";
 import { deadlineOf, isAsleep, isHopeless, judgeRenewal } from "./answers.js";
 import {
@@ -25,11 +26,11 @@ import type { Poll, Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
 
 /** A node may take until the deadline, or a part of the ttl, but no longer than this. */
-const LONGEST_RENEWAL_MS = 5_000;
+const MAX_RENEWAL_MS = 5_000;
 const LIMIT_PART = 5;
 const RETRY_MS = 50;
 /** A call with more leases would block its server for longer than a few milliseconds. */
-export const MOST_LEASES = 200;
+export const MAX_LEASES = 200;
 
 /** A lease to be renewed. */
 export interface Lease {
@@ -140,8 +141,8 @@ export class Renewals {
       else shards.set(shard, [lease]);
     }
     for (const shard of shards.values()) {
-      for (let start = 0; start < shard.length; start += MOST_LEASES) {
-        const batch = shard.slice(start, start + MOST_LEASES);
+      for (let start = 0; start < shard.length; start += MAX_LEASES) {
+        const batch = shard.slice(start, start + MAX_LEASES);
         batches.push(this.#batch(batch, isKnown, results, isRepeated));
       }
     }
@@ -223,7 +224,7 @@ export class Renewals {
 
   #limitMs({ grant, ttlMs }: Lease): number {
     const restMs = grant.deadlineMs - this.#quorum.port.clock.nowMs();
-    return Math.min(Math.max(restMs, ttlMs / LIMIT_PART), LONGEST_RENEWAL_MS);
+    return Math.min(Math.max(restMs, ttlMs / LIMIT_PART), MAX_RENEWAL_MS);
   }
 }
 

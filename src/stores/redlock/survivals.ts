@@ -1,6 +1,6 @@
-import type { Survival } from "../../examination.js";
+import type { Survival } from "../../contract/examination.js";
 import { renewAfterMs } from "../../rules/renewal-pace.js";
-import { CLIENT_SURVIVALS, seconds } from "../examining/survivals.js";
+import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
 import type { RedlockFacts } from "./redlock-facts.js";
 import { majorityOf } from "./tally.js";
 

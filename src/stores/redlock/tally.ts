@@ -4,7 +4,7 @@ export function majorityOf(nodes: number): number {
   return Math.floor(nodes / 2) + 1;
 }
 
-/** Whether so many nodes refuse that the others are no majority. */
+/** Whether too many nodes refuse for the others to be a majority. */
 export function preventsMajority(refusals: number, nodes: number): boolean {
   return refusals > nodes - majorityOf(nodes);
 }

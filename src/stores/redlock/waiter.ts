@@ -5,7 +5,7 @@
  * lease of the holder is over, and in ever longer, random intervals. Nothing here decides which
  * owner is granted.
  */
-import type { Busy, HolderView } from "../../store.js";
+import type { Busy, HolderView } from "../../contract/store.js";
 import { jittered } from "../../time/backoff.js";
 import type { Timer } from "../../time/timers.js";
 import { type Answers, aheadOf, busyBy, dueInMs, judgeSight } from "./answers.js";
@@ -17,16 +17,16 @@ import type { Sleeper, WakeUps } from "./wake-ups.js";
 /** After the first wake-up, the other nodes get this long to send theirs. */
 const GATHER_MS = 5;
 const FIRST_LOOK_MS = 200;
-export const LONGEST_LOOK_MS = 1_000;
+export const MAX_LOOK_MS = 1_000;
 /** Waiters further back look less often, and later after the end of the holder's lease. */
-const LONGEST_REAR_LOOK_MS = 5_000;
+const MAX_REAR_LOOK_MS = 5_000;
 const STAGGER_MS = 5;
 const FORGOTTEN_MS = 100;
 
 export interface WaiterRules {
   /** How long a node may take to answer. */
   readonly limitMs: number;
-  /** A waiter looks at the lock after at most so long. */
+  /** A waiter looks at the lock at least this often. */
   readonly pollMs: number;
 }
 
@@ -199,9 +199,9 @@ export class Waiter implements Sleeper {
   }
 
   #lookMs(ahead: number): number {
-    const frontMs = Math.min(FIRST_LOOK_MS * 2 ** this.#looks, LONGEST_LOOK_MS);
+    const frontMs = Math.min(FIRST_LOOK_MS * 2 ** this.#looks, MAX_LOOK_MS);
     this.#looks += 1;
-    const ownMs = Math.min(frontMs * (1 + ahead), LONGEST_REAR_LOOK_MS);
+    const ownMs = Math.min(frontMs * (1 + ahead), MAX_REAR_LOOK_MS);
     const delayMs = Math.min(ownMs, this.#rules.pollMs);
     return jittered(delayMs, this.#quorum.port.random);
   }

@@ -1,4 +1,4 @@
-import { guarded, Unreadable } from "../../foreign-data.js";
+import { guarded, Unreadable } from "../../events/foreign-data.js";
 import type { OwnConnection } from "../redis-client/driver.js";
 import { Subscription } from "../redis-client/subscription.js";
 import type { Grants } from "./grants.js";

@@ -1,250 +1,242 @@
--- One node of a Redlock deployment: whether it may vote, and its keys for a name. The same rules in
--- TypeScript are in node-rules.ts. Times of leases are in ms, ballots in microseconds.
+-- The other verbs of a node, one in each call, all or nothing; `renew` is about many leases.
 --
--- A lone server decides without other nodes (IS_LONE). It has no marker, because no other node
--- could tell it what it forgot. The first key is then that of the waiters, so that all keys of a
--- call are in one slot of a Cluster.
---
--- Keys:  node     string: MARKER (records.lua)
---        lock     string: the owner, as in the published algorithm
---        ballot   string: the stored ballot, and behind it a record of the name:
---                 H owner token span since channel meta    the holder
---                 W owner token span since channel meta    the same, or nothing; there are waiters
---                 D value token span since channel meta    the mark of a `once`
---                 R until waiter                           reserved for the waiter that was woken
---                 V owner reason                           the owner that was revoked, and why
---        waiters  sorted set: channel/id of the waiters, by the time when each says it came; its
---                 name is that of the ballot with another letter; a lone server is given it
---
--- A key may hold data of another program: a value of another type, or another text. Such a key is
--- never written and never deleted. The node then answers X, with the key and its type, and does not
--- vote. Waiters decide nothing: if their key holds foreign data, such as a sorted set with members
--- of another program, the name has no queue, and answers end with that X.
---
--- in:       call sub match
--- out:      verb lock ballot holder raw max nowUs nowMs whole runId readMarker writeMarker
---           admission foreignBallot foreignLock readBallot writeBallot raiseTop longest isNamed
---           waiters hasQueue foreignQueue isPlain enqueue notify wakeNext DAY YEAR
--- commands: INFO MGET PEXPIRE PUBLISH PUBSUB SET SETRANGE TIME TYPE ZADD ZRANGE ZRANK ZREM
-local verb, node, lock, ballot = ARGV[1], KEYS[1], KEYS[2], KEYS[3]
-local kept = call('MGET', lock, ballot, node)
-local holder, raw, marker = kept[1], kept[2], kept[3]
-local max = math.max
-local SECOND, DAY, YEAR = 1000000, 86400000000, 31536000000000
--- `top` is kept so far ahead of the highest ballot, so that not every vote has to write it.
-local STRIDE = 10000000
--- A waiter that was woken and does not ask for so many ms is stopped or gone.
-local SILENCE = 1000
--- One call drops at most so many waiters that do not listen. The next release goes on; waiters also
--- look by their own clocks.
-local MOST_DROPPED = 64
--- Stands for a floor that is yet to be learned.
-local UNKNOWN = '----------------'
--- A ballot is kept for a day, and a little longer: from then on its absence says as much.
-local SLACK = 60000000
--- And for as long again as ballots share an expiry (lean.lua). So a ballot that takes over the
--- expiry of an earlier ballot of the same period is kept for a day and SLACK after its own time.
-local PERIOD = 1000000000
-local time = call('TIME')
-local nowUs = time[1] * 1000000 + time[2]
-local nowMs = math.floor(nowUs / 1000)
--- Keys may begin with a prefix of the client. Behind `holdfast:` comes a namespace, which has no
--- colons, and then the letter of the key.
-local letter = not IS_LONE and string.find(ballot, ':', #node - 3, true)
-local isNamed = IS_LONE or letter ~= nil
-local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
-if IS_LONE then waiters = node end
+-- KEYS     node (waiters on a lone server), lock, ballot; `renew`: node, and lock and ballot of
+--          each lease. A request about the node itself gives the key of the node three times.
+-- ARGV 1   the verb; each says below what follows, and what it answers. All of them may answer
+--          X key type, the refusal for foreign data.
+local call, match, max = redis.call, string.match, math.max
+local verb = ARGV[1]
 
--- The channel and the id of a waiter of this store, or nil.
-local function waiterOf(member) return match(member, '^(holdfast@.*)/(.*)$') end
-
-local function isWaiter(at) return waiterOf(call('ZRANGE', waiters, at, at)[1]) end
-
-local queueType = waiters and call('TYPE', waiters).ok
--- If the first or the last member is foreign, the key may belong to another program.
-local hasQueue = queueType == 'zset' and isWaiter(0) and isWaiter(-1)
-local foreignQueue
-if waiters and not hasQueue and queueType ~= 'none' then
-  foreignQueue = { 'X', waiters, queueType }
-  waiters = nil
-end
-
-local function whole(number) return string.format('%.0f', number) end
-
-local function runId() return match(call('INFO', 'server'), 'run_id:(%x+)') end
-
--- The refusal for a key that reads as absent and is of another type, or nil.
-local function foreignType(key)
-  local kind = call('TYPE', key).ok
-  if kind ~= 'none' then return { 'X', key, kind } end
-end
-
--- The marker as a table, or nil; without a floor, it is yet to be learned. The second value is the
--- refusal if the marker is foreign.
-local function readMarker()
-  if IS_LONE then return { top = 0, max = math.huge, long = 0, till = 0 } end
-  local text = marker
-  if not text then return nil, foreignType(node) end
-  local floor = sub(text, MARKER.floor)
-  local digits = sub(text, MARKER.top.to.max) .. sub(text, MARKER.from.to.till)
-    .. (floor == UNKNOWN and '' or floor)
-  if #text < MARKER.set.start or match(digits, '%D')
-    or not match(sub(text, MARKER.state.to.run), '^[vn]%x+$') then
-    return nil, { 'X', node, 'string' }
+-- Prolongs a lease, and never shortens it. The record names the channel that hears of a revocation.
+-- After a resume that is the channel of another client; a node that missed the resume learns it
+-- from the next renewal.
+local function prolong(node, lock, ballot, owner, token, ttlMs, channel)
+  local raw, whole = node.raw or '', node.whole
+  local head, voted, heard, tail = match(raw, '^(%d+ [HW] (%S+) %d+ %d+ %d+ )(%S+)(.*)$')
+  if voted == owner and heard ~= channel then
+    call('SET', ballot, head .. channel .. tail, 'KEEPTTL')
   end
-  local top = tonumber(sub(text, MARKER.top))
-  -- No node votes for ballots so far ahead, so this marker would close every name.
-  if max(top, tonumber(floor) or 0) > nowUs + 10 * YEAR then return nil, { 'X', node, 'ahead' } end
-  return {
-    top = top, max = tonumber(sub(text, MARKER.max)), id = sub(text, MARKER.id),
-    run = sub(text, MARKER.run), floor = tonumber(floor), from = tonumber(sub(text, MARKER.from)),
-    long = tonumber(sub(text, MARKER.long)), till = tonumber(sub(text, MARKER.till)),
-    set = sub(text, MARKER.set),
-  }
-end
-
--- The state `v` says that a vote depends on the length of the lease alone.
-local function writeMarker(known)
-  local floor = known.floor and string.format('%016.0f', known.floor) or UNKNOWN
-  local state = known.floor and known.from == 0 and 'v' or 'n'
-  local id = sub(redis.sha1hex(known.set), 1, 16)
-  call('SET', node, string.format('%016.0f%013.0f', known.top, known.max) .. state .. id
-    .. known.run .. floor
-    .. string.format('%013.0f%013.0f%013.0f', known.from, known.long, known.till) .. known.set)
-end
-
--- The longest lease that may be granted now.
-local function longest(known)
-  return nowMs < known.till and max(known.max, known.long) or known.max
-end
-
--- Why this node does not vote for a lease of this length, or nil and the marker. A listener of the
--- channel of its run proves that the marker was written for this process (lean.lua); without a
--- listener the run id of the server decides.
---
--- A lone server gives out locks so long after its start as `id` says.
-local function admission(id, ttlMs)
-  local known, foreign = readMarker()
-  if IS_LONE then
-    local delayMs = tonumber(id)
-    if delayMs == 0 then return nil, known end
-    local uptime = match(call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
-    local waitMs = delayMs - uptime * 1000
-    if waitMs > 0 then return { 'Q', whole(waitMs) } end
-    return nil, known
+  local leftMs = call('PTTL', lock)
+  if leftMs < ttlMs then
+    call('PEXPIRE', lock, ttlMs)
+    leftMs = ttlMs
   end
-  if not known then return foreign or { 'U' } end
-  local isHeard = call('PUBSUB', 'NUMSUB', 'holdfast@/' .. known.run)[2] > 0
-  if not isHeard and known.run ~= runId() then return { 'U' } end
-  if known.id ~= id then return { 'S', known.set } end
-  local waitMs = known.from - nowMs
-  if waitMs > 0 then return { 'Q', whole(waitMs) } end
-  if not known.floor then return { 'F' } end
-  if longest(known) < ttlMs then return { 'T', whole(longest(known)) } end
-  -- The time has come once. Without this write, a clock that is set back would end the votes again.
-  if known.from ~= 0 then
-    known.from = 0
-    writeMarker(known)
+  -- The record of the holder stays for as long as the holder does. By plain commands, the record of
+  -- a mark is written before the mark: its longer time is not cut.
+  if head or not match(raw, '^%d+ D ') then
+    local untilUs = max(node.nowUs, token) + 2 * node.DAY
+    call('PEXPIREAT', ballot, whole(math.floor(untilUs / 1000)))
   end
-  return nil, known
+  return { 'G', leftMs }
 end
 
--- The floor follows the clock, a day behind it, and never goes back. A lone server that lost its
--- data asks no other node, so its floor is as high as a clock that is a little slow allows.
-local function followed(known)
-  if IS_LONE then return nowUs - SECOND end
-  local bound = nowUs - DAY
-  if not known or not known.floor then return bound end
-  if bound > known.floor + SLACK / 2 then
-    known.floor = bound
-    writeMarker(known)
+local function revocation(kind, rest, owner)
+  if kind ~= 'V' then return nil end
+  local revoked, reason = match(rest, '^(%S+) (.*)$')
+  if revoked == owner then return { 'V', reason } end
+end
+
+-- If the lock is free here, and the node knows no newer ballot, the lock is taken again.
+local function renew(keys, id, owner, token, span, ttlMs, channel)
+  local node = open(keys)
+  local foreign = node.foreignBallot()
+  if foreign then return foreign end
+  local _, lock, ballot = unpack(keys)
+  token, ttlMs = tonumber(token), tonumber(ttlMs)
+  if node.holder ~= owner and (node.holder or node.foreignLock()) then return { 'H' } end
+  if node.holder then
+    local known, refusal = node.readMarker()
+    if refusal then return refusal end
+    local maxMs = known and node.longest(known) or 0
+    if maxMs < ttlMs then return { 'T', node.whole(maxMs) } end
+    return prolong(node, lock, ballot, owner, token, ttlMs, channel)
   end
-  return max(bound, known.floor)
+  local stored, kind, rest = node.readBallot()
+  local revoked = revocation(kind, rest, owner)
+  if revoked then return revoked end
+  -- No other node can prove that the lease went on.
+  if IS_LONE then return { 'N' } end
+  local refusal, known = node.admission(id, ttlMs)
+  if refusal then return refusal end
+  -- Only a ballot counts, not a floor: a floor says which ballots may have been here, and the
+  -- holder proves that they were not.
+  if node.raw and stored > token then return { 'N' } end
+  call('SET', lock, owner, 'PX', ttlMs)
+  local record = { owner, node.whole(token), span, node.whole(node.nowMs), channel, '' }
+  node.writeBallot(max(stored, token), node.recordKind() .. ' ' .. table.concat(record, ' '))
+  node.raiseTop(known, token)
+  return { 'G', ttlMs, 1 }
 end
 
--- The refusal if the lock is of another type, or nil. A foreign text counts as a holder.
-local function foreignLock()
-  if not holder then return foreignType(lock) end
-end
-
--- The refusal if the ballot is foreign, or nil. Nothing is kept of such a name.
-local function foreignBallot()
-  if not raw then return foreignType(ballot) end
-  local stored, kind, rest = match(raw, '^(%d+) ?([HWDRV]?) ?(.*)$')
-  local isOurs = stored and #stored == RECORD.ballot.size and (kind ~= '' or rest == '')
-    and (kind ~= 'R' or match(rest, '^%d+ .*/'))
-  if not isOurs then return { 'X', ballot, 'string' } end
-end
-
--- The stored ballot, its kind and the rest of its text, and the text. Without a ballot the floor
--- counts, for which the marker is read unless it is given.
-local function readBallot(known)
-  if raw then
-    local stored, kind, rest = match(raw, '^(%d+) ?(%a?) ?(.*)$')
-    return tonumber(stored), kind, rest, raw
-  end
-  return followed(known or readMarker()), '', '', nil
-end
-
--- `leastMs`: the ballot is kept for at least so long from now on.
-local function writeBallot(stored, text, leastMs)
-  local untilMs = math.floor((max(nowUs, stored) + DAY + SLACK + PERIOD) / 1000)
-  if leastMs then untilMs = max(untilMs, nowMs + leastMs) end
-  call('SET', ballot, whole(stored) .. text, 'PXAT', whole(untilMs))
-end
-
-local function raiseTop(known, token)
-  if IS_LONE or token <= known.top then return end
-  known.top = token + STRIDE
-  writeMarker(known)
-end
-
--- Whether the record says that there are no waiters. A release looks for waiters only otherwise.
-local function isPlain(kind) return kind == '' or kind == 'H' end
-
--- Adds a waiter to the queue, unless it is there, and gives the number of waiters before it. All
--- nodes order by the time that the waiter gives, so that they wake the same waiter.
-local function enqueue(waiter, since, kind, text)
-  if not waiters or not waiter or waiter == '' then return 0 end
-  call('ZADD', waiters, 'NX', since, waiter)
-  call('PEXPIRE', waiters, 60000)
-  if text and isPlain(kind) then call('SETRANGE', ballot, #match(text, '^%d+'), ' W') end
-  return call('ZRANK', waiters, waiter)
-end
-
--- Sends a message to a waiter and gives the number of listeners; 0 for a foreign member.
-local function notify(word, waiter)
-  local channel, id = waiterOf(waiter)
-  local listeners = channel and call('PUBLISH', channel, word .. ' ' .. id) or 0
-  -- In a Cluster, PUBLISH counts only the listeners at its own server.
-  return channel and IS_SPREAD and 1 or listeners
-end
-
--- Wakes the first waiter that listens, and gives the text for the ballot. The waiter that was woken
--- last and did not ask leaves the queue; after a long silence, all waiters of its channel do. They
--- are told to enter again.
-local function wakeNext(kind, rest, reserveMs)
-  if not waiters then return '' end
-  local untilMs, last = match(rest, '^(%d+) (.*)$')
-  if kind ~= 'R' or tonumber(untilMs) > nowMs then last = nil end
-  local silent
-  if last then
-    local channel = match(last, '^(.*)/')
-    local isSilent = tonumber(untilMs) + SILENCE < nowMs
-    if isSilent then silent = channel end
-    notify('e', isSilent and channel .. '/' or last)
-    call('ZREM', waiters, last)
-  end
-  for _ = 1, MOST_DROPPED do
-    local first = call('ZRANGE', waiters, 0, 1)
-    local waiter, second = first[1], first[2]
-    if not waiter or not waiterOf(waiter) then return '' end
-    if match(waiter, '^(.*)/') ~= silent and notify('w', waiter) > 0 then
-      -- If the first does not ask, the second looks soon.
-      if second then notify('s', second) end
-      return ' R ' .. whole(nowMs + reserveMs) .. ' ' .. waiter
+-- renew: id channel, and owner ballot span ttlMs of each lease. A list with one answer for each:
+-- G leftMs, and 1 if the lock was taken again; H: another owner has it; V reason: revoked; N: gone;
+-- T maxMs and the other refusals of `admission`; E with the error when the verb fails for the
+-- lease, and then the next lease follows. The word `user_script` tells that it may have written
+-- before. All leases share the first key, which `renew` does not use on a lone server.
+if verb == 'renew' then
+  local answers = {}
+  for at = 1, (#KEYS - 1) / 2 do
+    local owner, token, span, ttlMs = unpack(ARGV, 4 * at, 4 * at + 3)
+    local isDone, answer = pcall(renew, { KEYS[1], KEYS[2 * at], KEYS[2 * at + 1] },
+      ARGV[2], owner, token, span, ttlMs, ARGV[3])
+    if not isDone then
+      local said = type(answer) == 'table' and answer.err or answer
+      answer = { 'E', tostring(said) .. ' (user_script)' }
     end
-    call('ZREM', waiters, waiter)
+    answers[at] = answer
   end
-  return ' W'
+  return answers
+end
+
+local _, lock, ballot = unpack(KEYS)
+local node = open(KEYS)
+local nowMs, whole, readBallot = node.nowMs, node.whole, node.readBallot
+local holder, waiters = node.holder, node.waiters
+local foreign = node.foreignBallot()
+if foreign then return foreign end
+
+-- waiter since: looks at the name, and adds the waiter to the queue. As `vote`, or O stored rank
+-- when nobody holds the name.
+if verb == 'wait' then
+  local waiter, since = unpack(ARGV, 2)
+  local refusal = node.foreignLock()
+  if refusal then return refusal end
+  local known = node.readMarker()
+  local stored, kind, rest = readBallot(known)
+  refusal = node.ahead(stored, known) or node.taken(nil, waiter, since, stored, kind, rest)
+  if refusal then return refusal end
+  return { 'O', whole(stored), node.enqueue(waiter, since, kind), node.foreignQueue }
+end
+
+-- waiter reserveMs: the waiter leaves the queue; 1. If it was woken last, the next waiter is woken,
+-- unless reserveMs is 0.
+if verb == 'leave' then
+  local waiter, reserveMs = unpack(ARGV, 2)
+  if waiters then call('ZREM', waiters, waiter) end
+  if node.foreignLock() then return 1 end
+  reserveMs = tonumber(reserveMs)
+  local stored, kind, rest = readBallot()
+  if kind == 'R' and match(rest, '^%d+ (.*)$') == waiter and not holder then
+    node.writeBallot(stored, reserveMs > 0 and node.wakeNext('', '', reserveMs) or ' W')
+  end
+  return 1
+end
+
+-- id owner ballot ttlMs channel: as renew, but only if the node has kept the lock since its vote. A
+-- lock that was taken again has no meta, and a process that votes has forgotten nothing.
+if verb == 'resume' then
+  local id, owner, token, ttlMs, channel = unpack(ARGV, 2)
+  ttlMs = tonumber(ttlMs)
+  if holder ~= owner and (holder or node.foreignLock()) then return { 'H' } end
+  local _, kind, rest = readBallot()
+  local revoked = revocation(kind, rest, owner)
+  if revoked then return revoked end
+  local refusal = node.admission(id, ttlMs)
+  if refusal then return refusal end
+  local voted, first = match(rest, '^(%S+) (%d+) %d+ %d+ %S+ .')
+  if not holder or voted ~= owner or first ~= token then return { 'N' } end
+  return prolong(node, lock, ballot, owner, tonumber(token), ttlMs, channel)
+end
+
+-- token reason: ends the lease whose span has this token, or drops such a mark; as `release`
+if verb == 'revoke' then
+  local token, reason = unpack(ARGV, 2)
+  local stored, kind, rest = readBallot()
+  local owner, first, span, _, channel = match(rest, '^(%S+) (%d+) (%d+) (%d+) (%S+)')
+  local turn = kind ~= 'R' and kind ~= 'V' and first and token - first
+  if not turn or turn < 0 or turn - span >= 0 or holder ~= owner then
+    return node.absence()
+  end
+  call('DEL', lock)
+  local word = 'x ' .. owner .. ' ' .. first .. ' ' .. reason
+  if match(channel, '^holdfast@') then call('PUBLISH', channel, word) end
+  node.wakeNext('', '', 0)
+  node.writeBallot(max(stored, tonumber(first) + 1), ' V ' .. owner .. ' ' .. reason)
+  return 1
+end
+
+-- Changes nothing: leftMs holder ballot, and the queue with its times
+if verb == 'look' then
+  local queue = waiters and call('ZRANGE', waiters, 0, -1, 'WITHSCORES') or {}
+  foreign = node.foreignLock()
+  local value = foreign and 'a ' .. foreign[3] or holder or ''
+  return { call('PTTL', lock), value, node.raw or '', queue, node.foreignQueue }
+end
+
+-- The other verbs are about the node, not about a name.
+local known
+known, foreign = node.readMarker()
+if foreign then return foreign end
+
+-- Tells the process of this node, its uptime, its clock, and its marker.
+if verb == 'survey' then
+  local answer = { node.server('run_id'), whole(node.uptimeMs() / 1000), whole(node.nowUs) }
+  if IS_LONE or not known then return answer end
+  local floor = known.floor and whole(known.floor) or ''
+  for _, one in ipairs({ known.run, known.set, whole(known.from), whole(known.max), floor,
+    whole(known.top), whole(known.long), whole(known.till) }) do
+    table.insert(answer, one)
+  end
+  return answer
+end
+
+-- run set how maxMs restMs floor: writes the marker; 1, or 0 where it does not apply any more. How
+-- is "join" (the node votes after the longest lease), "boot" (after the longest lease, counted from
+-- the start of this process) or "now". Longer leases live for restMs at most. An empty floor is not
+-- known yet.
+if verb == 'mark' then
+  local run, set, how, maxMs, restMs, floor = unpack(ARGV, 2)
+  if node.server('run_id') ~= run then return 0 end
+  maxMs = tonumber(maxMs)
+  local over = nowMs + tonumber(restMs)
+  if known and known.run == run and known.set ~= set and how ~= 'now' then return 0 end
+  local isAwake = known and known.from <= nowMs and known.floor
+  if known and known.run == run and known.set == set and (how ~= 'now' or isAwake) then
+    local more = max(0, maxMs - known.max)
+    if known.from > nowMs then known.from = max(known.from + more, over) end
+    known.max = known.max + more
+    node.writeMarker(known)
+    return 1
+  end
+  local since = how == 'join' and nowMs or nowMs - node.uptimeMs()
+  local from = how == 'now' and 0 or max(since + maxMs, over)
+  -- An older floor, from a snapshot, still holds.
+  local least = known and known.floor or 0
+  local top = max(least, known and known.top or 0)
+  floor = tonumber(floor)
+  if floor then
+    floor = max(least, floor, node.nowUs)
+    top = max(top, floor)
+  end
+  local long, till = known and known.long or 0, known and known.till or 0
+  node.writeMarker({
+    run = run, set = set, from = from, max = maxMs, long = long, till = till, floor = floor,
+    top = top,
+  })
+  return 1
+end
+
+-- run floor: a node that joined may vote from now on; 1, or 0 where it may not
+if verb == 'admit' then
+  local run, floor = unpack(ARGV, 2)
+  if not known or node.server('run_id') ~= run or known.run ~= run or known.floor then return 0 end
+  if known.from > nowMs then return 0 end
+  known.floor = max(tonumber(floor), known.top)
+  known.top = known.floor
+  node.writeMarker(known)
+  return 1
+end
+
+-- set ttlMs forMs: leases may be ttlMs long for the next forMs; 1, or 0 for another set or process
+if verb == 'raise' then
+  local set, ttlMs, forMs = unpack(ARGV, 2)
+  if not known or known.run ~= node.server('run_id') or known.set ~= set then return 0 end
+  ttlMs = tonumber(ttlMs)
+  if ttlMs <= known.max then return 1 end
+  -- All longer leases that were announced before have ended.
+  if known.till + known.long <= nowMs then known.long, known.till = 0, 0 end
+  known.long = max(known.long, ttlMs)
+  known.till = max(known.till, nowMs + forMs)
+  node.writeMarker(known)
+  return 1
 end

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { slotOf } from "../redis-client/cluster-slot.js";
-import { LoneLayout } from "./lone-layout.js";
+import { LoneLayout } from "./layout.js";
 
 const layoutOf = (keyPrefix = "", prefix = "", namespace = "") =>
   new LoneLayout(namespace, prefix, { isCluster: true, keyPrefix });
