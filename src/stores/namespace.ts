@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "../errors.js";
+import { InvalidOptionError } from "../errors/index.js";
 import { isWellFormed } from "../rules/name.js";
 
 /** The namespace of a store, the same rule for all: locks of two namespaces must never meet. */

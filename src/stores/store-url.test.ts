@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { InvalidOptionError } from "../errors.js";
+import { InvalidOptionError } from "../errors/index.js";
 import { parseStoreUrl, StoreUrl, type StoreUrlRules } from "./store-url.js";
 
 const RULES: StoreUrlRules = { port: 6_379, parameters: ["namespace", "replicas"], isSecure: true };

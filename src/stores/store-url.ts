@@ -4,8 +4,8 @@
  * a file: the rest may be a password.
  */
 
-import { InvalidOptionError, invalidValue } from "../errors.js";
-import { unknownWord } from "../known-options.js";
+import { InvalidOptionError, invalidValue } from "../errors/index.js";
+import { unknownWord } from "../options/known-options.js";
 
 export interface Address {
   readonly host: string;
@@ -30,8 +30,8 @@ export interface StoreUrlRules {
 
 const HOSTS = ["host", "node"];
 const FILES = ["ca", "cert", "key"] as const;
-const MOST_PORT = 65_535;
-const ADDRESSES = `must have hosts as host:port, with a port up to ${MOST_PORT}`;
+const MAX_PORT = 65_535;
+const ADDRESSES = `must have hosts as host:port, with a port up to ${MAX_PORT}`;
 const ENCODED = "must have /, ? and # of a password percent-encoded: %2F, %3F, %23";
 
 /** Parses a URL. A URL has room for one host: further ones become `host` parameters. */
@@ -149,7 +149,7 @@ export class StoreUrl {
 function addressOf(text: string, usualPort: number): Address {
   const match = /^(?:\[([\da-f:.]+)\]|([^:[\]/?#@\s]*))(?::(\d+))?$/i.exec(text);
   const [, address, name, port = usualPort] = match ?? [];
-  if (!match || Number(port) > MOST_PORT) throw hidden(ADDRESSES);
+  if (!match || Number(port) > MAX_PORT) throw hidden(ADDRESSES);
   return { host: address || name || "127.0.0.1", port: Number(port) };
 }
 

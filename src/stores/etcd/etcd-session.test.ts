@@ -1,12 +1,11 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
 import { ManualPort } from "../../../test/fixtures/manual-port.js";
-import type { EtcdCalls } from "./etcd-calls.js";
-import type { KeyValue, ResponseOp, TxnReply, TxnRequest } from "./etcd-client.js";
+import type { EtcdCalls, Sendings } from "./calls.js";
+import { etcdError } from "./errors.js";
 import { EtcdSession } from "./etcd-session.js";
-import { etcdError } from "./failure.js";
 import { Layout } from "./layout.js";
-import type { Sendings } from "./timed-call.js";
+import type { KeyValue, ResponseOp, TxnReply, TxnRequest } from "./wire/messages.js";
 
 const NO_SPACE = etcdError(new Error("etcdserver: mvcc: database space exceeded"), "");
 const layout = new Layout("");
@@ -28,8 +27,8 @@ beforeEach(() => {
   const calls = {
     txn,
     delete: async (key: Buffer, limitMs: number, sendings: Sendings) => {
-      const reply = await txn({ success: [{ request_delete_range: { key } }] }, limitMs, sendings);
-      return { header: reply.header, deleted: "1" };
+      const reply = await txn({ success: [{ requestDeleteRange: { key } }] }, limitMs, sendings);
+      return { header: reply.header, deleted: 1n };
     },
     grantLease: async () => {},
     revokeLease: async () => {},
@@ -38,17 +37,17 @@ beforeEach(() => {
 });
 
 function reply(revision: number, succeeded: boolean, responses: ResponseOp[]): TxnReply {
-  return { header: { revision: String(revision), raft_term: "1" }, succeeded, responses };
+  return { header: { revision: BigInt(revision), raftTerm: 1n }, succeeded, responses };
 }
 
 function kv(key: string, revision: number): KeyValue {
-  const text = String(revision);
   const value = Buffer.alloc(0);
-  return { key: Buffer.from(key), value, create_revision: text, mod_revision: text, lease: "31" };
+  const at = BigInt(revision);
+  return { key: Buffer.from(key), value, createRevision: at, modRevision: at, lease: 31n };
 }
 
 function range(...kvs: KeyValue[]): ResponseOp {
-  return { response_range: { header: { revision: "9", raft_term: "1" }, kvs } };
+  return { responseRange: { header: { revision: 9n, raftTerm: 1n }, kvs } };
 }
 
 /** The transaction finds its conditions broken by these keys. */

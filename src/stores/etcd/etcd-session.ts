@@ -2,10 +2,10 @@
  * A session is a lease, with a guard against late copies of requests. The entries of the session
  * are keys that are bound to its lease.
  */
-import { StoreError } from "../../errors.js";
-import { keyOf } from "../../rules/name.js";
-import type { Claim } from "../../store.js";
-import type { Port } from "../../time/port.js";
+
+import type { Claim } from "../../contract/store.js";
+import { StoreError } from "../../errors/index.js";
+import { foreignData, whole } from "../../events/foreign-data.js";
 import type {
   EnterCase,
   Entering,
@@ -15,20 +15,33 @@ import type {
   OwnEntry,
   Proof,
   SessionLink,
-} from "../sequencer/sequencer.js";
-import { EntryNumbers, nameOf } from "./entry-numbers.js";
-import { EtcdBatch } from "./etcd-batch.js";
-import type { EtcdCalls } from "./etcd-calls.js";
-import type { Compare, KeyValue, RequestOp, TxnReply, TxnRequest } from "./etcd-client.js";
-import { EtcdEntry, etcdEntry } from "./etcd-entry.js";
-import { isLeaseGone, isOutOfSpace } from "./failure.js";
-import { entryId, type Layout } from "./layout.js";
-import { leaseNumber, newLeaseId } from "./lease-id.js";
-import { locatorText } from "./locator.js";
-import { isAbsent, put, remove, rewrite, wasMadeAt } from "./operations.js";
-import { Revision } from "./revision.js";
-import { SessionGuard } from "./session-guard.js";
-import { proveSession } from "./session-proof.js";
+} from "../../families/session/sequencer.js";
+import { keyOf } from "../../rules/name.js";
+import type { Port } from "../../time/port.js";
+import { EtcdBatch, type EtcdCalls } from "./calls.js";
+import { isLeaseGone, isOutOfSpace } from "./errors.js";
+import { EntryNumbers, EtcdEntry, etcdEntry, nameOf, SessionGuard } from "./etcd-entry.js";
+import {
+  entryId,
+  isAbsent,
+  type Layout,
+  leaseNumber,
+  locatorText,
+  newLeaseId,
+  put,
+  Revision,
+  remove,
+  rewrite,
+  wasMadeAt,
+} from "./layout.js";
+import type {
+  Compare,
+  KeyValue,
+  LeaseReply,
+  RequestOp,
+  TxnReply,
+  TxnRequest,
+} from "./wire/messages.js";
 
 export interface SessionTools {
   readonly calls: EtcdCalls;
@@ -39,17 +52,17 @@ export interface SessionTools {
 export class EtcdSession implements SessionLink {
   readonly id: string;
   readonly #tools: SessionTools;
-  readonly #lease: string;
+  readonly lease: bigint;
   readonly #guard: SessionGuard;
   readonly #batch: EtcdBatch;
   readonly #numbers = new EntryNumbers();
 
-  /** `guardRevision`: of the guard, as it was last written or read. */
+  /** `guardRevision`: the last known revision of the guard. */
   constructor(id: string, guardRevision: bigint, tools: SessionTools) {
     this.id = id;
     this.#tools = tools;
-    this.#lease = leaseNumber(id);
-    this.#guard = new SessionGuard(tools.layout.session(id), this.#lease, guardRevision);
+    this.lease = leaseNumber(id);
+    this.#guard = new SessionGuard(tools.layout.session(id), this.lease, guardRevision);
     this.#batch = new EtcdBatch(tools.calls, tools.port);
   }
 
@@ -62,8 +75,8 @@ export class EtcdSession implements SessionLink {
       const sendings = { count: 0 };
       const success = [put(layout.session(id), "", lease)];
       const made = await calls.txn({ success }, limitMs, sendings);
-      if (sendings.count <= 1) return new EtcdSession(id, BigInt(made.header.revision), tools);
-      throw new StoreError("etcd: it is not known which sending was answered.", {
+      if (sendings.count <= 1) return new EtcdSession(id, made.header.revision, tools);
+      throw new StoreError("etcd: It is unknown which copy of a request was answered.", {
         outcome: "unknown",
       });
     } catch (error) {
@@ -88,8 +101,8 @@ export class EtcdSession implements SessionLink {
   }
 
   /**
-   * `alone` compares a range that also has the keys of longer names. Where only those are there,
-   * the queue itself is empty, and the entry is asked for without that condition.
+   * `alone` compares a range that also has the keys of longer names. If only those exist, the queue
+   * itself is empty, and the entry is requested again without that condition.
    */
   async enter(given: OwnEntry, enterCase: EnterCase, limitMs: number): Promise<Entering> {
     const { layout, port } = this.#tools;
@@ -98,31 +111,32 @@ export class EtcdSession implements SessionLink {
     const { lock, key, queue } = entry;
     const endMs = port.clock.nowMs() + limitMs;
     const lookUp: RequestOp[] = [
-      { request_range: { key: guard.key } },
-      { request_range: { ...queue, keys_only: false } },
+      { requestRange: { key: guard.key } },
+      { requestRange: { ...queue, keysOnly: false } },
     ];
     const isBehind = enterCase === "behind";
-    let isOnlyIfAlone = enterCase === "alone";
-    // An entry that is ready to wait is refused only after something went wrong.
-    let failure = isOnlyIfAlone || lock.space === "once" || entry.isDoubtful ? lookUp : [];
-    // The first sending has the limit itself: in a batch, equal limits need no timers of their own.
+    let isOnlyIfEmpty = enterCase === "alone";
+    // An entry that is ready to wait is refused only after a fault.
+    let failure =
+      isOnlyIfEmpty || lock.space === "once" || entry.creationMayStillArrive ? lookUp : [];
+    // The first sending has the full limit: in a batch, equal limits need no separate timers.
     for (let restMs = limitMs; ; restMs = Math.max(1, endMs - port.clock.nowMs())) {
       const { revision } = guard;
       const compare: Compare[] = [guard.isUnchanged(), isAbsent(key)];
-      if (isOnlyIfAlone) compare.push({ ...isAbsent(queue.key), range_end: queue.range_end });
+      if (isOnlyIfEmpty) compare.push({ ...isAbsent(queue.key), rangeEnd: queue.rangeEnd });
       else if (lock.space === "once") compare.push(isAbsent(layout.mark(lock)));
-      const success: RequestOp[] = [put(key, entry.text, this.#lease)];
-      if (!isBehind) success.push({ request_range: queue });
+      const success: RequestOp[] = [put(key, entry.text, this.lease)];
+      if (!isBehind) success.push({ requestRange: queue });
       const reply = await this.#send(entry, { compare, success, failure }, restMs);
       if (reply === null) return { type: "gone" };
       const [first, second] = reply.responses;
-      const kvs = second?.response_range?.kvs ?? [];
+      const kvs = second?.responseRange?.kvs ?? [];
       if (reply.succeeded) {
-        entry.token = BigInt(reply.header.revision);
+        entry.token = reply.header.revision;
         if (isBehind) return { type: "behind", moment: new Revision(entry.token) };
         // The range finds at least the entry itself.
         const listing =
-          kvs.length === 1 ? this.#alone(entry) : layout.listing(lock, reply.header, kvs);
+          kvs.length === 1 ? this.#uncontended(entry) : layout.listing(lock, reply.header, kvs);
         return { type: "entered", listing };
       }
       if (failure !== lookUp && !entry.isWithdrawn) {
@@ -131,33 +145,33 @@ export class EtcdSession implements SessionLink {
       }
       const listing = layout.listing(lock, reply.header, kvs);
       if (entry.isWithdrawn) return { type: "refused", listing, mayAppear: true };
-      const [found] = first?.response_range?.kvs ?? [];
+      const [found] = first?.responseRange?.kvs ?? [];
       if (!found) return { type: "gone" };
       const made = listing.entries.find(({ id }) => id === entry.id);
       if (made) {
         entry.token = made.token;
         return { type: "entered", listing };
       }
-      guard.learn(found.mod_revision);
-      if (BigInt(found.mod_revision) !== revision) continue;
-      if (!isOnlyIfAlone || !isEmpty(listing)) return this.#refused(entry, listing);
-      isOnlyIfAlone = false;
+      guard.learn(found.modRevision);
+      if (found.modRevision !== revision) continue;
+      if (!isOnlyIfEmpty || !isEmpty(listing)) return this.#refused(entry, listing);
+      isOnlyIfEmpty = false;
     }
   }
 
   async leave(given: OwnEntry, options: LeaveOptions, limitMs: number): Promise<Leaving> {
     const entry = etcdEntry(given);
     if (entry.isRefused) return NOTHING_LEFT;
-    // A request without an answer may still arrive.
-    if (entry.token === 0n) entry.isDoubtful = true;
+    // The request that makes the entry was not answered, and may still arrive.
+    if (entry.token === 0n) entry.creationMayStillArrive = true;
     try {
-      const left = await this.#leave(entry, options, limitMs, entry.isDoubtful);
+      const left = await this.#leave(entry, options, limitMs, entry.creationMayStillArrive);
       entry.maker.forget(entry);
       return left;
     } catch (error) {
-      entry.mayEcho = true;
+      entry.changeMayStillArrive = true;
       if (isLeaseGone(error) && !options.mark) return NOTHING_LEFT;
-      if (!entry.isDoubtful || options.mark || !isOutOfSpace(error)) throw error;
+      if (!entry.creationMayStillArrive || options.mark || !isOutOfSpace(error)) throw error;
     }
     // Without space the guard cannot be written, but the entry can be removed.
     this.#guard.lose();
@@ -167,7 +181,7 @@ export class EtcdSession implements SessionLink {
   }
 
   prove(entries: readonly OwnEntry[], limitMs: number): Promise<Proof> {
-    const session = { lease: this.#lease, key: this.#guard.key };
+    const session = { lease: this.lease, key: this.#guard.key };
     return proveSession(this.#tools.calls, session, entries, limitMs);
   }
 
@@ -180,45 +194,49 @@ export class EtcdSession implements SessionLink {
   async adopt(given: OwnEntry, limitMs: number): Promise<boolean> {
     const entry = etcdEntry(given);
     const { key } = entry;
-    // A copy of an earlier request could bind the entry back to a session that ends.
+    // A late copy of an earlier request could bind the entry to that session again, and it may end.
     if (entry.bindings > 0 && entry.boundTo !== this.id) {
-      throw new StoreError("etcd: the entry may still be on its way to another session.", {
-        outcome: "not_applied",
-      });
+      throw new StoreError(
+        "etcd: An earlier request may still move the entry to another session.",
+        {
+          outcome: "not_applied",
+        },
+      );
     }
-    entry.mayEcho = true;
+    entry.changeMayStillArrive = true;
     entry.boundTo = this.id;
     entry.bindings += 1;
-    const request_put = { key, lease: this.#lease, ignore_value: true };
-    const request = { compare: [wasMadeAt(key, entry.token)], success: [{ request_put }] };
+    entry.leases.add(this.lease);
+    const requestPut = { key, lease: this.lease, ignoreValue: true };
+    const request = { compare: [wasMadeAt(key, entry.token)], success: [{ requestPut }] };
     const sendings = { count: 0 };
     const moved = await this.#tools.calls.txn(request, limitMs, sendings);
     if (sendings.count === 1) entry.bindings -= 1;
-    // A late copy of the request that made the entry fits the guard of its first session still,
+    // A late copy of the request that made the entry still passes the guard of its first session,
     // and this session cannot write that guard.
-    if (entry.isDoubtful) entry.maker.#guard.lose();
+    if (entry.creationMayStillArrive) entry.maker.#guard.lose();
     entry.maker.forget(entry);
     return moved.succeeded;
   }
 
   async end(limitMs: number): Promise<void> {
-    await this.#tools.calls.revokeLease(this.#lease, limitMs);
+    await this.#tools.calls.revokeLease(this.lease, limitMs);
   }
 
-  /** The entry is not in this session any more: its name may be used again, if that is safe. */
+  /** The entry has left this session: its name is reused if that is safe. */
   forget(entry: EtcdEntry): void {
-    const { number, mayEcho, isDoubtful } = entry;
+    const { number, changeMayStillArrive, creationMayStillArrive } = entry;
     entry.number = null;
     // rule: entry-names-rest-while-copies-may-come
-    if (number) this.#numbers.giveBack(number, !mayEcho && !isDoubtful);
+    if (number) this.#numbers.giveBack(number, !changeMayStillArrive && !creationMayStillArrive);
   }
 
-  #alone(entry: EtcdEntry): Listing {
+  #uncontended(entry: EtcdEntry): Listing {
     return { moment: new Revision(entry.token), entries: [entry.listed(this.id)], mark: null };
   }
 
   #refused(entry: EtcdEntry, listing: Listing): Entering {
-    const mayAppear = entry.isDoubtful;
+    const mayAppear = entry.creationMayStillArrive;
     if (!mayAppear) {
       entry.isRefused = true;
       this.forget(entry);
@@ -243,19 +261,19 @@ export class EtcdSession implements SessionLink {
       compare.push(wasMadeAt(key, entry.token));
       success.push(put(layout.mark(lock), mark.text, markLease));
     }
-    if (next) success.push({ request_range: { key: etcdEntry(next).key, keys_only: true } });
+    if (next) success.push({ requestRange: { key: etcdEntry(next).key, keysOnly: true } });
     // Last, so that the listing shows the mark to waiters of this process.
-    else if (look) success.push({ request_range: layout.queue(lock, "plain") });
+    else if (look) success.push({ requestRange: layout.queue(lock, "plain") });
     const request = { compare, success, failure: guard };
     const sendings = { count: 0 };
-    // All entries share the guard: two requests that write it cannot be in one transaction.
+    // All entries share the guard, and two requests that write it cannot be in one transaction.
     const reply =
       isGuarded || mark
         ? await calls.txn(request, limitMs, sendings)
         : await this.#batch.txn(queueOf(entry), request, limitMs, sendings);
-    if (sendings.count > 1) entry.mayEcho = true;
+    if (sendings.count > 1) entry.changeMayStillArrive = true;
     if (isGuarded) this.#guard.learn(reply.header.revision);
-    // Absent after several sendings: an earlier sending removed the entry and left the mark.
+    // If the entry is absent after several sendings, an earlier one removed it and left the mark.
     // rule: repeated-leave-was-ours
     const wasRepeated = sendings.count > 1;
     if (!reply.succeeded) {
@@ -263,31 +281,31 @@ export class EtcdSession implements SessionLink {
       return { ...NOTHING_LEFT, wasThere: wasRepeated };
     }
     // rule: release-shows-the-mark
-    const kvs = reply.responses.at(-1)?.response_range?.kvs ?? [];
+    const kvs = reply.responses.at(-1)?.responseRange?.kvs ?? [];
     return {
-      wasThere: wasRepeated || reply.responses[0]?.response_delete_range?.deleted !== "0",
+      wasThere: wasRepeated || reply.responses[0]?.responseDeleteRange?.deleted !== 0n,
       listing: look && !next ? layout.listing(lock, reply.header, kvs) : null,
       nextAt: next && isListed(next, kvs) ? new Revision(reply.header.revision) : null,
     };
   }
 
-  /** Null when the lease is gone. An entry is doubtful unless its only sending was answered. */
+  /** Null if the lease has ended. A copy may still arrive unless the only sending was answered. */
   async #send(entry: EtcdEntry, request: TxnRequest, limitMs: number): Promise<TxnReply | null> {
     const sendings = { count: 0 };
     try {
       const reply = await this.#batch.txn(queueOf(entry), request, limitMs, sendings);
-      if (sendings.count > 1) entry.isDoubtful = true;
+      if (sendings.count > 1) entry.creationMayStillArrive = true;
       return reply;
     } catch (error) {
       const isKnown = error instanceof StoreError && error.outcome === "not_applied";
-      if (!isKnown || sendings.count > 1) entry.isDoubtful = true;
+      if (!isKnown || sendings.count > 1) entry.creationMayStillArrive = true;
       if (isLeaseGone(error)) return null;
       throw error;
     }
   }
 
-  /** A mark has a lease of its own. */
-  async #grantMark(ttlMs: number, limitMs: number): Promise<string> {
+  /** A mark has a separate lease. */
+  async #grantMark(ttlMs: number, limitMs: number): Promise<bigint> {
     const lease = leaseNumber(newLeaseId(this.#tools.port));
     await this.#tools.calls.grantLease(lease, ttlMs, limitMs);
     return lease;
@@ -296,9 +314,9 @@ export class EtcdSession implements SessionLink {
 
 const NOTHING_LEFT: Leaving = { wasThere: false, listing: null, nextAt: null };
 
-/** Whether the key is that of the entry, and not of another one that has its name. */
+/** Whether the key belongs to the entry, and not to a later one with the same name. */
 function isListed({ token }: OwnEntry, [found]: readonly KeyValue[]): boolean {
-  return found !== undefined && BigInt(found.create_revision) === token;
+  return found !== undefined && found.createRevision === token;
 }
 
 function isEmpty({ entries, mark }: Listing): boolean {
@@ -307,4 +325,54 @@ function isEmpty({ entries, mark }: Listing): boolean {
 
 function queueOf({ lock: { space, name } }: OwnEntry): string {
   return keyOf(space, name);
+}
+
+/** etcd accepts 128 operations in a transaction by default. */
+const MAX_READS = 100;
+
+/**
+ * Proves that etcd keeps a session. `key` is the key of the session, which ends with its lease.
+ *
+ * A keep-alive is answered from the memory of a member that considers itself the leader. The answer
+ * counts only if a linearizable read that begins after it finds the key of the session, and both
+ * answers name the same term. Then the leader of that term was still the leader after it had taken
+ * the keep-alive, and every later leader gives each lease its full ttl again.
+ */
+async function proveSession(
+  calls: EtcdCalls,
+  { lease, key }: { readonly lease: bigint; readonly key: Buffer },
+  entries: readonly OwnEntry[],
+  limitMs: number,
+): Promise<Proof> {
+  const kept = await calls.keepAlive(lease, limitMs);
+  const ttlMs = secondsOf(kept) * 1000;
+  const missing = new Set<OwnEntry>();
+  const made = entries.filter(({ token }) => token > 0n);
+  for (let index = 0; index === 0 || index < made.length; index += MAX_READS) {
+    const part = made.slice(index, index + MAX_READS);
+    // etcd 3.7 leaves out the lease if only keys are requested.
+    const keys = [key, ...part.map((entry) => etcdEntry(entry).key)];
+    const success = keys.map((one) => ({ requestRange: { key: one } }));
+    const { header, responses } = await calls.txn({ success }, limitMs);
+    const [guard, ...found] = responses.map((one) => one.responseRange?.kvs[0]);
+    if (!guard) return { type: "gone" };
+    // rule: keep-alive-needs-its-term
+    if (header.raftTerm !== kept.header.raftTerm || ttlMs <= 0) {
+      throw new StoreError("etcd: the leader changed during a keep-alive.", { outcome: "unknown" });
+    }
+    part.forEach((entry, at) => {
+      const lease = found[at]?.lease;
+      // An entry that another process has bound to its own lease does not end with this session.
+      if (lease === undefined || !etcdEntry(entry).leases.has(lease)) missing.add(entry);
+    });
+  }
+  return { type: "proven", ttlMs, missing };
+}
+
+function secondsOf({ ttl }: LeaseReply): number {
+  try {
+    return whole(Number(ttl));
+  } catch (error) {
+    throw foreignData("the reply to a keep-alive", error);
+  }
 }

@@ -1,21 +1,28 @@
 import { describe, expect, it } from "vitest";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";
-import type { KeyValue } from "./etcd-client.js";
-import { entryId, Layout } from "./layout.js";
-import { Revision } from "./revision.js";
+import {
+  entryId,
+  Layout,
+  leaseIdOf,
+  leaseNumber,
+  locatorText,
+  Revision,
+  readLocator,
+} from "./layout.js";
+import type { KeyValue } from "./wire/messages.js";
 
 const raw = new Layout("");
 const spaced = new Layout("a/b c");
 
 function keyValue(key: string | Buffer, revision: number, value = ""): KeyValue {
-  const text = String(revision);
+  const at = BigInt(revision);
   return {
     key: Buffer.from(key),
     value: Buffer.from(value),
-    create_revision: text,
-    mod_revision: text,
-    lease: "255",
+    createRevision: at,
+    modRevision: at,
+    lease: 255n,
   };
 }
 
@@ -26,7 +33,7 @@ describe("keys", () => {
     const id = entryId("ff", claim, "0-1");
     expect(id).toBe("ff.s.2.5.0-1");
     expect(raw.entry({ space: "lock", name: "a/b" }, id).toString()).toBe(`a/b/${id}`);
-    expect(raw.queue({ space: "lock", name: "a" }).range_end.toString()).toBe("a0");
+    expect(raw.queue({ space: "lock", name: "a" }).rangeEnd.toString()).toBe("a0");
   });
 
   it("never meet, whatever the names, spaces and namespaces", () => {
@@ -70,7 +77,7 @@ describe("listing", () => {
       keyValue("m/694d", 6),
       keyValue("m/2.s.0.5.a", 5),
     ];
-    const { moment, entries } = raw.listing(lock, { revision: "12" }, kvs);
+    const { moment, entries } = raw.listing(lock, { revision: 12n }, kvs);
     expect(moment).toEqual(new Revision(12n));
     expect(entries.map(({ token, mode, weight, limit }) => [token, mode, weight, limit])).toEqual([
       [4n, "shared", 2, 5],
@@ -84,11 +91,11 @@ describe("listing", () => {
   it("has a mark only where there can be one", () => {
     const once = { space: "once", name: "m" } as const;
     const done = keyValue(raw.mark(once), 8, JSON.stringify({ meta: {}, token: "7" }));
-    expect(raw.listing(once, { revision: "9" }, [done])).toMatchObject({
+    expect(raw.listing(once, { revision: 9n }, [done])).toMatchObject({
       entries: [],
       mark: { token: 7n },
     });
-    const foreign = raw.listing(lock, { revision: "9" }, [keyValue("m/done", 8)]);
+    const foreign = raw.listing(lock, { revision: 9n }, [keyValue("m/done", 8)]);
     expect(foreign.mark).toBeNull();
     expect(foreign.entries).toHaveLength(1);
   });
@@ -96,24 +103,24 @@ describe("listing", () => {
 
 describe("a key found by its token", () => {
   const lock = { space: "lock", name: "a" } as const;
-  const kindOf = (id: string, lease: string): string | undefined =>
+  const kindOf = (id: string, lease: bigint): string | undefined =>
     raw.find(lock, [{ ...keyValue(`a/${id}`, 7), lease }], 7n)?.kind;
 
   it("is a lock entry only where it is bound to the lease that it names", () => {
-    expect(kindOf("ff.x.1.-.0-0", "255")).toBe("lock");
-    expect(kindOf("ff", "255")).toBe("lock");
-    expect(kindOf("-ff", "-255")).toBe("lock");
-    expect(kindOf("ff", "-255")).toBe("foreign");
-    expect(kindOf("ff.x.1.-.0-0", "254")).toBe("moved");
-    expect(kindOf("ff", "254")).toBe("foreign");
-    expect(kindOf("ff.x.1.-.0-0", "0")).toBe("foreign");
-    expect(kindOf("0", "0")).toBe("foreign");
-    expect(kindOf("config", "255")).toBe("foreign");
-    expect(kindOf("done", "255")).toBe("foreign");
+    expect(kindOf("ff.x.1.-.0-0", 255n)).toBe("lock");
+    expect(kindOf("ff", 255n)).toBe("lock");
+    expect(kindOf("-ff", -255n)).toBe("lock");
+    expect(kindOf("ff", -255n)).toBe("foreign");
+    expect(kindOf("ff.x.1.-.0-0", 254n)).toBe("moved");
+    expect(kindOf("ff", 254n)).toBe("foreign");
+    expect(kindOf("ff.x.1.-.0-0", 0n)).toBe("foreign");
+    expect(kindOf("0", 0n)).toBe("foreign");
+    expect(kindOf("config", 255n)).toBe("foreign");
+    expect(kindOf("done", 255n)).toBe("foreign");
   });
 
   it("is no key of a longer name, and none with another token", () => {
-    expect(kindOf("b/ff", "255")).toBeUndefined();
+    expect(kindOf("b/ff", 255n)).toBeUndefined();
     expect(raw.find(lock, [keyValue("a/ff", 8)], 7n)).toBeUndefined();
   });
 
@@ -121,7 +128,31 @@ describe("a key found by its token", () => {
     const once = { space: "once", name: "a" } as const;
     const kv = keyValue(raw.mark(once), 9, '{"meta":{},"token":"7"}');
     expect(raw.find(once, [kv], 7n)?.kind).toBe("mark");
-    expect(raw.find(once, [{ ...kv, lease: "0" }], 7n)?.kind).toBe("foreign");
+    expect(raw.find(once, [{ ...kv, lease: 0n }], 7n)?.kind).toBe("foreign");
     expect(raw.find(once, [kv], 9n)).toBeUndefined();
   });
+});
+
+describe("a lease id", () => {
+  it.each([
+    ["ff", 255n],
+    ["-8000000000000000", -9223372036854775808n],
+  ])("%s has the number %s", (id, number) => {
+    expect(leaseNumber(id)).toBe(number);
+    expect(leaseIdOf({ lease: number })).toBe(id);
+  });
+});
+
+describe("a locator", () => {
+  it("is read as it was written", () => {
+    const locator = { leaseId: "1f", entryId: "1f.x.1.-.0-0" };
+    expect(readLocator(locatorText(locator))).toEqual(locator);
+  });
+
+  it.each(["", "/", "1f", "1f/", "1f/done", "xy/1f.x.1.-.0-0", "1f/1f.x.0.-.0-0"])(
+    "refuses %j",
+    (text) => {
+      expect(readLocator(text)).toBeNull();
+    },
+  );
 });

@@ -1,11 +1,10 @@
 import { mkdirSync, renameSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { BeingMadeError } from "./failure.js";
+import { BeingMadeError, systemCode } from "./failure.js";
 import { demandLockFile } from "./file-header.js";
 import { type FileId, isSameFile } from "./held-files.js";
 import { prepareFile, prepareFolder } from "./lock-folder.js";
 import { machinePort } from "./machine-port.js";
-import { systemCode } from "./system-code.js";
 
 /** A process that has been making the file for so long was killed meanwhile. */
 const ABANDONED_MS = 2_000;

@@ -1,8 +1,16 @@
-import { type Check, checksOver, danger, type Facts, note, ok, warning } from "../../checks.js";
-import type { Examination, ExamineRequest, Survival } from "../../examination.js";
+import {
+  type Check,
+  checksOver,
+  danger,
+  type Facts,
+  note,
+  ok,
+  warning,
+} from "../../contract/checks.js";
+import type { Examination, ExamineRequest, Survival } from "../../contract/examination.js";
 import { renewAfterMs } from "../../rules/renewal-pace.js";
-import { findingsOf, known, readFacts } from "../examining/read-facts.js";
-import { CLIENT_SURVIVALS, seconds } from "../examining/survivals.js";
+import { findingsOf, known, readFacts } from "../doctor/read-facts.js";
+import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
 import { type FileFacts, fileProbes } from "./file-facts.js";
 import type { LockFile } from "./lock-file.js";
 import { NETWORK } from "./lock-folder.js";
@@ -13,7 +21,7 @@ const IN_MEMORY: ReadonlyMap<number, string> = new Map([
   [0x01021994, "tmpfs"],
   [0x858458f6, "ramfs"],
 ]);
-const LEAST_FREE_BYTES = 16 * 1024 * 1024;
+const MIN_FREE_BYTES = 16 * 1024 * 1024;
 const ANOTHER_PATH = "Choose another path, in a folder of this user on a local disk.";
 
 const check = checksOver<FileFacts>();
@@ -52,7 +60,7 @@ export const fileChecks: readonly Check<FileFacts>[] = [
 
   check("file/space", ["volume"], ({ volume: { freeBytes } }) => {
     const seen = `${Math.round(freeBytes / 1024 / 1024)} MB are free for the lock file.`;
-    if (freeBytes >= LEAST_FREE_BYTES) return ok(seen);
+    if (freeBytes >= MIN_FREE_BYTES) return ok(seen);
     return warning(seen, "On a full disk no lock can be taken or renewed.", "Free some space.");
   }),
 

@@ -1,19 +1,16 @@
-import { ClosedError, StoreError } from "../../errors.js";
-import type { Examination, ExamineRequest } from "../../examination.js";
-import { isForeign, reportForeign } from "../../foreign-data.js";
+import type { Examination, ExamineRequest } from "../../contract/examination.js";
+import type { Traits } from "../../contract/store.js";
+import { ClosedError, StoreError } from "../../errors/index.js";
+import { isForeign, reportForeign } from "../../events/foreign-data.js";
+import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
 import type { Command, Instant, Push, Reply, View } from "../../rules/ledger-command.js";
-import type { Traits } from "../../store.js";
+import { pause } from "../../time/pause.js";
 import type { Port } from "../../time/port.js";
-import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import { FileLedger } from "./file-ledger.js";
 import { LockFile } from "./lock-file.js";
-import { LonePath } from "./lone-path.js";
 import { machinePort } from "./machine-port.js";
-import { quarantineReply } from "./quarantine-reply.js";
 import type { Sqlite } from "./sqlite.js";
-import { StepBack } from "./step-back.js";
-import { Quarantine } from "./takeover.js";
-import { TokenReserve } from "./token-reserve.js";
+import { Quarantine, quarantineReply } from "./takeover.js";
 
 const TRAITS: Traits = {
   scope: "machine",
@@ -25,17 +22,18 @@ const TRAITS: Traits = {
   minTtlMs: 50,
 };
 
-/** Names are listed and swept so many at a time: no transaction takes long. */
+/** How many names one transaction lists or sweeps, so that none takes long. */
 const PAGE = 100;
-/**
- * How often a process in use looks for what others left behind, and how soon when it found some.
- */
+/** How often an active process looks for expired entries, and how soon again if it found some. */
 const SWEEP_MS = 5_000;
 const SWEEP_ON_MS = 50;
-/** Programs that live for a moment share the work: one of so many does it. */
+/** Short-lived programs share the work: one in this many does it. */
 const SWEEPERS = 16;
-/** A holder listens for a revocation after this time; a waiter listens at once. */
+/** A holder listens for revocations after this time; a waiter listens at once. */
 const LISTEN_MS = 100;
+
+/** Four processes that take turns get through 1.5 to 2.5 times as many with this pause. */
+const HANDOFF_PAUSE_MS = 1;
 
 type Work<T> = (ledger: FileLedger) => T;
 
@@ -58,9 +56,8 @@ export class FileArbiter implements Arbiter {
   #isClosed = false;
   #client: string | undefined;
   #onReset: () => void = () => {};
-  readonly #stepBack = new StepBack();
-  readonly #tokens = new TokenReserve();
-  readonly #lonePath = new LonePath(this.#tokens);
+  /** The name that was handed off to another process less than a pause ago. */
+  #handoffPause: { readonly key: string; readonly ended: Promise<void> } | undefined;
   #isSocketDue = false;
   #sweepMs = Number.NaN;
   #sweepKey = "";
@@ -77,8 +74,11 @@ export class FileArbiter implements Arbiter {
 
   execute(_shard: string, commands: readonly Command[]): Execution | Promise<Execution> {
     if (commands.length === 0) return { nowUs: this.#nowUs(), node: "", replies: [] };
-    const isFree = this.#stepBack.before(commands);
-    return isFree ? isFree.then(() => this.#execute(commands)) : this.#execute(commands);
+    const pause = this.#handoffPause;
+    if (!pause || !commands.some((command) => isRequestFor(command, pause.key))) {
+      return this.#execute(commands);
+    }
+    return pause.ended.then(() => this.#execute(commands));
   }
 
   async *list(prefix: string): AsyncIterable<{ key: string; view: View }> {
@@ -104,15 +104,15 @@ export class FileArbiter implements Arbiter {
     });
   }
 
-  /** Opens the socket beside the file, which is known as a lock file by now. */
+  /** Opens the socket next to the file, which has been recognised as a lock file by now. */
   #openSocket(): void {
     this.#isSocketDue = false;
     try {
       // Earlier pushes did not arrive.
       if (this.#client !== undefined && this.#opened?.post.open(this.#client)) this.#onReset();
     } catch {
-      // A client without a socket asks the file again by itself: slower, but as safe. A call that
-      // has to wait opens the socket first, and fails with the reason if it cannot.
+      // A client without a socket polls the file: slower, but as safe. A call that has to wait
+      // opens the socket first, and fails with the reason if that fails.
     }
   }
 
@@ -125,7 +125,7 @@ export class FileArbiter implements Arbiter {
   }
 
   async examine(request: ExamineRequest): Promise<Examination> {
-    // Only a doctor needs this.
+    // Loaded late: only `doctor` needs it.
     const { examineFile } = await import("./examination.js");
     return examineFile(this.#file(), request);
   }
@@ -148,19 +148,9 @@ export class FileArbiter implements Arbiter {
   }
 
   #execute(commands: readonly Command[]): Execution | Promise<Execution> {
-    const [first] = commands;
-    const only = commands.length === 1 ? first : undefined;
-    const anew = commands.some(({ type }) => type !== "release" && type !== "confirm");
+    const recheck = commands.some(({ type }) => type !== "release" && type !== "confirm");
     try {
-      const outcome = this.#file().transact<Outcome<readonly Reply[]>>(
-        (database, at) =>
-          this.#inLedger(database, at, (ledger) => this.#executeAll(ledger, commands)),
-        anew,
-        (database, at) => {
-          const reply = only ? this.#lonePath.execute(only, at, database) : null;
-          return reply && { nowUs: at.us, result: [reply], pushes: [] };
-        },
-      );
+      const outcome = this.#transact((ledger) => this.#executeAll(ledger, commands), recheck);
       if (!(outcome instanceof Promise)) return this.#finish(outcome);
       return outcome.then(
         (late) => this.#finish(late),
@@ -173,19 +163,15 @@ export class FileArbiter implements Arbiter {
 
   #executeAll(ledger: FileLedger, commands: readonly Command[]): readonly Reply[] {
     const replies = commands.map((command) => ledger.execute(command));
-    const key = commands[0]?.key ?? "";
-    // Where more is done at a time, others are waiting.
-    const hold = replies.length === 1 && replies[0]?.type === "granted" && ledger.soleHold(key);
-    if (hold) this.#lonePath.add(key, hold);
-    // Before another process can see the waiter: a waiter without a socket would be passed over.
+    // Before another process can see the waiter, which it would pass over without a socket.
     if (this.#client !== undefined && replies.some(({ type }) => type === "queued")) {
       this.#opened?.post.open(this.#client);
     }
     return replies;
   }
 
-  #transact<T>(work: Work<T>): Outcome<T> | Promise<Outcome<T>> {
-    return this.#file().transact((database, at) => this.#inLedger(database, at, work), true);
+  #transact<T>(work: Work<T>, recheck = true): Outcome<T> | Promise<Outcome<T>> {
+    return this.#file().transact((database, at) => this.#inLedger(database, at, work), recheck);
   }
 
   #inLedger<T>(database: Sqlite, at: Instant, work: Work<T>): Outcome<T> {
@@ -195,13 +181,13 @@ export class FileArbiter implements Arbiter {
       pushes.push(push);
       return true;
     };
-    const ledger = new FileLedger(database, this.namespace, at, emit, this.#tokens);
+    const ledger = new FileLedger(database, this.namespace, at, emit);
     const result = work(ledger);
     ledger.save();
     return { nowUs: at.us, result, pushes };
   }
 
-  /** Only what is committed is told. */
+  /** Runs after the commit: pushes tell nothing that could still be rolled back. */
   #finish({ nowUs, result, pushes }: Outcome<readonly Reply[]>): Execution {
     this.#tell(pushes);
     if (this.#isSocketDue) this.#openSocket();
@@ -212,9 +198,24 @@ export class FileArbiter implements Arbiter {
   #tell(pushes: readonly Push[]): void {
     const post = this.#opened?.post;
     for (const push of pushes) {
-      const isOwn = post?.send(push, () => this.#bury(push));
-      if (!isOwn && push.type === "granted") this.#stepBack.onHandedOver(push.key);
+      const isOwn = post?.send(push, () => this.#dropClient(push));
+      if (!isOwn && push.type === "granted") this.#pauseAfterHandoff(push.key);
     }
+  }
+
+  /**
+   * Requests of this process for the name wait until the next holder has probably confirmed. They
+   * cannot get the lock before that, and would keep the confirm out of the file, or on a busy
+   * machine that process off the processor. All of them wait, so they keep their order.
+   */
+  #pauseAfterHandoff(key: string): void {
+    if (this.#handoffPause) return;
+    const ended = pause(this.port.timers, HANDOFF_PAUSE_MS, true);
+    this.#handoffPause = { key, ended };
+    // Before any request that waits for the same promise: none may pass those that wait already.
+    void ended.then(() => {
+      this.#handoffPause = undefined;
+    });
   }
 
   #refuse(error: unknown, commands: readonly Command[]): Execution | Promise<Execution> {
@@ -226,7 +227,7 @@ export class FileArbiter implements Arbiter {
     return { nowUs: this.#nowUs(), node: "", replies };
   }
 
-  /** A name that cannot be read failed its batch, and nothing of it was done: each for itself. */
+  /** Gives each command its own transaction, after a name that cannot be read failed the batch. */
   async #oneByOne(commands: readonly Command[]): Promise<Execution> {
     const replies: (Reply | StoreError)[] = [];
     for (const command of commands) {
@@ -241,17 +242,15 @@ export class FileArbiter implements Arbiter {
     return { nowUs: this.#nowUs(), node: "", replies };
   }
 
-  /**
-   * The push did not arrive, because its process is gone: the next in line need not wait for it.
-   */
-  async #bury(push: Push): Promise<void> {
+  /** Serves the next waiter at once when the process that a push was sent to is gone. */
+  async #dropClient(push: Push): Promise<void> {
     if (push.type !== "granted" || this.#isClosed) return;
     const { client, key, grant } = push;
     try {
-      const { pushes } = await this.#transact((ledger) => ledger.bury(client, key, grant));
+      const { pushes } = await this.#transact((ledger) => ledger.dropClient(client, key, grant));
       this.#tell(pushes);
     } catch {
-      // It was a short cut: otherwise the offer lapses by itself.
+      // The offer lapses anyway, only later.
     }
   }
 
@@ -285,7 +284,7 @@ export class FileArbiter implements Arbiter {
     return result;
   }
 
-  /** Names out of use would keep their rows: now and then, one client looks for them. */
+  /** Removes expired names that no client asks for any more. */
   #sweepLater(nowMs: number): void {
     const isFirst = Number.isNaN(this.#sweepMs);
     this.#sweepMs = nowMs + SWEEP_MS;
@@ -297,7 +296,7 @@ export class FileArbiter implements Arbiter {
         this.#sweepKey = keys.length < PAGE ? "" : `${keys.at(-1)}\0`;
         if (views.length < keys.length) this.#sweepMs = nowMs + SWEEP_ON_MS;
       } catch {
-        // There will be another time.
+        // The next sweep tries again.
       }
     });
   }
@@ -305,4 +304,8 @@ export class FileArbiter implements Arbiter {
   #nowUs(): number {
     return Math.floor(this.port.clock.nowMs() * 1000);
   }
+}
+
+function isRequestFor(command: Command, key: string): boolean {
+  return command.type === "acquire" && command.enqueue && command.key === key;
 }

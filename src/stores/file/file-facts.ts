@@ -1,7 +1,7 @@
 import { existsSync, type Stats, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { StoreError } from "../../errors.js";
-import type { Probes } from "../examining/read-facts.js";
+import { StoreError } from "../../errors/index.js";
+import type { Probes } from "../doctor/read-facts.js";
 import { demandLockFile } from "./file-header.js";
 import { isHeldFile } from "./held-files.js";
 import type { LockFile } from "./lock-file.js";
@@ -43,7 +43,7 @@ interface Integrity {
 }
 
 /** A larger file is not read as a whole: that would block the event loop. */
-const MOST_CHECKED_BYTES = 64 * 1024 * 1024;
+const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
 const WRITABLE_BY_OTHERS = 0o022;
 
 export function fileProbes(lockFile: LockFile): Probes<FileFacts> {
@@ -78,7 +78,7 @@ export function fileProbes(lockFile: LockFile): Probes<FileFacts> {
       const stats = found();
       if (!stats || stats.size === 0) return null;
       if (refusal() !== null) throw new Error("It is no lock file.");
-      if (stats.size > MOST_CHECKED_BYTES) throw new Error("The file is too large to be checked.");
+      if (stats.size > MAX_CHECKED_BYTES) throw new Error("The file is too large to be checked.");
       return await integrityOf(lockFile);
     },
     sqlite: () => {

@@ -1,3 +1,5 @@
+import { foreignData, text } from "../../events/foreign-data.js";
+import { type LastToken, LedgerDocument } from "../../families/ledger/ledger-document.js";
 import { apply } from "../../rules/ledger.js";
 import type {
   Command,
@@ -8,67 +10,55 @@ import type {
   View,
 } from "../../rules/ledger-command.js";
 import { Upkeep } from "../../rules/upkeep.js";
-import { FileState, type SpaceTime } from "./file-state.js";
-import type { SoleHold } from "./lone-path.js";
 import { machineIdentity } from "./machine-identity.js";
-import { fromText, toText } from "./name-record.js";
-import type { Sqlite } from "./sqlite.js";
+import { TOKEN_KEY, tokenOf } from "./schema.js";
+import type { Sqlite, Value } from "./sqlite.js";
 import { takeOver } from "./takeover.js";
-import { TokenReserve } from "./token-reserve.js";
 
-/**
- * A last token that is no number is forgotten: the clock and the clients tell the next. One that is
- * too high for a number is read as the highest, and none follows it.
- */
-const TOKEN = `CASE WHEN typeof(s.token) = 'integer' AND s.token >= 0
-  THEN min(s.token, ${Number.MAX_SAFE_INTEGER}) ELSE 0 END`;
-const LOAD = `SELECT m.identity, s.id, ${TOKEN}, n.body FROM machine m JOIN space s
-  LEFT JOIN name n ON n.space = s.id AND n.key = ? WHERE s.name = ?`;
-const ADD_SPACE = "INSERT INTO space (name, token) VALUES (?, 0)";
-const SET_TOKEN = "UPDATE space SET token = ? WHERE id = ?";
-const FIRST_KEYS = `SELECT key FROM name WHERE space = (SELECT id FROM space WHERE name = ?)
-  AND key >= ? ORDER BY key LIMIT ?`;
+const LOAD = `SELECT machine.identity, token.body, name.body FROM machine
+  LEFT JOIN name AS token ON token.namespace = ? AND token.key = '${TOKEN_KEY}'
+  LEFT JOIN name ON name.namespace = ? AND name.key = ?`;
+const SAVE = "INSERT OR REPLACE INTO name VALUES (?, ?, ?)";
+const DELETE = "DELETE FROM name WHERE namespace = ? AND key = ?";
+const FIRST_KEYS = `SELECT key FROM name WHERE namespace = ? AND key > '${TOKEN_KEY}' AND key >= ?
+  ORDER BY key LIMIT ?`;
 
-/**
- * All names of one namespace in the file, during one transaction; `save` writes what has changed.
- */
+/** The names of one namespace during one transaction; `save` writes what has changed. */
 export class FileLedger {
   readonly #database: Sqlite;
   readonly #namespace: string;
   readonly #at: Instant;
   readonly #emit: Emit;
-  readonly #tokens: TokenReserve;
   readonly #upkeep: Upkeep;
-  readonly #states = new Map<string, FileState>();
-  #time: SpaceTime | undefined;
+  readonly #token: LastToken = { last: 0 };
+  #savedToken: number | undefined;
+  readonly #documents = new Map<string, Opened>();
 
   constructor(
     database: Sqlite,
     namespace: string,
     at: Instant,
     emit: Emit,
-    tokens: TokenReserve = new TokenReserve(),
     upkeep: Upkeep = new Upkeep(),
   ) {
     this.#database = database;
     this.#namespace = toText(namespace);
     this.#at = at;
     this.#emit = emit;
-    this.#tokens = tokens;
     this.#upkeep = upkeep;
   }
 
   execute(command: Command): Reply {
-    return apply(this.#state(command.key), command, this.#at, this.#emit, this.#upkeep);
+    return apply(this.#document(command.key), command, this.#at, this.#emit, this.#upkeep);
   }
 
-  /** The process of a client is gone for certain: its place and its offers go to the next. */
-  bury(client: string, key: string, { owner, token }: PushedGrant): void {
-    const state = this.#state(key);
-    const holder = state.holder(owner);
-    if (holder && !holder.confirmed && holder.token === token) state.dropHolder(holder);
-    const line = state.client(client);
-    if (line) state.dropClient(line);
+  /** Drops a client whose process is gone, and an offer to it; the next waiter is served. */
+  dropClient(id: string, key: string, { owner, token }: PushedGrant): void {
+    const document = this.#document(key);
+    const holder = document.holder(owner);
+    if (holder && !holder.confirmed && holder.token === token) document.dropHolder(holder);
+    const client = document.client(id);
+    if (client) document.dropClient(client);
     this.execute({ type: "inspect", key });
   }
 
@@ -78,48 +68,70 @@ export class FileLedger {
     return rows.flatMap(([key]) => (typeof key === "string" ? [fromText(key)] : []));
   }
 
-  /** Looks at a name, which lets go of what is over there; null where nothing is left. */
+  /** Looks at a name, which removes what has expired there; null if nothing is left. */
   view(key: string): View | null {
     const view = this.execute({ type: "inspect", key }) as View;
     return view.holders.length + view.waiters.length > 0 || view.mark ? view : null;
   }
 
   save(): void {
-    for (const state of this.#states.values()) state.save();
-    if (!this.#time || !this.#tokens.advance(this.#time.lastToken, this.#at.wallUs)) return;
-    this.#database.run(SET_TOKEN, [this.#tokens.kept, this.#tokens.spaceId]);
-  }
-
-  /** The row of a name that has one holder and nothing else, as `save` writes it. */
-  soleHold(key: string): SoleHold | null {
-    return this.#states.get(key)?.soleHold() ?? null;
-  }
-
-  #state(key: string): FileState {
-    let state = this.#states.get(key);
-    if (!state) {
-      state = this.#load(key);
-      this.#states.set(key, state);
+    for (const { document, body } of this.#documents.values()) {
+      const text = document.toText();
+      if (text === body) continue;
+      const row = [this.#namespace, toText(document.key)];
+      if (text === null) this.#database.run(DELETE, row);
+      else this.#database.run(SAVE, [...row, text]);
     }
-    return state;
+    const { last } = this.#token;
+    if (last === (this.#savedToken ?? 0)) return;
+    this.#database.run(SAVE, [this.#namespace, TOKEN_KEY, String(last)]);
   }
 
-  #load(key: string): FileState {
-    const row = this.#database.get(LOAD, [toText(key), this.#namespace]);
-    if (!row) {
-      this.#database.run(ADD_SPACE, [this.#namespace]);
-      return this.#load(key);
+  #document(key: string): LedgerDocument {
+    let opened = this.#documents.get(key);
+    if (!opened) {
+      opened = this.#open(key);
+      this.#documents.set(key, opened);
     }
-    const [identity, space, token, body] = row as [string, number, number, string | null];
+    return opened.document;
+  }
+
+  #open(key: string): Opened {
+    const values = [this.#namespace, this.#namespace, toText(key)];
+    const [identity, token = null, body = null] = this.#database.get(LOAD, values) ?? [];
     if (identity !== machineIdentity()) {
       takeOver(this.#database, this.#at);
-      return this.#load(key);
+      return this.#open(key);
     }
-    if (!this.#time) {
-      this.#tokens.onRead(this.#database, space, token);
-      const wallOffsetUs = this.#at.wallUs - this.#at.us;
-      this.#time = { lastToken: this.#tokens.last, wallOffsetUs };
+    if (this.#savedToken === undefined) {
+      this.#savedToken = tokenOf(token);
+      this.#token.last = this.#savedToken;
     }
-    return new FileState(this.#database, key, [space, toText(key)], body, this.#time);
+    return { document: this.#read(key, body), body };
   }
+
+  #read(key: string, body: Value): LedgerDocument {
+    try {
+      const written = body === null ? null : text(body);
+      return new LedgerDocument(key, written, this.#token, this.#at);
+    } catch (error) {
+      throw foreignData(`table name, key ${JSON.stringify(key)}`, error);
+    }
+  }
+}
+
+interface Opened {
+  readonly document: LedgerDocument;
+  /** As it is in the file. */
+  readonly body: Value;
+}
+
+/** SQLite ends texts at a NUL, so it is written as two other characters, which keep the order. */
+function toText(key: string): string {
+  if (!key.includes("\0") && !key.includes("\u0001")) return key;
+  return key.replaceAll("\u0001", "\u0001\u0002").replaceAll("\0", "\u0001\u0001");
+}
+
+function fromText(text: string): string {
+  return text.replaceAll("\u0001\u0001", "\0").replaceAll("\u0001\u0002", "\u0001");
 }

@@ -1,7 +1,7 @@
-import { InvalidOptionError } from "../../errors.js";
-import { knownOptions } from "../../known-options.js";
-import type { Store } from "../../store.js";
-import { ArbiterStore } from "../arbiter/arbiter-store.js";
+import type { Store } from "../../contract/store.js";
+import { InvalidOptionError } from "../../errors/index.js";
+import { ArbiterStore } from "../../families/ledger/arbiter-store.js";
+import { knownOptions } from "../../options/known-options.js";
 import { checkNamespace } from "../namespace.js";
 import { FileArbiter } from "./file-arbiter.js";
 import { defaultPath } from "./lock-folder.js";

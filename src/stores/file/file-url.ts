@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { InvalidOptionError, invalidValue } from "../../errors.js";
-import type { Store } from "../../store.js";
+import type { Store } from "../../contract/store.js";
+import { InvalidOptionError, invalidValue } from "../../errors/index.js";
 import { StoreUrl } from "../store-url.js";
 import { fileStore } from "./file-store.js";
 

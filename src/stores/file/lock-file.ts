@@ -1,46 +1,41 @@
 /**
- * The one connection of this process to a lock file, shared by all its stores on that path, and the
- * way to run a transaction on it. Nothing here waits inside a call: where another process is in a
- * transaction (or stopped in one), it tries again from a timer, and says in the end who that was.
+ * The one connection of this process to a lock file, shared by all its stores on that path, and how
+ * to run a transaction on it. No call blocks: while another process is in a transaction (or stopped
+ * in one), this one tries again from a timer, and finally reports which process that was.
  */
 import { type Stats, statSync } from "node:fs";
-import { ClosedError, type StoreError } from "../../errors.js";
-import { isForeign } from "../../foreign-data.js";
+import { ClosedError, type StoreError } from "../../errors/index.js";
+import { isForeign } from "../../events/foreign-data.js";
 import type { Instant } from "../../rules/ledger-command.js";
 import { pause } from "../../time/pause.js";
 import { filesBeside, makeRoom } from "./beside-files.js";
-import { busyError, isBusy, storeError } from "./failure.js";
+import { busyError, isBusy, storeError, systemCode } from "./failure.js";
 import { demandLockFile } from "./file-header.js";
 import { dropFile, type FileId, holdFile, isHeldFile, isSameFile } from "./held-files.js";
 import { prepareFile, realPath } from "./lock-folder.js";
 import { machinePort } from "./machine-port.js";
 import { prepareSchema } from "./schema.js";
 import { commit, inTransaction, openSqlite, rollBack, type Sqlite } from "./sqlite.js";
-import { systemCode } from "./system-code.js";
 import { dropImpossible, Quarantine } from "./takeover.js";
 import { WakePost } from "./wake-post.js";
 
-/** How long a transaction is tried before its caller hears who is in the way. */
+/** How long a transaction is tried before it fails and names the process in the way. */
 const BUSY_MS = 500;
-/** A transaction takes some 30 µs: worth a few tries before the event loop goes on. */
+/** A transaction takes some 30 µs, so a few tries cost less than a turn of the event loop. */
 const TRIES_AT_ONCE = 4;
 const TURNS = 16;
-const LONGEST_PAUSE_MS = 16;
-/** A program that locks in a loop never waits, so without this its timers and sockets never ran. */
+const MAX_PAUSE_MS = 16;
+/** A program that locks in a loop never waits: without this its timers and sockets would starve. */
 const TURN_MS = 10;
 
 const BUSY = Symbol("busy");
 
 type Work<T> = (database: Sqlite, at: Instant) => T;
-/** Runs one statement, which is a transaction of its own; null when that did nothing. */
-type Alone<T> = Work<T | null>;
-
-const notAlone = (): null => null;
 
 interface Opened {
   readonly database: Sqlite;
   readonly file: FileId;
-  /** The files that SQLite made beside it. */
+  /** The `-wal` and `-shm` that SQLite made. */
   readonly beside: readonly FileId[];
 }
 
@@ -52,14 +47,14 @@ export class LockFile {
   readonly #onReplaced = new Set<() => void>();
   #users = 0;
   #opened: Opened | undefined;
-  /** The file that was in use before, until the one in its place is open. */
+  /** The file that was in use before, until the file that replaced it is open. */
   #replaced: Opened | undefined;
-  /** Whether the connection was found to lead to the file at the path since that was asked for. */
+  /** Whether the open file was compared with the path since a call asked for that. */
   #isChecked = false;
   /** Transactions that wait for another process, in order, and how many they are. */
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
-  /** Since when the first of them waits. */
+  /** When the first of them began to wait. */
   #busyMs = 0;
   /** When this turn of the event loop has to end; 0 before its first transaction. */
   #turnEndMs = 0;
@@ -69,7 +64,7 @@ export class LockFile {
     this.post = new WakePost(path);
   }
 
-  /** The lock file of this process at a path; its user calls `leave` in the end. */
+  /** The lock file of this process at a path. Its user must call `leave`. */
   static at(path: string): LockFile {
     const full = realPath(path);
     const file = files.get(full) ?? new LockFile(full);
@@ -92,38 +87,35 @@ export class LockFile {
     return this.#opened !== undefined;
   }
 
-  /** Whether another file, or none, stands at the path instead of the one in use. */
+  /** Whether the path has another file, or none, instead of the one in use. */
   get isReplaced(): boolean {
     if (!this.#opened) return false;
     const now = statIfThere(this.path);
     return !now || !isSameFile(now, this.#opened.file);
   }
 
-  /**
-   * Calls back when another file has taken the place of the one in use: all in that one is lost.
-   */
+  /** Calls back when another file has replaced the one in use, whose locks are lost. */
   onReplaced(listener: () => void): void {
     this.#onReplaced.add(listener);
   }
 
   /**
-   * Runs `work` in one transaction: at once where possible, so that most answers need no waiting.
-   * With `anew`, on the file that stands at the path now; else the last one seen there will do.
-   * `alone` is tried first, without a transaction around it.
+   * Runs `work` in one transaction: at once if possible, so that most answers need no promise. With
+   * `recheck`, on the file that is at the path now; otherwise on the last one seen there.
    */
-  transact<T>(work: Work<T>, anew: boolean, alone: Alone<T> = notAlone): T | Promise<T> {
-    if (anew) {
+  transact<T>(work: Work<T>, recheck: boolean): T | Promise<T> {
+    if (recheck) {
       this.#isChecked = false;
-      if (this.#isTurnOver()) return nextTurn().then(() => this.transact(work, anew, alone));
+      if (this.#isTurnOver()) return nextTurn().then(() => this.transact(work, recheck));
     }
     if (this.#waiting === 0) {
       for (let tries = 0; tries < TRIES_AT_ONCE; tries += 1) {
-        const outcome = this.#try(work, alone);
+        const outcome = this.#try(work);
         if (outcome !== BUSY) return outcome;
       }
     }
     const startMs = machinePort.clock.nowMs();
-    const turn = this.#queue.then(() => this.#tryOften(work, alone, startMs));
+    const turn = this.#queue.then(() => this.#tryOften(work, startMs));
     this.#waiting += 1;
     this.#queue = turn.then(
       () => this.#leaveQueue(),
@@ -132,7 +124,7 @@ export class LockFile {
     return turn;
   }
 
-  /** Whether the event loop has had no turn for too long, because every answer came at once. */
+  /** Whether the event loop has been blocked for too long by calls that were answered at once. */
   #isTurnOver(): boolean {
     const nowMs = machinePort.clock.nowMs();
     if (this.#turnEndMs === 0) {
@@ -148,16 +140,16 @@ export class LockFile {
     this.#waiting -= 1;
   }
 
-  /** The process in the way of the transactions that wait; null if none does. */
+  /** The error that names the process in the way; null if no transaction waits. */
   get trouble(): StoreError | null {
     if (this.#waiting === 0) return null;
     return busyError(this.path, machinePort.clock.nowMs() - this.#busyMs);
   }
 
-  async #tryOften<T>(work: Work<T>, alone: Alone<T>, startMs: number): Promise<T> {
+  async #tryOften<T>(work: Work<T>, startMs: number): Promise<T> {
     this.#busyMs = startMs;
     for (let tries = 0; ; tries += 1) {
-      const outcome = this.#try(work, alone);
+      const outcome = this.#try(work);
       if (outcome !== BUSY) return outcome;
       const waitedMs = machinePort.clock.nowMs() - startMs;
       if (waitedMs >= BUSY_MS) throw busyError(this.path, waitedMs);
@@ -165,13 +157,11 @@ export class LockFile {
     }
   }
 
-  #try<T>(work: Work<T>, alone: Alone<T>): T | typeof BUSY {
+  #try<T>(work: Work<T>): T | typeof BUSY {
     if (this.#users === 0) throw new ClosedError({ store: "file" });
     let database: Sqlite;
     try {
       database = this.#database();
-      const result = alone(database, instant());
-      if (result !== null) return result;
       database.begin();
     } catch (error) {
       if (isBusy(error)) return BUSY;
@@ -179,8 +169,8 @@ export class LockFile {
       throw storeError(error, this.path);
     }
     try {
-      // The clock is read inside the transaction: no other process acts before its end, so times
-      // in the file never run backwards.
+      // The clock is read inside the transaction, in which no other process acts: times in the file
+      // never run backwards.
       const result = work(database, instant());
       commit(database);
       return result;
@@ -195,7 +185,7 @@ export class LockFile {
     }
   }
 
-  /** The connection, if it still leads to the file that stands at the path; else a new one. */
+  /** The connection, if its file is still the one at the path; otherwise a new one. */
   #database(): Sqlite {
     const opened = this.#opened;
     if (opened && this.#isChecked) return opened.database;
@@ -245,13 +235,13 @@ export class LockFile {
     try {
       opened.database.close();
     } catch {
-      // A broken database cannot be closed properly; the next connection starts anew.
+      // A broken database cannot be closed properly; the next connection starts again.
     }
     dropFile(opened.file);
   }
 }
 
-/** Undefined also below something that is no folder: making it says what is wrong. */
+/** Undefined also if a parent is not a folder: making the file reports that. */
 function statIfThere(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -266,11 +256,11 @@ function instant(): Instant {
   return { us: Math.floor(clock.nowMs() * 1000), wallUs: clock.wallUs() };
 }
 
-/** A few turns of the event loop first, then longer and longer pauses, spread at random. */
+/** Waits a few turns of the event loop first, then longer and longer random times. */
 function pauseBefore(tries: number): Promise<void> {
   if (tries < TURNS) return nextTurn();
   const { timers, random } = machinePort;
-  const delayMs = Math.min(2 ** (tries - TURNS), LONGEST_PAUSE_MS) * (0.5 + random.fraction());
+  const delayMs = Math.min(2 ** (tries - TURNS), MAX_PAUSE_MS) * (0.5 + random.fraction());
   return pause(timers, delayMs, true);
 }
 

@@ -9,9 +9,8 @@ import {
 } from "node:fs";
 import { userInfo } from "node:os";
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
-import type { StoreError } from "../../errors.js";
-import { BeingMadeError, refusal } from "./failure.js";
-import { systemCode } from "./system-code.js";
+import type { StoreError } from "../../errors/index.js";
+import { BeingMadeError, refusal, systemCode } from "./failure.js";
 
 /**
  * The default file. It comes from the password entry and never from HOME or XDG_*: cron, a service

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
-import { UnsupportedError } from "../../errors.js";
+import { UnsupportedError } from "../../errors/index.js";
 import { assertMachineClock, machinePort } from "./machine-port.js";
 
 it("has a clock that other processes share, in Node", () => {

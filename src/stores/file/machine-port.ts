@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import { UnsupportedError } from "../../errors.js";
+import { UnsupportedError } from "../../errors/index.js";
 import { machineClock } from "../../time/clock.js";
 import { localPort, type Port } from "../../time/port.js";
 import { idsOf, TEXT_BYTES } from "../../time/random.js";

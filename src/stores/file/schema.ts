@@ -1,76 +1,52 @@
-import type { StoreError } from "../../errors.js";
+import type { StoreError } from "../../errors/index.js";
 import { refusal } from "./failure.js";
 import { machineIdentity } from "./machine-identity.js";
-import { inTransaction, type Sqlite } from "./sqlite.js";
+import { inTransaction, type Sqlite, type Value } from "./sqlite.js";
 
-const VERSION = 1;
+/** Version 1 kept holders and waiters in tables of their own. */
+const VERSION = 2;
 
 /**
- * No write waits for the disk (`synchronous`): a killed process loses nothing by that, and a
- * machine that crashed takes all leases with it anyway. No call waits for another process
- * (`busy_timeout`): the event loop has better things to do, see LockFile. Every transaction writes
- * whole the pages it touched (`page_size`, for a new file): in smaller ones a row with a holder and
- * a waiter runs over into further pages, which are then taken and given back all the time.
+ * No write waits for the disk (`synchronous`): a killed process loses nothing by that, and no lease
+ * outlives a crash of the machine. No call waits for another process (`busy_timeout`), so the event
+ * loop stays free, see LockFile. A transaction writes whole pages (`page_size`, for a new file): in
+ * smaller ones a name with a few waiters runs over into further pages, which are then allocated and
+ * freed all the time.
  */
 const SETTINGS = `
   PRAGMA busy_timeout = 0;
-  PRAGMA page_size = 4096;
+  PRAGMA page_size = 8192;
   PRAGMA synchronous = OFF;
 `;
 
 /** "HFLK", where SQLite keeps a number for the program that a database belongs to. */
 export const APPLICATION_ID = 0x48464c4b;
-/** Where it stands in the first page. */
+/** Its offset in the first page. */
 export const APPLICATION_ID_AT = 68;
 
 /**
- * A name has a row in `name` while anything of it is there (see NameRecord); its holders and
- * waiters have rows of their own only where they are many. The first version made these.
+ * A row of `name` has the state of one name while it is in use (see LedgerDocument), or the last
+ * token of a namespace. Both are in one table so that in a small file a grant writes one page.
  */
 const TABLES = `
   CREATE TABLE machine (identity TEXT NOT NULL, watch TEXT);
-  CREATE TABLE space (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token INTEGER NOT NULL);
   CREATE TABLE name (
-    space INTEGER, key TEXT, body TEXT NOT NULL,
-    PRIMARY KEY (space, key)
-  ) WITHOUT ROWID;
-  CREATE TABLE holder (
-    space INTEGER, key TEXT, token INTEGER, owner TEXT NOT NULL, client TEXT NOT NULL,
-    expiry INTEGER NOT NULL, confirmed INTEGER NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (space, key, token)
-  ) WITHOUT ROWID;
-  CREATE UNIQUE INDEX holder_owner ON holder (space, key, owner);
-  CREATE INDEX holder_expiry ON holder (space, key, expiry, token);
-  CREATE INDEX holder_offer ON holder (space, key, client) WHERE confirmed = 0;
-  CREATE TABLE waiter (
-    space INTEGER, key TEXT, client TEXT, place INTEGER, owner TEXT NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (space, key, client, place)
-  ) WITHOUT ROWID;
-  CREATE UNIQUE INDEX waiter_owner ON waiter (space, key, owner);
-  CREATE TABLE client (
-    space INTEGER, key TEXT, id TEXT, touch INTEGER NOT NULL, gone INTEGER NOT NULL,
-    waiting INTEGER NOT NULL, suspect INTEGER NOT NULL, place INTEGER NOT NULL,
-    PRIMARY KEY (space, key, id)
-  ) WITHOUT ROWID;
-  CREATE INDEX client_place ON client (space, key, suspect, place);
-  CREATE TABLE tombstone (
-    space INTEGER, key TEXT, owner TEXT, until INTEGER NOT NULL, reason TEXT,
-    PRIMARY KEY (space, key, owner)
+    namespace TEXT, key TEXT, body TEXT NOT NULL,
+    PRIMARY KEY (namespace, key)
   ) WITHOUT ROWID;
 `;
 
-/** Made when they are missing: files of earlier versions lack them. */
-const INDEXES = `
-  CREATE INDEX IF NOT EXISTS client_gone ON client (space, key, gone);
-  CREATE INDEX IF NOT EXISTS tombstone_end ON tombstone (space, key, until);
-`;
-const INDEX_COUNT =
-  "SELECT count(*) FROM sqlite_master WHERE name IN ('client_gone', 'tombstone_end')";
+/** The key of the row with the last token; no name has it. */
+export const TOKEN_KEY = "";
 
-/** As they stand in every lock file, each of them. */
-export const FIRST_STATEMENTS: readonly string[] = TABLES.split(";")
-  .map((statement) => statement.trim())
-  .filter((statement) => statement !== "");
+/**
+ * Reads the last token. One that is not a number is ignored: the clock and the clients supply the
+ * next. One that is too high to be exact is read as the highest token, which none follows.
+ */
+export function tokenOf(body: Value | undefined): number {
+  if (typeof body !== "string" || !/^\d+$/.test(body)) return 0;
+  return Math.min(Number(body), Number.MAX_SAFE_INTEGER);
+}
 
 /**
  * Prepares a connection, and the file if it is new. A new file gets its mark with its first page:
@@ -78,42 +54,44 @@ export const FIRST_STATEMENTS: readonly string[] = TABLES.split(";")
  */
 export function prepareSchema(database: Sqlite, path: string): void {
   database.exec(SETTINGS);
-  if (numberOf(database, "application_id") !== APPLICATION_ID) mark(database, path);
+  if (numberOf(database, "application_id") !== APPLICATION_ID) makeTables(database, path);
   const version = numberOf(database, "user_version");
   if (version !== VERSION) {
-    throw unsuitable(path, `it has version ${version}, and this program knows only ${VERSION}`);
+    throw refusal(
+      `The lock file ${path} has format ${version}, and this version of holdfast uses format ` +
+        `${VERSION}. Use one version of holdfast for all programs that share it; if none uses it ` +
+        "any more, move it away with its -wal and -shm.",
+    );
   }
   const [mode] = database.get("PRAGMA journal_mode = WAL", []) ?? [];
-  if (mode !== "wal") throw unsuitable(path, `SQLite keeps its journal as "${mode}" there`);
-  // The first look after that makes the -wal and the -shm: who opened the file has to know them.
-  if (database.get(INDEX_COUNT, [])?.[0] === 2) return;
-  // Another process may make them at the same time: it is busy, or was first.
-  inTransaction(database, () => database.exec(INDEXES));
+  if (mode !== "wal") {
+    throw refusal(
+      `The lock file ${path} cannot be used: SQLite keeps its journal as "${mode}" there. ` +
+        "Choose a path on a local file system.",
+    );
+  }
+  // The first read after that makes the -wal and the -shm, which the caller has to know.
+  database.get("SELECT identity FROM machine", []);
 }
 
-function unsuitable(path: string, why: string): StoreError {
-  return refusal(
-    `The lock file ${path} cannot be used: ${why}. Use one version of holdfast for all programs ` +
-      "that share a file, on a local file system.",
-  );
-}
-
-/** Makes a new lock file, or marks one that was made before they were marked. */
-function mark(database: Sqlite, path: string): void {
+function makeTables(database: Sqlite, path: string): void {
   inTransaction(database, () => {
     // Another process may have been first, also one of another program.
     if (numberOf(database, "application_id") === APPLICATION_ID) return;
-    const found = new Set(database.all("SELECT sql FROM sqlite_master", []).map(([sql]) => sql));
-    const isNew = found.size === 0 && numberOf(database, "user_version") === 0;
-    if (!isNew && !FIRST_STATEMENTS.every((statement) => found.has(statement))) {
-      throw unsuitable(path, "it is a database of another program");
-    }
+    const [tables] = database.get("SELECT count(*) FROM sqlite_master", []) ?? [];
+    if (tables !== 0 || numberOf(database, "user_version") !== 0) throw foreignDatabase(path);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-    if (!isNew) return;
     database.exec(TABLES);
     database.exec(`PRAGMA user_version = ${VERSION}`);
     database.run("INSERT INTO machine VALUES (?, NULL)", [machineIdentity()]);
   });
+}
+
+function foreignDatabase(path: string): StoreError {
+  return refusal(
+    `The file ${path} is a SQLite database of another program. It was left as it is: choose ` +
+      "another path.",
+  );
 }
 
 function numberOf(database: Sqlite, pragma: "application_id" | "user_version"): number {

@@ -1,10 +1,9 @@
 /**
- * The little of SQLite that the store needs, over the two libraries it may come from: the one built
- * into Node (22.13 and later), or `libsql`. Both read and write the same files, also at the same
- * time.
+ * The part of SQLite that the store uses, from one of two libraries: the one built into Node (22.13
+ * and later), or `libsql`. Both can use the same file at the same time.
  */
 import { readFileSync } from "node:fs";
-import { StoreError } from "../../errors.js";
+import { StoreError } from "../../errors/index.js";
 import { requireNative } from "../peers.js";
 
 export type Value = string | number | null;
@@ -21,20 +20,13 @@ export interface Sqlite {
   get(sql: string, values: Value[]): Row | undefined;
   all(sql: string, values: Value[]): Row[];
   run(sql: string, values: Value[]): void;
-  /** How many rows that changed. */
-  change(sql: string, values: Value[]): number;
-  /**
-   * The same outside of a transaction, as a transaction of its own; undefined when it failed, and
-   * nothing was done. The statement must change nothing where all values are null.
-   */
-  changeAlone(sql: string, values: Value[]): number | undefined;
   close(): void;
 }
 
 interface BuiltInStatement {
   get(...values: Value[]): Record<string, Value> | undefined;
   all(...values: Value[]): Record<string, Value>[];
-  run(...values: Value[]): { changes: number | bigint };
+  run(...values: Value[]): unknown;
 }
 
 interface BuiltInModule {
@@ -47,7 +39,6 @@ interface LibsqlStatement {
   raw(isRaw: boolean): LibsqlStatement;
   get(values: Value[]): Row | undefined;
   all(values: Value[]): Row[];
-  run(values: Value[]): { changes: number };
 }
 
 type LibsqlModule = new (
@@ -90,13 +81,11 @@ export function rollBack(database: Sqlite): void {
   try {
     database.exec("ROLLBACK");
   } catch {
-    // SQLite did it already, as it does when the disk is full.
+    // SQLite has already rolled back, as it does when the disk is full.
   }
 }
 
-/**
- * The result code of a failed call, without its extension; undefined when SQLite did not say it.
- */
+/** The primary result code of a failed call; undefined if the error is not from SQLite. */
 export function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined;
   const { errcode, rawCode } = error as { errcode?: unknown; rawCode?: unknown };
@@ -112,8 +101,6 @@ function builtIn(): Open | undefined {
   return (path) => {
     const database = new module.DatabaseSync(path);
     const statement = cached((sql) => database.prepare(sql));
-    const change = (sql: string, values: Value[]): number =>
-      Number(statement(sql).run(...values).changes);
     return {
       begin: () => database.exec(BEGIN),
       exec: (sql) => database.exec(sql),
@@ -126,14 +113,6 @@ function builtIn(): Open | undefined {
           .all(...values)
           .map(Object.values<Value>),
       run: (sql, values) => void statement(sql).run(...values),
-      change,
-      changeAlone: (sql, values) => {
-        try {
-          return change(sql, values);
-        } catch {
-          return undefined;
-        }
-      },
       close: () => database.close(),
     };
   };
@@ -153,42 +132,24 @@ function libsql(): Open {
   return (path) => {
     const database = new Database(path);
     const writer = cached((sql) => database.prepare(sql));
-    // Apart from the above: a `get` after a `run` of the same statement keeps the earlier values.
-    const changer = cached((sql) => database.prepare(sql));
     const reader = cached((sql) => database.prepare(sql).raw(true));
-    // libsql leaves a prepared statement that failed in progress, and SQLite commits nothing
-    // meanwhile. The statement ends when it runs again, which succeeds within a transaction.
-    let endFailed: (() => void) | undefined;
     return {
-      // Not prepared, because it may fail.
-      begin: () => {
-        database.exec(BEGIN);
-        endFailed?.();
-        endFailed = undefined;
-      },
+      // Not prepared: libsql leaves a prepared statement that failed in progress, and SQLite
+      // commits nothing until that statement ends.
+      begin: () => database.exec(BEGIN),
       exec: (sql) => database.exec(sql),
       get: (sql, values) => reader(sql).get(values),
       all: (sql, values) => reader(sql).all(values),
       // Its own `run` takes longer: it also counts what changed.
       run: (sql, values) => void writer(sql).get(values),
-      change: (sql, values) => changer(sql).run(values).changes,
-      changeAlone: (sql, values) => {
-        if (endFailed) return undefined;
-        try {
-          return changer(sql).run(values).changes;
-        } catch {
-          endFailed = () => changer(sql).run(values.map(() => null));
-          return undefined;
-        }
-      },
       close: () => database.close(),
     };
   };
 }
 
 /**
- * libsql has Node write a whole report on this process, which takes longer than all else here, to
- * learn which C library it runs on. The loaded libraries say it as well.
+ * To learn which C library it runs on, libsql has Node write a whole report on this process, which
+ * takes longer than everything else here. The list of loaded libraries tells as well.
  */
 function withQuickReport<T>(load: () => T): T {
   const { report } = process;
@@ -217,7 +178,7 @@ function cached<S>(prepare: (sql: string) => S): (sql: string) => S {
   };
 }
 
-/** Node calls its SQLite experimental, on the error output of every program that loads it. */
+/** Node warns every program that loads its SQLite that it is experimental. */
 function withoutWarning<T>(load: () => T): T {
   const { emitWarning } = process;
   process.emitWarning = () => {};

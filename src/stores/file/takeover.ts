@@ -1,33 +1,33 @@
 /**
- * Takes over a file that another boot, machine or time namespace wrote. Its times are by another
- * clock, so they do not tell whether its leases are over.
+ * Takes over a file that another boot, machine or time namespace wrote. Its times belong to another
+ * clock, so they do not say whether its leases have expired.
  *
- * The leases are watched for as long as the longest of them lasts. A live holder renews its lease
- * in that time: then two machines share the file, and this store refuses it. If no lease has
- * changed, no process can believe in one any more, and the file is taken over. The observation is
- * kept in the file, so that many short-lived programs watch as well as one that stays.
+ * The store watches the leases for the longest ttl among them. A live holder renews its lease in
+ * that time, which shows that two machines share the file: the store refuses that. If no lease has
+ * changed, no process can think that it holds one, and the store takes the file over. What it has
+ * observed is stored in the file, so many short-lived programs watch as well as one long-lived.
  */
-import { StoreError } from "../../errors.js";
-import { record, text, whole } from "../../foreign-data.js";
-import type { Instant } from "../../rules/ledger-command.js";
+import { StoreError } from "../../errors/index.js";
+import { record, text, whole } from "../../events/foreign-data.js";
+import { LedgerDocument } from "../../families/ledger/ledger-document.js";
+import type { Command, Instant, Reply } from "../../rules/ledger-command.js";
 import { machineIdentity } from "./machine-identity.js";
-import type { Here, KeptMark, NameRecord } from "./name-record.js";
-import { nameOf } from "./read-rows.js";
+import { TOKEN_KEY, tokenOf } from "./schema.js";
 import type { Sqlite, Value } from "./sqlite.js";
 
-/** An observation of the leases: its content, its observer and its start. */
+/** What was observed of the leases: their state, who observed it, and since when. */
 interface Watch {
   readonly by: string;
   readonly sinceUs: number;
   readonly seen: string;
-  /** A lease changed while it was watched: every call is told so, until that is long past. */
+  /** A lease changed during the watch: every call is refused until long after that. */
   readonly isShared: boolean;
 }
 
 /**
- * Thrown out of a transaction that is committed all the same: the leases of before may be alive for
- * so long, and until then everything counts as taken; or they were seen to live, and that is the
- * end.
+ * Thrown out of a transaction that is committed all the same. Either the earlier leases may be
+ * alive for `remainingUs`, and until then every name counts as held; or they were seen to be alive,
+ * and the file is refused.
  */
 export class Quarantine {
   readonly remainingUs: number;
@@ -39,43 +39,40 @@ export class Quarantine {
   }
 }
 
-/** A row that cannot be read does not count: it must not keep the whole file from being used. */
-const object = (column: string): string =>
-  `CASE WHEN typeof(${column}) = 'text' AND json_valid(${column}) THEN ${column} ELSE '{}' END`;
-const isCount = (column: string): string =>
-  `typeof(${column}) = 'integer' AND ${column} BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}`;
-const LEASES = `SELECT * FROM (
-  SELECT json_extract(${object("value")}, '$.expiryUs') AS expiry,
-      json_extract(${object("value")}, '$.ttlUs') AS ttl
-    FROM name, json_each(${object("name.body")}, '$.holders')
-  UNION ALL SELECT expiry, json_extract(${object("body")}, '$.ttlUs') FROM holder
-) WHERE ${isCount("ttl")} AND ${isCount("expiry")}`;
-/** SQLite adds up whole numbers of 64 bits, and fails beyond: of large ones, the rest is enough. */
-const sumOf = (column: string): string => `coalesce(sum(${column} % ${2 ** 31 - 1}), 0)`;
-/** Every grant moves a token on, every renewal an expiry. */
-const SEEN = `SELECT max(ttl), count(ttl) || ' ' || ${sumOf("expiry")} || ' ' ||
-  (SELECT ${sumOf("token")} FROM space WHERE ${isCount("token")}) FROM (${LEASES})`;
+interface Leases {
+  /** Null if there are no leases. */
+  readonly longestTtlUs: number | null;
+  /** Changes with every grant, which moves a token, and every renewal, which moves an expiry. */
+  readonly seen: string;
+  /** Whether the clock of this machine can have timed all of them. */
+  readonly arePossible: boolean;
+}
 
-const NAMES = "SELECT space, key, body FROM name";
-const UNREADABLE = Symbol("unreadable");
+const NAMES = `SELECT namespace, key, body FROM name WHERE key <> '${TOKEN_KEY}'`;
+const TOKENS = `SELECT body FROM name WHERE key = '${TOKEN_KEY}'`;
+const UPDATE = "UPDATE name SET body = ? WHERE namespace = ? AND key = ?";
+const DELETE = "DELETE FROM name WHERE namespace = ? AND key = ?";
+/** Keeps sums of large numbers exact. */
+const SUM_MODULUS = 2 ** 31 - 1;
+const added = (sum: number, value: number): number => (sum + (value % SUM_MODULUS)) % SUM_MODULUS;
 
-/** Seconds differ between two clocks by less than this, and a lease is judged in milliseconds. */
+/** Two clocks drift apart by less than this factor. */
 const CLOCK_SLACK = 1.02;
 
-/** Runs inside a transaction. Returns when the file is ours; throws `Quarantine` before. */
+/** Runs inside a transaction. Returns when the file is ours; throws `Quarantine` before that. */
 export function takeOver(database: Sqlite, at: Instant): void {
   const identity = machineIdentity();
-  const [ttlUs, seen] = database.get(SEEN, []) as [number | null, string];
-  if (ttlUs === null) return takeFile(database, at);
-  const [text] = database.get("SELECT watch FROM machine", []) ?? [];
-  const watch = readWatch(text);
+  const { longestTtlUs, seen } = leasesIn(database, at);
+  if (longestTtlUs === null) return takeFile(database, at);
+  const [before, watchText] = database.get("SELECT identity, watch FROM machine", []) ?? [];
+  const watch = readWatch(watchText);
   const isMine = watch?.by === identity && watch.sinceUs <= at.us;
   const isSame = watch?.seen === seen;
   if (!isMine || !isSame) {
     const begun: Watch = { by: identity, sinceUs: at.us, seen, isShared: isMine };
-    database.run("UPDATE machine SET watch = ?", [JSON.stringify(begun)]);
+    saveMachine(database, String(before), JSON.stringify(begun));
   }
-  const lengthUs = ttlUs * CLOCK_SLACK;
+  const lengthUs = longestTtlUs * CLOCK_SLACK;
   if (!isMine) throw new Quarantine(lengthUs);
   if (!isSame) throw new Quarantine(lengthUs, sharedFile());
   const remainingUs = watch.sinceUs + lengthUs - at.us;
@@ -83,55 +80,101 @@ export function takeOver(database: Sqlite, at: Instant): void {
   takeFile(database, at);
 }
 
-/** Where no boot id tells, leases that this clock cannot have made prove that it started anew. */
+/**
+ * For systems without a boot id: leases that this clock cannot have timed prove that it was
+ * restarted.
+ */
 export function dropImpossible(database: Sqlite, at: Instant): void {
-  const impossible = `SELECT 1 FROM (${LEASES}) WHERE expiry > ? + ttl LIMIT 1`;
-  if (database.get(impossible, [at.us])) takeFile(database, at);
+  if (!leasesIn(database, at).arePossible) takeFile(database, at);
+}
+
+/**
+ * The reply to a command during the watch: every name counts as held by an unknown holder, nothing
+ * of this boot is held, and asking again helps.
+ */
+export function quarantineReply(command: Command, remainingUs: number): Reply | StoreError {
+  const blockage = { holder: null, dueUs: remainingUs };
+  switch (command.type) {
+    case "acquire":
+      return command.enqueue
+        ? { type: "queued", ahead: null, ...blockage }
+        : { type: "busy", ...blockage };
+    case "touch":
+      return { type: "touched", grants: [], waiting: 0, more: false, ...blockage };
+    case "confirm":
+    case "renew":
+      return { type: "gone", reason: "missing", detail: "the lock file is of another boot" };
+    case "release":
+      return { type: "released", held: false, offerUs: 0, more: false };
+    case "inspect":
+    case "revoke":
+      return new StoreError(
+        "The lock file holds leases of another boot of this machine, or of another machine. " +
+          `They expire within ${Math.ceil(remainingUs / 1e6)} s, unless they are renewed.`,
+        { outcome: "not_applied", store: "file" },
+      );
+  }
+}
+
+function leasesIn(database: Sqlite, at: Instant): Leases {
+  let longestTtlUs: number | null = null;
+  let count = 0;
+  let tokenSum = 0;
+  for (const [body] of database.all(TOKENS, [])) tokenSum = added(tokenSum, tokenOf(body));
+  let expirySum = 0;
+  let arePossible = true;
+  for (const [, , body] of database.all(NAMES, [])) {
+    for (const { ttlUs, expiryUs } of readDocument(body, at)?.holders() ?? []) {
+      longestTtlUs = Math.max(longestTtlUs ?? 0, ttlUs);
+      count += 1;
+      expirySum = added(expirySum, expiryUs);
+      arePossible &&= expiryUs <= at.us + ttlUs;
+    }
+  }
+  return { longestTtlUs, seen: `${count} ${expirySum} ${tokenSum}`, arePossible };
+}
+
+/** Drops what the clock of before timed. The last tokens stay; marks stay by the wall clock. */
+function takeFile(database: Sqlite, at: Instant): void {
+  for (const [namespace = null, key = null, body = null] of database.all(NAMES, [])) {
+    const document = readDocument(body, at);
+    document?.startClock(at);
+    const kept = document?.toText();
+    if (kept === null) database.run(DELETE, [namespace, key]);
+    else if (kept !== undefined) database.run(UPDATE, [kept, namespace, key]);
+  }
+  saveMachine(database, machineIdentity(), null);
+}
+
+/** Null for foreign data, which stays where it is and keeps nobody from using the other names. */
+function readDocument(body: Value | undefined, at: Instant): LedgerDocument | null {
+  try {
+    return new LedgerDocument("", text(body), { last: 0 }, at);
+  } catch {
+    return null;
+  }
+}
+
+/** The table has one row, also if another program has deleted it. */
+function saveMachine(database: Sqlite, identity: string, watch: string | null): void {
+  database.exec("DELETE FROM machine");
+  database.run("INSERT INTO machine VALUES (?, ?)", [identity, watch]);
 }
 
 function sharedFile(): StoreError {
   return new StoreError(
-    "Another machine, or a container with a clock of its own, uses the same lock file: a file " +
+    "Another machine, or a container with a separate clock, uses the same lock file: a file " +
       "store serves one machine. Give each its own file, or use a store across the network.",
     { outcome: "not_applied", retryable: false, store: "file" },
   );
 }
 
-/** Nothing where it cannot be read: then the watch begins anew. */
+/** Null if it cannot be read: then the watch begins again. */
 function readWatch(value: unknown): Watch | null {
   try {
     const { by, sinceUs, seen, isShared } = record(JSON.parse(text(value)));
     return { by: text(by), sinceUs: whole(sinceUs), seen: text(seen), isShared: isShared === true };
   } catch {
     return null;
-  }
-}
-
-/** Drops all that the clock of before told. The last tokens stay; marks stay by the wall clock. */
-function takeFile(database: Sqlite, at: Instant): void {
-  for (const table of ["holder", "waiter", "client", "tombstone"]) {
-    database.exec(`DELETE FROM ${table}`);
-  }
-  for (const [space, key, body] of database.all(NAMES, []) as [number, string, Value][]) {
-    const mark = markOf([space, key], body);
-    if (mark === UNREADABLE) continue;
-    if (mark && mark.untilWallUs > at.wallUs) {
-      const kept: NameRecord = { mark: { ...mark, untilUs: at.us + mark.untilWallUs - at.wallUs } };
-      database.run("UPDATE name SET body = ? WHERE space = ? AND key = ?", [
-        JSON.stringify(kept),
-        space,
-        key,
-      ]);
-    } else database.run("DELETE FROM name WHERE space = ? AND key = ?", [space, key]);
-  }
-  database.run("UPDATE machine SET identity = ?, watch = NULL", [machineIdentity()]);
-}
-
-/** Foreign data stays where it is. */
-function markOf(here: Here, body: Value): KeptMark | undefined | typeof UNREADABLE {
-  try {
-    return nameOf(here, body).mark;
-  } catch {
-    return UNREADABLE;
   }
 }

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { checkAsync } from "../../../test/fixtures/property.js";
 import { expectTokensToRise, tokenAttack } from "../../../test/fixtures/token-attack.js";
-import { Holdfast } from "../../holdfast.js";
+import { Holdfast } from "../../api/holdfast.js";
 import { FileArbiter } from "./file-arbiter.js";
 import { fileStore } from "./index.js";
 import { openSqlite } from "./sqlite.js";
@@ -37,7 +37,7 @@ it.each(["9007199254740991", "10800000000000000", "9223372036854775807"])(
     const locks = new Holdfast(fileStore({ path, namespace }));
     await locks.mutex("m").run(() => {});
     const database = openSqlite(path);
-    database.run(`UPDATE space SET token = ${token} WHERE name = ?`, [namespace]);
+    database.run("UPDATE name SET body = ? WHERE namespace = ? AND key = ''", [token, namespace]);
     database.close();
     await expect(locks.mutex("m").tryAcquire()).rejects.toMatchObject({
       code: "HF_STORE",

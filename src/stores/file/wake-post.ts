@@ -1,29 +1,26 @@
 /**
- * Wakes waiters in other processes: a unix socket per client in a folder beside the lock file (a
+ * Wakes waiters in other processes: a unix socket per client in a folder next to the lock file (a
  * named pipe on Windows). It carries grants that are in the file already, so a message that is
- * lost, late or doubled does no harm: every waiter also asks by itself.
+ * lost, late or repeated does no harm: every waiter also polls.
  *
- * When a client counts as gone: the system refuses a connection to a socket without a listener.
- * A stopped process still accepts (its system does), and one that only has no socket file any more
- * is passed over until it asks itself. So what was granted to a refused client goes to the next at
- * once, and a dead waiter costs one message instead of a offer window.
+ * A client counts as gone when the system refuses a connection to its socket, because no process
+ * listens there. The connection to a stopped process is accepted by the system; a client whose
+ * socket file was deleted is passed over until it polls. What was granted to a refused client goes
+ * to the next waiter at once, so a dead waiter costs one message instead of an offer window.
  */
-import { existsSync, lstatSync, readdirSync, unlinkSync } from "node:fs";
 import type { Server, Socket } from "node:net";
-import { guarded } from "../../foreign-data.js";
+import { guarded, oneOf, record, text, whole } from "../../events/foreign-data.js";
 import type { Push } from "../../rules/ledger-command.js";
-import { LineReader } from "./line-reader.js";
 import { machinePort } from "./machine-port.js";
-import { readPush } from "./read-push.js";
-import { WakePath } from "./wake-path.js";
+import { net, WakeFolder } from "./wake-folder.js";
 
 type OnPush = (push: Push) => void;
-/** Called when the receiver of a push is gone for certain, and may not have seen it. */
+/** Called when the receiver of a push is certainly gone, and may not have seen it. */
 type OnDead = () => void;
 
 interface Peer {
   readonly socket: Socket;
-  /** Called for the last pushes if the peer dies with one of them unread. */
+  /** For the last pushes, which the peer may not have read if it dies. */
   readonly recent: OnDead[];
 }
 
@@ -33,59 +30,55 @@ interface Listener {
   server: Server | undefined;
 }
 
-/** Loaded when it is first needed: most programs never wait for another. */
-const net = (): typeof import("node:net") => process.getBuiltinModule("node:net");
-
+/** A longer text without an end of its line is not one of our messages. */
+const MAX_LINE = 65_536;
 const RECENT = 8;
-const MOST_PEERS = 256;
+const MAX_PEERS = 256;
 const IDLE_MS = 30_000;
-/** So many strange sockets are looked at when a process begins to listen. */
-const SWEPT = 16;
-
 /**
- * A receiver that takes nothing for so long is stopped, with many messages unread. A busy machine
- * may well not run this process for a tenth of it, and a message lost for that costs seconds.
+ * A receiver that reads nothing for this long is stopped. Not shorter: a busy machine may not run
+ * this process for a tenth of it, and a message that is lost for that costs seconds.
  */
 const FLUSH_MS = 1_000;
 
 export class WakePost {
-  readonly #paths: WakePath;
+  readonly #folder: WakeFolder;
   readonly #listeners = new Map<string, Listener>();
   readonly #peers = new Map<string, Peer>();
   #isOpen = false;
   readonly #onExit = (): void => {
-    for (const client of this.#listeners.keys()) this.#remove(client);
+    for (const client of this.#listeners.keys()) this.#folder.remove(client);
   };
 
   constructor(lockPath: string) {
-    this.#paths = new WakePath(lockPath);
+    this.#folder = new WakeFolder(lockPath);
   }
 
-  /** Pushes of this process arrive from now on, those of others when `open` was called, too. */
+  /** Pushes of this process arrive from now on; those of others after `open`. */
   listen(client: string, onPush: OnPush): void {
     this.#listeners.set(client, { onPush, server: undefined });
   }
 
-  /** Makes the socket of a client, before this returns; false when there is one, or no client. */
+  /** Makes the socket of a client before it returns; false if it exists, or the client does not. */
   open(client: string): boolean {
     const listener = this.#listeners.get(client);
     if (!listener || listener.server) return false;
     if (!this.#isOpen) {
       this.#isOpen = true;
-      this.#paths.prepare();
+      this.#folder.prepare();
       process.on("exit", this.#onExit);
-      this.#sweep();
+      this.#folder.sweep();
     }
     listener.server = this.#serve(client);
     return true;
   }
 
-  /** After the folder may have been removed: sockets that are gone are made anew. */
+  /** Makes missing sockets again, after the folder may have been removed. */
   repair(): void {
     if (!this.#isOpen) return;
-    this.#paths.prepare();
+    this.#folder.prepare();
     for (const [client, listener] of this.#listeners) {
-      if (listener.server && this.#paths.isVisible && !existsSync(this.#paths.of(client))) {
+      if (listener.server && !this.#folder.mayHave(client)) {
         listener.server.close();
         listener.server = this.#serve(client);
       }
@@ -102,14 +95,14 @@ export class WakePost {
     this.#isOpen = false;
   }
 
-  /** False when it is certain that a push would not arrive. */
+  /** False if a push would certainly not arrive. */
   reaches(client: string): boolean {
     if (this.#listeners.has(client) || this.#peers.has(client)) return true;
-    return !this.#paths.isVisible || existsSync(this.#paths.of(client));
+    return this.#folder.mayHave(client);
   }
 
   /**
-   * Sends before it returns where a connection is open already. True for a client of this process.
+   * Sends before it returns if a connection is open already. True for a client of this process.
    */
   send(push: Push, onDead: OnDead): boolean {
     const { client } = push;
@@ -124,16 +117,13 @@ export class WakePost {
     return false;
   }
 
-  /**
-   * Flushes the pushes that were sent: without them the next holder would find out by asking,
-   * seconds later.
-   */
+  /** Flushes the pushes that were sent: without them the next holder would poll seconds later. */
   async close(): Promise<void> {
     for (const client of [...this.#listeners.keys()]) this.unlisten(client);
     const sockets = [...this.#peers.values()].map(({ socket }) => socket);
     this.#peers.clear();
     await Promise.all(sockets.map(flushed));
-    this.#paths.close();
+    this.#folder.close();
   }
 
   #serve(client: string): Server {
@@ -147,19 +137,19 @@ export class WakePost {
       const lines = new LineReader(receive);
       socket.setEncoding("utf8").on("data", (text: string) => lines.read(text));
     });
-    // Without its socket a client is slower, not wrong: it asks by itself.
+    // Without its socket a client is slower, not wrong: it polls.
     server.on("error", () => {});
-    server.listen({ path: this.#paths.of(client), exclusive: true });
+    server.listen({ path: this.#folder.of(client), exclusive: true });
     server.unref();
     return server;
   }
 
   #connect(client: string): Peer {
-    if (this.#peers.size >= MOST_PEERS) {
+    if (this.#peers.size >= MAX_PEERS) {
       const [oldest] = this.#peers.keys();
       if (oldest !== undefined) this.#drop(oldest);
     }
-    const socket = net().connect(this.#paths.of(client));
+    const socket = net().connect(this.#folder.of(client));
     const peer: Peer = { socket, recent: [] };
     this.#peers.set(client, peer);
     socket.unref();
@@ -172,7 +162,7 @@ export class WakePost {
       if (this.#peers.get(client) !== peer) return;
       this.#peers.delete(client);
       if (isRefused) this.#onRefused(client, peer.recent);
-      else this.#probe(client, (refused) => refused && this.#onRefused(client, peer.recent));
+      else this.#folder.ifRefused(client, () => this.#onRefused(client, peer.recent));
     });
     return peer;
   }
@@ -184,44 +174,12 @@ export class WakePost {
   }
 
   #onRefused(client: string, recent: readonly OnDead[]): void {
-    this.#remove(client);
+    this.#folder.remove(client);
     for (const onDead of recent) onDead();
-  }
-
-  /** Asks the system whether a process listens there. */
-  #probe(client: string, tell: (isRefused: boolean) => void): void {
-    const socket = net().connect(this.#paths.of(client));
-    socket.unref();
-    socket.on("connect", () => socket.destroy());
-    socket.on("error", (error: NodeJS.ErrnoException) => tell(error.code === "ECONNREFUSED"));
-  }
-
-  /**
-   * Removes sockets that killed processes left behind; a few at a time, so that it costs nothing.
-   */
-  #sweep(): void {
-    if (!this.#paths.isVisible) return;
-    const found = readdirSync(this.#paths.folder);
-    const spare = Math.max(0, found.length - SWEPT);
-    const start = Math.floor(machinePort.random.fraction() * (spare + 1));
-    for (const client of found.slice(start, start + SWEPT)) {
-      this.#probe(client, (isRefused) => isRefused && this.#remove(client));
-    }
-  }
-
-  /** Connections to a file that is no socket are refused, too: such a file is not ours. */
-  #remove(client: string): void {
-    if (!this.#paths.isVisible) return;
-    const path = this.#paths.of(client);
-    try {
-      if (lstatSync(path).isSocket()) unlinkSync(path);
-    } catch {
-      // Another process was faster.
-    }
   }
 }
 
-/** Ends a connection when all that was written to it is on its way. */
+/** Ends a connection after everything written to it was sent. */
 function flushed(socket: Socket): Promise<void> {
   return new Promise((resume) => {
     socket.once("close", () => resume());
@@ -229,4 +187,42 @@ function flushed(socket: Socket): Promise<void> {
     socket.ref();
     socket.destroySoon();
   });
+}
+
+/** Cuts a stream of text into its lines. */
+class LineReader {
+  readonly #onLine: (line: string) => void;
+  #rest = "";
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  read(text: string): void {
+    const lines = (this.#rest + text).split("\n");
+    this.#rest = lines.pop() ?? "";
+    if (this.#rest.length > MAX_LINE) this.#rest = "";
+    for (const line of lines) this.#onLine(line);
+  }
+}
+
+/** Reads a push from a line of a socket, which any program of this user may have written. */
+function readPush(line: string): Push {
+  const push = record(JSON.parse(line));
+  const about = { client: text(push.client), key: text(push.key) };
+  const type = oneOf(["granted", "marked", "revoked"], push.type);
+  if (type === "granted") {
+    const { owner, token, span, grantedUs, expiryUs } = record(push.grant);
+    const grant = {
+      owner: text(owner),
+      token: whole(token),
+      span: whole(span),
+      grantedUs: whole(grantedUs),
+      expiryUs: whole(expiryUs),
+    };
+    return { ...about, type, grant };
+  }
+  const ended = { ...about, owner: text(push.owner), token: whole(push.token) };
+  if (type === "marked") return { ...ended, type, meta: text(push.meta) };
+  return { ...ended, type, reason: text(push.reason) };
 }

@@ -1,7 +1,7 @@
-import { type Check, checksOver, note } from "../../checks.js";
-import type { Examination, ExamineRequest } from "../../examination.js";
-import { findingsOf } from "../examining/read-facts.js";
-import { CLIENT_SURVIVALS } from "../examining/survivals.js";
+import { type Check, checksOver, note } from "../../contract/checks.js";
+import type { Examination, ExamineRequest } from "../../contract/examination.js";
+import { findingsOf } from "../doctor/read-facts.js";
+import { CLIENT_SURVIVALS } from "../doctor/survivals.js";
 
 const check = checksOver<object>();
 

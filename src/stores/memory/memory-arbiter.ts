@@ -1,8 +1,8 @@
-import type { Examination, ExamineRequest } from "../../examination.js";
+import type { Examination, ExamineRequest } from "../../contract/examination.js";
+import type { Traits } from "../../contract/store.js";
+import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
 import type { Command, Push, View } from "../../rules/ledger-command.js";
-import type { Traits } from "../../store.js";
 import type { Port } from "../../time/port.js";
-import type { Arbiter, Execution } from "../arbiter/arbiter.js";
 import type { MemorySpace } from "./memory-space.js";
 
 const TRAITS: Traits = {

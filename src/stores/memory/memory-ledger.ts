@@ -5,7 +5,7 @@ import { compareNames } from "../../rules/name.js";
 import type { Upkeep } from "../../rules/upkeep.js";
 import { MemoryState, type TokenCounter } from "./memory-state.js";
 
-const LEAST_SWEEP = 1_000;
+const MIN_SWEEP = 1_000;
 
 /** All names of one namespace in memory. A name that is at rest takes no room. */
 export class MemoryLedger {
@@ -13,7 +13,7 @@ export class MemoryLedger {
   readonly #tokens: TokenCounter = { last: 0 };
   readonly #emit: Emit;
   /** How many names there may be until those out of use are looked for. */
-  #sweepAt = LEAST_SWEEP;
+  #sweepAt = MIN_SWEEP;
 
   constructor(emit: Emit) {
     this.#emit = emit;
@@ -52,7 +52,7 @@ export class MemoryLedger {
    */
   #sweep(at: Instant): void {
     for (const key of this.#keys()) this.execute({ type: "inspect", key }, at);
-    this.#sweepAt = Math.max(LEAST_SWEEP, 2 * this.#states.size);
+    this.#sweepAt = Math.max(MIN_SWEEP, 2 * this.#states.size);
   }
 
   #keys(): string[] {

@@ -1,8 +1,8 @@
+import type { Execution } from "../../families/ledger/arbiter.js";
 import type { Command, Instant, Push, Reply, View } from "../../rules/ledger-command.js";
 import { Upkeep } from "../../rules/upkeep.js";
 import type { Clock } from "../../time/clock.js";
 import { localPort, type Port } from "../../time/port.js";
-import type { Execution } from "../arbiter/arbiter.js";
 import { MemoryLedger } from "./memory-ledger.js";
 
 /** One instant; only a grant asks for the wall clock. */

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
 import { settled } from "../../../test/fixtures/manual-port.js";
+import type { Grant, Store } from "../../contract/store.js";
 import { WaitTime } from "../../lease/wait-time.js";
-import type { Grant, Store } from "../../store.js";
 import { MemorySpace, memoryStore, openMemoryStore } from "./index.js";
 
 async function take(store: Store, owner: string, ttlMs = 30_000): Promise<Grant> {

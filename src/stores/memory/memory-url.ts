@@ -1,5 +1,5 @@
-import { InvalidOptionError } from "../../errors.js";
-import type { Store } from "../../store.js";
+import type { Store } from "../../contract/store.js";
+import { InvalidOptionError } from "../../errors/index.js";
 import { checkParameters } from "../store-url.js";
 import { MemorySpace } from "./memory-space.js";
 import { memoryStore } from "./memory-store.js";

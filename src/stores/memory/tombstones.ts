@@ -2,7 +2,7 @@ import type { Tombstone } from "../../rules/ledger-state.js";
 import { Heap, type HeapItem } from "../../time/heap.js";
 
 /** So many are dropped at once. */
-const MOST_DROPPED = 64;
+const MAX_DROPPED = 64;
 
 interface Entry extends HeapItem {
   readonly tombstone: Tombstone;
@@ -30,7 +30,7 @@ export class Tombstones {
   }
 
   drop(nowUs: number): void {
-    for (let dropped = 0; dropped < MOST_DROPPED; dropped += 1) {
+    for (let dropped = 0; dropped < MAX_DROPPED; dropped += 1) {
       const entry = this.#byEnd.peek();
       if (!entry || entry.tombstone.untilUs > nowUs) return;
       this.#remove(entry);

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { isForeign } from "../../events/foreign-data.js";
+import { CALL_TIMEOUT_MS } from "../../families/ledger/channel.js";
 import type { Command } from "../../rules/ledger-command.js";
-import { CALL_TIMEOUT_MS } from "../arbiter/channel.js";
 import { Batches } from "./batches.js";
 import type { Driver, OwnConnection, Statement } from "./driver.js";
 import { Link } from "./link.js";
@@ -156,6 +157,14 @@ describe("batches", () => {
     }
     await refused;
     expect(connections[0]?.sent).toHaveLength(8);
+  });
+
+  it("say where the damaged row is, if they are about one name", async () => {
+    const run = batches.run([command("l:a")]);
+    await settled();
+    last().fail(failure("22003"));
+    await expect(run).rejects.toSatisfy(isForeign);
+    await expect(run).rejects.toThrow('the row of "l:a" in holdfast.name');
   });
 
   it("set the database up once, where it is not", async () => {

@@ -1,16 +1,17 @@
+import type { Execution } from "../../families/ledger/arbiter.js";
+import { CALL_TIMEOUT_MS } from "../../families/ledger/channel.js";
 import type { Command } from "../../rules/ledger-command.js";
 import type { Port } from "../../time/port.js";
-import type { Execution } from "../arbiter/arbiter.js";
-import { CALL_TIMEOUT_MS } from "../arbiter/channel.js";
+import { damagedRow } from "./codec.js";
 import type { Statement } from "./driver.js";
-import { isCollision, isNotSetUp, postgresError } from "./failure.js";
+import { isCollision, isDamage, isNotSetUp, postgresError } from "./failure.js";
 import type { Link } from "./link.js";
 import type { Job, Session } from "./session.js";
 
 /** A larger batch would keep the rows of its names locked for too long. */
-const MOST_COMMANDS = 1_000;
+const MAX_COMMANDS = 1_000;
 /** Collisions end soon: transactions lock rows in one order, and hold them for a short time. */
-const MOST_COLLISIONS = 5;
+const MAX_COLLISIONS = 5;
 
 export interface BatchRules {
   /** The statement that runs the commands. */
@@ -48,7 +49,7 @@ class Batch implements Job {
   /** False where it is full. */
   add(part: Part): boolean {
     const { length } = this.#commands;
-    if (length > 0 && length + part.commands.length > MOST_COMMANDS) return false;
+    if (length > 0 && length + part.commands.length > MAX_COMMANDS) return false;
     this.#parts.push(part);
     this.#commands.push(...part.commands);
     return true;
@@ -93,7 +94,7 @@ class Batch implements Job {
     const session = this.#session;
     // The connection ended before the commands were sent: the next one takes them.
     if (!this.#isSent) return this.start();
-    if (isCollision(error) && this.#collisions < MOST_COLLISIONS) {
+    if (isCollision(error) && this.#collisions < MAX_COLLISIONS) {
       this.#collisions += 1;
       return this.start();
     }
@@ -105,7 +106,9 @@ class Batch implements Job {
       );
       return;
     }
-    this.#fail(error);
+    const [command, another] = this.#commands;
+    const isOwnRow = command !== undefined && another === undefined && isDamage(error);
+    this.#fail(isOwnRow ? damagedRow(command.key, error) : error);
   }
 
   #runOn(session: Session): void {

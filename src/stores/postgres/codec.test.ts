@@ -1,14 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { requestOf } from "../../../test/fixtures/ledger-script.js";
-import { isForeign, Unreadable } from "../../foreign-data.js";
+import { isForeign, Unreadable } from "../../events/foreign-data.js";
 import type { Acquire, Command, Release, Renew } from "../../rules/ledger-command.js";
-import { decode, decodePage, decodePush, encode } from "./codec.js";
+import { decode, decodePage, decodePush, executeStatement } from "./codec.js";
 
-const MOST = `${Number.MAX_SAFE_INTEGER}`;
+const MAX = `${Number.MAX_SAFE_INTEGER}`;
 
-/** The words of a literal without escapes. */
-function wordsOf(commands: readonly Command[], isSynchronous?: boolean): string[] {
-  return encode(commands, isSynchronous).slice(2, -2).split('","');
+/** The commands of a statement, without the fields that they do not have. */
+function commandsOf(...commands: readonly Command[]): string[] {
+  const [, , records = ""] = executeStatement("", commands).values;
+  return records
+    .slice(3, -3)
+    .split(')","(')
+    .map((record) => record.replace(/,+/g, ","));
 }
 
 function mutex(key: string, owner: string, given: Partial<Acquire> = {}): Acquire {
@@ -24,41 +28,51 @@ function renew(key: string, owner: string, heir?: string): Renew {
   return { type: "renew", key, owner, ...terms };
 }
 
-describe("encode", () => {
-  it("puts commands with the same terms into one run", () => {
-    const words = wordsOf([release("a", "1"), release("b", "2"), renew("c", "3"), renew("d", "4")]);
-    expect(words.slice(0, 6)).toEqual(["+", "4", "a", "b", "c", "d"]);
-    expect(words.slice(6)).toEqual([
-      ...["r", "2", "0", "", "", "1", "2"],
-      ...["n", "2", "5", "6", "7", "3", "4"],
-    ]);
+describe("executeStatement", () => {
+  it("makes one command of those that have the same terms", () => {
+    const commands = [release("a", "1"), release("b", "2"), renew("c", "3"), renew("d", "4")];
+    const [, , , names, subjects] = executeStatement("", commands).values;
+    expect(commandsOf(...commands)).toEqual(["release,2,0,", "renew,2,5,6,7,"]);
+    expect(names).toBe('{"a","b","c","d"}');
+    expect(subjects).toBe('{"1","2","3","4"}');
   });
 
-  it("starts a run with other terms, another heir, or a key that the run has", () => {
-    const sizesOf = (...commands: Command[]): string[] => {
-      const words = wordsOf(commands).slice(2 + commands.length);
-      return words.filter((_, at) => /^[arnm]$/.test(words[at - 1] ?? ""));
+  it("starts another one for other terms, another heir, or a name that it has", () => {
+    const sizesOf = (...commands: Command[]): (string | undefined)[] => {
+      return commandsOf(...commands).map((record) => record.split(",")[1]);
     };
     expect(sizesOf(release("a", "8"), release("a", "9"))).toEqual(["1", "1"]);
     expect(sizesOf(release("a", "8"), release("b", "9", 10))).toEqual(["1", "1"]);
+    const marks = (meta: string): Release => ({
+      ...release(meta, "9"),
+      keep: { ttlUs: 5, meta },
+    });
+    expect(sizesOf(marks("a"), release("b", "9"))).toEqual(["1", "1"]);
+    expect(sizesOf(release("b", "9"), marks("a"))).toEqual(["1", "1"]);
+    expect(sizesOf(marks("a"), marks("b"))).toEqual(["1", "1"]);
     expect(sizesOf(renew("a", "8"), renew("b", "9", "h"))).toEqual(["1", "1"]);
     expect(sizesOf(renew("a", "8", "h"), renew("b", "9"))).toEqual(["1", "1"]);
+    expect(sizesOf(renew("a", "8"), release("b", "9"))).toEqual(["1", "1"]);
     expect(sizesOf(mutex("a", "8"), mutex("b", "9"))).toEqual(["2"]);
   });
 
-  it("asks for rows only where a command may need one", () => {
-    const flagsOf = (...commands: Command[]) => wordsOf(commands)[0];
-    expect(flagsOf(release("a", "1"), { type: "inspect", key: "b" })).toBe("");
-    expect(flagsOf({ type: "inspect", key: "b" }, release("a", "1", 9))).toBe("+");
-    expect(flagsOf(mutex("a", "1"))).toBe("+");
-    expect(wordsOf([mutex("a", "1")], true)[0]).toBe("+s");
+  it("escapes texts once for the record and once for the array", () => {
+    const meta = '{"a":"\\ ,)"}';
+    const [namespace, isSynchronous, records] = executeStatement(
+      "n\0",
+      [{ type: "revoke", key: "a", token: 5, reason: meta }],
+      true,
+    ).values;
+    expect([namespace, isSynchronous]).toEqual(["n\u0001\u0001", "true"]);
+    const record = JSON.parse(`[${records?.slice(1, -1)}]`)[0];
+    expect(record).toBe(`(revoke,1,,,,,,,,,,,,,,,${JSON.stringify(meta)})`);
   });
 
   it("sends numbers that no client should send as numbers that are refused", () => {
     const numbers = { ttlUs: 0.5, weight: Number.NaN, limit: 2 ** 53, span: -1, seenToken: -1 };
-    const words = wordsOf([mutex("a", "1", { ...numbers, notAfterUs: Number.POSITIVE_INFINITY })]);
-    expect(words.slice(5)).toEqual([
-      ...["c", "x", "0", "0", MOST, "600000000", "600000000", "0", "1", MOST, "0", "{}", "1"],
+    const command = mutex("a", "1", { ...numbers, notAfterUs: Number.POSITIVE_INFINITY });
+    expect(commandsOf({ ...command, meta: "m" })).toEqual([
+      `acquire,1,${MAX},${MAX},0,c,true,0,0,0,600000000,600000000,true,m,`,
     ]);
   });
 });

@@ -1,105 +1,112 @@
 /**
- * Commands as the words of `holdfast.execute_1` (sql/execute.sql), and its answer. Numbers are
+ * Commands as the arguments of `holdfast.execute_2` (sql/execute.sql), and its answer. Numbers are
  * decimal digits. A number that no client should send becomes one that the ledger refuses too, so
  * that it harms its own command only.
  */
-import { foreignData, list, oneOf, text, Unreadable, whole } from "../../foreign-data.js";
+import type { StoreError } from "../../errors/index.js";
+import { foreignData, list, oneOf, text, Unreadable, whole } from "../../events/foreign-data.js";
+import type { Execution } from "../../families/ledger/arbiter.js";
+import { hasSameTerms } from "../../families/ledger/same-terms.js";
 import { cutOff } from "../../rules/bounds.js";
-import type { Acquire, Command, Push, Renew, Reply, View } from "../../rules/ledger-command.js";
-import type { Execution } from "../arbiter/arbiter.js";
-import { hasSameTerms } from "../arbiter/same-terms.js";
+import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
+import type { Statement } from "./driver.js";
 import { readBlockage, readFlag, readGrant, readMark, readText, readView } from "./records.js";
-import { arrayLiteral } from "./stored-text.js";
+import { arrayLiteral, recordLiteral, toStored } from "./stored-text.js";
 
 /** The channel that a client listens on. */
 export function channelOf(client: string): string {
   return `holdfast:${client}`;
 }
 
-/** Commands with one operation and one set of terms. */
+/** Commands that differ in their names and subjects only: one command of the database. */
 interface Run {
-  readonly head: Acquire | Renew | null;
-  readonly terms: readonly string[];
+  readonly head: Command;
+  readonly terms: Terms;
   readonly keys: Set<string>;
-  readonly subjects: string[];
 }
 
-/**
- * The second argument of `holdfast.execute_1`, as the literal of an array. `isSynchronous` says
- * that no acknowledged commit is lost in a failover.
- */
-export function encode(commands: readonly Command[], isSynchronous = false): string {
+/** The fields of `holdfast.command_2` (sql/tables.sql), in their order. */
+const FIELDS = [
+  ...["ttl", "not_after", "seen", "client", "is_exclusive", "weight", "weight_limit", "span"],
+  ...["offer", "touch", "may_wait", "meta", "heir", "tombstone", "reason"],
+] as const;
+type Terms = Readonly<Record<string, string>>;
+
+/** `isSynchronous` says that no acknowledged commit is lost in a failover. */
+export function executeStatement(
+  namespace: string,
+  commands: readonly Command[],
+  isSynchronous = false,
+): Statement & { readonly values: readonly string[] } {
   const runs: Run[] = [];
   for (const command of commands) {
     const last = runs.at(-1);
     if (last && !last.keys.has(command.key) && continues(last, command)) {
       last.keys.add(command.key);
-      last.subjects.push(subjectOf(command));
-      continue;
+    } else {
+      runs.push({ head: command, terms: termsOf(command), keys: new Set([command.key]) });
     }
-    const head = command.type === "acquire" || command.type === "renew" ? command : null;
-    const keys = new Set([command.key]);
-    runs.push({ head, terms: termsOf(command), keys, subjects: [subjectOf(command)] });
   }
-  const flags = (commands.some(needsRow) ? "+" : "") + (isSynchronous ? "s" : "");
-  const words = [flags, `${commands.length}`, ...commands.map(({ key }) => key)];
-  for (const { terms, subjects } of runs) {
-    const [operation = "", ...rest] = terms;
-    words.push(operation, `${subjects.length}`, ...rest, ...subjects);
-  }
-  return arrayLiteral(words);
+  const records = runs.map(({ head, terms, keys }) =>
+    recordLiteral([head.type, `${keys.size}`, ...FIELDS.map((field) => terms[field] ?? null)]),
+  );
+  const names = commands.map(({ key }) => key);
+  const literals = [records, names, commands.map(subjectOf)].map(arrayLiteral);
+  return { text: EXECUTE, values: [toStored(namespace), `${isSynchronous}`, ...literals] };
 }
+
+const EXECUTE = `select holdfast.execute_2($1::pg_catalog.text, $2::pg_catalog.bool,
+  $3::holdfast.command_2[], $4::pg_catalog.text[], $5::pg_catalog.text[])`;
 
 function continues({ head, terms }: Run, command: Command): boolean {
-  if (head) return hasSameTerms(command, head);
-  if (command.type === "acquire" || command.type === "renew") return false;
+  if (command.type !== head.type) return false;
+  if (head.type === "acquire" || head.type === "renew") return hasSameTerms(command, head);
   const other = termsOf(command);
-  return other.every((term, at) => term === terms[at]);
+  return FIELDS.every((field) => other[field] === terms[field]);
 }
 
-/** A name without a row has no state: only these commands can give it some. */
-function needsRow(command: Command): boolean {
-  if (command.type === "release") return command.tombstoneUs > 0;
-  return command.type === "acquire" || command.type === "renew";
-}
-
-/** The operation and the terms of a command, without its key and its subject. */
-function termsOf(command: Command): string[] {
+/** The terms of a command; without its key and its subject. */
+function termsOf(command: Command): Terms {
   switch (command.type) {
     case "acquire":
-      return [
-        "a",
-        command.client,
-        command.mode === "exclusive" ? "x" : "s",
-        count(command.weight),
-        count(command.limit),
-        carried(command.ttlUs),
-        carried(command.offerUs),
-        carried(command.touchUs),
-        count(command.span),
-        command.enqueue ? "1" : "0",
-        fromZero(command.notAfterUs),
-        fromZero(command.seenToken),
-        command.meta,
-      ];
+      return {
+        ttl: carried(command.ttlUs),
+        not_after: fromZero(command.notAfterUs),
+        seen: fromZero(command.seenToken),
+        client: command.client,
+        is_exclusive: `${command.mode === "exclusive"}`,
+        weight: count(command.weight),
+        weight_limit: count(command.limit),
+        span: count(command.span),
+        offer: carried(command.offerUs),
+        touch: carried(command.touchUs),
+        may_wait: `${command.enqueue}`,
+        meta: command.meta,
+      };
     case "renew": {
       const { ttlUs, notAfterUs, seenToken, heir } = command;
-      const terms = [carried(ttlUs), fromZero(notAfterUs), fromZero(seenToken)];
-      return heir === undefined ? ["n", ...terms] : ["m", ...terms, heir];
+      return {
+        ttl: carried(ttlUs),
+        not_after: fromZero(notAfterUs),
+        seen: fromZero(seenToken),
+        ...(heir !== undefined && { heir }),
+      };
     }
     case "release": {
       const { tombstoneUs, keep } = command;
-      const untilUs = tombstoneUs > 0 ? fromZero(tombstoneUs) : "0";
-      return ["r", untilUs, keep ? `${cutOff(keep.ttlUs)}` : "", keep?.meta ?? ""];
+      return {
+        tombstone: tombstoneUs > 0 ? fromZero(tombstoneUs) : "0",
+        ...(keep && { ttl: `${cutOff(keep.ttlUs)}`, meta: keep.meta }),
+      };
     }
     case "revoke":
-      return ["v", command.reason];
+      return { reason: command.reason };
     default:
-      return [command.type.charAt(0)];
+      return {};
   }
 }
 
-/** The word of a command that differs within a run. */
+/** What differs within a run, besides the name. */
 function subjectOf(command: Command): string {
   switch (command.type) {
     case "touch":
@@ -113,7 +120,7 @@ function subjectOf(command: Command): string {
   }
 }
 
-const MOST = Number.MAX_SAFE_INTEGER;
+const MAX = Number.MAX_SAFE_INTEGER;
 
 /** For numbers that are only compared, where a negative number means the same as 0. */
 function fromZero(value: number): string {
@@ -122,7 +129,7 @@ function fromZero(value: number): string {
 
 /** A value that is no whole number from 0 is sent as the highest number, which is refused. */
 function carried(value: number): string {
-  return `${Number.isInteger(value) && value >= 0 && value <= MOST ? value : MOST}`;
+  return `${Number.isInteger(value) && value >= 0 && value <= MAX ? value : MAX}`;
 }
 
 /** A value that is no count is sent as 0, which is refused. */
@@ -131,7 +138,7 @@ function count(value: number): string {
 }
 
 /**
- * The answer of `holdfast.execute_1`. A reply that cannot be read is an error of its own command.
+ * The answer of `holdfast.execute_2`. A reply that cannot be read is an error of its own command.
  * Throws if the whole answer cannot be read.
  */
 export function decode(commands: readonly Command[], answer: unknown): Execution {
@@ -143,10 +150,20 @@ export function decode(commands: readonly Command[], answer: unknown): Execution
     try {
       return decodeReply(command, lines[at] ?? "");
     } catch (error) {
-      return foreignData(`the row of ${JSON.stringify(command.key)} in holdfast.name`, error);
+      return damagedRow(command.key, error);
     }
   });
   return { nowUs, node, replies };
+}
+
+/** The error of a command, or of a page, that met a row which cannot be read. */
+export function damagedRow(key: string, error: unknown): StoreError {
+  return foreignData(rowOf(key), error);
+}
+
+/** Where the state of a name is, for errors. */
+export function rowOf(key: string): string {
+  return `the row of ${JSON.stringify(key)} in holdfast.name`;
 }
 
 /** The first letters of the replies to each command. */
@@ -259,7 +276,7 @@ export interface Page {
   readonly after: string | null;
 }
 
-/** The answer of `holdfast.list_1`. `onForeign` is told of names that cannot be read. */
+/** The answer of `holdfast.list_2`. `onForeign` is told of names that cannot be read. */
 export function decodePage(
   answer: unknown,
   onForeign: (key: string, error: unknown) => void,

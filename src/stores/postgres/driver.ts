@@ -1,4 +1,4 @@
-import { InvalidOptionError, invalidValue } from "../../errors.js";
+import { InvalidOptionError, invalidValue } from "../../errors/index.js";
 import type { Address } from "../store-url.js";
 import { isPgClient, isPgPool, type PgClient, type PgPool, pgDriver } from "./pg-driver.js";
 import { isPostgresSql, type PostgresSql, postgresJsDriver } from "./postgres-js-driver.js";

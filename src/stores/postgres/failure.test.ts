@@ -21,6 +21,7 @@ describe("a failure of Postgres", () => {
     ["3F000", "ERROR", "not_applied", false],
     ["LF002", "ERROR", "not_applied", false],
     ["LF004", "ERROR", "not_applied", false],
+    ["LF005", "ERROR", "not_applied", false],
     ["42703", "ERROR", "not_applied", false],
     ["42704", "ERROR", "not_applied", false],
     ["54000", "ERROR", "not_applied", true],

@@ -1,6 +1,6 @@
 /** The meaning of the errors of Postgres and its clients for a call, and advice for the user. */
-import { StoreError } from "../../errors.js";
-import { Unreadable } from "../../foreign-data.js";
+import { StoreError } from "../../errors/index.js";
+import { Unreadable } from "../../events/foreign-data.js";
 import { tlsAdvice } from "../tls-advice.js";
 
 interface Meaning {
@@ -36,6 +36,7 @@ const MEANINGS: readonly Meaning[] = [
   never("3F000", `the schema holdfast is missing: ${MIGRATE}`),
   never("LF003", `the tables are not complete: ${MIGRATE}`),
   never("LF004", "migrate as the owner of the schema holdfast, or drop what nobody needs there"),
+  never("LF005", "drop the schema holdfast while no program uses locks, and migrate again"),
   never("LF002", "set default_transaction_isolation of the role to 'read committed'"),
   never("42P01", `a table of the schema holdfast is missing: ${MIGRATE}`),
   never("42703", `a column of a table of the schema holdfast is missing: ${RESTORE}`),
@@ -81,9 +82,14 @@ export function isCollision(cause: unknown): boolean {
   return /^40(001|P01)$/.test(read(cause).state);
 }
 
-/** The functions, the schema or a table of the store are missing. */
+/** The functions, their types, the schema or a table of the store are missing. */
 export function isNotSetUp(cause: unknown): boolean {
-  return /^(42883|3F000|42P01)$/.test(read(cause).state);
+  return /^(42883|42704|3F000|42P01)$/.test(read(cause).state);
+}
+
+/** A row has numbers that no client wrote. A batch of several commands says so in its replies. */
+export function isDamage(cause: unknown): boolean {
+  return /^2[23]/.test(read(cause).state);
 }
 
 /** No server answered: neither a refusal of the server, nor one of this store. */
@@ -91,9 +97,9 @@ export function isUnreachable({ cause }: StoreError): boolean {
   return cause !== undefined && read(cause).state === "";
 }
 
-/** The schema, or something in it, belongs to another role. */
+/** The schema, or something in it, belongs to another role, or has tables of another layout. */
 export function isForeignSchema({ cause }: StoreError): boolean {
-  return read(cause).state === "LF004";
+  return /^LF00[45]$/.test(read(cause).state);
 }
 
 function read(cause: unknown): { state: string; severity: string; text: string } {

@@ -12,11 +12,12 @@
  * lease that may be lost has expired. Tokens rise with the clock and with the highest token that
  * any client saw.
  */
-import { InvalidOptionError, invalidValue } from "../../errors.js";
-import { knownOptions } from "../../known-options.js";
-import type { Store } from "../../store.js";
+
+import type { Store } from "../../contract/store.js";
+import { InvalidOptionError, invalidValue } from "../../errors/index.js";
+import { ArbiterStore } from "../../families/ledger/arbiter-store.js";
+import { knownOptions } from "../../options/known-options.js";
 import { networkPort } from "../../time/port.js";
-import { ArbiterStore } from "../arbiter/arbiter-store.js";
 import { checkNamespace } from "../namespace.js";
 import { type Driver, driverOf, isPostgresClient, type PostgresClients } from "./driver.js";
 import { Link } from "./link.js";

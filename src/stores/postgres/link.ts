@@ -1,4 +1,4 @@
-import { isFinal, StoreError } from "../../errors.js";
+import { isFinal, StoreError } from "../../errors/index.js";
 import { Backoff } from "../../time/backoff.js";
 import { pause } from "../../time/pause.js";
 import type { Port } from "../../time/port.js";

@@ -1,15 +1,15 @@
 /** The schema in the database: its set-up, its version, and the rights of a role. */
-import { invalidValue, StoreError } from "../../errors.js";
+import { invalidValue, StoreError } from "../../errors/index.js";
 import { isForeignSchema, postgresError, STORE } from "./failure.js";
 import { SCHEMA } from "./schema.generated.js";
 import { OWN_PATH, type Session } from "./session.js";
 
 /** Functions have it in their names: those of two versions stand side by side. */
-const VERSION = 1;
+const VERSION = 2;
 
 /** The functions that a role needs, the fence among them. All others are called by these. */
 export const ENTRIES: readonly string[] = [
-  `execute_${VERSION}(text, text[])`,
+  `execute_${VERSION}(text, boolean, holdfast.command_${VERSION}[], text[], text[])`,
   `list_${VERSION}(text, text, text, integer)`,
   `sweep_${VERSION}(integer)`,
   "fence(text, bigint, text)",

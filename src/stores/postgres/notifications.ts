@@ -1,5 +1,5 @@
-import type { PollingEvent } from "../../events.js";
-import { events } from "../../publish.js";
+import type { PollingEvent } from "../../events/events.js";
+import { events } from "../../events/publish.js";
 import { pause } from "../../time/pause.js";
 import type { Port } from "../../time/port.js";
 import { within } from "../../time/timers.js";

@@ -1,14 +1,14 @@
-import { isFinal, StoreError } from "../../errors.js";
-import type { Examination, ExamineRequest } from "../../examination.js";
-import { foreignData, guarded, reportForeign } from "../../foreign-data.js";
+import type { Examination, ExamineRequest } from "../../contract/examination.js";
+import type { Traits } from "../../contract/store.js";
+import { isFinal, StoreError } from "../../errors/index.js";
+import { foreignData, guarded, reportForeign } from "../../events/foreign-data.js";
+import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
+import { CALL_TIMEOUT_MS } from "../../families/ledger/channel.js";
 import type { Command, Push, View } from "../../rules/ledger-command.js";
-import type { Traits } from "../../store.js";
 import { networkPort, type Port } from "../../time/port.js";
 import { TimeLimitError, within } from "../../time/timers.js";
-import type { Arbiter, Execution } from "../arbiter/arbiter.js";
-import { CALL_TIMEOUT_MS } from "../arbiter/channel.js";
 import { Batches } from "./batches.js";
-import { channelOf, decode, decodePage, decodePush, encode } from "./codec.js";
+import { channelOf, decode, decodePage, decodePush, executeStatement, rowOf } from "./codec.js";
 import type { Driver, OwnConnection, Statement } from "./driver.js";
 import { isUnreachable, postgresError, STORE } from "./failure.js";
 import { Link } from "./link.js";
@@ -27,12 +27,10 @@ const TRAITS: Traits = {
   minTtlMs: 50,
 };
 
-const EXECUTE = {
-  name: "holdfast_execute_1",
-  text: "select holdfast.execute_1($1::pg_catalog.text, $2::pg_catalog.text[])",
-};
+/** The server keeps the plan of the statement under this name. */
+const EXECUTE_NAME = "holdfast_execute_2";
 const LIST = {
-  text: `select holdfast.list_1($1::pg_catalog.text, $2::pg_catalog.text, $3::pg_catalog.text,
+  text: `select holdfast.list_2($1::pg_catalog.text, $2::pg_catalog.text, $3::pg_catalog.text,
     $4::integer)`,
 };
 /** How many rows one statement of a listing looks at. */
@@ -60,7 +58,6 @@ export class PostgresArbiter implements Arbiter {
 
   constructor(driver: Driver, { namespace, hasSynchronousStandby }: PostgresArbiterOptions) {
     const { port } = this;
-    const space = toStored(namespace);
     this.namespace = namespace;
     this.#hasSynchronousStandby = hasSynchronousStandby;
     // A handoff may be visible before a standby has it: the commit of its confirm waits for both.
@@ -70,9 +67,9 @@ export class PostgresArbiter implements Arbiter {
     this.#sweeper = new Sweeper(port, () => this.#link.session);
     this.#batches = new Batches(this.#link, port, {
       statement: (commands, isPinned) => {
-        const values = [space, encode(commands, hasSynchronousStandby)];
+        const statement = executeStatement(namespace, commands, hasSynchronousStandby);
         // A server behind a pooler may not know the names that another one was told.
-        return isPinned ? { ...EXECUTE, values } : { text: EXECUTE.text, values };
+        return isPinned ? { ...statement, name: EXECUTE_NAME } : statement;
       },
       read: (commands, text) => read(() => decode(commands, text)),
       setUp,
@@ -109,9 +106,9 @@ export class PostgresArbiter implements Arbiter {
   }
 
   async *list(prefix: string): AsyncIterable<{ key: string; view: View }> {
-    const [space, start] = [toStored(this.namespace), toStored(prefix)];
+    const [namespace, start] = [toStored(this.namespace), toStored(prefix)];
     for (let after: string | null = ""; after !== null; ) {
-      const values = [space, start, after, `${PAGE}`];
+      const values = [namespace, start, after, `${PAGE}`];
       const text = await this.#ask({ ...LIST, values });
       const page = read(() => decodePage(text, (key, error) => this.#skip(key, error)));
       yield* page.names;
@@ -156,7 +153,7 @@ export class PostgresArbiter implements Arbiter {
       throw postgresError(cause, "connecting");
     });
     // Only a doctor needs this.
-    const { examinePostgres } = await import("./examination.js");
+    const { examinePostgres } = await import("./doctor.js");
     const ask = (statement: Statement): Promise<string | null> => this.#ask(statement);
     const openAnother = (): Promise<OwnConnection> => this.#openAnother();
     const hasSynchronousStandby = this.#hasSynchronousStandby;
@@ -200,7 +197,7 @@ export class PostgresArbiter implements Arbiter {
   }
 
   #skip(key: string, error: unknown): void {
-    reportForeign(this.name, `the row of ${JSON.stringify(key)} in holdfast.name`, error);
+    reportForeign(this.name, rowOf(key), error);
   }
 }
 

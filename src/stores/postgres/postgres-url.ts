@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "../../errors.js";
+import { InvalidOptionError } from "../../errors/index.js";
 import { StoreUrl, type TlsFiles } from "../store-url.js";
 import type { Driver } from "./driver.js";
 import { loadPgDriver } from "./pg-driver.js";

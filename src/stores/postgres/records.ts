@@ -1,5 +1,5 @@
 /** Parts of replies and pushes, as sql/replies.sql writes them. All throw `Unreadable`. */
-import { list, oneOf, text, whole } from "../../foreign-data.js";
+import { list, oneOf, text, whole } from "../../events/foreign-data.js";
 import type {
   HolderEntry,
   MarkEntry,

@@ -50,6 +50,49 @@ begin
   end if;
 end $$;
 
+-- The layout of version 1, which was never released, kept the exclusive holder in columns.
+do $$
+begin
+  if exists (select from pg_attribute a where a.attrelid = to_regclass('holdfast.name')
+      and a.attname = 'owner' and not a.attisdropped) then
+    raise 'The tables of the schema holdfast have the layout of an unreleased version'
+      using errcode = 'LF005', hint = 'drop schema holdfast cascade, while no program uses locks.';
+  end if;
+end $$;
+
+-- The types. Two migrations wait for each other, so what is missing here stays missing.
+do $$
+begin
+  -- The terms of a command; those that its verb does not need are null. Times are microseconds.
+  if to_regtype('holdfast.command_2') is null then
+    create type holdfast.command_2 as (
+      -- acquire, confirm, renew, release, touch, inspect or revoke
+      verb text,
+      -- How many names the command is for: one after the other in the names of the batch.
+      names integer,
+      -- acquire and renew; a release that leaves a mark has the length of the mark
+      ttl bigint,
+      -- acquire and renew: not after this time; and the highest token that the client has seen
+      not_after bigint, seen bigint,
+      -- acquire; a release that leaves a mark has its meta
+      client text, is_exclusive boolean, weight bigint, weight_limit bigint, span bigint,
+      offer bigint, touch bigint, may_wait boolean, meta text,
+      -- renew: the client that the lease belongs to from now on, or null
+      heir text,
+      -- release: the end of the tombstone
+      tombstone bigint,
+      -- revoke
+      reason text
+    );
+  end if;
+  if to_regtype('holdfast.lease') is null then
+    create type holdfast.lease as (
+      token bigint, granted bigint, expiry bigint, ttl bigint, weight bigint, weight_limit bigint,
+      span integer, confirmed boolean, owner text, client text, meta text
+    );
+  end if;
+end $$;
+
 create table if not exists holdfast.name (
   namespace text collate "C" not null,
   key text collate "C" not null,
@@ -64,19 +107,9 @@ create table if not exists holdfast.name (
   -- No waiting client is silent for too long before this time.
   silent bigint not null default 0,
   -- The end of the last tombstone; 0: there is none in holdfast.tombstone.
-  buried bigint not null default 0,
-  -- The exclusive holder; the owner is null where there is none.
-  token bigint not null default 0,
-  granted bigint not null default 0,
-  expiry bigint not null default 0,
-  ttl bigint not null default 0,
-  weight bigint not null default 1,
-  most bigint not null default 9007199254740991,
-  span integer not null default 1,
-  confirmed boolean not null default true,
-  owner text collate "C",
-  client text collate "C",
-  meta text,
+  last_tombstone bigint not null default 0,
+  -- The exclusive holder; null where there is none.
+  lease holdfast.lease,
   -- The mark of a finished once; the time is null where there is none.
   mark_until bigint,
   mark_token bigint,
@@ -99,7 +132,7 @@ create table if not exists holdfast.holder (
   expiry bigint not null,
   ttl bigint not null,
   weight bigint not null,
-  most bigint not null,
+  weight_limit bigint not null,
   span integer not null,
   confirmed boolean not null,
   owner text collate "C" not null,
@@ -118,7 +151,7 @@ create table if not exists holdfast.waiter (
   ttl bigint not null,
   offer bigint not null,
   weight bigint not null,
-  most bigint not null,
+  weight_limit bigint not null,
   span integer not null,
   exclusive boolean not null,
   owner text collate "C" not null,
@@ -165,14 +198,14 @@ create table if not exists holdfast.tombstone (
 do $$
 begin
   if (select count(*) from pg_class c where c.relnamespace = 'holdfast'::regnamespace and c.relname
-      in ('holder_owner', 'holder_expiry', 'holder_most', 'holder_offer',
+      in ('holder_owner', 'holder_expiry', 'holder_limit', 'holder_offer',
       'waiter_owner', 'waiter_client', 'client_place', 'client_gone', 'tombstone_end')) = 9 then
     return;
   end if;
   lock table holdfast.name in exclusive mode;
   create unique index if not exists holder_owner on holdfast.holder (namespace, key, owner);
   create index if not exists holder_expiry on holdfast.holder (namespace, key, expiry, token);
-  create index if not exists holder_most on holdfast.holder (namespace, key, most);
+  create index if not exists holder_limit on holdfast.holder (namespace, key, weight_limit);
   create index if not exists holder_offer on holdfast.holder (namespace, key, client, token)
     where not confirmed;
   create unique index if not exists waiter_owner on holdfast.waiter (namespace, key, owner);
@@ -218,6 +251,190 @@ create unlogged table if not exists holdfast.marker (
   relaxed boolean not null
 );
 
+-- From rules.sql
+-- The rules that several functions follow, each written once. Functions in the language SQL are
+-- written into the statements that call them, so a statement about a thousand names and a function
+-- about one of them share a rule at no cost.
+
+-- Bounds (rules/bounds.ts, rules/token.ts), in microseconds where they are times.
+
+create or replace function holdfast.max_lease_us_2() returns bigint language sql immutable as $$
+  select 3153600000000000
+$$;
+create or replace function holdfast.min_touch_us_2() returns bigint language sql immutable as $$
+  select 1000::bigint
+$$;
+create or replace function holdfast.max_touch_us_2() returns bigint language sql immutable as $$
+  select 788400000000000
+$$;
+create or replace function holdfast.max_weight_2() returns bigint language sql immutable as $$
+  select 9007199254740991
+$$;
+create or replace function holdfast.max_span_2() returns integer language sql immutable as $$
+  select 1024
+$$;
+create or replace function holdfast.max_token_2() returns bigint language sql immutable as $$
+  select 9007199254739967
+$$;
+-- A token that a client has seen may be this far ahead of the clock: a year.
+create or replace function holdfast.max_token_lead_us_2() returns bigint language sql immutable
+as $$
+  select 31536000000000
+$$;
+-- How many steps of upkeep a batch does beyond the first of each command (rules/upkeep.ts).
+create or replace function holdfast.slice_2() returns integer language sql immutable as $$
+  select 64
+$$;
+-- How many silent clients a command drops, and how many tombstones.
+create or replace function holdfast.max_dropped_2() returns integer language sql immutable as $$
+  select 64
+$$;
+create or replace function holdfast.max_tombstones_2() returns integer language sql immutable as $$
+  select 16
+$$;
+-- A client that is silent for this many of its touch periods loses its places in the queue.
+create or replace function holdfast.silent_periods_2() returns integer language sql immutable as $$
+  select 3
+$$;
+-- A crash or a promotion delays free names by at least a minute and at most a day (run.sql).
+create or replace function holdfast.min_noted_ttl_us_2() returns bigint language sql immutable as $$
+  select 60000000::bigint
+$$;
+create or replace function holdfast.max_noted_ttl_us_2() returns bigint language sql immutable as $$
+  select 86400000000
+$$;
+create or replace function holdfast.week_us_2() returns bigint language sql immutable as $$
+  select 604800000000
+$$;
+
+-- The clock and the run of the server.
+
+create or replace function holdfast.clock_2() returns bigint language sql volatile as $$
+  select (date_part('epoch', clock_timestamp()) * 1000000)::bigint
+$$;
+
+-- The end of the first line of an answer: a space and the run of the server.
+create or replace function holdfast.run_2() returns text language sql stable as $$
+  select ' ' || (date_part('epoch', pg_postmaster_start_time()) * 1000000)::bigint || chr(10)
+$$;
+
+create or replace function holdfast.week_2(now_us bigint) returns integer
+language sql immutable as $$
+  select (now_us / holdfast.week_us_2())::integer
+$$;
+
+-- Whether this commit may be lost in a crash although it was acknowledged.
+create or replace function holdfast.is_relaxed_2() returns boolean language sql stable as $$
+  select current_setting('synchronous_commit') = 'off' or current_setting('fsync') = 'off'
+$$;
+
+-- Whether this session knows that names are granted in this run of the server, and that a ttl and
+-- the durability of this commit are noted for this week (run.sql).
+create or replace function holdfast.is_noted_2(ttl bigint, now_us bigint) returns boolean
+language sql stable as $$
+  select current_setting('holdfast.week', true) = holdfast.week_2(now_us)::text
+    and least(ttl, holdfast.max_noted_ttl_us_2())
+      <= coalesce(nullif(current_setting('holdfast.longest', true), ''), '-1')::bigint
+    and (current_setting('holdfast.relaxed', true) = 'true' or not holdfast.is_relaxed_2())
+$$;
+
+-- Tokens.
+
+-- Whether a token that a client has seen is within reason.
+create or replace function holdfast.is_credible_2(seen bigint, last bigint, now_us bigint)
+returns boolean language sql immutable as $$
+  select seen <= greatest(last,
+    least(now_us + holdfast.max_token_lead_us_2(), holdfast.max_token_2()))
+$$;
+
+-- The last token, counted on from one that a client has seen unless that is beyond reason.
+create or replace function holdfast.learned_2(last bigint, seen bigint, now_us bigint)
+returns bigint language sql immutable as $$
+  select case when holdfast.is_credible_2(seen, last, now_us) then greatest(last, seen)
+    else last end
+$$;
+
+create or replace function holdfast.next_token_2(last bigint, now_us bigint) returns bigint
+language sql immutable as $$
+  select greatest(now_us, last + 1)
+$$;
+
+-- A name and its exclusive holder.
+
+-- Whether a name has nothing but, perhaps, an exclusive holder.
+create or replace function holdfast.has_single_holder_2(r holdfast.name) returns boolean
+language sql immutable as $$
+  select r.shared = 0 and r.waiting = 0 and r.last_tombstone = 0 and r.mark_until is null
+$$;
+
+-- Whether a name has nothing to expire while its exclusive holder lives, and nobody to serve.
+create or replace function holdfast.needs_no_upkeep_2(r holdfast.name, now_us bigint)
+returns boolean language sql immutable as $$
+  select r.shared = 0 and r.last_tombstone = 0 and r.mark_until is null
+    and (r.waiting = 0 or r.silent > now_us)
+$$;
+
+-- Whether nobody holds a name.
+create or replace function holdfast.is_free_2(r holdfast.name, now_us bigint) returns boolean
+language sql immutable as $$
+  select r.shared = 0 and ((r.lease).owner is null or (r.lease).expiry <= now_us)
+$$;
+
+create or replace function holdfast.is_held_by_2(r holdfast.name, asker text, now_us bigint)
+returns boolean language sql immutable as $$
+  select (r.lease).owner = asker and (r.lease).expiry > now_us
+$$;
+
+create or replace function holdfast.are_terms_valid_2(c holdfast.command_2) returns boolean
+language sql immutable as $$
+  select c.ttl <= holdfast.max_lease_us_2() and c.weight between 1 and c.weight_limit
+    and c.weight_limit <= holdfast.max_weight_2() and c.span between 1 and holdfast.max_span_2()
+$$;
+
+-- Grant if free: the decision about a name that has nothing but an exclusive holder.
+create or replace function holdfast.may_grant_2(
+  r holdfast.name, c holdfast.command_2, now_us bigint
+) returns boolean language sql immutable as $$
+  select holdfast.has_single_holder_2(r) and holdfast.is_free_2(r, now_us)
+    and holdfast.are_terms_valid_2(c) and holdfast.is_credible_2(c.seen, r.last, now_us)
+    and greatest(r.last, c.seen) < holdfast.max_token_2() and c.not_after >= now_us
+$$;
+
+-- The lease of an acquire that is granted.
+create or replace function holdfast.lease_of_2(
+  c holdfast.command_2, asker text, token bigint, now_us bigint
+) returns holdfast.lease language sql immutable as $$
+  select row(token, now_us, now_us + c.ttl, c.ttl, c.weight, c.weight_limit, c.span, true, asker,
+    c.client, c.meta)::holdfast.lease
+$$;
+
+-- The lease of a waiter that is served: it lasts for the offer window until it is confirmed.
+create or replace function holdfast.offer_to_2(w holdfast.waiter, token bigint, now_us bigint)
+returns holdfast.lease language sql immutable as $$
+  select row(token, now_us, now_us + w.offer, w.ttl, w.weight, w.weight_limit, w.span, false,
+    w.owner, w.client, w.meta)::holdfast.lease
+$$;
+
+-- A lease after a renewal or, where the new ttl is null, after a confirm: the first word of a
+-- waiter about its grant turns the offer window into the full lease, once. Neither shortens it.
+create or replace function holdfast.extended_2(
+  l holdfast.lease, new_ttl bigint, heir text, now_us bigint
+) returns holdfast.lease language sql immutable as $$
+  select row(l.token, l.granted,
+    case when new_ttl is null and l.confirmed then l.expiry
+      else greatest(l.expiry, now_us + coalesce(new_ttl, l.ttl)) end,
+    coalesce(new_ttl, l.ttl), l.weight, l.weight_limit, l.span, true, l.owner,
+    coalesce(heir, l.client), l.meta)::holdfast.lease
+$$;
+
+-- Whether a renewal or a confirm may act, but for its holder.
+create or replace function holdfast.may_extend_2(
+  r holdfast.name, c holdfast.command_2, now_us bigint
+) returns boolean language sql immutable as $$
+  select holdfast.needs_no_upkeep_2(r, now_us) and (c.verb = 'confirm'
+    or c.ttl <= holdfast.max_lease_us_2() and c.not_after >= now_us)
+$$;
+
 -- From run.sql
 -- The run of the server. Commits may be lost by a crash with relaxed durability
 -- (synchronous_commit or fsync off), and by the promotion of a standby. A lost commit may be a
@@ -249,35 +466,25 @@ create unlogged table if not exists holdfast.marker (
 -- that waits for one of the last two holds all the names it needs, so it is in no cycle.
 
 -- The timeline of the write-ahead log: a promotion starts a new one.
-create or replace function holdfast.timeline_1() returns text
+create or replace function holdfast.timeline_2() returns text
 language sql volatile set search_path = pg_catalog, pg_temp as $$
   select left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
 $$;
 
-create or replace function holdfast.system_1() returns text
+create or replace function holdfast.system_2() returns text
 language sql volatile set search_path = pg_catalog, pg_temp as $$
   select system_identifier::text from pg_control_system()
-$$;
-
--- Whether this commit may be lost in a crash although it was acknowledged.
-create or replace function holdfast.is_relaxed_1() returns boolean language sql stable as $$
-  select current_setting('synchronous_commit') = 'off' or current_setting('fsync') = 'off'
-$$;
-
-create or replace function holdfast.week_1(now_us bigint) returns integer
-language sql immutable as $$
-  select (now_us / 604800000000)::integer
 $$;
 
 -- Makes the marker of a new run. Commits were possibly lost if this is another server or timeline,
 -- or if durability was relaxed. Otherwise a crash has lost nothing by itself, but it may have come
 -- while names were not granted yet: the logged row keeps until when.
-create or replace function holdfast.start_run_1(now_us bigint) returns void
+create or replace function holdfast.start_run_2(now_us bigint) returns void
 language plpgsql as $$
 declare
   s holdfast.server;
-  this_system constant text := holdfast.system_1();
-  this_timeline constant text := holdfast.timeline_1();
+  this_system constant text := holdfast.system_2();
+  this_timeline constant text := holdfast.timeline_2();
   is_same boolean;
 begin
   select * into s from holdfast.server for update;
@@ -303,28 +510,29 @@ end $$;
 -- Reads the marker. Notes a ttl and relaxed durability for this week, before a grant that needs
 -- it; that commit waits for the disk even where synchronous_commit is off, so no such grant
 -- outlives the change in a crash. Returns the time from which names are granted.
-create or replace function holdfast.note_1(ttl bigint, now_us bigint) returns bigint
+create or replace function holdfast.note_2(ttl bigint, now_us bigint) returns bigint
 language plpgsql as $$
 declare
   m holdfast.marker;
-  counted constant bigint := case when ttl <= 3153600000000000
-    then least(ttl, 86400000000) else 0 end;
-  is_relaxed constant boolean := holdfast.is_relaxed_1();
-  this_week constant integer := holdfast.week_1(now_us);
+  counted constant bigint := case when ttl <= holdfast.max_lease_us_2()
+    then least(ttl, holdfast.max_noted_ttl_us_2()) else 0 end;
+  is_relaxed constant boolean := holdfast.is_relaxed_2();
+  this_week constant integer := holdfast.week_2(now_us);
 begin
   select * into m from holdfast.marker o
-    where o.system = holdfast.system_1() and o.timeline = holdfast.timeline_1();
+    where o.system = holdfast.system_2() and o.timeline = holdfast.timeline_2();
   if not found then
-    perform holdfast.start_run_1(now_us);
+    perform holdfast.start_run_2(now_us);
     select * into m from holdfast.marker;
   end if;
-  if m.grants_from > 0 then m.grants_from := holdfast.grants_from_1(m.grants_from, now_us); end if;
+  if m.grants_from > 0 then m.grants_from := holdfast.grants_from_2(m.grants_from, now_us); end if;
   if m.week <> this_week or m.longest < counted or m.relaxed < is_relaxed then
     update holdfast.server s set
       week = this_week,
       -- A clock that was set back forgets nothing.
-      longest = greatest(60000000, counted, case when s.week >= this_week then s.longest
-        else (select max(least(w.ttl, 86400000000)) from holdfast.waiter w) end),
+      longest = greatest(holdfast.min_noted_ttl_us_2(), counted, case
+        when s.week >= this_week then s.longest
+        else (select max(least(w.ttl, holdfast.max_noted_ttl_us_2())) from holdfast.waiter w) end),
       relaxed = is_relaxed or s.week >= this_week and s.relaxed,
       -- However many weeks have passed: the clock may have jumped ahead, and sessions that noted
       -- their ttl before that go on when it is set back.
@@ -346,7 +554,7 @@ end $$;
 -- The time from which names are granted; 0 once it has come. That is kept, because the clock may be
 -- set back afterwards. Where the clock was set back before, the longest ttl passes once more: no
 -- lease that was lost lives longer, and names do not wait for as long as the clock was ahead.
-create or replace function holdfast.grants_from_1(noted bigint, now_us bigint) returns bigint
+create or replace function holdfast.grants_from_2(noted bigint, now_us bigint) returns bigint
 language plpgsql as $$
 declare
   start bigint := 0;
@@ -366,184 +574,197 @@ end $$;
 -- crash loses only the end of the log. Every grant waits for the disk, and with it for all commits
 -- before it. So a release that is lost had no grant of its name after it: the row shows a holder
 -- that has left, until its lease ends, and no other client believes that it holds the name.
-create or replace function holdfast.forgo_disk_1() returns text language sql volatile as $$
+create or replace function holdfast.forgo_disk_2() returns text language sql volatile as $$
   select set_config('synchronous_commit', 'off', true)
 $$;
 
--- From short.sql
--- The rules of the short paths, which change names that have nothing but an exclusive holder. The
--- functions in the language SQL are written into the statements that call them.
+-- From replies.sql
+-- Replies as texts. The first letter says which, a JSON array has the rest (codec.ts). No reply has
+-- a line break: they are told apart by it.
 
-create or replace function holdfast.clock_1() returns bigint language sql volatile as $$
-  select (date_part('epoch', clock_timestamp()) * 1000000)::bigint
+create or replace function holdfast.holder_json_2(h holdfast.lease, is_exclusive boolean,
+  now_us bigint) returns jsonb language sql stable as $$
+  select jsonb_build_array(h.expiry - now_us, h.token, h.span,
+    case when is_exclusive then 'x' else 's' end, h.weight, h.weight_limit, now_us - h.granted,
+    h.meta)
 $$;
 
--- The end of the first line of an answer: a space and the run of the server.
-create or replace function holdfast.run_1() returns text language sql stable as $$
-  select ' ' || (date_part('epoch', pg_postmaster_start_time()) * 1000000)::bigint || chr(10)
-$$;
+-- The blockage of the request \`w\`: the holder that expires first, and the time until then. If no
+-- holder is in its way, the time until names are granted again.
+create or replace function holdfast.blockage_2(
+  r holdfast.name, w holdfast.waiter, now_us bigint, grants_from bigint
+) returns jsonb language plpgsql as $$
+declare
+  l holdfast.lease := holdfast.next_to_expire_2(r);
+begin
+  if l.owner is null or now_us < grants_from
+    and holdfast.may_join_2(r, w.exclusive, w.weight, w.weight_limit) then
+    return jsonb_build_array(greatest(0, grants_from - now_us));
+  end if;
+  return holdfast.holder_json_2(l, r.shared = 0, now_us);
+end $$;
 
-create or replace function holdfast.is_lone_1(r holdfast.name) returns boolean
-language sql immutable as $$
-  select r.shared = 0 and r.waiting = 0 and r.buried = 0 and r.mark_until is null
-$$;
-
--- Whether there is nothing to do at a name while its exclusive holder lives, but for waiting.
-create or replace function holdfast.is_quiet_1(r holdfast.name, now_us bigint) returns boolean
-language sql immutable as $$
-  select r.shared = 0 and r.buried = 0 and r.mark_until is null
-    and (r.waiting = 0 or r.silent > now_us)
-$$;
-
--- The last token, counted on from one that a client has seen unless that is beyond reason.
-create or replace function holdfast.learned_1(last bigint, seen bigint, now_us bigint)
-returns bigint language sql immutable as $$
-  select case when seen <= least(now_us + 31536000000000, 9007199254739967)
-    then greatest(last, seen) else last end
-$$;
-
-create or replace function holdfast.token_1(last bigint, seen bigint, now_us bigint)
-returns bigint language sql immutable as $$
-  select greatest(now_us, holdfast.learned_1(last, seen, now_us) + 1)
-$$;
-
--- Whether a token that a client has seen is within reason, and the next one not too high.
-create or replace function holdfast.may_count_on_1(last bigint, seen bigint, now_us bigint)
-returns boolean language sql immutable as $$
-  select seen <= greatest(last, least(now_us + 31536000000000, 9007199254739967))
-    and greatest(last, seen) < 9007199254739967
-$$;
-
--- Whether the terms of an acquire are within bounds (rules/bounds.ts).
-create or replace function holdfast.is_fair_1(ttl bigint, weight bigint, most bigint, span bigint)
-returns boolean language sql immutable as $$
-  select ttl <= 3153600000000000 and weight between 1 and most and span between 1 and 1024
-$$;
-
--- Whether this session knows that names are granted in this run of the server, and that a ttl and
--- the durability of this commit are noted for this week (run.sql). A ttl of more than a day counts
--- as a day.
-create or replace function holdfast.is_noted_1(ttl bigint, now_us bigint) returns boolean
+create or replace function holdfast.mark_json_2(r holdfast.name, now_us bigint) returns jsonb
 language sql stable as $$
-  select current_setting('holdfast.week', true) = holdfast.week_1(now_us)::text
-    and least(ttl, 86400000000)
-      <= coalesce(nullif(current_setting('holdfast.longest', true), ''), '-1')::bigint
-    and (current_setting('holdfast.relaxed', true) = 'true' or not holdfast.is_relaxed_1())
+  select case when r.mark_until > now_us then
+    jsonb_build_array(r.mark_token, r.mark_until - now_us, r.mark_meta) end
 $$;
+
+create or replace function holdfast.renewed_2(
+  l holdfast.lease, waiting integer, now_us bigint
+) returns text language sql stable as $$
+  select 'N[' || l.expiry - now_us || case when waiting > 0 then ',true,' else ',false,' end ||
+    l.token || ',' || l.span || ']'
+$$;
+
+-- \`next\` is the holder that expires first, perhaps one that was just served; \`more\`: there are
+-- more waiters to serve.
+create or replace function holdfast.released_2(
+  was_held boolean, next holdfast.lease, more boolean, now_us bigint
+) returns text language sql stable as $$
+  select 'R' || json_build_array(was_held, case when next.owner is null or next.confirmed then 0
+    else greatest(0, next.expiry - now_us) end, more)
+$$;
+
+-- The reply to a renewal or confirm without a holder: whether it was revoked, and why.
+create or replace function holdfast.gone_2(r holdfast.name, ended text, now_us bigint)
+returns text language plpgsql as $$
+declare
+  why text;
+begin
+  if r.last_tombstone > now_us then
+    select t.reason into why from holdfast.tombstone t
+      where t.namespace = r.namespace and t.key = r.key and t.owner = ended and t.until > now_us;
+  end if;
+  if why is not null then return 'O' || json_build_array('v', why); end if;
+  return case when (r.lease).owner is null then 'O["m",""]' else 'O["r",""]' end;
+end $$;
+
+-- The state of a name: [holders, waiters, mark].
+create or replace function holdfast.view_2(r holdfast.name, now_us bigint) returns jsonb
+language plpgsql as $$
+declare
+  holders jsonb := '[]';
+  waiters jsonb := '[]';
+begin
+  if (r.lease).expiry > now_us then
+    holders := jsonb_build_array(holdfast.holder_json_2(r.lease, true, now_us));
+  elsif r.shared > 0 then
+    select coalesce(jsonb_agg(holdfast.holder_json_2(holdfast.as_lease_2(h), false, now_us)
+        order by h.token), '[]')
+      into holders from holdfast.holder h
+      where h.namespace = r.namespace and h.key = r.key and h.expiry > now_us;
+  end if;
+  if r.waiting > 0 then
+    select coalesce(jsonb_agg(jsonb_build_array(case when w.exclusive then 'x' else 's' end,
+        w.weight, w.weight_limit, now_us - w.since, w.meta) order by w.place), '[]')
+      into waiters from holdfast.waiter w
+      where w.namespace = r.namespace and w.key = r.key;
+  end if;
+  return jsonb_build_array(holders, waiters, holdfast.mark_json_2(r, now_us));
+end $$;
 
 -- From holders.sql
--- Holders and waiters of one name. \`r\` is the row of the name, which the batch has locked; the
--- functions change it, and apply_1 writes it back.
+-- Holders of one name. \`r\` is the row of the name, which the batch has locked; the functions change
+-- it, and apply_2 writes it back. An exclusive holder is in that row; shared holders have a table.
 
--- Whether a request may join the holders (rules/fits.ts).
-create or replace function holdfast.fits_1(
-  r holdfast.name, is_exclusive boolean, weight bigint, most bigint
+create or replace function holdfast.as_lease_2(h holdfast.holder) returns holdfast.lease
+language sql immutable as $$
+  select row(h.token, h.granted, h.expiry, h.ttl, h.weight, h.weight_limit, h.span, h.confirmed,
+    h.owner, h.client, h.meta)::holdfast.lease
+$$;
+
+-- Whether a request may join those who hold the name already (rules/fits.ts).
+create or replace function holdfast.may_join_2(
+  r holdfast.name, is_exclusive boolean, weight bigint, weight_limit bigint
 ) returns boolean language plpgsql as $$
 begin
-  if r.owner is null and r.shared = 0 then return weight <= most; end if;
-  if r.owner is not null or is_exclusive then return false; end if;
-  return r.shared_weight + weight <= least(most, (
-    select min(h.most) from holdfast.holder h where h.namespace = r.namespace and h.key = r.key
+  if is_exclusive or r.shared = 0 then return false; end if;
+  return r.shared_weight + weight <= least(weight_limit, (
+    select min(h.weight_limit) from holdfast.holder h
+      where h.namespace = r.namespace and h.key = r.key
   ));
 end $$;
 
--- The exclusive holder, in the form of a shared one.
-create or replace function holdfast.exclusive_1(r holdfast.name) returns holdfast.holder
-language plpgsql as $$
-declare
-  h holdfast.holder;
-begin
-  if r.owner is null then return null; end if;
-  h.namespace := r.namespace; h.key := r.key; h.token := r.token; h.granted := r.granted;
-  h.expiry := r.expiry; h.ttl := r.ttl; h.weight := r.weight; h.most := r.most;
-  h.span := r.span; h.confirmed := r.confirmed; h.owner := r.owner; h.client := r.client;
-  h.meta := r.meta;
-  return h;
-end $$;
-
 -- The holder that expires first; of two that expire together, the older grant.
-create or replace function holdfast.next_1(r holdfast.name) returns holdfast.holder
+create or replace function holdfast.next_to_expire_2(r holdfast.name) returns holdfast.lease
 language plpgsql as $$
 declare
-  h holdfast.holder;
+  l holdfast.lease := r.lease;
 begin
-  if r.owner is not null then return holdfast.exclusive_1(r); end if;
-  if r.shared = 0 then return null; end if;
-  select * into h from holdfast.holder o
-    where o.namespace = r.namespace and o.key = r.key order by o.expiry, o.token limit 1;
-  return h;
+  if r.shared > 0 then
+    select (holdfast.as_lease_2(h)).* into l from holdfast.holder h
+      where h.namespace = r.namespace and h.key = r.key order by h.expiry, h.token limit 1;
+  end if;
+  return l;
 end $$;
 
--- Adds a holder. An exclusive one is in the row of the name.
-create or replace function holdfast.put_holder_1(
-  inout r holdfast.name, is_exclusive boolean, h holdfast.holder
+create or replace function holdfast.put_holder_2(
+  inout r holdfast.name, is_exclusive boolean, l holdfast.lease
 ) language plpgsql as $$
 begin
+  r.last := l.token + l.span - 1;
   if is_exclusive then
-    r.token := h.token; r.granted := h.granted; r.expiry := h.expiry; r.ttl := h.ttl;
-    r.weight := h.weight; r.most := h.most; r.span := h.span; r.confirmed := h.confirmed;
-    r.owner := h.owner; r.client := h.client; r.meta := h.meta;
+    r.lease := l;
   else
-    h.namespace := r.namespace;
-    h.key := r.key;
-    insert into holdfast.holder values (h.*);
+    insert into holdfast.holder values (r.namespace, r.key, (l).*);
     r.shared := r.shared + 1;
-    r.shared_weight := r.shared_weight + h.weight;
+    r.shared_weight := r.shared_weight + l.weight;
   end if;
 end $$;
 
-create or replace function holdfast.drop_holder_1(inout r holdfast.name, h holdfast.holder)
+create or replace function holdfast.drop_holder_2(inout r holdfast.name, l holdfast.lease)
 language plpgsql as $$
 begin
-  if r.owner = h.owner then
-    r.owner := null; r.client := null; r.meta := null;
+  if (r.lease).owner = l.owner then
+    r.lease := null;
   else
-    delete from holdfast.holder o
-      where o.namespace = r.namespace and o.key = r.key and o.token = h.token;
+    delete from holdfast.holder h
+      where h.namespace = r.namespace and h.key = r.key and h.token = l.token;
     r.shared := greatest(r.shared - 1, 0);
-    r.shared_weight := greatest(r.shared_weight - h.weight, 0);
+    r.shared_weight := greatest(r.shared_weight - l.weight, 0);
   end if;
 end $$;
 
--- Keeps the changed fields of a holder.
-create or replace function holdfast.update_holder_1(inout r holdfast.name, h holdfast.holder)
+-- Keeps what a renewal or a confirm has changed.
+create or replace function holdfast.update_holder_2(inout r holdfast.name, l holdfast.lease)
 language plpgsql as $$
 begin
-  if r.owner = h.owner then
-    r.expiry := h.expiry; r.ttl := h.ttl; r.confirmed := h.confirmed; r.client := h.client;
+  if (r.lease).owner = l.owner then
+    r.lease := l;
   else
-    update holdfast.holder o
-      set expiry = h.expiry, ttl = h.ttl, confirmed = h.confirmed, client = h.client
-      where o.namespace = r.namespace and o.key = r.key and o.token = h.token;
+    update holdfast.holder h
+      set expiry = l.expiry, ttl = l.ttl, confirmed = l.confirmed, client = l.client
+      where h.namespace = r.namespace and h.key = r.key and h.token = l.token;
   end if;
 end $$;
 
 -- Removes an expired holder. One that never confirmed its grant makes its client a suspect, unless
 -- the client has spoken since the grant ended.
-create or replace function holdfast.lapse_1(inout r holdfast.name, h holdfast.holder)
+create or replace function holdfast.lapse_2(inout r holdfast.name, l holdfast.lease)
 language plpgsql as $$
 begin
-  r := holdfast.drop_holder_1(r, h);
-  if h.confirmed or r.waiting = 0 then return; end if;
+  r := holdfast.drop_holder_2(r, l);
+  if l.confirmed or r.waiting = 0 then return; end if;
   update holdfast.client c set suspect = true
-    where c.namespace = r.namespace and c.key = r.key and c.id = h.client
-      and not c.suspect and c.gone - 3 * c.touch < h.expiry;
+    where c.namespace = r.namespace and c.key = r.key and c.id = l.client
+      and not c.suspect and c.gone - holdfast.silent_periods_2() * c.touch < l.expiry;
 end $$;
 
 -- The holder of an owner. One that has expired goes at once, however many are to be dropped before.
-create or replace function holdfast.holder_of_1(
-  inout r holdfast.name, holder_owner text, now_us bigint, out h holdfast.holder
+create or replace function holdfast.holder_of_2(
+  inout r holdfast.name, asker text, now_us bigint, out l holdfast.lease
 ) language plpgsql as $$
 begin
-  if r.owner = holder_owner then
-    h := holdfast.exclusive_1(r);
+  if (r.lease).owner = asker then
+    l := r.lease;
   elsif r.shared > 0 then
-    select * into h from holdfast.holder o
-      where o.namespace = r.namespace and o.key = r.key and o.owner = holder_owner;
+    select (holdfast.as_lease_2(h)).* into l from holdfast.holder h
+      where h.namespace = r.namespace and h.key = r.key and h.owner = asker;
   end if;
-  if h.owner is null or h.expiry > now_us then return; end if;
-  r := holdfast.lapse_1(r, h);
-  h := null;
+  if l.owner is null or l.expiry > now_us then return; end if;
+  r := holdfast.lapse_2(r, l);
+  l := null;
 end $$;
 
 -- From queue.sql
@@ -556,24 +777,23 @@ end $$;
 -- for dead is passed over until its next word, and one that is taken for alive costs an offer.
 
 -- The key of this connection; null behind a pooler that lends it for one transaction.
-create or replace function holdfast.connection_1() returns bigint language sql stable as $$
+create or replace function holdfast.connection_2() returns bigint language sql stable as $$
   select nullif(current_setting('holdfast.connection', true), '')::bigint
 $$;
 
 -- Whether a push may reach the client of this connection. Locks of one session never conflict, so
 -- the lock of this connection proves nothing here.
-create or replace function holdfast.is_reachable_1(connection bigint) returns boolean
-language plpgsql as $$
-begin
-  return case when connection is null or connection = holdfast.connection_1() then true
-    else not pg_try_advisory_xact_lock_shared(connection) end;
-end $$;
+create or replace function holdfast.is_reachable_2(connection bigint) returns boolean
+language sql volatile as $$
+  select case when connection is null or connection = holdfast.connection_2() then true
+    else not pg_try_advisory_xact_lock_shared(connection) end
+$$;
 
-create or replace function holdfast.enqueue_1(
+create or replace function holdfast.enqueue_2(
   inout r holdfast.name, w holdfast.waiter, touch bigint, now_us bigint
 ) language plpgsql as $$
 declare
-  gone bigint := now_us + 3 * touch;
+  gone constant bigint := now_us + holdfast.silent_periods_2() * touch;
 begin
   r.place := r.place + 1;
   r.silent := case when r.waiting = 0 then gone else least(r.silent, gone) end;
@@ -584,51 +804,27 @@ begin
   w.since := now_us;
   insert into holdfast.waiter values (w.*);
   insert into holdfast.client as c
-    values (r.namespace, r.key, w.client, r.place, touch, gone, 1, false, holdfast.connection_1())
+    values (r.namespace, r.key, w.client, r.place, touch, gone, 1, false, holdfast.connection_2())
     on conflict (namespace, key, id) do update set
       waiting = c.waiting + 1,
       touch = greatest(c.touch, excluded.touch),
       gone = greatest(c.gone, excluded.gone);
 end $$;
 
--- The first waiter whose client is not suspect.
-create or replace function holdfast.head_1(space text, name_key text, out w holdfast.waiter)
-language plpgsql as $$
-begin
-  select v.* into w from holdfast.waiter v
-    where v.namespace = space and v.key = name_key and v.place = (
-      select c.place from holdfast.client c
-        where c.namespace = space and c.key = name_key and not c.suspect
-        order by c.place limit 1);
-end $$;
-
--- Counts a removed waiter off its client, and removes the client with its last waiter. \`others\` is
--- how many waiters the name has left.
-create or replace function holdfast.drop_client_1(w holdfast.waiter, others integer) returns void
-language plpgsql as $$
-declare
-  first bigint;
-begin
-  if others > 0 then
-    select min(v.place) into first from holdfast.waiter v
-      where v.namespace = w.namespace and v.key = w.key and v.client = w.client;
-  end if;
-  if first is null then
-    delete from holdfast.client c
-      where c.namespace = w.namespace and c.key = w.key and c.id = w.client;
-  else
-    update holdfast.client c set waiting = c.waiting - 1, place = first
-      where c.namespace = w.namespace and c.key = w.key and c.id = w.client;
-  end if;
-end $$;
-
-create or replace function holdfast.drop_waiter_1(inout r holdfast.name, w holdfast.waiter)
+-- Removes a waiter, and with its last one the client.
+create or replace function holdfast.drop_waiter_2(inout r holdfast.name, w holdfast.waiter)
 language plpgsql as $$
 begin
   delete from holdfast.waiter v
     where v.namespace = r.namespace and v.key = r.key and v.place = w.place;
   r.waiting := greatest(r.waiting - 1, 0);
-  perform holdfast.drop_client_1(w, r.waiting);
+  delete from holdfast.client c
+    where c.namespace = r.namespace and c.key = r.key and c.id = w.client and c.waiting <= 1;
+  if found then return; end if;
+  update holdfast.client c set waiting = c.waiting - 1, place = (
+      select min(v.place) from holdfast.waiter v
+        where v.namespace = r.namespace and v.key = r.key and v.client = w.client)
+    where c.namespace = r.namespace and c.key = r.key and c.id = w.client;
 end $$;
 
 -- Sends a push, which is delivered when this batch has committed. The channel of a client is
@@ -636,7 +832,7 @@ end $$;
 -- message that is too long for NOTIFY becomes a question mark: the client asks instead. With a full
 -- queue of messages the commit would fail, and with it the handoff. Any role can fill the queue, so
 -- before that no message is sent: the client asks in time without one.
-create or replace function holdfast.push_1(client text, message text) returns void
+create or replace function holdfast.push_2(client text, message text) returns void
 language sql volatile as $$
   select case when octet_length(client) between 1 and 48
       and pg_notification_queue_usage() < 0.9 then
@@ -646,38 +842,40 @@ $$;
 
 -- Drops what has expired: holders in a slice, tombstones, the mark, and clients that were silent
 -- for too long.
-create or replace function holdfast.expire_1(
+create or replace function holdfast.expire_2(
   inout r holdfast.name, now_us bigint, inout slice integer, out behind boolean
 ) language plpgsql as $$
 declare
   done integer := 0;
-  h holdfast.holder;
+  l holdfast.lease;
   gone_client text;
   dropped integer;
 begin
   behind := false;
   loop
-    h := holdfast.next_1(r);
-    exit when h.owner is null or h.expiry > now_us;
+    l := holdfast.next_to_expire_2(r);
+    exit when l.owner is null or l.expiry > now_us;
     if done > 0 then
       behind := slice = 0;
       exit when behind;
       slice := slice - 1;
     end if;
-    r := holdfast.lapse_1(r, h);
+    r := holdfast.lapse_2(r, l);
     done := done + 1;
   end loop;
-  if r.buried > 0 then
+  if r.last_tombstone > 0 then
     delete from holdfast.tombstone t where t.ctid = any (array(
       select o.ctid from holdfast.tombstone o
         where o.namespace = r.namespace and o.key = r.key and o.until <= now_us
-        order by o.until limit 16));
+        order by o.until limit holdfast.max_tombstones_2()));
     get diagnostics dropped = row_count;
-    if r.buried <= now_us and dropped < 16 then r.buried := 0; end if;
+    if r.last_tombstone <= now_us and dropped < holdfast.max_tombstones_2() then
+      r.last_tombstone := 0;
+    end if;
   end if;
   if r.mark_until <= now_us then r.mark_until := null; end if;
   if r.waiting = 0 or r.silent > now_us then return; end if;
-  for done in 1 .. 64 loop
+  for step in 1 .. holdfast.max_dropped_2() loop
     delete from holdfast.client c where c.ctid = (
       select o.ctid from holdfast.client o
         where o.namespace = r.namespace and o.key = r.key and o.gone <= now_us
@@ -695,393 +893,287 @@ end $$;
 
 -- Serves the queue from its head for as long as the head fits. With a mark, every waiter is told
 -- instead that the work is done. No name is handed off before \`grants_from\` (run.sql).
-create or replace function holdfast.serve_1(
+create or replace function holdfast.serve_2(
   inout r holdfast.name, now_us bigint, grants_from bigint, inout slice integer,
   inout behind boolean
 ) language plpgsql as $$
 declare
   done integer := 0;
   w holdfast.waiter;
-  h holdfast.holder;
+  token bigint;
+  head record;
 begin
   while r.waiting > 0 loop
-    w := holdfast.head_1(r.namespace, r.key);
-    exit when w.place is null;
-    if r.mark_until is null then
-      exit when now_us < grants_from or not holdfast.fits_1(r, w.exclusive, w.weight, w.most);
-      h.token := greatest(now_us, r.last + 1);
-      exit when h.token > 9007199254739967;
-    end if;
+    -- An exclusive holder is in the way of every waiter.
+    exit when r.mark_until is null and ((r.lease).owner is not null or now_us < grants_from);
+    -- The first waiter whose client is not suspect. As a join, a plan could read the whole queue.
+    select v as waiter, (select c.connection from holdfast.client c
+        where c.namespace = r.namespace and c.key = r.key and c.id = v.client) as connection
+      into head from holdfast.waiter v
+      where v.namespace = r.namespace and v.key = r.key and v.place = (
+        select c.place from holdfast.client c
+          where c.namespace = r.namespace and c.key = r.key and not c.suspect
+          order by c.place limit 1);
+    exit when not found;
+    w := head.waiter;
+    token := holdfast.next_token_2(r.last, now_us);
+    exit when r.mark_until is null and (token > holdfast.max_token_2()
+      or not holdfast.is_free_2(r, now_us)
+        and not holdfast.may_join_2(r, w.exclusive, w.weight, w.weight_limit));
     if done > 0 then
-      if slice = 0 then behind := true; end if;
-      exit when slice = 0;
+      behind := slice = 0;
+      exit when behind;
       slice := slice - 1;
     end if;
     done := done + 1;
-    if r.mark_until is null then
-      update holdfast.client c set suspect = true
-        where c.namespace = r.namespace and c.key = r.key and c.id = w.client
-          and not holdfast.is_reachable_1(c.connection);
-      if found then continue; end if;
-    end if;
-    r := holdfast.drop_waiter_1(r, w);
     if r.mark_until is not null then
-      perform holdfast.push_1(w.client,
+      r := holdfast.drop_waiter_2(r, w);
+      perform holdfast.push_2(w.client,
         json_build_array('m', r.key, w.owner, r.mark_token, r.mark_meta)::text);
-      continue;
+    elsif holdfast.is_reachable_2(head.connection) then
+      r := holdfast.drop_waiter_2(r, w);
+      if not holdfast.is_noted_2(w.ttl, now_us) then
+        perform holdfast.note_2(w.ttl, now_us);
+      end if;
+      r := holdfast.put_holder_2(r, w.exclusive, holdfast.offer_to_2(w, token, now_us));
+      perform holdfast.push_2(w.client, json_build_array(
+        'g', r.key, w.owner, token, w.span, now_us, now_us + w.offer)::text);
+    else
+      update holdfast.client c set suspect = true
+        where c.namespace = r.namespace and c.key = r.key and c.id = w.client;
     end if;
-    perform holdfast.note_1(w.ttl, now_us) where not holdfast.is_noted_1(w.ttl, now_us);
-    h.granted := now_us; h.expiry := now_us + w.offer; h.ttl := w.ttl; h.weight := w.weight;
-    h.most := w.most; h.span := w.span; h.confirmed := false; h.owner := w.owner;
-    h.client := w.client; h.meta := w.meta;
-    r.last := h.token + h.span - 1;
-    r := holdfast.put_holder_1(r, w.exclusive, h);
-    perform holdfast.push_1(w.client, json_build_array(
-      'g', r.key, h.owner, h.token, h.span, h.granted, h.expiry)::text);
   end loop;
-end $$;
-
--- The handoff of a name whose holder leaves, to its first waiter, if that can be reached and no
--- other work is due. Otherwise null, and nothing is changed. The caller has locked the row, and
--- found that the holder lives: what it found is judged again by the clock after the lock.
-create or replace function holdfast.hand_off_1(space text, name_key text, waiters integer)
-returns text language plpgsql as $$
-declare
-  now_us constant bigint := holdfast.clock_1();
-  w holdfast.waiter;
-  reply text;
-begin
-  delete from holdfast.waiter v
-    where v.namespace = space and v.key = name_key and v.exclusive and v.weight <= v.most
-      and holdfast.is_noted_1(v.ttl, now_us)
-      and v.place = (
-        select case when holdfast.is_reachable_1(c.connection) then c.place end from (
-          select o.place, o.connection from holdfast.client o
-            where o.namespace = space and o.key = name_key and not o.suspect
-            order by o.place limit 1) c)
-      and exists (select from holdfast.name o where o.namespace = space and o.key = name_key
-        and o.expiry > now_us and o.silent > now_us and o.last < 9007199254739967)
-    returning v.* into w;
-  if not found then return null; end if;
-  perform holdfast.drop_client_1(w, waiters - 1);
-  update holdfast.name o set
-    last = greatest(now_us, o.last + 1) + w.span - 1, waiting = waiters - 1,
-    token = greatest(now_us, o.last + 1), granted = now_us, expiry = now_us + w.offer, ttl = w.ttl,
-    weight = w.weight, most = w.most, span = w.span, confirmed = false, owner = w.owner,
-    client = w.client, meta = w.meta
-    where o.namespace = space and o.key = name_key
-    returning json_build_array('g', name_key, w.owner, o.token, w.span, now_us, o.expiry)::text
-      into reply;
-  perform holdfast.push_1(w.client, reply);
-  return now_us || holdfast.run_1() || 'R[true, ' || w.offer || ', false]';
-end $$;
-
--- From replies.sql
--- Replies as texts. The first letter says which, a JSON array has the rest (codec.ts). No reply has
--- a line break: they are told apart by it.
-
-create or replace function holdfast.holder_json_1(h holdfast.holder, is_exclusive boolean,
-  now_us bigint) returns jsonb language sql stable as $$
-  select jsonb_build_array(h.expiry - now_us, h.token, h.span,
-    case when is_exclusive then 'x' else 's' end, h.weight, h.most, now_us - h.granted, h.meta)
-$$;
-
--- The blockage of the request \`w\`: the holder that expires first, and the time until then. If no
--- holder is in its way, the time until names are granted again.
-create or replace function holdfast.blockage_1(
-  r holdfast.name, w holdfast.waiter, now_us bigint, grants_from bigint
-) returns jsonb language plpgsql as $$
-declare
-  h holdfast.holder := holdfast.next_1(r);
-begin
-  if h.owner is null
-    or now_us < grants_from and holdfast.fits_1(r, w.exclusive, w.weight, w.most) then
-    return jsonb_build_array(greatest(0, grants_from - now_us));
-  end if;
-  return holdfast.holder_json_1(h, r.owner is not null, now_us);
-end $$;
-
-create or replace function holdfast.mark_json_1(r holdfast.name, now_us bigint) returns jsonb
-language sql stable as $$
-  select case when r.mark_until > now_us then
-    jsonb_build_array(r.mark_token, r.mark_until - now_us, r.mark_meta) end
-$$;
-
-create or replace function holdfast.renewed_1(remaining bigint, waiting integer, token bigint,
-  span integer) returns text language sql stable as $$
-  select 'N[' || remaining || case when waiting > 0 then ',true,' else ',false,' end || token ||
-    ',' || span || ']'
-$$;
-
--- The reply to a renewal or confirm without a holder: whether it was revoked, and why.
-create or replace function holdfast.gone_1(r holdfast.name, ended text, now_us bigint)
-returns text language plpgsql as $$
-declare
-  why text;
-begin
-  if r.buried > now_us then
-    select t.reason into why from holdfast.tombstone t
-      where t.namespace = r.namespace and t.key = r.key and t.owner = ended and t.until > now_us;
-  end if;
-  if why is not null then return 'O' || json_build_array('v', why); end if;
-  return case when r.owner is null then 'O["m",""]' else 'O["r",""]' end;
-end $$;
-
--- The state of a name: [holders, waiters, mark].
-create or replace function holdfast.view_1(r holdfast.name, now_us bigint) returns jsonb
-language plpgsql as $$
-declare
-  holders jsonb := '[]';
-  waiters jsonb := '[]';
-begin
-  if r.owner is not null and r.expiry > now_us then
-    holders := jsonb_build_array(
-      holdfast.holder_json_1(holdfast.exclusive_1(r), true, now_us));
-  elsif r.shared > 0 then
-    select coalesce(jsonb_agg(holdfast.holder_json_1(h, false, now_us) order by h.token), '[]')
-      into holders from holdfast.holder h
-      where h.namespace = r.namespace and h.key = r.key and h.expiry > now_us;
-  end if;
-  if r.waiting > 0 then
-    select coalesce(jsonb_agg(jsonb_build_array(case when w.exclusive then 'x' else 's' end,
-        w.weight, w.most, now_us - w.since, w.meta) order by w.place), '[]')
-      into waiters from holdfast.waiter w
-      where w.namespace = r.namespace and w.key = r.key;
-  end if;
-  return jsonb_build_array(holders, waiters, holdfast.mark_json_1(r, now_us));
 end $$;
 
 -- From commands.sql
 -- The commands. Each changes the row \`r\` of its name, after the upkeep (apply.sql), and replies.
 
--- Counts on from a token that a client has seen; false where that is beyond reason.
-create or replace function holdfast.learn_1(inout r holdfast.name, seen bigint, now_us bigint,
-  out is_credible boolean) language plpgsql as $$
-begin
-  is_credible := seen <= greatest(r.last, least(now_us + 31536000000000, 9007199254739967));
-  if is_credible then r.last := greatest(r.last, seen); end if;
-end $$;
-
--- Nothing that is still under way for this owner may act until then. A revocation keeps its reason.
-create or replace function holdfast.bury_1(
+-- Leaves a tombstone: nothing that is still under way for this owner may act until it ends. A
+-- revocation keeps its reason.
+create or replace function holdfast.leave_tombstone_2(
   inout r holdfast.name, ended text, until bigint, now_us bigint, reason text
 ) language plpgsql as $$
 begin
-  r.buried := greatest(r.buried, until);
-  insert into holdfast.tombstone as t values (r.namespace, r.key, ended, bury_1.until,
-      bury_1.reason)
+  r.last_tombstone := greatest(r.last_tombstone, until);
+  insert into holdfast.tombstone as t
+    values (r.namespace, r.key, ended, leave_tombstone_2.until, leave_tombstone_2.reason)
     on conflict (namespace, key, owner) do update set
       until = case when t.until > now_us then greatest(t.until, excluded.until)
         else excluded.until end,
       reason = coalesce(excluded.reason, case when t.until > now_us then t.reason end);
 end $$;
 
--- words: client, mode, weight, limit, ttl, offer, touch, span, whether it may wait, not after, seen
--- token, meta.
-create or replace function holdfast.acquire_1(
-  inout r holdfast.name, words text[], asker text, now_us bigint, grants_from bigint,
+create or replace function holdfast.has_tombstone_2(r holdfast.name, asker text, now_us bigint)
+returns boolean language plpgsql as $$
+begin
+  return r.last_tombstone > now_us and exists (select from holdfast.tombstone t where
+    t.namespace = r.namespace and t.key = r.key and t.owner = asker and t.until > now_us);
+end $$;
+
+create or replace function holdfast.acquire_2(
+  inout r holdfast.name, c holdfast.command_2, asker text, now_us bigint, grants_from bigint,
   out reply text
 ) language plpgsql as $$
 declare
-  is_exclusive constant boolean := words[2] = 'x';
-  touch constant bigint := words[7];
-  h holdfast.holder;
+  l holdfast.lease;
   w holdfast.waiter;
+  token bigint;
   x record;
 begin
-  w.client := words[1]; w.weight := words[3]; w.most := words[4]; w.ttl := words[5];
-  w.offer := words[6]; w.span := least(words[8]::bigint, 1025); w.meta := words[12];
-  w.owner := asker; w.exclusive := is_exclusive;
-  if w.ttl > 3153600000000000 or w.weight not between 1 and w.most
-    or w.most > 9007199254740991 or w.span not between 1 and 1024 then
+  if not holdfast.are_terms_valid_2(c) then
     reply := 'U["t"]';
     return;
   end if;
-  if now_us > words[10]::bigint then
+  if now_us > c.not_after then
     reply := 'L';
     return;
   end if;
-  if r.buried > now_us and exists (select from holdfast.tombstone t where t.namespace = r.namespace
-      and t.key = r.key and t.owner = asker and t.until > now_us) then
+  if holdfast.has_tombstone_2(r, asker, now_us) then
     reply := 'E';
     return;
   end if;
-  x := holdfast.learn_1(r, words[11]::bigint, now_us);
-  r := x.r;
-  if not x.is_credible then
+  if not holdfast.is_credible_2(c.seen, r.last, now_us) then
     reply := 'U["s"]';
     return;
   end if;
-  x := holdfast.holder_of_1(r, asker, now_us);
+  r.last := holdfast.learned_2(r.last, c.seen, now_us);
+  x := holdfast.holder_of_2(r, asker, now_us);
   r := x.r;
-  h := x.h;
-  if h.owner is not null then
-    r := holdfast.confirm_1(r, h, now_us);
-    h.expiry := greatest(h.expiry, case when h.confirmed then 0 else now_us + h.ttl end);
-    reply := 'g' || json_build_array(h.token, h.span, h.expiry - now_us);
+  l := x.l;
+  if l.owner is not null then
+    x := holdfast.confirm_2(r, l, now_us);
+    r := x.r;
+    l := x.l;
+    reply := 'g' || json_build_array(l.token, l.span, l.expiry - now_us);
     return;
   end if;
   if r.mark_until is not null then
-    reply := 'M' || holdfast.mark_json_1(r, now_us)::text;
+    reply := 'M' || holdfast.mark_json_2(r, now_us)::text;
     return;
   end if;
+  w.exclusive := c.is_exclusive; w.weight := c.weight; w.weight_limit := c.weight_limit;
   if r.waiting > 0 and exists (select from holdfast.waiter v where v.namespace = r.namespace
       and v.key = r.key and v.owner = asker) then
-    reply := 'Q' || jsonb_build_array(null, holdfast.blockage_1(r, w, now_us, grants_from))::text;
+    reply := 'Q' || jsonb_build_array(null, holdfast.blockage_2(r, w, now_us, grants_from))::text;
     return;
   end if;
-  h.token := greatest(now_us, r.last + 1);
-  if h.token > 9007199254739967 then
+  token := holdfast.next_token_2(r.last, now_us);
+  if token > holdfast.max_token_2() then
     reply := 'U["l"]';
-    return;
-  end if;
-  if now_us >= grants_from and holdfast.fits_1(r, is_exclusive, w.weight, w.most)
-    and not (r.waiting > 0 and exists (select from holdfast.client c
-      where c.namespace = r.namespace and c.key = r.key and not c.suspect)) then
-    h.granted := now_us; h.expiry := now_us + w.ttl; h.ttl := w.ttl; h.weight := w.weight;
-    h.most := w.most; h.span := w.span; h.confirmed := true; h.owner := asker;
-    h.client := w.client; h.meta := w.meta;
-    r.last := h.token + h.span - 1;
-    r := holdfast.put_holder_1(r, is_exclusive, h);
-    reply := 'G' || h.token;
-  elsif words[9] <> '1' then
-    reply := 'B' || jsonb_build_array(holdfast.blockage_1(r, w, now_us, grants_from))::text;
-  elsif w.offer > 3153600000000000 or touch > 788400000000000 then
+  elsif now_us >= grants_from and (holdfast.is_free_2(r, now_us)
+      or holdfast.may_join_2(r, c.is_exclusive, c.weight, c.weight_limit))
+    and not (r.waiting > 0 and exists (select from holdfast.client o
+      where o.namespace = r.namespace and o.key = r.key and not o.suspect)) then
+    r := holdfast.put_holder_2(
+      r, c.is_exclusive, holdfast.lease_of_2(c, asker, token, now_us));
+    reply := 'G' || token;
+  elsif not c.may_wait then
+    reply := 'B' || jsonb_build_array(holdfast.blockage_2(r, w, now_us, grants_from))::text;
+  elsif c.offer > holdfast.max_lease_us_2()
+    or c.touch not between holdfast.min_touch_us_2() and holdfast.max_touch_us_2() then
     reply := 'U["t"]';
   else
     reply := 'Q' || jsonb_build_array(
-      r.waiting, holdfast.blockage_1(r, w, now_us, grants_from))::text;
-    r := holdfast.enqueue_1(r, w, touch, now_us);
+      r.waiting, holdfast.blockage_2(r, w, now_us, grants_from))::text;
+    w.owner := asker; w.client := c.client; w.ttl := c.ttl; w.offer := c.offer;
+    w.span := c.span; w.meta := c.meta;
+    r := holdfast.enqueue_2(r, w, c.touch, now_us);
   end if;
 end $$;
 
--- The first word of a waiter about its grant turns the offer window into the full lease, once.
-create or replace function holdfast.confirm_1(
-  inout r holdfast.name, h holdfast.holder, now_us bigint
+-- The first word of a waiter about its grant gives it the full lease, once.
+create or replace function holdfast.confirm_2(
+  inout r holdfast.name, inout l holdfast.lease, now_us bigint
 ) language plpgsql as $$
 begin
-  if h.confirmed then return; end if;
-  perform holdfast.note_1(h.ttl, now_us) where not holdfast.is_noted_1(h.ttl, now_us);
-  h.confirmed := true;
-  h.expiry := greatest(h.expiry, now_us + h.ttl);
-  r := holdfast.update_holder_1(r, h);
+  if l.confirmed then return; end if;
+  if not holdfast.is_noted_2(l.ttl, now_us) then perform holdfast.note_2(l.ttl, now_us); end if;
+  l := holdfast.extended_2(l, null::bigint, null::text, now_us);
+  r := holdfast.update_holder_2(r, l);
 end $$;
 
--- words: ttl, not after, seen token, and the heir where there is one.
-create or replace function holdfast.renew_1(
-  inout r holdfast.name, words text[], asker text, now_us bigint, out reply text
+-- A renewal or a confirm.
+create or replace function holdfast.extend_2(
+  inout r holdfast.name, c holdfast.command_2, asker text, now_us bigint, out reply text
 ) language plpgsql as $$
 declare
-  ttl constant bigint := words[1];
-  h holdfast.holder;
+  l holdfast.lease;
   x record;
 begin
-  if ttl > 3153600000000000 then
-    reply := 'U["t"]';
-    return;
+  if c.verb = 'renew' then
+    if c.ttl > holdfast.max_lease_us_2() then
+      reply := 'U["t"]';
+      return;
+    end if;
+    if now_us > c.not_after then
+      reply := 'L';
+      return;
+    end if;
+    r.last := holdfast.learned_2(r.last, c.seen, now_us);
   end if;
-  if now_us > words[2]::bigint then
-    reply := 'L';
-    return;
-  end if;
-  x := holdfast.learn_1(r, words[3]::bigint, now_us);
+  x := holdfast.holder_of_2(r, asker, now_us);
   r := x.r;
-  x := holdfast.holder_of_1(r, asker, now_us);
-  r := x.r;
-  h := x.h;
-  if h.owner is null then
-    reply := holdfast.gone_1(r, asker, now_us);
+  l := x.l;
+  if l.owner is null then
+    reply := holdfast.gone_2(r, asker, now_us);
     return;
   end if;
-  h.confirmed := true;
-  h.ttl := ttl;
-  h.expiry := greatest(h.expiry, now_us + ttl);
-  h.client := coalesce(words[4], h.client);
-  r := holdfast.update_holder_1(r, h);
-  reply := holdfast.renewed_1(h.expiry - now_us, r.waiting, h.token, h.span);
+  if c.verb = 'renew' then
+    l := holdfast.extended_2(l, c.ttl, c.heir, now_us);
+    r := holdfast.update_holder_2(r, l);
+  else
+    x := holdfast.confirm_2(r, l, now_us);
+    r := x.r;
+    l := x.l;
+  end if;
+  reply := holdfast.renewed_2(l, r.waiting, now_us);
 end $$;
 
--- words: the end of the tombstone, the length of the mark ('': none), its meta.
-create or replace function holdfast.release_1(
-  inout r holdfast.name, words text[], asker text, now_us bigint, grants_from bigint,
+create or replace function holdfast.release_2(
+  inout r holdfast.name, c holdfast.command_2, asker text, now_us bigint, grants_from bigint,
   inout slice integer, inout behind boolean, out reply text
 ) language plpgsql as $$
 declare
-  until constant bigint := least(words[1]::bigint, now_us + 3153600000000000);
-  h holdfast.holder;
+  until constant bigint := least(c.tombstone, now_us + holdfast.max_lease_us_2());
+  l holdfast.lease;
+  next holdfast.lease;
   w holdfast.waiter;
-  next holdfast.holder;
   x record;
 begin
-  if until > now_us then r := holdfast.bury_1(r, asker, until, now_us, null); end if;
-  x := holdfast.holder_of_1(r, asker, now_us);
+  if until > now_us then r := holdfast.leave_tombstone_2(
+      r, asker, until, now_us, null::text); end if;
+  x := holdfast.holder_of_2(r, asker, now_us);
   r := x.r;
-  h := x.h;
-  if h.owner is not null then
-    r := holdfast.drop_holder_1(r, h);
-    if words[2] <> '' then
-      r.mark_until := now_us + words[2]::bigint;
-      r.mark_token := h.token;
-      r.mark_meta := words[3];
+  l := x.l;
+  if l.owner is not null then
+    r := holdfast.drop_holder_2(r, l);
+    if c.ttl is not null then
+      r.mark_until := now_us + c.ttl;
+      r.mark_token := l.token;
+      r.mark_meta := c.meta;
     end if;
   elsif r.waiting > 0 then
     select * into w from holdfast.waiter v
       where v.namespace = r.namespace and v.key = r.key and v.owner = asker;
-    if found then r := holdfast.drop_waiter_1(r, w); end if;
+    if found then r := holdfast.drop_waiter_2(r, w); end if;
   end if;
-  if h.owner is not null or w.owner is not null then
-    x := holdfast.serve_1(r, now_us, grants_from, slice, behind);
+  if l.owner is not null or w.owner is not null then
+    x := holdfast.serve_2(r, now_us, grants_from, slice, behind);
     r := x.r; slice := x.slice; behind := x.behind;
   end if;
-  next := holdfast.next_1(r);
-  reply := 'R' || json_build_array(h.owner is not null,
-    case when next.owner is null or next.confirmed then 0
-      else greatest(0, next.expiry - now_us) end,
-    behind and r.waiting > 0);
+  next := case when r.shared = 0 then r.lease else holdfast.next_to_expire_2(r) end;
+  reply := holdfast.released_2(l.owner is not null, next, behind and r.waiting > 0, now_us);
 end $$;
 
-create or replace function holdfast.touch_1(
-  r holdfast.name, toucher text, now_us bigint, grants_from bigint, slice_size integer,
-  behind boolean
+create or replace function holdfast.touch_2(
+  r holdfast.name, toucher text, now_us bigint, grants_from bigint, behind boolean
 ) returns text language plpgsql as $$
 declare
   offered integer := 0;
   grants jsonb := '[]';
   waiting integer := 0;
+  l constant holdfast.lease := r.lease;
   w holdfast.waiter;
 begin
-  if r.owner is not null then
-    if r.client = toucher and not r.confirmed then
+  if l.owner is not null then
+    if l.client = toucher and not l.confirmed then
       offered := 1;
-      if r.expiry > now_us then
+      if l.expiry > now_us then
         grants := jsonb_build_array(
-          jsonb_build_array(r.owner, r.token, r.span, r.granted, r.expiry));
+          jsonb_build_array(l.owner, l.token, l.span, l.granted, l.expiry));
       end if;
     end if;
   elsif r.shared > 0 then
-    select count(*), coalesce(jsonb_agg(jsonb_build_array(o.owner, o.token, o.span, o.granted,
-        o.expiry) order by o.token) filter (where o.nth <= slice_size and o.expiry > now_us), '[]')
+    select count(*), coalesce(jsonb_agg(
+        jsonb_build_array(o.owner, o.token, o.span, o.granted, o.expiry) order by o.token)
+        filter (where o.nth <= holdfast.slice_2() and o.expiry > now_us), '[]')
       into offered, grants
       from (select h.*, row_number() over (order by h.token) as nth from holdfast.holder h
         where h.namespace = r.namespace and h.key = r.key and h.client = toucher
-          and not h.confirmed order by h.token limit slice_size + 1) o;
+          and not h.confirmed order by h.token limit holdfast.slice_2() + 1) o;
   end if;
   if r.waiting > 0 then
     select c.waiting into waiting from holdfast.client c
       where c.namespace = r.namespace and c.key = r.key and c.id = toucher;
-    if now_us < grants_from then w := holdfast.head_1(r.namespace, r.key); end if;
+    -- The request that \`grants_from\` keeps waiting: that of the first waiter.
+    if now_us < grants_from then
+      select v.* into w from holdfast.waiter v
+        where v.namespace = r.namespace and v.key = r.key and v.place = (
+          select min(c.place) from holdfast.client c
+            where c.namespace = r.namespace and c.key = r.key and not c.suspect);
+    end if;
   end if;
   return 'T' || jsonb_build_array(coalesce(waiting, 0),
     offered > jsonb_array_length(grants) or behind and r.waiting > 0, grants,
-    holdfast.blockage_1(r, w, now_us, grants_from))::text;
+    holdfast.blockage_2(r, w, now_us, grants_from))::text;
 end $$;
 
-create or replace function holdfast.revoke_1(
-  inout r holdfast.name, reason text, revoked bigint, now_us bigint, grants_from bigint,
+create or replace function holdfast.revoke_2(
+  inout r holdfast.name, c holdfast.command_2, revoked bigint, now_us bigint, grants_from bigint,
   inout slice integer, inout behind boolean, out reply text
 ) language plpgsql as $$
 declare
-  h holdfast.holder;
+  l holdfast.lease := r.lease;
   x record;
 begin
   if r.mark_until is not null and r.mark_token = revoked then
@@ -1089,210 +1181,234 @@ begin
     reply := 'V[true]';
     return;
   end if;
-  if r.owner is not null then
-    h := holdfast.exclusive_1(r);
-  elsif r.shared > 0 then
-    select * into h from holdfast.holder o
-      where o.namespace = r.namespace and o.key = r.key and o.token <= revoked
-      order by o.token desc limit 1;
+  if r.shared > 0 then
+    select (holdfast.as_lease_2(h)).* into l from holdfast.holder h
+      where h.namespace = r.namespace and h.key = r.key and h.token <= revoked
+      order by h.token desc limit 1;
   end if;
-  if h.owner is null or revoked not between h.token and h.token + h.span - 1
-    or h.expiry <= now_us then
+  if l.owner is null or revoked not between l.token and l.token + l.span - 1
+    or l.expiry <= now_us then
     reply := 'V[false]';
     return;
   end if;
-  r := holdfast.drop_holder_1(r, h);
-  r := holdfast.bury_1(r, h.owner, h.expiry, now_us, reason);
-  perform holdfast.push_1(h.client,
-    json_build_array('v', r.key, h.owner, h.token, reason)::text);
-  x := holdfast.serve_1(r, now_us, grants_from, slice, behind);
+  r := holdfast.drop_holder_2(r, l);
+  r := holdfast.leave_tombstone_2(r, l.owner, l.expiry, now_us, c.reason);
+  perform holdfast.push_2(l.client,
+    json_build_array('v', r.key, l.owner, l.token, c.reason)::text);
+  x := holdfast.serve_2(r, now_us, grants_from, slice, behind);
   r := x.r; slice := x.slice; behind := x.behind;
   reply := 'V[true]';
 end $$;
 
 -- From apply.sql
--- The ledger (rules/ledger.ts): what a command does to the state of one name at one instant. The
--- batch has locked the row of the name. The short paths in execute.sql do the same for names that
--- have at most one exclusive holder.
-
--- One command. \`words\` are the terms of its run (execute.sql), \`subject\` its owner, client or
--- token.
--- \`slice_size\` is the slice of a whole batch, \`slice\` what is left of it.
-create or replace function holdfast.apply_1(
-  space text, name_key text, op text, words text[], subject text, now_us bigint,
-  grants_from bigint, slice_size integer, inout slice integer, out reply text
-) language plpgsql as $$
-declare
-  r holdfast.name;
-  before holdfast.name;
-  h holdfast.holder;
-  behind boolean := false;
-  is_found boolean;
-  new_gone bigint;
-  x record;
-  speaker constant text := case op when 'a' then words[1] when 't' then subject end;
-begin
-  select * into before from holdfast.name n where n.namespace = space and n.key = name_key;
-  is_found := found;
-  r := before;
-  if not is_found then
-    r.namespace := space; r.key := name_key; r.last := 0; r.shared := 0; r.shared_weight := 0;
-    r.waiting := 0; r.place := 0; r.silent := 0; r.buried := 0;
-    before := r;
-  end if;
-  if r.owner is not null and r.expiry <= now_us or r.shared > 0 or r.buried > 0
-    or r.mark_until <= now_us or r.waiting > 0 and r.silent <= now_us then
-    x := holdfast.expire_1(r, now_us, slice);
-    r := x.r; slice := x.slice; behind := x.behind;
-  end if;
-  if r.waiting > 0 then
-    if speaker is not null then
-      update holdfast.client c set
-        suspect = false, gone = now_us + 3 * c.touch, connection = holdfast.connection_1()
-        where c.namespace = space and c.key = name_key and c.id = speaker
-        returning c.gone into new_gone;
-      r.silent := least(r.silent, new_gone);
-    end if;
-    x := holdfast.serve_1(r, now_us, grants_from, slice, behind);
-    r := x.r; slice := x.slice; behind := x.behind;
-  end if;
-  case op
-    when 'a' then
-      x := holdfast.acquire_1(r, words, subject, now_us, grants_from);
-      r := x.r; reply := x.reply;
-    when 'c' then
-      x := holdfast.holder_of_1(r, subject, now_us);
-      r := x.r;
-      h := x.h;
-      if h.owner is null then
-        reply := holdfast.gone_1(r, subject, now_us);
-      else
-        r := holdfast.confirm_1(r, h, now_us);
-        if not h.confirmed then h.expiry := greatest(h.expiry, now_us + h.ttl); end if;
-        reply := holdfast.renewed_1(h.expiry - now_us, r.waiting, h.token, h.span);
-      end if;
-    when 'n', 'm' then
-      x := holdfast.renew_1(r, words, subject, now_us);
-      r := x.r; reply := x.reply;
-    when 'r' then
-      x := holdfast.release_1(r, words, subject, now_us, grants_from, slice, behind);
-      r := x.r; slice := x.slice; reply := x.reply;
-    when 't' then
-      reply := holdfast.touch_1(r, subject, now_us, grants_from, slice_size, behind);
-    when 'i' then
-      reply := 'I' || holdfast.view_1(r, now_us)::text;
-    when 'v' then
-      x := holdfast.revoke_1(
-        r, words[1], subject::bigint, now_us, grants_from, slice, behind);
-      r := x.r; slice := x.slice; reply := x.reply;
-  end case;
-  if r is not distinct from before then return; end if;
-  if not is_found then
-    raise 'the batch changes a name that has no row' using errcode = 'serialization_failure';
-  end if;
-  update holdfast.name n set
-    last = r.last, shared = r.shared, shared_weight = r.shared_weight, waiting = r.waiting,
-    place = r.place, silent = r.silent, buried = r.buried, token = r.token, granted = r.granted,
-    expiry = r.expiry, ttl = r.ttl, weight = r.weight, most = r.most, span = r.span,
-    confirmed = r.confirmed, owner = r.owner, client = r.client, meta = r.meta,
-    mark_until = r.mark_until, mark_token = r.mark_token, mark_meta = r.mark_meta
-    where n.namespace = space and n.key = name_key;
-end $$;
-
--- From batch.sql
--- Batches. Missing rows are made in the order of their keys before any row is locked, and rows are
--- locked in that order, so two batches never wait for each other in a cycle. The clock is read
--- after all rows are locked. A row that was removed between the two steps fails the batch with
--- 40001: nothing of it was applied.
+-- The ledger (rules/ledger.ts): what a command does to the state of one name at one instant.
 
 -- Makes the rows of the names that have none, from the floor of the namespace. The floor is read
 -- by a statement after the insert: it then has the tokens of rows that were removed before. In
 -- other isolation levels that statement would not see them.
-create or replace function holdfast.make_rows_1(space text, keys text[]) returns void
+create or replace function holdfast.make_rows_2(namespace text, names text[]) returns void
 language plpgsql as $$
 declare
   missing text[];
   start bigint;
 begin
   missing := array(
-    select distinct k collate "C" from unnest(keys) k
-      where not exists (select from holdfast.name o where o.namespace = space and o.key = k)
+    select distinct k collate "C" from unnest(names) k
+      where not exists (select from holdfast.name o
+        where o.namespace = make_rows_2.namespace and o.key = k)
       order by 1);
   if missing = '{}' then return; end if;
   if current_setting('transaction_isolation') <> 'read committed' then
     raise 'holdfast needs the isolation level "read committed"'
       using errcode = 'LF002', hint = 'Set default_transaction_isolation for this connection.';
   end if;
-  insert into holdfast.name (namespace, key) select space, k from unnest(missing) k
+  insert into holdfast.name (namespace, key) select make_rows_2.namespace, k from unnest(missing) k
     on conflict do nothing;
-  select s.floor into start from holdfast.namespace s where s.name = space;
+  select s.floor into start from holdfast.namespace s where s.name = make_rows_2.namespace;
   if start > 0 then
     update holdfast.name o set last = start
-      where o.namespace = space and o.key = any (missing) and o.last < start;
+      where o.namespace = make_rows_2.namespace and o.key = any (missing) and o.last < start;
   end if;
 end $$;
 
--- The short paths for a run: changes all names that have nothing but an exclusive holder in one
--- UPDATE, in the order of their keys. Where another kind of name is in the run, its reply is null.
--- The rows are found one by one: as a join of two tables, a plan could read the whole namespace.
-create or replace function holdfast.lone_run_1(space text, op text, terms text[], keys text[],
-  subjects text[], now_us bigint) returns text[] language plpgsql as $$
+-- A name without a row has no state: only these commands can give it some.
+create or replace function holdfast.needs_row_2(c holdfast.command_2) returns boolean
+language sql immutable as $$
+  select c.verb in ('acquire', 'renew') or coalesce(c.tombstone > 0, false)
+$$;
+
+-- The ttl of the lease that a command makes or extends. A confirm and a handoff note it themselves.
+create or replace function holdfast.noted_ttl_2(c holdfast.command_2) returns bigint
+language sql immutable as $$
+  select case when c.verb in ('acquire', 'renew') then c.ttl else 0 end
+$$;
+
+-- Notes the ttl of a command where that is due (run.sql). Returns the time from which free names
+-- are granted. With a synchronous standby no commit is lost, and they never wait.
+create or replace function holdfast.grants_from_2(
+  c holdfast.command_2, is_synchronous boolean, now_us bigint
+) returns bigint language sql volatile as $$
+  select case when holdfast.is_noted_2(holdfast.noted_ttl_2(c), now_us) then 0
+    else least(holdfast.note_2(holdfast.noted_ttl_2(c), now_us),
+      case when is_synchronous then 0 end) end
+$$;
+
+-- The row of a name, locked; a row without state if there is none and none is needed. A row lock is
+-- written to the log. So a commit that only tells a grant again waits for the disk and for
+-- standbys, and with it the commit of that grant, which may have given up waiting.
+create or replace function holdfast.lock_row_2(
+  namespace text, name text, is_needed boolean, out r holdfast.name, out is_found boolean
+) language plpgsql as $$
+begin
+  for attempt in 1 .. 2 loop
+    select * into r from holdfast.name o
+      where o.namespace = lock_row_2.namespace and o.key = lock_row_2.name for update;
+    is_found := found;
+    exit when is_found or not is_needed or attempt = 2;
+    perform holdfast.make_rows_2(namespace, array[name]);
+  end loop;
+  if is_found then return; end if;
+  r.namespace := namespace; r.key := name; r.last := 0; r.shared := 0; r.shared_weight := 0;
+  r.waiting := 0; r.place := 0; r.silent := 0; r.last_tombstone := 0;
+end $$;
+
+-- One command to a name, whose row is locked; the clock was read afterwards. \`subject\` is the
+-- owner, client or token of the command. \`slice\` is what is left of the slice of the batch.
+create or replace function holdfast.apply_2(
+  r holdfast.name, is_found boolean, subject text, c holdfast.command_2, now_us bigint,
+  grants_from bigint, inout slice integer, out reply text
+) language plpgsql as $$
 declare
-  replies text[] := array_fill(null::text, array[cardinality(keys)]);
+  before constant holdfast.name := r;
+  behind boolean := false;
+  new_gone bigint;
   x record;
 begin
-  if op = 'a' then
-    if terms[2] <> 'x' or not holdfast.is_noted_1(terms[5]::bigint, now_us)
-      or not holdfast.is_fair_1(
-        terms[5]::bigint, terms[3]::bigint, terms[4]::bigint, terms[8]::bigint) then
-      return replies;
+  if (r.lease).expiry <= now_us or not holdfast.needs_no_upkeep_2(r, now_us) then
+    x := holdfast.expire_2(r, now_us, slice);
+    r := x.r; slice := x.slice; behind := x.behind;
+  end if;
+  if r.waiting > 0 then
+    if c.verb in ('acquire', 'touch') then
+      update holdfast.client o set suspect = false,
+        gone = now_us + holdfast.silent_periods_2() * o.touch,
+        connection = holdfast.connection_2()
+        where o.namespace = r.namespace and o.key = r.key and o.id = coalesce(c.client, subject)
+        returning o.gone into new_gone;
+      r.silent := least(r.silent, new_gone);
     end if;
+    -- An exclusive holder is in the way of every waiter.
+    if (r.lease).owner is null or r.mark_until is not null then
+      x := holdfast.serve_2(r, now_us, grants_from, slice, behind);
+      r := x.r; slice := x.slice; behind := x.behind;
+    end if;
+  end if;
+  case c.verb
+    when 'release' then
+      x := holdfast.release_2(r, c, subject, now_us, grants_from, slice, behind);
+      r := x.r; slice := x.slice; reply := x.reply;
+    when 'acquire' then
+      x := holdfast.acquire_2(r, c, subject, now_us, grants_from);
+      r := x.r; reply := x.reply;
+    when 'renew', 'confirm' then
+      x := holdfast.extend_2(r, c, subject, now_us);
+      r := x.r; reply := x.reply;
+    when 'touch' then
+      reply := holdfast.touch_2(r, subject, now_us, grants_from, behind);
+    when 'inspect' then
+      reply := 'I' || holdfast.view_2(r, now_us)::text;
+    when 'revoke' then
+      x := holdfast.revoke_2(r, c, subject::bigint, now_us, grants_from, slice, behind);
+      r := x.r; slice := x.slice; reply := x.reply;
+  end case;
+  if r is not distinct from before then return; end if;
+  if not is_found then
+    raise 'the batch changes a name that has no row' using errcode = 'serialization_failure';
+  end if;
+  update holdfast.name o set
+    last = r.last, shared = r.shared, shared_weight = r.shared_weight, waiting = r.waiting,
+    place = r.place, silent = r.silent, last_tombstone = r.last_tombstone, lease = r.lease,
+    mark_until = r.mark_until, mark_token = r.mark_token, mark_meta = r.mark_meta
+    where o.namespace = r.namespace and o.key = r.key;
+end $$;
+
+-- The same for a command of a batch in which damaged rows failed a command: only that one fails.
+create or replace function holdfast.apply_carefully_2(
+  r holdfast.name, is_found boolean, subject text, c holdfast.command_2, now_us bigint,
+  grants_from bigint, inout slice integer, out reply text
+) language plpgsql as $$
+declare
+  x record;
+begin
+  x := holdfast.apply_2(r, is_found, subject, c, now_us, grants_from, slice);
+  slice := x.slice; reply := x.reply;
+exception when data_exception or integrity_constraint_violation then
+  reply := '!' || to_json(sqlerrm);
+end $$;
+
+-- From execute.sql
+-- The entry: runs the commands of a batch in order, at one instant, in one statement.
+--
+-- commands: each for as many of the next \`names\` as it says, with a subject for each: the owner of
+--   an acquire, confirm, renew or release; the client of a touch; the token of a revoke. No name is
+--   twice in one command.
+-- is_synchronous: no acknowledged commit is lost in a failover (synchronous replication).
+-- returns: the time, a space, the run of the server; then a line for each reply (replies.sql).
+--
+-- Most commands are about a name that has nothing but an exclusive holder: one UPDATE does them,
+-- for one name or for all names of a command. All other commands go through apply_2. Both follow
+-- the same rules (rules.sql). A damaged row fails the commands about its own name only: with an
+-- error where the batch has no others, otherwise with a reply.
+
+-- The place in the command, the subject and the row of each name, in the order of the names. The
+-- rows are found one by one: as a join of two tables, a plan could read the whole namespace.
+create or replace function holdfast.rows_of_2(namespace text, names text[], subjects text[])
+returns table (nth bigint, subject text, row_id tid) language sql stable as $$
+  select u.nth, u.subject, (select o.ctid from holdfast.name o
+      where o.namespace = rows_of_2.namespace and o.key = u.name)
+    from unnest(names, subjects) with ordinality as u (name, subject, nth)
+    order by u.name collate "C"
+$$;
+
+-- One command for many names, in their order. The reply is null where apply_2 has to judge.
+create or replace function holdfast.apply_to_many_2(
+  namespace text, names text[], subjects text[], c holdfast.command_2, now_us bigint
+) returns text[] language plpgsql as $$
+declare
+  replies text[] := array_fill(null::text, array[cardinality(names)]);
+  x record;
+begin
+  if c.verb = 'acquire' and c.is_exclusive and holdfast.is_noted_2(c.ttl, now_us) then
     for x in
       update holdfast.name o set
-        last = holdfast.token_1(o.last, terms[11]::bigint, now_us) + terms[8]::bigint - 1,
-        token = holdfast.token_1(o.last, terms[11]::bigint, now_us),
-        granted = now_us, expiry = now_us + terms[5]::bigint, ttl = terms[5]::bigint,
-        weight = terms[3]::bigint, most = terms[4]::bigint, span = terms[8]::bigint,
-        confirmed = true, owner = u.subject, client = terms[1], meta = terms[12]
-      from (select v.subject, v.nth, (select p.ctid from holdfast.name p
-            where p.namespace = space and p.key = v.key) as row_id
-          from unnest(keys, subjects) with ordinality as v (key, subject, nth)
-          order by v.key collate "C") u
-      where o.ctid = u.row_id and holdfast.is_lone_1(o)
-        and (o.owner is null or o.expiry <= now_us)
-        and holdfast.may_count_on_1(o.last, terms[11]::bigint, now_us)
-        and terms[10]::bigint >= holdfast.clock_1()
-      returning u.nth, o.token
+        last = holdfast.next_token_2(greatest(o.last, c.seen), now_us) + c.span - 1,
+        lease = holdfast.lease_of_2(
+          c, u.subject, holdfast.next_token_2(greatest(o.last, c.seen), now_us), now_us)
+      from holdfast.rows_of_2(apply_to_many_2.namespace, names, subjects) u
+      where o.ctid = u.row_id and holdfast.may_grant_2(o, c, now_us)
+      returning u.nth, 'G' || (o.lease).token as reply
     loop
-      replies[x.nth] := 'G' || x.token;
+      replies[x.nth] := x.reply;
     end loop;
-  elsif op = 'r' and terms[1] = '0' and terms[2] = '' then
+  elsif c.verb = 'release' and c.tombstone = 0 and c.ttl is null then
     for x in
-      update holdfast.name o set owner = null, client = null, meta = null
-      from (select v.subject, v.nth, (select p.ctid from holdfast.name p
-            where p.namespace = space and p.key = v.key) as row_id
-          from unnest(keys, subjects) with ordinality as v (key, subject, nth)
-          order by v.key collate "C") u
-      where o.ctid = u.row_id and holdfast.is_lone_1(o)
-        and o.owner = u.subject and o.expiry > now_us
+      update holdfast.name o set lease = null
+      from holdfast.rows_of_2(apply_to_many_2.namespace, names, subjects) u
+      where o.ctid = u.row_id and holdfast.has_single_holder_2(o)
+        and holdfast.is_held_by_2(o, u.subject, now_us)
       returning u.nth
     loop
       replies[x.nth] := 'R';
     end loop;
-  elsif op = 'n' and terms[1]::bigint <= 3153600000000000
-    and holdfast.is_noted_1(terms[1]::bigint, now_us) then
+  elsif c.verb = 'renew' and holdfast.is_noted_2(c.ttl, now_us) then
     for x in
       update holdfast.name o set
-        last = holdfast.learned_1(o.last, terms[3]::bigint, now_us),
-        expiry = greatest(o.expiry, now_us + terms[1]::bigint), ttl = terms[1]::bigint,
-        confirmed = true
-      from (select v.subject, v.nth, (select p.ctid from holdfast.name p
-            where p.namespace = space and p.key = v.key) as row_id
-          from unnest(keys, subjects) with ordinality as v (key, subject, nth)
-          order by v.key collate "C") u
-      where o.ctid = u.row_id and holdfast.is_quiet_1(o, now_us)
-        and o.owner = u.subject and o.expiry > now_us and terms[2]::bigint >= holdfast.clock_1()
-      returning u.nth, holdfast.renewed_1(o.expiry - now_us, o.waiting, o.token, o.span) as reply
+        last = holdfast.learned_2(o.last, c.seen, now_us),
+        lease = holdfast.extended_2(o.lease, c.ttl, c.heir, now_us)
+      from holdfast.rows_of_2(apply_to_many_2.namespace, names, subjects) u
+      where o.ctid = u.row_id and holdfast.may_extend_2(o, c, now_us)
+        and holdfast.is_held_by_2(o, u.subject, now_us)
+      returning u.nth, holdfast.renewed_2(o.lease, o.waiting, now_us) as reply
     loop
       replies[x.nth] := x.reply;
     end loop;
@@ -1300,175 +1416,77 @@ begin
   return replies;
 end $$;
 
-create or replace function holdfast.terms_1(op text) returns integer
-language sql immutable as $$
-  select case op when 'a' then 12 when 'n' then 3 when 'm' then 4 when 'r' then 3 when 'v' then 1
-    else 0 end
-$$;
-
--- Locks the rows of the names. Returns the keys, with null for those that have no row: a row that
--- is made after this is not locked, so to this batch its name has none. A row lock is written to
--- the log. So a commit that only tells a grant again waits for the disk and for standbys, and with
--- it the commit of that grant, which may have given up waiting.
-create or replace function holdfast.lock_rows_1(space text, keys text[], makes_rows boolean)
+-- Locks the rows of a batch in the order of their names, after it has made the missing ones in that
+-- order: so two batches never wait for each other in a cycle. Returns the names, with null for
+-- those that have no row: a row that is made after this is not locked, so to this batch its name
+-- has none. Where a row that is needed was removed meanwhile, the batch fails: it is sent again.
+create or replace function holdfast.lock_rows_2(namespace text, names text[], makes_rows boolean)
 returns text[] language plpgsql as $$
 declare
   locked text[];
 begin
-  -- One name can be locked before it is known to have a row: nothing else is locked then.
-  if makes_rows and cardinality(keys) > 1 then perform holdfast.make_rows_1(space, keys); end if;
-  for attempt in 1 .. 2 loop
-    select array_agg(l.key) into locked from (
-      select o.key from holdfast.name o where o.namespace = space and o.key = any (keys)
-        order by o.key for update) l;
-    if cardinality(locked) = cardinality(keys) then return keys; end if;
-    exit when not makes_rows or cardinality(keys) > 1;
-    perform holdfast.make_rows_1(space, keys);
-  end loop;
-  keys := array(select case when v.key = any (locked) then v.key end
-    from unnest(keys) with ordinality as v (key, nth) order by v.nth);
-  if makes_rows and array_position(keys, null) is not null then
+  if makes_rows then perform holdfast.make_rows_2(namespace, names); end if;
+  select array_agg(l.key) into locked from (
+    select o.key from holdfast.name o
+      where o.namespace = lock_rows_2.namespace and o.key = any (names)
+      order by o.key for update) l;
+  if cardinality(locked) = cardinality(names) then return names; end if;
+  names := array(select case when u.name = any (locked) then u.name end
+    from unnest(names) with ordinality as u (name, nth) order by u.nth);
+  if makes_rows and array_position(names, null) is not null then
     raise 'a name was removed meanwhile' using errcode = 'serialization_failure';
   end if;
-  return keys;
+  return names;
 end $$;
 
--- Applies a command of a batch in which damaged rows failed a command: only that command fails.
-create or replace function holdfast.apply_alone_1(
-  space text, name_key text, op text, words text[], subject text, now_us bigint,
-  grants_from bigint, slice_size integer, inout slice integer, out reply text
-) language plpgsql as $$
+-- The commands of a batch, whose rows are locked. The names are null for those without a row.
+create or replace function holdfast.apply_all_2(
+  is_synchronous boolean, namespace text, commands holdfast.command_2[], names text[],
+  subjects text[], is_careful boolean
+) returns text language plpgsql as $$
 declare
-  x record;
-begin
-  x := holdfast.apply_1(
-    space, name_key, op, words, subject, now_us, grants_from, slice_size, slice);
-  slice := x.slice;
-  reply := x.reply;
-exception when data_exception or integrity_constraint_violation then
-  reply := '!' || to_json(sqlerrm);
-end $$;
-
--- The commands of a batch whose rows are locked, in runs from the word \`head\` on. The keys are null
--- for names without a row.
-create or replace function holdfast.runs_1(space text, words text[], head integer, keys text[],
-  now_us bigint, is_careful boolean) returns text language plpgsql as $$
-declare
-  slice_size constant integer := 64;
-  slice integer := slice_size;
-  flags constant text := words[1];
-  n constant integer := words[2];
+  now_us constant bigint := holdfast.clock_2();
+  slice integer := holdfast.slice_2();
   done integer := 0;
-  op text;
-  size integer;
-  grants_from bigint := 0;
-  ttl bigint;
-  terms text[];
-  replies text[] := '{}';
-  run_keys text[];
-  run_replies text[];
+  grants_from bigint;
+  c holdfast.command_2;
+  locked record;
   x record;
+  own text[];
+  replies text[] := '{}';
 begin
-  while done < n loop
-    op := words[head];
-    size := words[head + 1];
-    terms := words[head + 2 : head + 1 + holdfast.terms_1(op)];
-    head := head + 2 + holdfast.terms_1(op);
-    run_keys := keys[done + 1 : done + size];
-    ttl := case op when 'a' then terms[5]::bigint when 'n' then terms[1]::bigint
-      when 'm' then terms[1]::bigint else 0 end;
-    if not holdfast.is_noted_1(ttl, now_us) then
-      grants_from := holdfast.note_1(ttl, now_us);
-    end if;
-    if flags like '%s' then grants_from := 0; end if;
-    run_replies := case when n > 1 then holdfast.lone_run_1(
-      space, op, terms, run_keys, words[head : head + size - 1], now_us) end;
-    for nth in 1 .. size loop
-      if run_replies[nth] is null then
-        if is_careful then
-          x := holdfast.apply_alone_1(space, run_keys[nth], op, terms, words[head + nth - 1],
-            now_us, grants_from, slice_size, slice);
-        else
-          x := holdfast.apply_1(space, run_keys[nth], op, terms, words[head + nth - 1],
-            now_us, grants_from, slice_size, slice);
-        end if;
-        slice := x.slice;
-        run_replies[nth] := x.reply;
+  foreach c in array commands loop
+    grants_from := holdfast.grants_from_2(c, is_synchronous, now_us);
+    own := case when not is_careful then holdfast.apply_to_many_2(namespace,
+      names[done + 1 : done + c.names], subjects[done + 1 : done + c.names], c, now_us) end;
+    for nth in 1 .. c.names loop
+      if own[nth] is not null then continue; end if;
+      locked := holdfast.lock_row_2(namespace, names[done + nth], false);
+      if is_careful then
+        x := holdfast.apply_carefully_2(
+          locked.r, locked.is_found, subjects[done + nth], c, now_us, grants_from, slice);
+      else
+        x := holdfast.apply_2(
+          locked.r, locked.is_found, subjects[done + nth], c, now_us, grants_from, slice);
       end if;
+      slice := x.slice;
+      own[nth] := x.reply;
     end loop;
-    replies := replies || run_replies;
-    head := head + size;
-    done := done + size;
+    replies := replies || own;
+    done := done + c.names;
   end loop;
-  return now_us || holdfast.run_1() || array_to_string(replies, chr(10));
+  return now_us || holdfast.run_2() || array_to_string(replies, chr(10));
 end $$;
 
-create or replace function holdfast.batch_1(space text, words text[]) returns text
-language plpgsql as $$
-declare
-  n constant integer := words[2];
-  head constant integer := n + 3;
-  op constant text := words[head];
-  subjects constant integer := head + 2 + holdfast.terms_1(op);
-  keys text[] := words[3 : n + 2];
-  replies text[];
-  is_late boolean;
-  now_us bigint;
-begin
-  -- Most batches are one run of names that have nothing but an exclusive holder. Otherwise the
-  -- changes of this block are undone with their locks, so that all rows can be locked in order.
-  if n > 1 and words[head + 1] = words[2] and op in ('a', 'n', 'r') then
-    begin
-      now_us := holdfast.clock_1();
-      replies := holdfast.lone_run_1(space, op, words[head + 2 : subjects - 1], keys,
-        words[subjects : subjects + n - 1], now_us);
-      -- The limit "not after", which lone_run_1 has judged before it waited for the last row.
-      is_late := holdfast.clock_1()
-        > words[head + case op when 'a' then 11 when 'n' then 3 end]::bigint;
-      if array_position(replies, null) is null and is_late is not true then
-        return now_us || holdfast.run_1() || array_to_string(replies, chr(10));
-      end if;
-      raise 'not only such names' using errcode = 'LF000';
-    exception when sqlstate 'LF000' then
-    end;
-  end if;
-
-  keys := holdfast.lock_rows_1(space, keys, words[1] like '+%');
-  now_us := holdfast.clock_1();
-  begin
-    return holdfast.runs_1(space, words, head, keys, now_us, false);
-  exception when data_exception or integrity_constraint_violation then
-    return holdfast.runs_1(space, words, head, keys, now_us, true);
-  end;
-end $$;
-
--- From execute.sql
--- The entry: runs the commands of a batch in order, at one instant, in one statement.
---
--- words: flags, the number n of commands, the n keys, and then the commands in runs. A run has one
---   operation and one set of terms: operation, number of commands, terms, and for each command its
---   subject (owner, client or token). No key is twice in a run.
---     a  acquire  client, mode (x or s), weight, limit, ttl, offer, touch, span, whether it may
---                 wait (1 or 0), not after, seen token, meta; owner
---     c  confirm  owner
---     n  renew    ttl, not after, seen token; owner
---     m  renew    the same and the heir; owner
---     r  release  end of the tombstone, length of the mark (empty: none), meta of the mark; owner
---     t  touch    client
---     i  inspect  (empty)
---     v  revoke   reason; token
---   flags: + makes the rows of names that have none; acquire, renew, and a release with a tombstone
---   need it. s says that no acknowledged commit is lost in a failover (synchronous replication).
--- returns: the time, a space, the run of the server; then a line for each reply.
---
--- One command on a name that has nothing but an exclusive holder is one UPDATE. Its time is read
--- before the row is locked. Where the UPDATE waits for another batch, it judges the new row, and
--- counts as having run at its earlier time: a lease only gets shorter by that. The limit "not
--- after" is the exception, because its sender may have given up meanwhile: it is judged by the
--- clock after the wait. The UPDATE judges a row again only if the other transaction changed it, so
--- the limit is judged once more at the end. All else goes through batch_1.
-create or replace function holdfast.execute_1(space text, words text[]) returns text
-language plpgsql volatile security definer
+-- The time of a single name is read before its row is locked. Where the UPDATE waits for another
+-- batch, it judges the new row, and counts as having run at its earlier time: a lease only gets
+-- shorter by that. The limit "not after" is the exception, because its sender may have given up
+-- meanwhile: it is judged by the clock after the wait. The UPDATE judges a row again only if the
+-- other transaction changed it, so the limit is judged once more at the end.
+create or replace function holdfast.execute_2(
+  namespace text, is_synchronous boolean, commands holdfast.command_2[], names text[],
+  subjects text[]
+) returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '5s'
 set plan_cache_mode = force_generic_plan
@@ -1476,102 +1494,127 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-  now_us constant bigint := holdfast.clock_1();
-  op constant text := case words[2] when '1' then words[4] else '' end;
-  -- The terms as numbers: a cast inside a statement is prepared anew in each call.
-  new_ttl bigint;
-  new_weight bigint;
-  new_most bigint;
-  new_span bigint;
-  not_after bigint;
-  seen bigint;
-  granted_token bigint;
-  waiters integer;
+  now_us bigint := holdfast.clock_2();
+  c holdfast.command_2;
+  r holdfast.name;
+  is_found boolean := false;
+  next holdfast.lease;
+  x record;
   durability text;
   reply text;
+  replies text[];
 begin
   -- A warning is the only sign that the server gave up waiting for a synchronous standby. It comes
   -- with the commit, so this is set for the transaction and not for the function.
   if current_setting('client_min_messages') = 'error' then
     perform set_config('client_min_messages', 'warning', true);
   end if;
-  if op = 'a' then
-    new_ttl := words[10];
-    if words[7] = 'x' and holdfast.is_noted_1(new_ttl, now_us) then
-      new_weight := words[8]; new_most := words[9]; new_span := words[13];
-      not_after := words[15]; seen := words[16];
+  if cardinality(names) = 1 then
+    c := commands[1];
+    if c.verb = 'acquire' then
+      if c.is_exclusive and holdfast.is_noted_2(c.ttl, now_us) then
+        update holdfast.name o set
+          last = holdfast.next_token_2(greatest(o.last, c.seen), now_us) + c.span - 1,
+          lease = holdfast.lease_of_2(
+            c, subjects[1], holdfast.next_token_2(greatest(o.last, c.seen), now_us), now_us)
+        where o.namespace = execute_2.namespace and o.key = names[1]
+          and holdfast.may_grant_2(o, c, now_us) and c.not_after >= holdfast.clock_2()
+        returning 'G' || (o.lease).token into reply;
+      end if;
+    elsif c.verb = 'release' then
+      if c.tombstone = 0 and c.ttl is null then
+        -- With waiters, this only locks the row.
+        update holdfast.name o set lease = case when o.waiting > 0 then o.lease end
+        where o.namespace = execute_2.namespace and o.key = names[1]
+          and holdfast.needs_no_upkeep_2(o, now_us)
+          and holdfast.is_held_by_2(o, subjects[1], now_us)
+        returning o.* into r;
+        is_found := found;
+        if r.waiting = 0 then
+          durability := holdfast.forgo_disk_2();
+          reply := 'R';
+        elsif is_found then
+          -- The next holder waits for this answer: nothing but serve_2 is between the two.
+          now_us := holdfast.clock_2();
+          if holdfast.is_held_by_2(r, subjects[1], now_us)
+            and holdfast.needs_no_upkeep_2(r, now_us) then
+            r.lease := null;
+            x := holdfast.serve_2(r, now_us, holdfast.grants_from_2(c, is_synchronous, now_us),
+              holdfast.slice_2(), false);
+            r := x.r;
+            update holdfast.name o set last = r.last, shared = r.shared,
+              shared_weight = r.shared_weight, waiting = r.waiting, lease = r.lease
+            where o.namespace = r.namespace and o.key = r.key;
+            next := case when r.shared = 0 then r.lease else holdfast.next_to_expire_2(r) end;
+            reply := holdfast.released_2(true, next, x.behind and r.waiting > 0, now_us);
+          end if;
+        end if;
+      end if;
+    elsif c.verb in ('renew', 'confirm') then
       update holdfast.name o set
-        last = holdfast.token_1(o.last, seen, now_us) + new_span - 1,
-        token = holdfast.token_1(o.last, seen, now_us),
-        granted = now_us, expiry = now_us + new_ttl, ttl = new_ttl,
-        weight = new_weight, most = new_most, span = new_span,
-        confirmed = true, owner = words[18], client = words[6], meta = words[17]
-      where o.namespace = space and o.key = words[3] and holdfast.is_lone_1(o)
-        and (o.owner is null or o.expiry <= now_us)
-        and holdfast.is_fair_1(new_ttl, new_weight, new_most, new_span)
-        and holdfast.may_count_on_1(o.last, seen, now_us)
-        and not_after >= holdfast.clock_1()
-      returning o.token into granted_token;
-      if found then reply := 'G' || granted_token; end if;
+        last = holdfast.learned_2(o.last, coalesce(c.seen, 0), now_us),
+        lease = holdfast.extended_2(o.lease, c.ttl, c.heir, now_us)
+      where o.namespace = execute_2.namespace and o.key = names[1]
+        and holdfast.may_extend_2(o, c, now_us) and holdfast.is_held_by_2(o, subjects[1], now_us)
+        and holdfast.is_noted_2(coalesce(c.ttl, (o.lease).ttl), now_us)
+        and coalesce(c.not_after >= holdfast.clock_2(), true)
+      returning holdfast.renewed_2(o.lease, o.waiting, now_us) into reply;
     end if;
-  elsif op = 'r' and words[6] = '0' and words[7] = '' then
-    -- With waiters, this only locks the row.
-    update holdfast.name o set
-      owner = case when o.waiting > 0 then o.owner end,
-      client = case when o.waiting > 0 then o.client end,
-      meta = case when o.waiting > 0 then o.meta end
-    where o.namespace = space and o.key = words[3] and holdfast.is_quiet_1(o, now_us)
-      and o.owner = words[9] and o.expiry > now_us
-    returning o.waiting into waiters;
-    if waiters = 0 then
-      durability := holdfast.forgo_disk_1();
-      reply := 'R';
-    elsif waiters > 0 then
-      reply := holdfast.hand_off_1(space, words[3], waiters);
-      if reply is not null then return reply; end if;
+    if reply is not null then
+      if c.not_after < holdfast.clock_2() then
+        raise 'the command waited for too long' using errcode = 'serialization_failure';
+      end if;
+      return now_us || holdfast.run_2() || reply;
     end if;
-  elsif op = 'n' then
-    new_ttl := words[6];
-    if holdfast.is_noted_1(new_ttl, now_us) then
-      not_after := words[7]; seen := words[8];
-      update holdfast.name o set
-        last = holdfast.learned_1(o.last, seen, now_us),
-        expiry = greatest(o.expiry, now_us + new_ttl), ttl = new_ttl,
-        confirmed = true
-      where o.namespace = space and o.key = words[3] and holdfast.is_quiet_1(o, now_us)
-        and o.owner = words[9] and o.expiry > now_us
-        and new_ttl <= 3153600000000000 and not_after >= holdfast.clock_1()
-      returning holdfast.renewed_1(o.expiry - now_us, o.waiting, o.token, o.span) into reply;
+    if not is_found then
+      x := holdfast.lock_row_2(namespace, names[1], holdfast.needs_row_2(c));
+      r := x.r;
+      is_found := x.is_found;
     end if;
-  elsif op = 'c' then
-    update holdfast.name o set
-      expiry = case when o.confirmed then o.expiry else greatest(o.expiry, now_us + o.ttl) end,
-      confirmed = true
-    where o.namespace = space and o.key = words[3] and holdfast.is_quiet_1(o, now_us)
-      and o.owner = words[6] and o.expiry > now_us and holdfast.is_noted_1(o.ttl, now_us)
-    returning holdfast.renewed_1(o.expiry - now_us, o.waiting, o.token, o.span) into reply;
+    now_us := holdfast.clock_2();
+    x := holdfast.apply_2(r, is_found, subjects[1], c, now_us,
+      holdfast.grants_from_2(c, is_synchronous, now_us), holdfast.slice_2());
+    return now_us || holdfast.run_2() || x.reply;
+  else
+    -- Most batches are one command for names that have nothing but an exclusive holder. Otherwise
+    -- the changes of this block are undone with their locks, so that all rows can be locked in
+    -- order. The limit "not after" was judged before the wait for the last row.
+    if cardinality(commands) = 1 and (commands[1]).verb in ('acquire', 'release', 'renew') then
+      begin
+        replies := holdfast.apply_to_many_2(namespace, names, subjects, commands[1], now_us);
+        if array_position(replies, null) is null
+          and coalesce((commands[1]).not_after >= holdfast.clock_2(), true) then
+          return now_us || holdfast.run_2() || array_to_string(replies, chr(10));
+        end if;
+        raise 'not only such names' using errcode = 'LF000';
+      exception when sqlstate 'LF000' or data_exception or integrity_constraint_violation then
+      end;
+    end if;
+    names := holdfast.lock_rows_2(namespace, names, exists (
+      select from unnest(commands) o where holdfast.needs_row_2(o)));
+    begin
+      return holdfast.apply_all_2(is_synchronous, namespace, commands, names, subjects, false);
+    exception when data_exception or integrity_constraint_violation then
+      return holdfast.apply_all_2(is_synchronous, namespace, commands, names, subjects, true);
+    end;
   end if;
-  if reply is null then return holdfast.batch_1(space, words); end if;
-  if not_after < holdfast.clock_1() then
-    raise 'the command waited for too long' using errcode = 'serialization_failure';
-  end if;
-  return now_us || holdfast.run_1() || reply;
 end $$;
 
 -- From list.sql
 -- The names in use whose key begins with \`prefix\`, after the key \`after\`, in the order of their
--- bytes. It looks at no more than \`most\` rows, and locks none.
+-- bytes. It looks at no more than \`max_rows\` rows, and locks none.
 --
 -- returns: the time; a line with the JSON of the key to go on after, or null at the end; then a
 -- line [key, view] for each name.
-create or replace function holdfast.list_1(space text, prefix text, after text, most integer)
-returns text language plpgsql stable security definer
+create or replace function holdfast.list_2(
+  namespace text, prefix text, after text, max_rows integer
+) returns text language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
 declare
-  now_us constant bigint := (date_part('epoch', clock_timestamp()) * 1000000)::bigint;
+  now_us constant bigint := holdfast.clock_2();
   r holdfast.name;
   view jsonb;
   looked integer := 0;
@@ -1579,21 +1622,21 @@ declare
   following text;
 begin
   for r in select * from holdfast.name o
-    where o.namespace = space and o.key >= prefix and o.key > after order by o.key
+    where o.namespace = list_2.namespace and o.key >= prefix and o.key > after order by o.key
   loop
     exit when not starts_with(r.key, prefix);
-    if looked = most then exit; end if;
+    if looked = max_rows then exit; end if;
     looked := looked + 1;
     following := r.key;
-    if r.owner is null and r.shared = 0 and r.waiting = 0 and r.mark_until is null then
+    if (r.lease).owner is null and r.shared = 0 and r.waiting = 0 and r.mark_until is null then
       continue;
     end if;
-    view := holdfast.view_1(r, now_us);
+    view := holdfast.view_2(r, now_us);
     if view <> '[[], [], null]' then
       lines := lines || jsonb_build_array(r.key, view)::text;
     end if;
   end loop;
-  if looked < most then following := null; end if;
+  if looked < max_rows then following := null; end if;
   return array_to_string(
     array[now_us::text, coalesce(to_json(following)::text, 'null')] || lines, chr(10));
 end $$;
@@ -1712,7 +1755,7 @@ insert into holdfast.sweep values (true, '-infinity', false, '', '') on conflict
 -- of it is alive: no holder, no waiter, no mark and no tombstone; what is dead goes with it.
 -- A batch that waits for such a row finds it gone, and is sent again (40001). A batch that inserts
 -- the row reads the floor afterwards. Tokens ahead of the clock say nothing about the time.
-create or replace function holdfast.sweep_names_1(
+create or replace function holdfast.sweep_names_2(
   inout namespace text, inout key text, size integer, age_us bigint
 ) language plpgsql volatile set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
@@ -1721,16 +1764,16 @@ declare
   idle tid[];
 begin
   select n.namespace, n.key into edge from holdfast.name n
-    where (n.namespace, n.key) > (sweep_names_1.namespace, sweep_names_1.key)
+    where (n.namespace, n.key) > (sweep_names_2.namespace, sweep_names_2.key)
     order by n.namespace, n.key offset size - 1 limit 1;
   select array_agg(locked.ctid) into idle from (
     select n.ctid from holdfast.name n
-      where (n.namespace, n.key) > (sweep_names_1.namespace, sweep_names_1.key)
+      where (n.namespace, n.key) > (sweep_names_2.namespace, sweep_names_2.key)
         and (edge is null or (n.namespace, n.key) <= (edge.namespace, edge.key))
         and n.last not between now_us - age_us and now_us
-        and (n.owner is null or n.expiry <= now_us)
+        and ((n.lease).owner is null or (n.lease).expiry <= now_us)
         and (n.mark_until is null or n.mark_until <= now_us)
-        and n.buried <= now_us
+        and n.last_tombstone <= now_us
       for update skip locked
   ) locked;
   -- A later statement, because it sees all that happened before the rows were locked.
@@ -1747,7 +1790,7 @@ begin
       on conflict (name) do update set floor = greatest(floors.floor, excluded.floor);
     with gone as (
       delete from holdfast.name n where n.ctid = any (idle)
-        returning n.namespace, n.key, n.shared, n.waiting, n.buried
+        returning n.namespace, n.key, n.shared, n.waiting, n.last_tombstone
     ), holders as (
       delete from holdfast.holder h using gone
         where gone.shared > 0 and h.namespace = gone.namespace and h.key = gone.key
@@ -1759,7 +1802,7 @@ begin
         where gone.waiting > 0 and c.namespace = gone.namespace and c.key = gone.key
     )
     delete from holdfast.tombstone t using gone
-      where gone.buried > 0 and t.namespace = gone.namespace and t.key = gone.key;
+      where gone.last_tombstone > 0 and t.namespace = gone.namespace and t.key = gone.key;
   end if;
   namespace := edge.namespace;
   key := edge.key;
@@ -1767,7 +1810,7 @@ end $$;
 
 -- The same for rows of fences: fence.sql says why no stale token passes afterwards, and which
 -- tokens may raise the floor.
-create or replace function holdfast.sweep_fences_1(
+create or replace function holdfast.sweep_fences_2(
   inout namespace text, inout name text, size integer, age interval
 ) language plpgsql volatile set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
@@ -1776,11 +1819,11 @@ declare
   idle tid[];
 begin
   select f.namespace, f.name into edge from holdfast.fence_token f
-    where (f.namespace, f.name) > (sweep_fences_1.namespace, sweep_fences_1.name)
+    where (f.namespace, f.name) > (sweep_fences_2.namespace, sweep_fences_2.name)
     order by f.namespace, f.name offset size - 1 limit 1;
   select array_agg(locked.ctid) into idle from (
     select f.ctid from holdfast.fence_token f
-      where (f.namespace, f.name) > (sweep_fences_1.namespace, sweep_fences_1.name)
+      where (f.namespace, f.name) > (sweep_fences_2.namespace, sweep_fences_2.name)
         and (edge is null or (f.namespace, f.name) <= (edge.namespace, edge.name))
         and f.used_at < oldest and holdfast.is_time(f.token)
         and f.token < extract(epoch from oldest) * 1000000
@@ -1800,7 +1843,7 @@ end $$;
 
 -- Does one slice of at most \`size\` rows, if one is due and no other client is at it. Returns
 -- whether the next slice is due at once.
-create or replace function holdfast.sweep_1(size integer) returns boolean
+create or replace function holdfast.sweep_2(size integer) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   s holdfast.sweep;
@@ -1811,10 +1854,10 @@ begin
   if not found then return false; end if;
   if s.is_at_fences then
     select * into s.namespace, s.key
-      from holdfast.sweep_fences_1(s.namespace, s.key, size, holdfast.fence_age());
+      from holdfast.sweep_fences_2(s.namespace, s.key, size, holdfast.fence_age());
   else
     select * into s.namespace, s.key
-      from holdfast.sweep_names_1(s.namespace, s.key, size, 600000000::bigint);
+      from holdfast.sweep_names_2(s.namespace, s.key, size, 600000000::bigint);
   end if;
   if s.key is null then
     if s.is_at_fences then s.due := clock_timestamp() + interval '10 minutes'; end if;
@@ -1847,7 +1890,7 @@ begin
 end $$;
 
 insert into holdfast.server (version, system, timeline)
-  values (1, holdfast.system_1(), holdfast.timeline_1()) on conflict do nothing;
+  values (2, holdfast.system_2(), holdfast.timeline_2()) on conflict do nothing;
 -- Not part of the insert: that would lock a row which batches may wait for.
-update holdfast.server set version = 1 where version < 1;
+update holdfast.server set version = 2 where version < 2;
 `;

@@ -1,7 +1,7 @@
-import { StoreError } from "../../errors.js";
+import { StoreError } from "../../errors/index.js";
+import { CALL_TIMEOUT_MS } from "../../families/ledger/channel.js";
 import type { Port } from "../../time/port.js";
 import { TimeLimitError, type Timer, within } from "../../time/timers.js";
-import { CALL_TIMEOUT_MS } from "../arbiter/channel.js";
 import type { Driver, OpeningConnection, OwnConnection, Statement } from "./driver.js";
 import { postgresError, STORE } from "./failure.js";
 

@@ -23,6 +23,15 @@ export function arrayLiteral(words: readonly string[]): string {
   return `{${words.map(quoted).join(",")}}`;
 }
 
+/** The literal of a record. As an element of an array literal it is escaped once more. */
+export function recordLiteral(fields: readonly (string | null)[]): string {
+  return `(${fields.map((field) => (field === null ? "" : plainOrQuoted(field))).join()})`;
+}
+
+function plainOrQuoted(field: string): string {
+  return /^\w+$/.test(field) ? field : `"${field.replace(/["\\]/g, "\\$&")}"`;
+}
+
 function quoted(word: string): string {
   const stored = toStored(word);
   return `"${/["\\]/.test(stored) ? stored.replace(/["\\]/g, "\\$&") : stored}"`;

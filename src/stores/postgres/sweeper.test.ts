@@ -44,7 +44,7 @@ describe("Sweeper", () => {
     sweeper.onWork();
     expect(port.keepsAlive).toBe(false);
     await port.advance(2 * MINUTE_MS);
-    expect(sent).toEqual(["select holdfast.sweep_1(200)"]);
+    expect(sent).toEqual(["select holdfast.sweep_2(200)"]);
     await port.advance(10 * MINUTE_MS);
     expect(sent.length).toBe(1);
   });

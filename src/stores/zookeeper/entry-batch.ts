@@ -123,9 +123,9 @@ class PendingWrite<T> implements SentRequest<T> {
 type Pending = Omit<PendingWrite<unknown>, "written" | "behind">;
 
 const NO_BYTES = new Uint8Array(0);
-const MOST_JOINED = 120;
+const MAX_JOINED = 120;
 /** A server closes the connection of a request that has more than 1 MB. */
-const MOST_JOINED_BYTES = 256 * 1024;
+const MAX_JOINED_BYTES = 256 * 1024;
 
 export class EntryBatch {
   readonly #port: Port;
@@ -155,7 +155,7 @@ export class EntryBatch {
     const queues = new Set<string>();
     for (const one of pending) {
       const [first] = joined;
-      const isFull = joined.length === MOST_JOINED || bytes + one.bytes > MOST_JOINED_BYTES;
+      const isFull = joined.length === MAX_JOINED || bytes + one.bytes > MAX_JOINED_BYTES;
       const isTaken = queues.has(one.queue);
       if (first && (isFull || isTaken || !first.mayJoin || !mayFollow(first, one))) {
         this.#send(joined);

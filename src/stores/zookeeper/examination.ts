@@ -1,7 +1,7 @@
-import { type Check, checksOver, danger, note, ok, warning } from "../../checks.js";
-import type { Examination, ExamineRequest } from "../../examination.js";
-import { findingsOf, known, readFacts } from "../examining/read-facts.js";
-import { judgeRoundTrip } from "../examining/round-trip.js";
+import { type Check, checksOver, danger, note, ok, warning } from "../../contract/checks.js";
+import type { Examination, ExamineRequest } from "../../contract/examination.js";
+import { findingsOf, known, readFacts } from "../doctor/read-facts.js";
+import { judgeRoundTrip } from "../doctor/round-trip.js";
 import { zookeeperError } from "./failure.js";
 import { zookeeperSurvivals } from "./survivals.js";
 import {

@@ -1,5 +1,5 @@
-import { HoldfastError, StoreError } from "../../errors.js";
-import { foreignData, Unreadable } from "../../foreign-data.js";
+import { HoldfastError, StoreError } from "../../errors/index.js";
+import { foreignData, Unreadable } from "../../events/foreign-data.js";
 import { type ErrorCode, ZookeeperError } from "./wire/zookeeper-error.js";
 
 /** ZooKeeper refused the request, and will refuse it again; some with a remedy. */

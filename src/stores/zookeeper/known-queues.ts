@@ -18,7 +18,7 @@ interface KnownQueue {
 
 /** ZooKeeper looks for empty queues once a minute, and removes them. */
 const KNOWN_MS = 60_000;
-const MOST_KNOWN = 10_000;
+const MAX_KNOWN = 10_000;
 
 export class KnownQueues {
   readonly #clock: Clock;
@@ -39,7 +39,7 @@ export class KnownQueues {
     const isQuiet = stat.childCount <= 1 && stat.dataBytes === 0 && isNamed;
     const quietVersion = isQuiet ? stat.version : null;
     this.#queues.set(queue, { seenMs: this.#clock.nowMs(), quietVersion, refusesStamps });
-    const [oldest] = this.#queues.size > MOST_KNOWN ? this.#queues.keys() : [];
+    const [oldest] = this.#queues.size > MAX_KNOWN ? this.#queues.keys() : [];
     if (oldest !== undefined) this.#queues.delete(oldest);
   }
 

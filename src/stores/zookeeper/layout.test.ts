@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { check } from "../../../test/fixtures/property.js";
 import { isWellFormed, SPACES } from "../../rules/name.js";
 import { Layout } from "./layout.js";
 
@@ -24,7 +25,7 @@ describe("the znodes of a lock", () => {
     const layouts = [new Layout("", "", "mutex"), new Layout("", "n", "mutex")];
     const lock = fc.record({ space: fc.constantFrom(...SPACES), name: anyName });
     const place = fc.tuple(fc.constantFrom(...layouts), lock);
-    fc.assert(
+    check(
       fc.property(place, place, ([layoutA, a], [layoutB, b]) => {
         const [pathA, pathB] = [layoutA.queue(a), layoutB.queue(b)];
         expect(pathA).toMatch(/^(\/(?!\.{1,2}(\/|$))[!-.0-~]+)+$/);
@@ -37,7 +38,7 @@ describe("the znodes of a lock", () => {
 
   test("tell the name, and no other znode does", () => {
     const layout = new Layout("", "", "mutex");
-    fc.assert(
+    check(
       fc.property(anyName, (name) => {
         const child = layout.queue({ space: "lock", name }).slice(1);
         expect(layout.nameIn(child)).toBe(name);

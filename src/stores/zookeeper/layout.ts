@@ -6,9 +6,9 @@
  * a path, and no encoded name has a colon. All other znodes are below `<chroot>/holdfast:…`.
  */
 
+import type { LockId } from "../../families/session/sequencer.js";
 import type { Request } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";
-import type { LockId } from "../sequencer/sequencer.js";
 import { type Shape, znodePrefix } from "./znode-name.js";
 
 const RESERVED = "holdfast:";

@@ -8,7 +8,7 @@ import { childrenIn } from "./queue-reader.js";
 import type { WatchTools } from "./queue-watches.js";
 
 const EVERY_MS = 10 * 60_000;
-const MOST_NAMES = 1_000;
+const MAX_NAMES = 1_000;
 const CALL_MS = 5_000;
 
 export class MarkSweep {
@@ -37,7 +37,7 @@ export class MarkSweep {
     const queues = names.flatMap((child) => layout.nameIn(child) ?? []);
     // Another part each time.
     const first = Math.floor(this.#port.random.fraction() * queues.length);
-    for (const name of [...queues.slice(first), ...queues.slice(0, first)].slice(0, MOST_NAMES)) {
+    for (const name of [...queues.slice(first), ...queues.slice(0, first)].slice(0, MAX_NAMES)) {
       await session.use((one) => reader.read(one, { space: "once", name }, "plain"), CALL_MS);
     }
   }

@@ -2,8 +2,8 @@
  * The mark of a finished `once`. ZooKeeper keeps a plain znode for ever, so the mark says itself
  * for how long it counts: the milliseconds, a line break, and the text of the family.
  */
-import { readMarkToken } from "../sequencer/entry-text.js";
-import type { ListedMark } from "../sequencer/sequencer.js";
+import { readMarkToken } from "../../families/session/entry-text.js";
+import type { ListedMark } from "../../families/session/sequencer.js";
 import type { DataReply } from "./wire/requests.js";
 
 const MARK = /^(\d{1,15})\n(.*)$/s;

@@ -1,5 +1,5 @@
 /** Reads queues from ZooKeeper, on any connection. */
-import type { Entry, Listing, LockId, OwnEntry } from "../sequencer/sequencer.js";
+import type { Entry, Listing, LockId, OwnEntry } from "../../families/session/sequencer.js";
 import type { KnownQueues } from "./known-queues.js";
 import type { Layout } from "./layout.js";
 import { Mark } from "./mark.js";

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { eventFrame } from "../../../simulation/zookeeper/zookeeper-protocol.js";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
 import { ZookeeperDouble } from "../../../test/fixtures/zookeeper-double.js";
-import type { Listing, QueueChange } from "../sequencer/sequencer.js";
+import type { Listing, QueueChange } from "../../families/session/sequencer.js";
 import { KnownQueues } from "./known-queues.js";
 import { Layout } from "./layout.js";
 import { QueueReader } from "./queue-reader.js";

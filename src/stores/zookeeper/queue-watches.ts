@@ -1,7 +1,14 @@
 /** The watches on queues that waiters of this process stand in. */
+
+import type {
+  Listing,
+  LockId,
+  Obstacle,
+  QueueChange,
+  QueueWatch,
+} from "../../families/session/sequencer.js";
+import { holderCount } from "../../families/session/standing.js";
 import type { Timers } from "../../time/timers.js";
-import type { Listing, LockId, Obstacle, QueueChange, QueueWatch } from "../sequencer/sequencer.js";
-import { holderCount } from "../sequencer/standing.js";
 import type { Layout } from "./layout.js";
 import type { QueueReader } from "./queue-reader.js";
 import type { WatchingSession } from "./watching-session.js";

@@ -1,7 +1,7 @@
-import { UnsupportedError } from "../../errors.js";
+import { UnsupportedError } from "../../errors/index.js";
+import { revokedText } from "../../families/session/entry-text.js";
+import type { LockId } from "../../families/session/sequencer.js";
 import type { Timers } from "../../time/timers.js";
-import { revokedText } from "../sequencer/entry-text.js";
-import type { LockId } from "../sequencer/sequencer.js";
 import { Mark } from "./mark.js";
 import { nullIfAbsent } from "./queue-reader.js";
 import type { WatchTools } from "./queue-watches.js";

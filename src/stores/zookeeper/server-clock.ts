@@ -13,7 +13,10 @@ export class ServerClock {
     this.#clock = clock;
   }
 
-  /** ZooKeeper made a znode at `createdMs`, and has just answered so. */
+  /**
+   * ZooKeeper made a znode at `createdMs`. Its time now is that or later: a mark may count longer
+   * than it should, never shorter.
+   */
   learn(createdMs: number): void {
     this.#aheadMs = createdMs - this.#clock.nowMs();
   }

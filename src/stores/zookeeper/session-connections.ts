@@ -36,12 +36,12 @@ export interface ServerChoice {
 
 /** Requests under way are waited for no longer than this part of the time-out before a resume. */
 const DRAIN_PART = 20;
-const MOST_DRAIN_MS = 250;
+const MAX_DRAIN_MS = 250;
 /** New requests wait no longer than this for a resume. */
-const MOST_KEPT_MS = 500;
+const MAX_KEPT_MS = 500;
 /** A server that does not resume the session within this part of the time-out is given up. */
 const OPEN_PART = 8;
-const LEAST_OPEN_MS = 250;
+const MIN_OPEN_MS = 250;
 
 export class SessionConnections {
   readonly key: SessionKey;
@@ -200,7 +200,7 @@ export class SessionConnections {
   /** Begins to resume the session there. */
   #open(address: Address, limitMs: number): Connection {
     this.#assertThere();
-    const openMs = Math.min(limitMs, Math.max(this.timeoutMs / OPEN_PART, LEAST_OPEN_MS));
+    const openMs = Math.min(limitMs, Math.max(this.timeoutMs / OPEN_PART, MIN_OPEN_MS));
     return this.#ensemble.open(this.#request, openMs, address);
   }
 
@@ -213,7 +213,7 @@ export class SessionConnections {
     const connection = await this.#ensemble.connect(request, limitMs);
     const { timeoutMs } = await connection.opened;
     const { address } = connection;
-    const limit = port.timers.after(MOST_DRAIN_MS, () => connection.close());
+    const limit = port.timers.after(MAX_DRAIN_MS, () => connection.close());
     const ending = connection.endSession().catch(() => {});
     void ending.then(() => limit.cancel());
     if (timeoutMs >= this.timeoutMs) return address;
@@ -234,7 +234,7 @@ export class SessionConnections {
     if (timeoutMs < this.timeoutMs) {
       // Before the throw, which closes the connection.
       const { timers } = this.#ensemble.port;
-      await within(timers, MOST_DRAIN_MS, connection.endSession()).catch(() => {});
+      await within(timers, MAX_DRAIN_MS, connection.endSession()).catch(() => {});
       throw new SessionGoneError(`the session was resumed for ${timeoutMs} ms only`);
     }
     if (number < this.#currentNumber) return connection.close();
@@ -247,7 +247,7 @@ export class SessionConnections {
   #askLeader(connection: Connection): void {
     const { settings, port } = this.#ensemble;
     if (!this.#isDirect || !connection.peer) return;
-    askStatus(connection.peer, settings, { limitMs: MOST_DRAIN_MS, port }).then(
+    askStatus(connection.peer, settings, { limitMs: MAX_DRAIN_MS, port }).then(
       ({ mode }) => {
         if (mode === "leader" || mode === "standalone") this.#toLeader = connection;
       },
@@ -265,7 +265,7 @@ export class SessionConnections {
   #keepBack(): () => void {
     let end = (): void => {};
     const kept = new Promise<void>((resolve) => {
-      const timer = this.#ensemble.port.timers.after(MOST_KEPT_MS, resolve);
+      const timer = this.#ensemble.port.timers.after(MAX_KEPT_MS, resolve);
       end = () => {
         timer.cancel();
         resolve();
@@ -281,7 +281,7 @@ export class SessionConnections {
   /** Resolves when no request is under way, or when that takes too long. */
   async #drained(): Promise<void> {
     if (this.#unanswered === 0 || !this.#current?.isOpen) return;
-    const drainMs = Math.min(this.timeoutMs / DRAIN_PART, MOST_DRAIN_MS);
+    const drainMs = Math.min(this.timeoutMs / DRAIN_PART, MAX_DRAIN_MS);
     const drained = new Promise<void>((resolve) => {
       this.#onDrained = resolve;
     });

@@ -11,7 +11,7 @@
  * On a connection to the leader itself, the `multi` alone is enough: the leader touches a session
  * with every request of its own clients.
  */
-import type { OwnEntry, Proof } from "../sequencer/sequencer.js";
+import type { OwnEntry, Proof } from "../../families/session/sequencer.js";
 import { type SessionConnections, SessionGoneError } from "./session-connections.js";
 import type { Connection } from "./wire/connection.js";
 import { multi } from "./wire/multi.js";
@@ -20,7 +20,7 @@ import { hasCode } from "./wire/zookeeper-error.js";
 import { type ZookeeperEntry, zookeeperEntry } from "./zookeeper-entry.js";
 
 /** A request has at most 1 MB, and the path of an entry less than 2 kB. */
-const MOST_CHECKS = 500;
+const MAX_CHECKS = 500;
 /** Exists in every ZooKeeper. */
 const ROOT = "/";
 
@@ -49,8 +49,8 @@ async function findMissing(
   const missing = new Set<OwnEntry>();
   // A session without entries is kept for those to come.
   if (entries.length === 0) await connection.send(multi([check(ROOT)]));
-  for (let index = 0; index < entries.length; index += MOST_CHECKS) {
-    let asked = entries.slice(index, index + MOST_CHECKS);
+  for (let index = 0; index < entries.length; index += MAX_CHECKS) {
+    let asked = entries.slice(index, index + MAX_CHECKS);
     while (asked.length > 0) {
       const reply = await connection.send(multi(asked.map(({ path }) => check(path))));
       if (reply.type === "done") break;

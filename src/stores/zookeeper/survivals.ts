@@ -1,7 +1,7 @@
-import type { Facts } from "../../checks.js";
-import type { Survival } from "../../examination.js";
-import { known } from "../examining/read-facts.js";
-import { CLIENT_SURVIVALS, seconds } from "../examining/survivals.js";
+import type { Facts } from "../../contract/checks.js";
+import type { Survival } from "../../contract/examination.js";
+import { known } from "../doctor/read-facts.js";
+import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
 import type { ZookeeperFacts } from "./zookeeper-facts.js";
 
 /** The survivals of an ensemble with these facts. */

@@ -5,8 +5,9 @@
  * A server that is behind its leader does not have new znodes yet. So the absence of a znode counts
  * only on a server that has applied the transaction at which the znode was there.
  */
+
+import type { Watch } from "../../families/session/sequencer.js";
 import type { Timers } from "../../time/timers.js";
-import type { Watch } from "../sequencer/sequencer.js";
 import type { WatchingSession } from "./watching-session.js";
 import type { Connection } from "./wire/connection.js";
 import { type DataReply, getData, type Request, type Timed } from "./wire/requests.js";

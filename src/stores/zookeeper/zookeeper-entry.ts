@@ -1,6 +1,6 @@
-import { assert } from "../../assert.js";
-import type { Claim } from "../../store.js";
-import type { LockId, OwnEntry } from "../sequencer/sequencer.js";
+import type { Claim } from "../../contract/store.js";
+import { assert } from "../../errors/assert.js";
+import type { LockId, OwnEntry } from "../../families/session/sequencer.js";
 
 /** An entry of this process, with its znode and its queue. */
 export class ZookeeperEntry implements OwnEntry {

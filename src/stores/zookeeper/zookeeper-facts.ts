@@ -1,5 +1,5 @@
-import type { Probes } from "../examining/read-facts.js";
-import { measureRoundTrip, type RoundTrip } from "../examining/round-trip.js";
+import type { Probes } from "../doctor/read-facts.js";
+import { measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
 import type { Layout } from "./layout.js";
 import type { WatchingSession } from "./watching-session.js";
 import type { Acl } from "./wire/acl.js";

@@ -1,9 +1,7 @@
-import { StoreError } from "../../errors.js";
-import type { Examination, ExamineRequest } from "../../examination.js";
-import type { Space } from "../../rules/name.js";
-import type { Claim, Traits } from "../../store.js";
-import type { Port } from "../../time/port.js";
-import { readEntryText } from "../sequencer/entry-text.js";
+import type { Examination, ExamineRequest } from "../../contract/examination.js";
+import type { Claim, Traits } from "../../contract/store.js";
+import { StoreError } from "../../errors/index.js";
+import { readEntryText } from "../../families/session/entry-text.js";
 import type {
   Entry,
   ListedMark,
@@ -19,7 +17,9 @@ import type {
   Sequencer,
   SessionLink,
   Watch,
-} from "../sequencer/sequencer.js";
+} from "../../families/session/sequencer.js";
+import type { Space } from "../../rules/name.js";
+import type { Port } from "../../time/port.js";
 import { zookeeperError } from "./failure.js";
 import { KnownQueues } from "./known-queues.js";
 import { Layout } from "./layout.js";

@@ -6,9 +6,10 @@
  * to one server, that is up to the threads of the server. So a session that gave up a request
  * without having found its znode takes no new entries: a ghost ends with its session at the latest.
  */
-import { present } from "../../assert.js";
-import { StoreError } from "../../errors.js";
-import type { Claim } from "../../store.js";
+
+import type { Claim } from "../../contract/store.js";
+import { present } from "../../errors/assert.js";
+import { StoreError } from "../../errors/index.js";
 import type {
   EnterCase,
   Entering,
@@ -18,8 +19,8 @@ import type {
   OwnEntry,
   Proof,
   SessionLink,
-} from "../sequencer/sequencer.js";
-import { holderCount } from "../sequencer/standing.js";
+} from "../../families/session/sequencer.js";
+import { holderCount } from "../../families/session/standing.js";
 import { EntryBatch, type WriteReply } from "./entry-batch.js";
 import { isUnknown, zookeeperError } from "./failure.js";
 import type { KnownQueues } from "./known-queues.js";
@@ -216,6 +217,7 @@ export class ZookeeperSession implements SessionLink {
    * the one that made the znode, so it is brought up to date first.
    */
   async #find(connection: Connection, entry: ZookeeperEntry): Promise<void> {
+    const { clock } = this.#tools;
     const { queue, prefix } = entry;
     // The request may have been asked for in this very turn.
     this.#batch.flush();
@@ -228,8 +230,11 @@ export class ZookeeperSession implements SessionLink {
     for (const name of own) {
       const { stat } = await connection.send(exists(`${queue}/${name}`));
       entry.unanswered = Math.max(0, entry.unanswered - 1);
-      if (!entry.isMade && stat) entry.made(name, stat.czxid);
-      else if (stat) await connection.send(remove(`${queue}/${name}`)).catch(nullIfAbsent);
+      if (!entry.isMade && stat) {
+        entry.made(name, stat.czxid);
+        // The wall clock of this machine may be ahead, and would end a mark early.
+        clock.learn(stat.createdMs);
+      } else if (stat) await connection.send(remove(`${queue}/${name}`)).catch(nullIfAbsent);
     }
   }
 

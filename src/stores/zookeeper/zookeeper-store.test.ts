@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
-import { StoreError } from "../../errors.js";
-import { Holdfast } from "../../holdfast.js";
+import { Holdfast } from "../../api/holdfast.js";
+import { StoreError } from "../../errors/index.js";
 import { zookeeperStore } from "./zookeeper-store.js";
 
 test.for([{ name: "app" }, { name: "", password: "x" }, { name: "a:b", password: "x" }])(

@@ -1,9 +1,9 @@
-import { InvalidOptionError } from "../../errors.js";
-import { knownOptions } from "../../known-options.js";
-import type { Store } from "../../store.js";
+import type { Store } from "../../contract/store.js";
+import { InvalidOptionError } from "../../errors/index.js";
+import { SequencerStore } from "../../families/session/sequencer-store.js";
+import { knownOptions } from "../../options/known-options.js";
 import { networkPort } from "../../time/port.js";
 import { checkNamespace } from "../namespace.js";
-import { SequencerStore } from "../sequencer/sequencer-store.js";
 import type { Address, TlsFiles } from "../store-url.js";
 import { type Acl, CREATOR_ACL, OPEN_ACL } from "./wire/acl.js";
 import { parseConnectString } from "./wire/connect-string.js";

@@ -1,5 +1,5 @@
-import { InvalidOptionError, invalidValue } from "../../errors.js";
-import type { Store } from "../../store.js";
+import type { Store } from "../../contract/store.js";
+import { InvalidOptionError, invalidValue } from "../../errors/index.js";
 import { StoreUrl } from "../store-url.js";
 import { parseChroot } from "./wire/connect-string.js";
 import { makeZookeeperStore } from "./zookeeper-store.js";

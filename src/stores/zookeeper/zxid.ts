@@ -1,5 +1,5 @@
-import { assert } from "../../assert.js";
-import type { Moment } from "../sequencer/sequencer.js";
+import { assert } from "../../errors/assert.js";
+import type { Moment } from "../../families/session/sequencer.js";
 
 /**
  * A moment of ZooKeeper: the number of a transaction, which rises with every write. An event of a

@@ -1,29 +1,143 @@
 -- The entry: runs the commands of a batch in order, at one instant, in one statement.
 --
--- words: flags, the number n of commands, the n keys, and then the commands in runs. A run has one
---   operation and one set of terms: operation, number of commands, terms, and for each command its
---   subject (owner, client or token). No key is twice in a run.
---     a  acquire  client, mode (x or s), weight, limit, ttl, offer, touch, span, whether it may
---                 wait (1 or 0), not after, seen token, meta; owner
---     c  confirm  owner
---     n  renew    ttl, not after, seen token; owner
---     m  renew    the same and the heir; owner
---     r  release  end of the tombstone, length of the mark (empty: none), meta of the mark; owner
---     t  touch    client
---     i  inspect  (empty)
---     v  revoke   reason; token
---   flags: + makes the rows of names that have none; acquire, renew, and a release with a tombstone
---   need it. s says that no acknowledged commit is lost in a failover (synchronous replication).
--- returns: the time, a space, the run of the server; then a line for each reply.
+-- commands: each for as many of the next `names` as it says, with a subject for each: the owner of
+--   an acquire, confirm, renew or release; the client of a touch; the token of a revoke. No name is
+--   twice in one command.
+-- is_synchronous: no acknowledged commit is lost in a failover (synchronous replication).
+-- returns: the time, a space, the run of the server; then a line for each reply (replies.sql).
 --
--- One command on a name that has nothing but an exclusive holder is one UPDATE. Its time is read
--- before the row is locked. Where the UPDATE waits for another batch, it judges the new row, and
--- counts as having run at its earlier time: a lease only gets shorter by that. The limit "not
--- after" is the exception, because its sender may have given up meanwhile: it is judged by the
--- clock after the wait. The UPDATE judges a row again only if the other transaction changed it, so
--- the limit is judged once more at the end. All else goes through batch_1.
-create or replace function holdfast.execute_1(space text, words text[]) returns text
-language plpgsql volatile security definer
+-- Most commands are about a name that has nothing but an exclusive holder: one UPDATE does them,
+-- for one name or for all names of a command. All other commands go through apply_2. Both follow
+-- the same rules (rules.sql). A damaged row fails the commands about its own name only: with an
+-- error where the batch has no others, otherwise with a reply.
+
+-- The place in the command, the subject and the row of each name, in the order of the names. The
+-- rows are found one by one: as a join of two tables, a plan could read the whole namespace.
+create or replace function holdfast.rows_of_2(namespace text, names text[], subjects text[])
+returns table (nth bigint, subject text, row_id tid) language sql stable as $$
+  select u.nth, u.subject, (select o.ctid from holdfast.name o
+      where o.namespace = rows_of_2.namespace and o.key = u.name)
+    from unnest(names, subjects) with ordinality as u (name, subject, nth)
+    order by u.name collate "C"
+$$;
+
+-- One command for many names, in their order. The reply is null where apply_2 has to judge.
+create or replace function holdfast.apply_to_many_2(
+  namespace text, names text[], subjects text[], c holdfast.command_2, now_us bigint
+) returns text[] language plpgsql as $$
+declare
+  replies text[] := array_fill(null::text, array[cardinality(names)]);
+  x record;
+begin
+  if c.verb = 'acquire' and c.is_exclusive and holdfast.is_noted_2(c.ttl, now_us) then
+    for x in
+      update holdfast.name o set
+        last = holdfast.next_token_2(greatest(o.last, c.seen), now_us) + c.span - 1,
+        lease = holdfast.lease_of_2(
+          c, u.subject, holdfast.next_token_2(greatest(o.last, c.seen), now_us), now_us)
+      from holdfast.rows_of_2(apply_to_many_2.namespace, names, subjects) u
+      where o.ctid = u.row_id and holdfast.may_grant_2(o, c, now_us)
+      returning u.nth, 'G' || (o.lease).token as reply
+    loop
+      replies[x.nth] := x.reply;
+    end loop;
+  elsif c.verb = 'release' and c.tombstone = 0 and c.ttl is null then
+    for x in
+      update holdfast.name o set lease = null
+      from holdfast.rows_of_2(apply_to_many_2.namespace, names, subjects) u
+      where o.ctid = u.row_id and holdfast.has_single_holder_2(o)
+        and holdfast.is_held_by_2(o, u.subject, now_us)
+      returning u.nth
+    loop
+      replies[x.nth] := 'R';
+    end loop;
+  elsif c.verb = 'renew' and holdfast.is_noted_2(c.ttl, now_us) then
+    for x in
+      update holdfast.name o set
+        last = holdfast.learned_2(o.last, c.seen, now_us),
+        lease = holdfast.extended_2(o.lease, c.ttl, c.heir, now_us)
+      from holdfast.rows_of_2(apply_to_many_2.namespace, names, subjects) u
+      where o.ctid = u.row_id and holdfast.may_extend_2(o, c, now_us)
+        and holdfast.is_held_by_2(o, u.subject, now_us)
+      returning u.nth, holdfast.renewed_2(o.lease, o.waiting, now_us) as reply
+    loop
+      replies[x.nth] := x.reply;
+    end loop;
+  end if;
+  return replies;
+end $$;
+
+-- Locks the rows of a batch in the order of their names, after it has made the missing ones in that
+-- order: so two batches never wait for each other in a cycle. Returns the names, with null for
+-- those that have no row: a row that is made after this is not locked, so to this batch its name
+-- has none. Where a row that is needed was removed meanwhile, the batch fails: it is sent again.
+create or replace function holdfast.lock_rows_2(namespace text, names text[], makes_rows boolean)
+returns text[] language plpgsql as $$
+declare
+  locked text[];
+begin
+  if makes_rows then perform holdfast.make_rows_2(namespace, names); end if;
+  select array_agg(l.key) into locked from (
+    select o.key from holdfast.name o
+      where o.namespace = lock_rows_2.namespace and o.key = any (names)
+      order by o.key for update) l;
+  if cardinality(locked) = cardinality(names) then return names; end if;
+  names := array(select case when u.name = any (locked) then u.name end
+    from unnest(names) with ordinality as u (name, nth) order by u.nth);
+  if makes_rows and array_position(names, null) is not null then
+    raise 'a name was removed meanwhile' using errcode = 'serialization_failure';
+  end if;
+  return names;
+end $$;
+
+-- The commands of a batch, whose rows are locked. The names are null for those without a row.
+create or replace function holdfast.apply_all_2(
+  is_synchronous boolean, namespace text, commands holdfast.command_2[], names text[],
+  subjects text[], is_careful boolean
+) returns text language plpgsql as $$
+declare
+  now_us constant bigint := holdfast.clock_2();
+  slice integer := holdfast.slice_2();
+  done integer := 0;
+  grants_from bigint;
+  c holdfast.command_2;
+  locked record;
+  x record;
+  own text[];
+  replies text[] := '{}';
+begin
+  foreach c in array commands loop
+    grants_from := holdfast.grants_from_2(c, is_synchronous, now_us);
+    own := case when not is_careful then holdfast.apply_to_many_2(namespace,
+      names[done + 1 : done + c.names], subjects[done + 1 : done + c.names], c, now_us) end;
+    for nth in 1 .. c.names loop
+      if own[nth] is not null then continue; end if;
+      locked := holdfast.lock_row_2(namespace, names[done + nth], false);
+      if is_careful then
+        x := holdfast.apply_carefully_2(
+          locked.r, locked.is_found, subjects[done + nth], c, now_us, grants_from, slice);
+      else
+        x := holdfast.apply_2(
+          locked.r, locked.is_found, subjects[done + nth], c, now_us, grants_from, slice);
+      end if;
+      slice := x.slice;
+      own[nth] := x.reply;
+    end loop;
+    replies := replies || own;
+    done := done + c.names;
+  end loop;
+  return now_us || holdfast.run_2() || array_to_string(replies, chr(10));
+end $$;
+
+-- The time of a single name is read before its row is locked. Where the UPDATE waits for another
+-- batch, it judges the new row, and counts as having run at its earlier time: a lease only gets
+-- shorter by that. The limit "not after" is the exception, because its sender may have given up
+-- meanwhile: it is judged by the clock after the wait. The UPDATE judges a row again only if the
+-- other transaction changed it, so the limit is judged once more at the end.
+create or replace function holdfast.execute_2(
+  namespace text, is_synchronous boolean, commands holdfast.command_2[], names text[],
+  subjects text[]
+) returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '5s'
 set plan_cache_mode = force_generic_plan
@@ -31,84 +145,108 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-  now_us constant bigint := holdfast.clock_1();
-  op constant text := case words[2] when '1' then words[4] else '' end;
-  -- The terms as numbers: a cast inside a statement is prepared anew in each call.
-  new_ttl bigint;
-  new_weight bigint;
-  new_most bigint;
-  new_span bigint;
-  not_after bigint;
-  seen bigint;
-  granted_token bigint;
-  waiters integer;
+  now_us bigint := holdfast.clock_2();
+  c holdfast.command_2;
+  r holdfast.name;
+  is_found boolean := false;
+  next holdfast.lease;
+  x record;
   durability text;
   reply text;
+  replies text[];
 begin
   -- A warning is the only sign that the server gave up waiting for a synchronous standby. It comes
   -- with the commit, so this is set for the transaction and not for the function.
   if current_setting('client_min_messages') = 'error' then
     perform set_config('client_min_messages', 'warning', true);
   end if;
-  if op = 'a' then
-    new_ttl := words[10];
-    if words[7] = 'x' and holdfast.is_noted_1(new_ttl, now_us) then
-      new_weight := words[8]; new_most := words[9]; new_span := words[13];
-      not_after := words[15]; seen := words[16];
+  if cardinality(names) = 1 then
+    c := commands[1];
+    if c.verb = 'acquire' then
+      if c.is_exclusive and holdfast.is_noted_2(c.ttl, now_us) then
+        update holdfast.name o set
+          last = holdfast.next_token_2(greatest(o.last, c.seen), now_us) + c.span - 1,
+          lease = holdfast.lease_of_2(
+            c, subjects[1], holdfast.next_token_2(greatest(o.last, c.seen), now_us), now_us)
+        where o.namespace = execute_2.namespace and o.key = names[1]
+          and holdfast.may_grant_2(o, c, now_us) and c.not_after >= holdfast.clock_2()
+        returning 'G' || (o.lease).token into reply;
+      end if;
+    elsif c.verb = 'release' then
+      if c.tombstone = 0 and c.ttl is null then
+        -- With waiters, this only locks the row.
+        update holdfast.name o set lease = case when o.waiting > 0 then o.lease end
+        where o.namespace = execute_2.namespace and o.key = names[1]
+          and holdfast.needs_no_upkeep_2(o, now_us)
+          and holdfast.is_held_by_2(o, subjects[1], now_us)
+        returning o.* into r;
+        is_found := found;
+        if r.waiting = 0 then
+          durability := holdfast.forgo_disk_2();
+          reply := 'R';
+        elsif is_found then
+          -- The next holder waits for this answer: nothing but serve_2 is between the two.
+          now_us := holdfast.clock_2();
+          if holdfast.is_held_by_2(r, subjects[1], now_us)
+            and holdfast.needs_no_upkeep_2(r, now_us) then
+            r.lease := null;
+            x := holdfast.serve_2(r, now_us, holdfast.grants_from_2(c, is_synchronous, now_us),
+              holdfast.slice_2(), false);
+            r := x.r;
+            update holdfast.name o set last = r.last, shared = r.shared,
+              shared_weight = r.shared_weight, waiting = r.waiting, lease = r.lease
+            where o.namespace = r.namespace and o.key = r.key;
+            next := case when r.shared = 0 then r.lease else holdfast.next_to_expire_2(r) end;
+            reply := holdfast.released_2(true, next, x.behind and r.waiting > 0, now_us);
+          end if;
+        end if;
+      end if;
+    elsif c.verb in ('renew', 'confirm') then
       update holdfast.name o set
-        last = holdfast.token_1(o.last, seen, now_us) + new_span - 1,
-        token = holdfast.token_1(o.last, seen, now_us),
-        granted = now_us, expiry = now_us + new_ttl, ttl = new_ttl,
-        weight = new_weight, most = new_most, span = new_span,
-        confirmed = true, owner = words[18], client = words[6], meta = words[17]
-      where o.namespace = space and o.key = words[3] and holdfast.is_lone_1(o)
-        and (o.owner is null or o.expiry <= now_us)
-        and holdfast.is_fair_1(new_ttl, new_weight, new_most, new_span)
-        and holdfast.may_count_on_1(o.last, seen, now_us)
-        and not_after >= holdfast.clock_1()
-      returning o.token into granted_token;
-      if found then reply := 'G' || granted_token; end if;
+        last = holdfast.learned_2(o.last, coalesce(c.seen, 0), now_us),
+        lease = holdfast.extended_2(o.lease, c.ttl, c.heir, now_us)
+      where o.namespace = execute_2.namespace and o.key = names[1]
+        and holdfast.may_extend_2(o, c, now_us) and holdfast.is_held_by_2(o, subjects[1], now_us)
+        and holdfast.is_noted_2(coalesce(c.ttl, (o.lease).ttl), now_us)
+        and coalesce(c.not_after >= holdfast.clock_2(), true)
+      returning holdfast.renewed_2(o.lease, o.waiting, now_us) into reply;
     end if;
-  elsif op = 'r' and words[6] = '0' and words[7] = '' then
-    -- With waiters, this only locks the row.
-    update holdfast.name o set
-      owner = case when o.waiting > 0 then o.owner end,
-      client = case when o.waiting > 0 then o.client end,
-      meta = case when o.waiting > 0 then o.meta end
-    where o.namespace = space and o.key = words[3] and holdfast.is_quiet_1(o, now_us)
-      and o.owner = words[9] and o.expiry > now_us
-    returning o.waiting into waiters;
-    if waiters = 0 then
-      durability := holdfast.forgo_disk_1();
-      reply := 'R';
-    elsif waiters > 0 then
-      reply := holdfast.hand_off_1(space, words[3], waiters);
-      if reply is not null then return reply; end if;
+    if reply is not null then
+      if c.not_after < holdfast.clock_2() then
+        raise 'the command waited for too long' using errcode = 'serialization_failure';
+      end if;
+      return now_us || holdfast.run_2() || reply;
     end if;
-  elsif op = 'n' then
-    new_ttl := words[6];
-    if holdfast.is_noted_1(new_ttl, now_us) then
-      not_after := words[7]; seen := words[8];
-      update holdfast.name o set
-        last = holdfast.learned_1(o.last, seen, now_us),
-        expiry = greatest(o.expiry, now_us + new_ttl), ttl = new_ttl,
-        confirmed = true
-      where o.namespace = space and o.key = words[3] and holdfast.is_quiet_1(o, now_us)
-        and o.owner = words[9] and o.expiry > now_us
-        and new_ttl <= 3153600000000000 and not_after >= holdfast.clock_1()
-      returning holdfast.renewed_1(o.expiry - now_us, o.waiting, o.token, o.span) into reply;
+    if not is_found then
+      x := holdfast.lock_row_2(namespace, names[1], holdfast.needs_row_2(c));
+      r := x.r;
+      is_found := x.is_found;
     end if;
-  elsif op = 'c' then
-    update holdfast.name o set
-      expiry = case when o.confirmed then o.expiry else greatest(o.expiry, now_us + o.ttl) end,
-      confirmed = true
-    where o.namespace = space and o.key = words[3] and holdfast.is_quiet_1(o, now_us)
-      and o.owner = words[6] and o.expiry > now_us and holdfast.is_noted_1(o.ttl, now_us)
-    returning holdfast.renewed_1(o.expiry - now_us, o.waiting, o.token, o.span) into reply;
+    now_us := holdfast.clock_2();
+    x := holdfast.apply_2(r, is_found, subjects[1], c, now_us,
+      holdfast.grants_from_2(c, is_synchronous, now_us), holdfast.slice_2());
+    return now_us || holdfast.run_2() || x.reply;
+  else
+    -- Most batches are one command for names that have nothing but an exclusive holder. Otherwise
+    -- the changes of this block are undone with their locks, so that all rows can be locked in
+    -- order. The limit "not after" was judged before the wait for the last row.
+    if cardinality(commands) = 1 and (commands[1]).verb in ('acquire', 'release', 'renew') then
+      begin
+        replies := holdfast.apply_to_many_2(namespace, names, subjects, commands[1], now_us);
+        if array_position(replies, null) is null
+          and coalesce((commands[1]).not_after >= holdfast.clock_2(), true) then
+          return now_us || holdfast.run_2() || array_to_string(replies, chr(10));
+        end if;
+        raise 'not only such names' using errcode = 'LF000';
+      exception when sqlstate 'LF000' or data_exception or integrity_constraint_violation then
+      end;
+    end if;
+    names := holdfast.lock_rows_2(namespace, names, exists (
+      select from unnest(commands) o where holdfast.needs_row_2(o)));
+    begin
+      return holdfast.apply_all_2(is_synchronous, namespace, commands, names, subjects, false);
+    exception when data_exception or integrity_constraint_violation then
+      return holdfast.apply_all_2(is_synchronous, namespace, commands, names, subjects, true);
+    end;
   end if;
-  if reply is null then return holdfast.batch_1(space, words); end if;
-  if not_after < holdfast.clock_1() then
-    raise 'the command waited for too long' using errcode = 'serialization_failure';
-  end if;
-  return now_us || holdfast.run_1() || reply;
 end $$;

@@ -1,113 +1,101 @@
--- Holders and waiters of one name. `r` is the row of the name, which the batch has locked; the
--- functions change it, and apply_1 writes it back.
+-- Holders of one name. `r` is the row of the name, which the batch has locked; the functions change
+-- it, and apply_2 writes it back. An exclusive holder is in that row; shared holders have a table.
 
--- Whether a request may join the holders (rules/fits.ts).
-create or replace function holdfast.fits_1(
-  r holdfast.name, is_exclusive boolean, weight bigint, most bigint
+create or replace function holdfast.as_lease_2(h holdfast.holder) returns holdfast.lease
+language sql immutable as $$
+  select row(h.token, h.granted, h.expiry, h.ttl, h.weight, h.weight_limit, h.span, h.confirmed,
+    h.owner, h.client, h.meta)::holdfast.lease
+$$;
+
+-- Whether a request may join those who hold the name already (rules/fits.ts).
+create or replace function holdfast.may_join_2(
+  r holdfast.name, is_exclusive boolean, weight bigint, weight_limit bigint
 ) returns boolean language plpgsql as $$
 begin
-  if r.owner is null and r.shared = 0 then return weight <= most; end if;
-  if r.owner is not null or is_exclusive then return false; end if;
-  return r.shared_weight + weight <= least(most, (
-    select min(h.most) from holdfast.holder h where h.namespace = r.namespace and h.key = r.key
+  if is_exclusive or r.shared = 0 then return false; end if;
+  return r.shared_weight + weight <= least(weight_limit, (
+    select min(h.weight_limit) from holdfast.holder h
+      where h.namespace = r.namespace and h.key = r.key
   ));
 end $$;
 
--- The exclusive holder, in the form of a shared one.
-create or replace function holdfast.exclusive_1(r holdfast.name) returns holdfast.holder
-language plpgsql as $$
-declare
-  h holdfast.holder;
-begin
-  if r.owner is null then return null; end if;
-  h.namespace := r.namespace; h.key := r.key; h.token := r.token; h.granted := r.granted;
-  h.expiry := r.expiry; h.ttl := r.ttl; h.weight := r.weight; h.most := r.most;
-  h.span := r.span; h.confirmed := r.confirmed; h.owner := r.owner; h.client := r.client;
-  h.meta := r.meta;
-  return h;
-end $$;
-
 -- The holder that expires first; of two that expire together, the older grant.
-create or replace function holdfast.next_1(r holdfast.name) returns holdfast.holder
+create or replace function holdfast.next_to_expire_2(r holdfast.name) returns holdfast.lease
 language plpgsql as $$
 declare
-  h holdfast.holder;
+  l holdfast.lease := r.lease;
 begin
-  if r.owner is not null then return holdfast.exclusive_1(r); end if;
-  if r.shared = 0 then return null; end if;
-  select * into h from holdfast.holder o
-    where o.namespace = r.namespace and o.key = r.key order by o.expiry, o.token limit 1;
-  return h;
+  if r.shared > 0 then
+    select (holdfast.as_lease_2(h)).* into l from holdfast.holder h
+      where h.namespace = r.namespace and h.key = r.key order by h.expiry, h.token limit 1;
+  end if;
+  return l;
 end $$;
 
--- Adds a holder. An exclusive one is in the row of the name.
-create or replace function holdfast.put_holder_1(
-  inout r holdfast.name, is_exclusive boolean, h holdfast.holder
+create or replace function holdfast.put_holder_2(
+  inout r holdfast.name, is_exclusive boolean, l holdfast.lease
 ) language plpgsql as $$
 begin
+  r.last := l.token + l.span - 1;
   if is_exclusive then
-    r.token := h.token; r.granted := h.granted; r.expiry := h.expiry; r.ttl := h.ttl;
-    r.weight := h.weight; r.most := h.most; r.span := h.span; r.confirmed := h.confirmed;
-    r.owner := h.owner; r.client := h.client; r.meta := h.meta;
+    r.lease := l;
   else
-    h.namespace := r.namespace;
-    h.key := r.key;
-    insert into holdfast.holder values (h.*);
+    insert into holdfast.holder values (r.namespace, r.key, (l).*);
     r.shared := r.shared + 1;
-    r.shared_weight := r.shared_weight + h.weight;
+    r.shared_weight := r.shared_weight + l.weight;
   end if;
 end $$;
 
-create or replace function holdfast.drop_holder_1(inout r holdfast.name, h holdfast.holder)
+create or replace function holdfast.drop_holder_2(inout r holdfast.name, l holdfast.lease)
 language plpgsql as $$
 begin
-  if r.owner = h.owner then
-    r.owner := null; r.client := null; r.meta := null;
+  if (r.lease).owner = l.owner then
+    r.lease := null;
   else
-    delete from holdfast.holder o
-      where o.namespace = r.namespace and o.key = r.key and o.token = h.token;
+    delete from holdfast.holder h
+      where h.namespace = r.namespace and h.key = r.key and h.token = l.token;
     r.shared := greatest(r.shared - 1, 0);
-    r.shared_weight := greatest(r.shared_weight - h.weight, 0);
+    r.shared_weight := greatest(r.shared_weight - l.weight, 0);
   end if;
 end $$;
 
--- Keeps the changed fields of a holder.
-create or replace function holdfast.update_holder_1(inout r holdfast.name, h holdfast.holder)
+-- Keeps what a renewal or a confirm has changed.
+create or replace function holdfast.update_holder_2(inout r holdfast.name, l holdfast.lease)
 language plpgsql as $$
 begin
-  if r.owner = h.owner then
-    r.expiry := h.expiry; r.ttl := h.ttl; r.confirmed := h.confirmed; r.client := h.client;
+  if (r.lease).owner = l.owner then
+    r.lease := l;
   else
-    update holdfast.holder o
-      set expiry = h.expiry, ttl = h.ttl, confirmed = h.confirmed, client = h.client
-      where o.namespace = r.namespace and o.key = r.key and o.token = h.token;
+    update holdfast.holder h
+      set expiry = l.expiry, ttl = l.ttl, confirmed = l.confirmed, client = l.client
+      where h.namespace = r.namespace and h.key = r.key and h.token = l.token;
   end if;
 end $$;
 
 -- Removes an expired holder. One that never confirmed its grant makes its client a suspect, unless
 -- the client has spoken since the grant ended.
-create or replace function holdfast.lapse_1(inout r holdfast.name, h holdfast.holder)
+create or replace function holdfast.lapse_2(inout r holdfast.name, l holdfast.lease)
 language plpgsql as $$
 begin
-  r := holdfast.drop_holder_1(r, h);
-  if h.confirmed or r.waiting = 0 then return; end if;
+  r := holdfast.drop_holder_2(r, l);
+  if l.confirmed or r.waiting = 0 then return; end if;
   update holdfast.client c set suspect = true
-    where c.namespace = r.namespace and c.key = r.key and c.id = h.client
-      and not c.suspect and c.gone - 3 * c.touch < h.expiry;
+    where c.namespace = r.namespace and c.key = r.key and c.id = l.client
+      and not c.suspect and c.gone - holdfast.silent_periods_2() * c.touch < l.expiry;
 end $$;
 
 -- The holder of an owner. One that has expired goes at once, however many are to be dropped before.
-create or replace function holdfast.holder_of_1(
-  inout r holdfast.name, holder_owner text, now_us bigint, out h holdfast.holder
+create or replace function holdfast.holder_of_2(
+  inout r holdfast.name, asker text, now_us bigint, out l holdfast.lease
 ) language plpgsql as $$
 begin
-  if r.owner = holder_owner then
-    h := holdfast.exclusive_1(r);
+  if (r.lease).owner = asker then
+    l := r.lease;
   elsif r.shared > 0 then
-    select * into h from holdfast.holder o
-      where o.namespace = r.namespace and o.key = r.key and o.owner = holder_owner;
+    select (holdfast.as_lease_2(h)).* into l from holdfast.holder h
+      where h.namespace = r.namespace and h.key = r.key and h.owner = asker;
   end if;
-  if h.owner is null or h.expiry > now_us then return; end if;
-  r := holdfast.lapse_1(r, h);
-  h := null;
+  if l.owner is null or l.expiry > now_us then return; end if;
+  r := holdfast.lapse_2(r, l);
+  l := null;
 end $$;

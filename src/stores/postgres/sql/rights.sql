@@ -17,6 +17,6 @@ begin
 end $$;
 
 insert into holdfast.server (version, system, timeline)
-  values (1, holdfast.system_1(), holdfast.timeline_1()) on conflict do nothing;
+  values (2, holdfast.system_2(), holdfast.timeline_2()) on conflict do nothing;
 -- Not part of the insert: that would lock a row which batches may wait for.
-update holdfast.server set version = 1 where version < 1;
+update holdfast.server set version = 2 where version < 2;

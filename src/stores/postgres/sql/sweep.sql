@@ -23,7 +23,7 @@ insert into holdfast.sweep values (true, '-infinity', false, '', '') on conflict
 -- of it is alive: no holder, no waiter, no mark and no tombstone; what is dead goes with it.
 -- A batch that waits for such a row finds it gone, and is sent again (40001). A batch that inserts
 -- the row reads the floor afterwards. Tokens ahead of the clock say nothing about the time.
-create or replace function holdfast.sweep_names_1(
+create or replace function holdfast.sweep_names_2(
   inout namespace text, inout key text, size integer, age_us bigint
 ) language plpgsql volatile set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
@@ -32,16 +32,16 @@ declare
   idle tid[];
 begin
   select n.namespace, n.key into edge from holdfast.name n
-    where (n.namespace, n.key) > (sweep_names_1.namespace, sweep_names_1.key)
+    where (n.namespace, n.key) > (sweep_names_2.namespace, sweep_names_2.key)
     order by n.namespace, n.key offset size - 1 limit 1;
   select array_agg(locked.ctid) into idle from (
     select n.ctid from holdfast.name n
-      where (n.namespace, n.key) > (sweep_names_1.namespace, sweep_names_1.key)
+      where (n.namespace, n.key) > (sweep_names_2.namespace, sweep_names_2.key)
         and (edge is null or (n.namespace, n.key) <= (edge.namespace, edge.key))
         and n.last not between now_us - age_us and now_us
-        and (n.owner is null or n.expiry <= now_us)
+        and ((n.lease).owner is null or (n.lease).expiry <= now_us)
         and (n.mark_until is null or n.mark_until <= now_us)
-        and n.buried <= now_us
+        and n.last_tombstone <= now_us
       for update skip locked
   ) locked;
   -- A later statement, because it sees all that happened before the rows were locked.
@@ -58,7 +58,7 @@ begin
       on conflict (name) do update set floor = greatest(floors.floor, excluded.floor);
     with gone as (
       delete from holdfast.name n where n.ctid = any (idle)
-        returning n.namespace, n.key, n.shared, n.waiting, n.buried
+        returning n.namespace, n.key, n.shared, n.waiting, n.last_tombstone
     ), holders as (
       delete from holdfast.holder h using gone
         where gone.shared > 0 and h.namespace = gone.namespace and h.key = gone.key
@@ -70,7 +70,7 @@ begin
         where gone.waiting > 0 and c.namespace = gone.namespace and c.key = gone.key
     )
     delete from holdfast.tombstone t using gone
-      where gone.buried > 0 and t.namespace = gone.namespace and t.key = gone.key;
+      where gone.last_tombstone > 0 and t.namespace = gone.namespace and t.key = gone.key;
   end if;
   namespace := edge.namespace;
   key := edge.key;
@@ -78,7 +78,7 @@ end $$;
 
 -- The same for rows of fences: fence.sql says why no stale token passes afterwards, and which
 -- tokens may raise the floor.
-create or replace function holdfast.sweep_fences_1(
+create or replace function holdfast.sweep_fences_2(
   inout namespace text, inout name text, size integer, age interval
 ) language plpgsql volatile set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
@@ -87,11 +87,11 @@ declare
   idle tid[];
 begin
   select f.namespace, f.name into edge from holdfast.fence_token f
-    where (f.namespace, f.name) > (sweep_fences_1.namespace, sweep_fences_1.name)
+    where (f.namespace, f.name) > (sweep_fences_2.namespace, sweep_fences_2.name)
     order by f.namespace, f.name offset size - 1 limit 1;
   select array_agg(locked.ctid) into idle from (
     select f.ctid from holdfast.fence_token f
-      where (f.namespace, f.name) > (sweep_fences_1.namespace, sweep_fences_1.name)
+      where (f.namespace, f.name) > (sweep_fences_2.namespace, sweep_fences_2.name)
         and (edge is null or (f.namespace, f.name) <= (edge.namespace, edge.name))
         and f.used_at < oldest and holdfast.is_time(f.token)
         and f.token < extract(epoch from oldest) * 1000000
@@ -111,7 +111,7 @@ end $$;
 
 -- Does one slice of at most `size` rows, if one is due and no other client is at it. Returns
 -- whether the next slice is due at once.
-create or replace function holdfast.sweep_1(size integer) returns boolean
+create or replace function holdfast.sweep_2(size integer) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   s holdfast.sweep;
@@ -122,10 +122,10 @@ begin
   if not found then return false; end if;
   if s.is_at_fences then
     select * into s.namespace, s.key
-      from holdfast.sweep_fences_1(s.namespace, s.key, size, holdfast.fence_age());
+      from holdfast.sweep_fences_2(s.namespace, s.key, size, holdfast.fence_age());
   else
     select * into s.namespace, s.key
-      from holdfast.sweep_names_1(s.namespace, s.key, size, 600000000::bigint);
+      from holdfast.sweep_names_2(s.namespace, s.key, size, 600000000::bigint);
   end if;
   if s.key is null then
     if s.is_at_fences then s.due := clock_timestamp() + interval '10 minutes'; end if;

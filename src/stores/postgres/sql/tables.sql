@@ -48,6 +48,49 @@ begin
   end if;
 end $$;
 
+-- The layout of version 1, which was never released, kept the exclusive holder in columns.
+do $$
+begin
+  if exists (select from pg_attribute a where a.attrelid = to_regclass('holdfast.name')
+      and a.attname = 'owner' and not a.attisdropped) then
+    raise 'The tables of the schema holdfast have the layout of an unreleased version'
+      using errcode = 'LF005', hint = 'drop schema holdfast cascade, while no program uses locks.';
+  end if;
+end $$;
+
+-- The types. Two migrations wait for each other, so what is missing here stays missing.
+do $$
+begin
+  -- The terms of a command; those that its verb does not need are null. Times are microseconds.
+  if to_regtype('holdfast.command_2') is null then
+    create type holdfast.command_2 as (
+      -- acquire, confirm, renew, release, touch, inspect or revoke
+      verb text,
+      -- How many names the command is for: one after the other in the names of the batch.
+      names integer,
+      -- acquire and renew; a release that leaves a mark has the length of the mark
+      ttl bigint,
+      -- acquire and renew: not after this time; and the highest token that the client has seen
+      not_after bigint, seen bigint,
+      -- acquire; a release that leaves a mark has its meta
+      client text, is_exclusive boolean, weight bigint, weight_limit bigint, span bigint,
+      offer bigint, touch bigint, may_wait boolean, meta text,
+      -- renew: the client that the lease belongs to from now on, or null
+      heir text,
+      -- release: the end of the tombstone
+      tombstone bigint,
+      -- revoke
+      reason text
+    );
+  end if;
+  if to_regtype('holdfast.lease') is null then
+    create type holdfast.lease as (
+      token bigint, granted bigint, expiry bigint, ttl bigint, weight bigint, weight_limit bigint,
+      span integer, confirmed boolean, owner text, client text, meta text
+    );
+  end if;
+end $$;
+
 create table if not exists holdfast.name (
   namespace text collate "C" not null,
   key text collate "C" not null,
@@ -62,19 +105,9 @@ create table if not exists holdfast.name (
   -- No waiting client is silent for too long before this time.
   silent bigint not null default 0,
   -- The end of the last tombstone; 0: there is none in holdfast.tombstone.
-  buried bigint not null default 0,
-  -- The exclusive holder; the owner is null where there is none.
-  token bigint not null default 0,
-  granted bigint not null default 0,
-  expiry bigint not null default 0,
-  ttl bigint not null default 0,
-  weight bigint not null default 1,
-  most bigint not null default 9007199254740991,
-  span integer not null default 1,
-  confirmed boolean not null default true,
-  owner text collate "C",
-  client text collate "C",
-  meta text,
+  last_tombstone bigint not null default 0,
+  -- The exclusive holder; null where there is none.
+  lease holdfast.lease,
   -- The mark of a finished once; the time is null where there is none.
   mark_until bigint,
   mark_token bigint,
@@ -97,7 +130,7 @@ create table if not exists holdfast.holder (
   expiry bigint not null,
   ttl bigint not null,
   weight bigint not null,
-  most bigint not null,
+  weight_limit bigint not null,
   span integer not null,
   confirmed boolean not null,
   owner text collate "C" not null,
@@ -116,7 +149,7 @@ create table if not exists holdfast.waiter (
   ttl bigint not null,
   offer bigint not null,
   weight bigint not null,
-  most bigint not null,
+  weight_limit bigint not null,
   span integer not null,
   exclusive boolean not null,
   owner text collate "C" not null,
@@ -163,14 +196,14 @@ create table if not exists holdfast.tombstone (
 do $$
 begin
   if (select count(*) from pg_class c where c.relnamespace = 'holdfast'::regnamespace and c.relname
-      in ('holder_owner', 'holder_expiry', 'holder_most', 'holder_offer',
+      in ('holder_owner', 'holder_expiry', 'holder_limit', 'holder_offer',
       'waiter_owner', 'waiter_client', 'client_place', 'client_gone', 'tombstone_end')) = 9 then
     return;
   end if;
   lock table holdfast.name in exclusive mode;
   create unique index if not exists holder_owner on holdfast.holder (namespace, key, owner);
   create index if not exists holder_expiry on holdfast.holder (namespace, key, expiry, token);
-  create index if not exists holder_most on holdfast.holder (namespace, key, most);
+  create index if not exists holder_limit on holdfast.holder (namespace, key, weight_limit);
   create index if not exists holder_offer on holdfast.holder (namespace, key, client, token)
     where not confirmed;
   create unique index if not exists waiter_owner on holdfast.waiter (namespace, key, owner);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { InvalidOptionError } from "../../../errors.js";
+import { InvalidOptionError } from "../../../errors/index.js";
 import { parseConnectString } from "./connect-string.js";
 
 describe("a connect string", () => {

@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "../../../errors.js";
+import { InvalidOptionError } from "../../../errors/index.js";
 import type { Address } from "../../store-url.js";
 
 /** The servers and the chroot of a connect string, such as `a:2181,b:2181/app`. */
@@ -9,7 +9,7 @@ export interface ConnectTarget {
 }
 
 const USUAL_PORT = 2181;
-const MOST_PORT = 65_535;
+const MAX_PORT = 65_535;
 
 /** Throws `InvalidOptionError`. A server without a port has the usual one, 2181. */
 export function parseConnectString(text: string): ConnectTarget {
@@ -19,7 +19,7 @@ export function parseConnectString(text: string): ConnectTarget {
   const servers = hosts.split(",").map((server) => {
     const match = /^(?:\[([\da-f:.]+)\]|([^:[\]\s]+))(?::(\d+))?$/i.exec(server.trim());
     const [, address, name, port = USUAL_PORT] = match ?? [];
-    if (!match || Number(port) > MOST_PORT) {
+    if (!match || Number(port) > MAX_PORT) {
       throw new InvalidOptionError("servers", text, "must be as host:port,host:port/chroot");
     }
     return { host: address ?? name ?? "", port: Number(port) };

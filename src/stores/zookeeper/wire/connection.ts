@@ -54,7 +54,7 @@ const AUTH_XID = -4;
 const SET_WATCHES_XID = -8;
 
 /** A list of 500,000 children has about 30 MB. */
-const MOST_REPLY_BYTES = 64 * 1024 * 1024;
+const MAX_REPLY_BYTES = 64 * 1024 * 1024;
 
 const PING = new JuteWriter("").int(PING_XID).int(Operation.ping).frame();
 
@@ -71,7 +71,7 @@ export class Connection {
   readonly #port: Port;
   readonly #watches: WatchTable;
   readonly #pending: PendingRequests;
-  readonly #splitter = new FrameSplitter(MOST_REPLY_BYTES);
+  readonly #splitter = new FrameSplitter(MAX_REPLY_BYTES);
   readonly #socket: ServerSocket;
   readonly #pings: PingTimer;
   readonly #openLimit: Timer;

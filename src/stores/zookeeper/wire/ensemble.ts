@@ -1,6 +1,6 @@
 /** The servers that a client knows. Connections go to one of them until it fails. */
-import { present } from "../../../assert.js";
-import { InvalidOptionError } from "../../../errors.js";
+import { present } from "../../../errors/assert.js";
+import { InvalidOptionError } from "../../../errors/index.js";
 import { Backoff } from "../../../time/backoff.js";
 import { pause } from "../../../time/pause.js";
 import type { Port } from "../../../time/port.js";
@@ -11,7 +11,7 @@ import { hasCode, ZookeeperError } from "./zookeeper-error.js";
 
 const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
 /** A server that does not answer within this, or its part of the time-out, is passed over. */
-const LEAST_OPEN_MS = 500;
+const MIN_OPEN_MS = 500;
 
 export class Ensemble {
   readonly settings: ConnectionSettings;
@@ -43,7 +43,7 @@ export class Ensemble {
     const count = this.addresses.length;
     for (let tries = 1; ; tries += 1) {
       const restMs = endMs - clock.nowMs();
-      const openMs = Math.min(restMs, Math.max(LEAST_OPEN_MS, request.timeoutMs / count));
+      const openMs = Math.min(restMs, Math.max(MIN_OPEN_MS, request.timeoutMs / count));
       const connection = this.open(request, openMs);
       try {
         await connection.opened;

@@ -1,4 +1,4 @@
-import { Unreadable } from "../../../foreign-data.js";
+import { Unreadable } from "../../../events/foreign-data.js";
 
 const SIZE_BYTES = 4;
 

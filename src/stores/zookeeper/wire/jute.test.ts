@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { check } from "../../../../test/fixtures/property.js";
-import { Unreadable } from "../../../foreign-data.js";
+import { Unreadable } from "../../../events/foreign-data.js";
 import { FrameSplitter } from "./frame-splitter.js";
 import { JuteReader, JuteWriter } from "./jute.js";
 

@@ -5,7 +5,7 @@
  * Writer and reader also translate paths: the caller sees paths below the chroot, the server sees
  * whole paths. Bytes that are no such message throw `Unreadable`.
  */
-import { Unreadable } from "../../../foreign-data.js";
+import { Unreadable } from "../../../events/foreign-data.js";
 
 const FIRST_BYTES = 256;
 const SIZE_BYTES = 4;

@@ -1,5 +1,5 @@
 /** Several writes and checks in one transaction: all of them are done, or none. */
-import { Unreadable } from "../../../foreign-data.js";
+import { Unreadable } from "../../../events/foreign-data.js";
 import type { JuteReader } from "./jute.js";
 import { type Created, Operation, type Request, type StatReply, type Timed } from "./requests.js";
 import { readStat, type Stat } from "./stat.js";

@@ -1,5 +1,5 @@
 /** The first request on a connection: it opens a session, or resumes one. */
-import { Unreadable } from "../../../foreign-data.js";
+import { Unreadable } from "../../../events/foreign-data.js";
 import { type JuteReader, JuteWriter } from "./jute.js";
 import type { WatchTable } from "./watch-table.js";
 

@@ -1,5 +1,5 @@
 /** The requests of one connection that have no reply yet, in the order of sending. */
-import { Unreadable } from "../../../foreign-data.js";
+import { Unreadable } from "../../../events/foreign-data.js";
 import { Fifo } from "../../../rules/fifo.js";
 import { type JuteReader, JuteWriter } from "./jute.js";
 import type { Request } from "./requests.js";
@@ -7,11 +7,11 @@ import type { WatchTable } from "./watch-table.js";
 import { type RequestOutcome, serverError, ZookeeperError } from "./zookeeper-error.js";
 
 /** By default a server ends the connection of a client that sends a larger request. */
-const MOST_REQUEST_BYTES = 0xf_ff_ff;
+const MAX_REQUEST_BYTES = 0xf_ff_ff;
 /** A server works on 1,000 requests at a time by default, and reads no further ones meanwhile. */
-const MOST_REQUESTS = 16_384;
-const MOST_BYTES = 64 * 1024 * 1024;
-const MOST_XID = 2 ** 31 - 1;
+const MAX_REQUESTS = 16_384;
+const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_XID = 2 ** 31 - 1;
 
 interface Pending {
   readonly xid: number;
@@ -43,12 +43,12 @@ export class PendingRequests {
 
   add<Reply>(request: Request<Reply>): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      if (this.#pending.size >= MOST_REQUESTS || this.#bytes > MOST_BYTES) {
+      if (this.#pending.size >= MAX_REQUESTS || this.#bytes > MAX_BYTES) {
         return reject(notSent("too_many_requests", "too many requests without a reply"));
       }
-      this.#xid = this.#xid === MOST_XID ? 1 : this.#xid + 1;
+      this.#xid = this.#xid === MAX_XID ? 1 : this.#xid + 1;
       const frame = requestFrame(this.#xid, request, this.#chroot);
-      if (frame.length > MOST_REQUEST_BYTES) {
+      if (frame.length > MAX_REQUEST_BYTES) {
         return reject(notSent("too_large", `a request of ${frame.length} bytes is too large`));
       }
       const onReply = (reader: JuteReader, zxid: bigint, error: ZookeeperError | null): void => {

@@ -1,7 +1,7 @@
 import type { Timer, Timers } from "../../../time/timers.js";
 
 const BEATS_PER_TIMEOUT = 6;
-const MOST_SILENT_BEATS = 4;
+const MAX_SILENT_BEATS = 4;
 
 /** The part of a connection that pings are for. */
 export interface PingListener {
@@ -31,7 +31,7 @@ export class PingTimer {
   start(timeoutMs: number): void {
     this.#timer = this.#timers.after(timeoutMs / BEATS_PER_TIMEOUT, () => {
       this.#silentBeats += 1;
-      if (this.#silentBeats >= MOST_SILENT_BEATS) return this.#listener.onSilence();
+      if (this.#silentBeats >= MAX_SILENT_BEATS) return this.#listener.onSilence();
       if (!this.#hasSent) this.#listener.ping();
       this.#hasSent = !this.#hasSent;
       this.start(timeoutMs);

@@ -21,7 +21,7 @@ const MODES: Readonly<Record<string, ServerMode>> = {
   standalone: "standalone",
   "read-only": "read_only",
 };
-const MOST_CHARACTERS = 64 * 1024;
+const MAX_CHARACTERS = 64 * 1024;
 
 /** Asks a server on a connection of its own. Rejects where it does not answer in time. */
 export function askStatus(
@@ -41,7 +41,7 @@ export function askStatus(
     const socket = open(address, tls, () => socket.write(Buffer.from("srvr")));
     socket.on("data", (part) => {
       text += part.toString("latin1");
-      if (text.length > MOST_CHARACTERS) end("connection_lost", "no answer to srvr");
+      if (text.length > MAX_CHARACTERS) end("connection_lost", "no answer to srvr");
     });
     socket.on("error", (error) => end("connection_lost", error.message, error));
     socket.on("close", () => {

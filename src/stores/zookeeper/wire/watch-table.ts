@@ -2,7 +2,7 @@
  * The one-shot watches of a session. They outlive a connection: a new connection of the same
  * session asks the server to restore them, and the server tells at once those that fired meanwhile.
  */
-import { oneOf } from "../../../foreign-data.js";
+import { oneOf } from "../../../events/foreign-data.js";
 import type { JuteReader } from "./jute.js";
 import { Operation, type Request, type Timed } from "./requests.js";
 
@@ -30,7 +30,7 @@ const FIRED = {
 } as const;
 
 /** A request to restore watches has to stay well below the size limit of a request. */
-const MOST_PATH_BYTES = 128 * 1024;
+const MAX_PATH_BYTES = 128 * 1024;
 
 export class WatchTable {
   readonly #listeners = {
@@ -97,7 +97,7 @@ export class WatchTable {
       for (const path of this.#listeners[kind].keys()) {
         paths[kind].push(path);
         bytes += Buffer.byteLength(path);
-        if (bytes >= MOST_PATH_BYTES) finish();
+        if (bytes >= MAX_PATH_BYTES) finish();
       }
     }
     finish();
