@@ -1,4 +1,15 @@
-export { type ConnectOptions, connect } from "./connect.js";
+export { type ConnectOptions, connect } from "./api/connect.js";
+export type { ReadWriteLock } from "./api/holdfast.js";
+export { Holdfast } from "./api/holdfast.js";
+export type { ListOptions, RevokeOptions } from "./api/inspection.js";
+export type {
+  Examination,
+  ExamineOptions,
+  Finding,
+  Severity,
+  Survival,
+} from "./contract/examination.js";
+export type { HolderView, LockView, MarkView, Meta, WaiterView } from "./contract/store.js";
 export type {
   BlockedBy,
   ErrorContext,
@@ -6,7 +17,7 @@ export type {
   LossReason,
   NodeVote,
   Outcome,
-} from "./errors.js";
+} from "./errors/index.js";
 export {
   AcquireTimeoutError,
   ClosedError,
@@ -19,7 +30,7 @@ export {
   ReplicationError,
   StoreError,
   UnsupportedError,
-} from "./errors.js";
+} from "./errors/index.js";
 export type {
   AcquireEvent,
   DetachedEvent,
@@ -36,25 +47,14 @@ export type {
   RevokedEvent,
   RunEvent,
   WarningEvent,
-} from "./events.js";
-export { channels } from "./events.js";
-export type {
-  Examination,
-  ExamineOptions,
-  Finding,
-  Severity,
-  Survival,
-} from "./examination.js";
-export type { ReadWriteLock } from "./holdfast.js";
-export { Holdfast } from "./holdfast.js";
-export type { ListOptions, RevokeOptions } from "./inspection.js";
+} from "./events/events.js";
+export { channels } from "./events/events.js";
 export type { Lease } from "./lease/lease.js";
 export type { LeaseSet } from "./locks/all.js";
 export type { Deadlock, DeadlockStep } from "./locks/deadlocks.js";
 export type { Election, Leader, ObserveOptions } from "./locks/election.js";
 export type { Lock, TryResult } from "./locks/lock.js";
 export type { OnceBeginning, OnceOptions, OnceResult, OnceRun } from "./locks/once.js";
-export type { AcquireOptions } from "./options.js";
+export type { AcquireOptions } from "./options/options.js";
 export type { Mode } from "./rules/fits.js";
 export type { Space } from "./rules/name.js";
-export type { HolderView, LockView, MarkView, Meta, WaiterView } from "./store.js";

@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { nearestWord } from "../rules/nearest-word.js";
+import { nearestWord } from "../options/nearest-word.js";
 import { parseDuration } from "./duration.js";
 
 /** One option, as it is parsed, explained and completed. */

@@ -1,5 +1,5 @@
-import { AcquireTimeoutError } from "../errors.js";
-import type { Holdfast } from "../holdfast.js";
+import type { Holdfast } from "../api/holdfast.js";
+import { AcquireTimeoutError } from "../errors/index.js";
 import type { Lease } from "../lease/lease.js";
 import type { Space } from "../rules/name.js";
 import { formatDuration } from "./duration.js";

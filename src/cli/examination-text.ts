@@ -1,4 +1,4 @@
-import type { Examination, Finding, Severity } from "../examination.js";
+import type { Examination, Finding, Severity } from "../contract/examination.js";
 import { formatDuration } from "./duration.js";
 
 const SIGNS: Readonly<Record<Severity, string>> = {

@@ -5,7 +5,7 @@ import {
   LeaseLostError,
   StoreError,
   UnsupportedError,
-} from "../errors.js";
+} from "../errors/index.js";
 import { codeOfSignal, ExitCode, Interrupted } from "./exit-code.js";
 import { LaunchError } from "./launcher.js";
 import { OutputError } from "./output.js";

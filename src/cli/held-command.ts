@@ -10,7 +10,7 @@
  * A signal to this process that means "end" goes to the whole group and starts the same grace: a
  * command that ignores the signal gets KILL when the grace is over.
  */
-import type { LeaseLostError } from "../errors.js";
+import type { LeaseLostError } from "../errors/index.js";
 import type { Lease } from "../lease/lease.js";
 import { Child } from "./child.js";
 import type { Interruption } from "./command.js";
@@ -31,7 +31,9 @@ export interface CommandEnd {
 
 /** KILL comes this long before the deadline: time for the kernel to do it. */
 const KILL_LEAD_MS = 150;
-const SHORTEST_LOOK_MS = 250;
+const MIN_LOOK_MS = 250;
+/** A timer of a month or more would fire at once. */
+const MAX_LOOK_MS = 3_600_000;
 
 /** Not SIGHUP: to many programs it means "read your settings again". */
 const ENDINGS: ReadonlySet<string> = new Set(["SIGINT", "SIGQUIT", "SIGTERM"]);
@@ -127,7 +129,8 @@ export class HeldCommand {
       const untilMs = performance.now() + remainingMs;
       if (untilMs > toldMs + 1 && !lease.signal.aborted) reaper.alive(remainingMs);
       toldMs = untilMs;
-      timer = setTimeout(tell, Math.max(SHORTEST_LOOK_MS, remainingMs / 8));
+      const lookMs = Math.max(MIN_LOOK_MS, Math.min(remainingMs / 8, MAX_LOOK_MS));
+      timer = setTimeout(tell, lookMs);
     };
     tell();
     return () => clearTimeout(timer);

@@ -1,4 +1,4 @@
-import type { LockView, Meta } from "../store.js";
+import type { LockView, Meta } from "../contract/store.js";
 import { formatDuration } from "./duration.js";
 
 /** The holder of a lock, as far as it is known. */

@@ -1,4 +1,4 @@
-import { nearestWord } from "../rules/nearest-word.js";
+import { nearestWord } from "../options/nearest-word.js";
 import type { OptionSpec } from "./arguments.js";
 import { EVENT_OPTIONS, OUTPUT_OPTIONS, STORE_OPTIONS } from "./settings.js";
 

@@ -1,4 +1,4 @@
-import type { LockView } from "../store.js";
+import type { LockView } from "../contract/store.js";
 import { formatDuration } from "./duration.js";
 import { textOf, whoIs } from "./holder-text.js";
 

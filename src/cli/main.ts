@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { nearestWord } from "../rules/nearest-word.js";
+import { nearestWord } from "../options/nearest-word.js";
 import { Arguments, type OptionSpecs, UsageError } from "./arguments.js";
 import type { Ending } from "./command.js";
 import { ExitCode, Interrupted } from "./exit-code.js";
@@ -12,7 +12,7 @@ import { VERBS } from "./verbs.js";
 const HELP: OptionSpecs = { help: { short: "h", help: "show this" } };
 
 /** The longest that a timer takes, about 24 days. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 
 process.exitCode = ExitCode.internal;
 const given = process.argv.slice(2);
@@ -20,7 +20,7 @@ for (const text of [...given, process.env.HOLDFAST_STORE ?? ""]) learnSecrets(te
 // Every user of the machine can read arguments: passwords are overwritten first of all.
 hideArguments(given);
 // Keeps the process alive while a promise is awaited: a connection to a store alone does not.
-setInterval(() => {}, LONGEST_MS);
+setInterval(() => {}, MAX_MS);
 end(await dispatch(verbFirst(given)));
 
 async function dispatch([verb, ...rest]: readonly string[]): Promise<Ending> {

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { connect } from "../connect.js";
-import type { Holdfast } from "../holdfast.js";
-import { openerOf } from "../open-store.js";
+import { connect } from "../api/connect.js";
+import type { Holdfast } from "../api/holdfast.js";
+import { openerOf } from "../stores/open-store.js";
 import { type Arguments, UsageError } from "./arguments.js";
 import type { Report } from "./report.js";
 import { withoutSecrets } from "./secrets.js";

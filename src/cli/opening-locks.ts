@@ -1,6 +1,6 @@
+import type { Holdfast } from "../api/holdfast.js";
 import type { ShownLocks } from "../dashboard/index.js";
-import { isFinal, StoreError } from "../errors.js";
-import type { Holdfast } from "../holdfast.js";
+import { isFinal, StoreError } from "../errors/index.js";
 import type { Lease } from "../lease/lease.js";
 
 /**

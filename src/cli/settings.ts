@@ -1,6 +1,6 @@
 /** The options that several commands share, and how they become options of the library. */
 import { basename } from "node:path";
-import type { AcquireOptions } from "../options.js";
+import type { AcquireOptions } from "../options/options.js";
 import { type Arguments, type OptionSpecs, UsageError } from "./arguments.js";
 import { formatDuration } from "./duration.js";
 import { ExitCode } from "./exit-code.js";

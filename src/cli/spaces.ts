@@ -1,6 +1,6 @@
-import type { Holdfast } from "../holdfast.js";
+import type { Holdfast } from "../api/holdfast.js";
+import type { LockView } from "../contract/store.js";
 import type { Space } from "../rules/name.js";
-import type { LockView } from "../store.js";
 import { type Arguments, type OptionSpecs, UsageError } from "./arguments.js";
 
 const SPACES: readonly Space[] = ["lock", "election", "once"];

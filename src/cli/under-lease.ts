@@ -1,5 +1,5 @@
 import { channel } from "node:diagnostics_channel";
-import { channels, type ReleaseEvent } from "../events.js";
+import { channels, type ReleaseEvent } from "../events/events.js";
 import type { Lease } from "../lease/lease.js";
 import type { Arguments } from "./arguments.js";
 import type { Ending } from "./command.js";

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { isatty } from "node:tty";
-import type { LockView } from "../store.js";
+import type { LockView } from "../contract/store.js";
 import type { LockWait } from "./await-lease.js";
 import { heldBy, placeOf } from "./holder-text.js";
 import { showStatus } from "./output.js";

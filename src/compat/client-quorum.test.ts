@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
+import { scriptOf } from "../stores/redis-client/plain-keys.js";
 import { ClientQuorum, type Question } from "./client-quorum.js";
-import { scriptOf } from "./script-client.js";
 
 const REFUSED = new Error("refused");
 const script = scriptOf("return 1");

@@ -1,7 +1,8 @@
+import type { Script } from "../stores/redis-client/plain-keys.js";
 import { majorityOf, preventsMajority } from "../stores/redlock/tally.js";
 import { networkPort, type Port } from "../time/port.js";
 import { TimeLimitError } from "../time/timers.js";
-import { type Script, type ScriptDriver, scriptDriver } from "./script-client.js";
+import { type ScriptDriver, scriptDriver } from "./script-client.js";
 
 /** Time and chance of all locks of this folder. */
 export const port: Port = networkPort();

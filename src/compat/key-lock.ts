@@ -11,6 +11,7 @@
  * The assumption: servers do not forget. A server that restarts empty votes again at once, as with
  * the packages that this folder replaces. The store `holdfast/redlock` closes that gap.
  */
+import { ALREADY_TAKEN, EXTEND, GIVE, TAKE } from "../stores/redis-client/plain-keys.js";
 import { pause } from "../time/pause.js";
 import {
   type AgainstListener,
@@ -19,12 +20,11 @@ import {
   port,
   type Votes,
 } from "./client-quorum.js";
-import { ALREADY_TAKEN, EXTEND, GIVE, TAKE } from "./key-scripts.js";
 
 /** Redis expires by the millisecond; both ends of a lease may be rounded. */
 const PRECISION_MS = 2;
 /** A server that takes longer to set a key is asked again. */
-const LONGEST_TAKE_MS = 5_000;
+const MAX_TAKE_MS = 5_000;
 /** How long a server may take to delete a key. The key expires without that, too. */
 const GIVE_LIMIT_MS = 1_000;
 
@@ -70,7 +70,7 @@ export class KeyLock<Client> {
   readonly quorum: ClientQuorum<Client>;
   readonly #refusal: (count: number, keys: readonly string[]) => Error;
 
-  /** `refusal` makes the error of a server that did it for so many keys only. */
+  /** `refusal` makes the error of a server that did it for only `count` of the keys. */
   constructor(
     clients: Iterable<Client>,
     refusal: (count: number, keys: readonly string[]) => Error,
@@ -93,8 +93,8 @@ export class KeyLock<Client> {
         script: TAKE,
         keys,
         args: [value, `${ttlMs}`],
-        // A grant that comes after the ttl would be over.
-        limitMs: Math.min(ttlMs, LONGEST_TAKE_MS),
+        // A grant that comes after the ttl would have expired.
+        limitMs: Math.min(ttlMs, MAX_TAKE_MS),
         judge: (count) => (count === ALREADY_TAKEN ? null : this.#judge(count, keys)),
       });
       attempts.push(answers.votes);

@@ -1,9 +1,9 @@
-import { invalidValue } from "../errors.js";
+import { invalidValue } from "../errors/index.js";
 import { driverOf, isClient } from "../stores/redis-client/driver.js";
 import { isNoScript } from "../stores/redis-client/failure.js";
 import type { Ioredis } from "../stores/redis-client/ioredis.js";
 import type { NodeRedis } from "../stores/redis-client/node-redis.js";
-import { sha1 } from "../stores/redis-client/sha1.js";
+import type { Script } from "../stores/redis-client/plain-keys.js";
 import {
   describeClient,
   isOldIoredis,
@@ -20,16 +20,6 @@ export interface CommandClient {
 
 /** A client that can run a script. */
 export type ScriptClient = Ioredis | NodeRedis | CommandClient;
-
-/** A text of Lua with its hash. */
-export interface Script {
-  readonly value: string;
-  readonly hash: string;
-}
-
-export function scriptOf(value: string): Script {
-  return { value, hash: sha1(value) };
-}
 
 /** Runs scripts by one client. */
 export interface ScriptDriver {

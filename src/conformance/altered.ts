@@ -1,4 +1,4 @@
-import type { Store } from "../store.js";
+import type { Store } from "../contract/store.js";
 
 /**
  * The same store with some of its methods replaced. A store whose `renew` is replaced has no

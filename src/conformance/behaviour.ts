@@ -1,4 +1,4 @@
-import type { Traits } from "../store.js";
+import type { Traits } from "../contract/store.js";
 import type { Context } from "./context.js";
 import type { Harness } from "./harness.js";
 

@@ -1,4 +1,4 @@
-import type { AcquireOptions } from "../options.js";
+import type { AcquireOptions } from "../options/options.js";
 import type { Count } from "./shared-counter.js";
 
 /** A lock, described in JSON for the child process. */

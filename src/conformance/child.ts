@@ -4,11 +4,11 @@
  * told to leave.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { HoldfastError, type LeaseLostError } from "../errors.js";
-import { Holdfast } from "../holdfast.js";
+import { Holdfast } from "../api/holdfast.js";
+import type { Store } from "../contract/store.js";
+import { HoldfastError, type LeaseLostError } from "../errors/index.js";
 import type { Lease } from "../lease/lease.js";
 import type { Lock } from "../locks/lock.js";
-import type { Store } from "../store.js";
 import type {
   ChildCall,
   ChildMessage,

@@ -1,5 +1,5 @@
+import type { Claim, Store } from "../contract/store.js";
 import { NO_LIMIT } from "../rules/fits.js";
-import type { Claim, Store } from "../store.js";
 
 /** An exclusive claim, for cases that call a store directly. */
 export function claimOf(store: Store, name: string, ttlMs: number): Claim {

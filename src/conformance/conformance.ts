@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ClosedError } from "../errors.js";
+import { ClosedError } from "../errors/index.js";
 import type { Behaviour } from "./behaviour.js";
 import { behaviours } from "./behaviours.js";
 import { Context } from "./context.js";

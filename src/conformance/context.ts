@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Holdfast } from "../holdfast.js";
-import type { AcquireOptions } from "../options.js";
-import type { Store, Traits } from "../store.js";
+import { Holdfast } from "../api/holdfast.js";
+import type { Store, Traits } from "../contract/store.js";
+import type { AcquireOptions } from "../options/options.js";
 import { ChildClient } from "./child-client.js";
 import type { Faults, Harness } from "./harness.js";
 import { PATIENCE_MS, until, within } from "./patience.js";
 import { warmUp } from "./warm-up.js";
 
-const LEAST_TTL_MS = 800;
+const MIN_TTL_MS = 800;
 const RENEWED_TTL_MS = 4_000;
 const LONG_TTL_MS = 30_000;
 
@@ -21,7 +21,7 @@ const LONG_SILENCE_MS = 60_000;
 
 /** Three lengths of leases. */
 export interface Ttl {
-  /** For cases that wait for the expiry. No case may rely on its renewal in time. */
+  /** For cases that wait for the expiry: a busy machine may see it before the next statement. */
   readonly shortMs: number;
   /** Short, but even a busy machine renews it in time. */
   readonly renewedMs: number;
@@ -41,7 +41,7 @@ export class Context {
   constructor(harness: Harness) {
     this.#harness = harness;
     this.traits = harness.traits;
-    const shortMs = harness.ttlMs ?? Math.max(LEAST_TTL_MS, harness.traits.minTtlMs);
+    const shortMs = harness.ttlMs ?? Math.max(MIN_TTL_MS, harness.traits.minTtlMs);
     const renewedMs = Math.max(RENEWED_TTL_MS, shortMs);
     this.ttl = { shortMs, renewedMs, longMs: LONG_TTL_MS };
   }

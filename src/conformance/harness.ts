@@ -1,4 +1,4 @@
-import type { Store, Traits } from "../store.js";
+import type { Store, Traits } from "../contract/store.js";
 
 /** A fault that is armed and waits for its message. */
 export interface Fault {

@@ -1,4 +1,4 @@
-import type { Traits } from "../store.js";
+import type { Traits } from "../contract/store.js";
 import type { Faults, Harness } from "./harness.js";
 
 type Need = (traits: Traits, harness: Harness) => string | null;

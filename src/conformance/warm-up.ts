@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Holdfast } from "../holdfast.js";
+import type { Holdfast } from "../api/holdfast.js";
 
 const strict = { fairness: "strict" } as const;
 

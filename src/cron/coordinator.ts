@@ -1,4 +1,4 @@
-import type { Holdfast } from "../holdfast.js";
+import type { Holdfast } from "../api/holdfast.js";
 import type { Lease } from "../lease/lease.js";
 import type { OnceRun } from "../locks/once.js";
 import { type CronOptions, checkedOptions } from "./options.js";

@@ -1,6 +1,6 @@
-import { knownOptions } from "../known-options.js";
 import type { OnceBeginning, OnceOptions } from "../locks/once.js";
-import { OPTION_NAMES } from "../options.js";
+import { knownOptions } from "../options/known-options.js";
+import { OPTION_NAMES } from "../options/options.js";
 
 /** A scheduled time that this process did not run, because another one runs or has run it. */
 export interface SkippedRun {

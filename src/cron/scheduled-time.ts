@@ -1,4 +1,4 @@
-import { InvalidOptionError, invalidValue } from "../errors.js";
+import { InvalidOptionError, invalidValue } from "../errors/index.js";
 
 /** As much of the context of a task of `node-cron` 4 as is used. */
 export interface NodeCronContext {

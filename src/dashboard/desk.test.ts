@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { Holdfast } from "../holdfast.js";
+import { Holdfast } from "../api/holdfast.js";
 import { memoryStore } from "../stores/memory/index.js";
 import { type Dashboard, dashboard } from "./dashboard.js";
 import type { LiveMessage } from "./message.js";

@@ -1,6 +1,6 @@
 /** Answers the requests of the page: its files, the live stream, the findings, a revocation. */
 
-import { HoldfastError } from "../errors.js";
+import { HoldfastError } from "../errors/index.js";
 import { SPACES, type Space } from "../rules/name.js";
 import { localPort, type Port } from "../time/port.js";
 import { Examinations } from "./examinations.js";
@@ -16,9 +16,9 @@ import { Sampler } from "./sampler.js";
 import type { ShownLocks } from "./shown-locks.js";
 import { NO_TOTALS } from "./snapshot.js";
 
-const MOST_STREAMS = 100;
-const MOST_BODY_BYTES = 8_192;
-const MOST_LEASES = 1_000;
+const MAX_STREAMS = 100;
+const MAX_BODY_BYTES = 8_192;
+const MAX_LEASES = 1_000;
 
 const TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
@@ -90,7 +90,7 @@ export class Desk {
 
   async #live(actor: string, query: URLSearchParams): Promise<Response> {
     const mayRevoke = await this.#mayRevoke(actor);
-    if (this.#streams.size >= MOST_STREAMS) return refusal(503, "Too many pages are open.");
+    if (this.#streams.size >= MAX_STREAMS) return refusal(503, "Too many pages are open.");
     const view = query.get("view");
     const lock = view === "lock" ? lockOf(query) : null;
     const search = {
@@ -149,7 +149,7 @@ export class Desk {
   #leases(): LeaseRow[] {
     return this.#locks
       .held()
-      .slice(0, MOST_LEASES)
+      .slice(0, MAX_LEASES)
       .map((lease) => {
         const { name, token, state } = lease;
         return { name, token: `${token}`, state, remainingMs: lease.remainingMs() };
@@ -189,7 +189,7 @@ async function textOf(request: Request): Promise<string> {
   const parts: Uint8Array[] = [];
   for await (const part of request.body ?? []) {
     bytes += part.length;
-    if (bytes > MOST_BODY_BYTES) throw new BadRequestError("The body is too long.");
+    if (bytes > MAX_BODY_BYTES) throw new BadRequestError("The body is too long.");
     parts.push(part);
   }
   return Buffer.concat(parts).toString();

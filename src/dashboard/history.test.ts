@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LockView } from "../store.js";
+import type { LockView } from "../contract/store.js";
 import { History } from "./history.js";
 
 const AT = 1_700_000_000_000;

@@ -1,4 +1,4 @@
-import type { LockView } from "../store.js";
+import type { LockView } from "../contract/store.js";
 import type { Change } from "./message.js";
 import { nameOf } from "./who.js";
 
@@ -22,12 +22,12 @@ export interface ChangeCount {
   readonly late: number;
 }
 
-const MOST_PER_LOCK = 20;
-const MOST_CHANGES = 20_000;
+const MAX_PER_LOCK = 20;
+const MAX_CHANGES = 20_000;
 /** So many are left when the oldest ones are dropped. */
 const KEPT_CHANGES = 18_000;
 /** More holders of one lock than these are counted, and not followed. */
-const MOST_HOLDERS = 100;
+const MAX_HOLDERS = 100;
 /** A grant with less than this part of its longest time has missed a renewal. */
 const LATE_PART = 1 / 2;
 
@@ -115,11 +115,11 @@ export class History {
     this.#changes.set(key, changes);
     changes.push(change);
     this.#size += 1;
-    if (changes.length > MOST_PER_LOCK) {
+    if (changes.length > MAX_PER_LOCK) {
       changes.shift();
       this.#size -= 1;
     }
-    if (this.#size <= MOST_CHANGES) return;
+    if (this.#size <= MAX_CHANGES) return;
     // A map skips the entries that were deleted one by one, so many are dropped at a time.
     for (const [oldest, { length }] of this.#changes) {
       this.#changes.delete(oldest);
@@ -146,7 +146,7 @@ export class Look {
     const old = this.#before?.get(key);
     const grants = new Map<bigint, SeenGrant>();
     let late = NONE;
-    for (const { token, meta, remainingMs } of view.holders.slice(0, MOST_HOLDERS)) {
+    for (const { token, meta, remainingMs } of view.holders.slice(0, MAX_HOLDERS)) {
       const before = old?.get(token);
       const longestMs = Math.max(remainingMs, before?.longestMs ?? 0);
       grants.set(token, { who: before?.who ?? nameOf(meta), remainingMs, longestMs });

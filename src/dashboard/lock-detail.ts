@@ -1,10 +1,10 @@
-import type { LockView } from "../store.js";
+import type { LockView } from "../contract/store.js";
 import type { Change, LockDetail } from "./message.js";
 import { kindOf } from "./snapshot.js";
 import { whoOf } from "./who.js";
 
 /** A page shows so many holders and waiters of one lock, and counts the rest. */
-const MOST_SHOWN = 100;
+const MAX_SHOWN = 100;
 
 /** One lock for its own page, with the tokens of its holders whose renewals are late. */
 export function lockDetail(
@@ -18,7 +18,7 @@ export function lockDetail(
     name,
     kind: kindOf(view),
     holders: holders
-      .slice(0, MOST_SHOWN)
+      .slice(0, MAX_SHOWN)
       .map(({ token, mode, weight, meta, heldMs, remainingMs }) => ({
         ...whoOf(meta),
         token: `${token}`,
@@ -29,7 +29,7 @@ export function lockDetail(
         isLate: late.has(token),
       })),
     holderCount: holders.length,
-    waiters: waiters.slice(0, MOST_SHOWN).map(({ mode, weight, meta, waitedMs }) => ({
+    waiters: waiters.slice(0, MAX_SHOWN).map(({ mode, weight, meta, waitedMs }) => ({
       ...whoOf(meta),
       mode,
       weight,

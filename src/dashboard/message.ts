@@ -2,7 +2,7 @@
  * The messages between the dashboard and its page, as JSON. The page is compiled apart, with the
  * types of a browser, so this file imports only types that stand alone. Tokens are decimal text.
  */
-import type { Examination } from "../examination.js";
+import type { Examination } from "../contract/examination.js";
 
 /** The same as `Space`, whose file needs the types of Node. */
 export type LockSpace = "lock" | "election" | "once";

@@ -1,5 +1,5 @@
-import { InvalidOptionError } from "../errors.js";
-import { knownOptions } from "../known-options.js";
+import { InvalidOptionError } from "../errors/index.js";
+import { knownOptions } from "../options/known-options.js";
 import type { AuditLine } from "./revocation.js";
 
 /** How a dashboard is shown, and to whom. */
@@ -37,7 +37,7 @@ export type CheckedOptions = Omit<DashboardOptions, "hosts"> & {
 
 const NAMES = ["authorize", "hosts", "path", "allowRevoke", "onAudit", "everyMs", "title"] as const;
 const EXAMPLE = "must be an object: { authorize: (request) => userOf(request) }";
-const LEAST_EVERY_MS = 250;
+const MIN_EVERY_MS = 250;
 
 export function checkedOptions(given: DashboardOptions): CheckedOptions {
   const options = knownOptions(given, NAMES, EXAMPLE);
@@ -58,8 +58,8 @@ export function checkedOptions(given: DashboardOptions): CheckedOptions {
   if (typeof path !== "string" || !/^\/([\w.~-]+\/?)*$/.test(path)) {
     throw new InvalidOptionError("path", path, "must begin with a slash: /locks");
   }
-  if (!(everyMs >= LEAST_EVERY_MS && everyMs < 2 ** 31)) {
-    throw new InvalidOptionError("everyMs", everyMs, `must be at least ${LEAST_EVERY_MS}`);
+  if (!(everyMs >= MIN_EVERY_MS && everyMs < 2 ** 31)) {
+    throw new InvalidOptionError("everyMs", everyMs, `must be at least ${MIN_EVERY_MS}`);
   }
   return { ...options, hosts, path: path.replace(/\/$/, ""), allowRevoke, everyMs, title };
 }

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { channels, type LostEvent, type RenewEvent } from "../events.js";
+import { channels, type LostEvent, type RenewEvent } from "../events/events.js";
 import type { Timeline } from "./timeline.js";
 
 /**

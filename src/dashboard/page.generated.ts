@@ -41,14 +41,14 @@ import { duration, time } from "./text.js";
 const POINT_MS = 10_000;
 const WIDTH = 300;
 const HEIGHT = 56;
-const LEAST_POINTS = 30;
+const MIN_POINTS = 30;
 export function chart(options) {
     const { title, points, series, headline = "now" } = options;
     const { show = (value) => value.toLocaleString("en") } = options;
     const sumOf = (point) => series.reduce((sum, { value }) => sum + value(point), 0);
     const most = points.reduce((top, point) => Math.max(top, sumOf(point)), 0);
     const last = points.at(-1)?.at ?? 0;
-    const first = Math.min(points[0]?.at ?? 0, last - (LEAST_POINTS - 1) * POINT_MS);
+    const first = Math.min(points[0]?.at ?? 0, last - (MIN_POINTS - 1) * POINT_MS);
     const slots = (last - first) / POINT_MS + 1;
     const step = WIDTH / slots;
     const bars = most === 0
@@ -523,7 +523,7 @@ htm
    limitations under the License.`],
   ["live.js", `import { ask, RefusedError } from "./api.js";
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
+const MAX_PAUSE_MS = 10_000;
 const SILENCE_MS = 90_000;
 export async function follow(query, signal, onMessage, onState) {
     let pauseMs = FIRST_PAUSE_MS;
@@ -548,7 +548,7 @@ export async function follow(query, signal, onMessage, onState) {
         }
         onState({ is: "broken" });
         await pause(pauseMs, signal);
-        pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+        pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
     }
 }
 async function* messages(query, signal) {
@@ -927,7 +927,7 @@ import { html, render, useEffect, useRef, useState } from "./preact.js";
 import { queryOf, routeOf } from "./route.js";
 import { statusBanner } from "./status-banner.js";
 import { visible } from "./text.js";
-const MOST_POINTS = 360;
+const MAX_POINTS = 360;
 function titleOf(route) {
     if (route.page === "lock")
         return visible(route.name);
@@ -937,7 +937,7 @@ function merged(points, news) {
     const [first] = news;
     if (!first)
         return points;
-    return [...points.filter(({ at }) => at < first.at), ...news].slice(-MOST_POINTS);
+    return [...points.filter(({ at }) => at < first.at), ...news].slice(-MAX_POINTS);
 }
 function App() {
     const [route, setRoute] = useState(() => routeOf(location.hash));

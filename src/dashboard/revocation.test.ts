@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LeaseLostError } from "../errors.js";
-import { Holdfast } from "../holdfast.js";
+import { Holdfast } from "../api/holdfast.js";
+import { LeaseLostError } from "../errors/index.js";
 import { memoryStore } from "../stores/memory/index.js";
 import { type AuditLine, revokeAudited } from "./revocation.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ManualPort } from "../../test/fixtures/manual-port.js";
-import type { Holdfast } from "../holdfast.js";
-import type { LockView } from "../store.js";
+import type { Holdfast } from "../api/holdfast.js";
+import type { LockView } from "../contract/store.js";
 import { Sampler, type Viewer } from "./sampler.js";
 
 /** A store that counts how often it is asked, and answers as a test says. */

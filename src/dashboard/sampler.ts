@@ -1,12 +1,12 @@
 /**
  * Looks at the store for all viewers together, and only while there is a viewer. Its load is
- * bounded: a look takes in at most `MOST_LOCKS` locks and `LOOK_LIMIT_MS`, the next look begins
+ * bounded: a look takes in at most `MAX_LOCKS` locks and `LOOK_LIMIT_MS`, the next look begins
  * after a pause of several times the length of the last one, and never before the last one ended.
  */
 
 import { setImmediate } from "node:timers/promises";
+import type { LockView } from "../contract/store.js";
 import { SPACES } from "../rules/name.js";
-import type { LockView } from "../store.js";
 import type { Port } from "../time/port.js";
 import { type Timer, within } from "../time/timers.js";
 import { History, keyOfLock, type LockName, type Look } from "./history.js";
@@ -23,14 +23,14 @@ export interface Viewer {
   onLook(): void;
 }
 
-const MOST_LOCKS = 20_000;
+const MAX_LOCKS = 20_000;
 const LOOK_LIMIT_MS = 15_000;
 /** So many times the length of a look passes before the next one. */
 const REST_PART = 4;
 /** After so many locks other work of this process has its turn. */
 const LOCKS_PER_TURN = 500;
 /** After a longer pause two looks are not compared. */
-const LONGEST_GAP_MS = 60_000;
+const MAX_GAP_MS = 60_000;
 
 export class Sampler {
   readonly history: History = new History();
@@ -140,7 +140,7 @@ export class Sampler {
     const isPartial = await this.#list(look, rows);
     const views = await this.#inspectWatched();
     const nowMs = this.#port.clock.nowMs();
-    if (nowMs - this.#lookedMs > LONGEST_GAP_MS) this.history.forgetLook();
+    if (nowMs - this.#lookedMs > MAX_GAP_MS) this.history.forgetLook();
     this.#at = this.wallMs();
     this.#lookedMs = nowMs;
     const count = this.history.finish(look, nowMs, this.#at, isPartial);
@@ -159,7 +159,7 @@ export class Sampler {
     for (const space of SPACES) {
       for await (const view of this.#locks.list({ space })) {
         if (view.holders.length + view.waiters.length === 0 && !view.mark) continue;
-        if (rows.length >= MOST_LOCKS || this.#port.clock.nowMs() > untilMs) return true;
+        if (rows.length >= MAX_LOCKS || this.#port.clock.nowMs() > untilMs) return true;
         rows.push(rowOf(view, look.note(view).size > 0));
         if (rows.length % LOCKS_PER_TURN === 0) await setImmediate();
       }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { knownOptions } from "../known-options.js";
+import { knownOptions } from "../options/known-options.js";
 import { type Dashboard, dashboard } from "./dashboard.js";
 import type { DashboardOptions } from "./options.js";
 import type { ShownLocks } from "./shown-locks.js";

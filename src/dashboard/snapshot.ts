@@ -1,5 +1,5 @@
+import type { LockView } from "../contract/store.js";
 import type { Space } from "../rules/name.js";
-import type { LockView } from "../store.js";
 import type { LockPage, LockRow, Totals } from "./message.js";
 import { nameOf } from "./who.js";
 

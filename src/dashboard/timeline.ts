@@ -4,9 +4,9 @@ import { Ring } from "./ring.js";
 
 /** An hour, in points of ten seconds. */
 export const POINT_MS = 10_000;
-const MOST_POINTS = 360;
+const MAX_POINTS = 360;
 /** Reasons of losses are few; a number of them all the same keeps a point small. */
-const MOST_REASONS = 12;
+const MAX_REASONS = 12;
 
 type OpenPoint = { -readonly [Field in keyof Point]: Point[Field] } & {
   lost: Record<string, number>;
@@ -14,7 +14,7 @@ type OpenPoint = { -readonly [Field in keyof Point]: Point[Field] } & {
 
 /** The last hour as points of a chart. */
 export class Timeline {
-  readonly #points = new Ring<OpenPoint>(MOST_POINTS);
+  readonly #points = new Ring<OpenPoint>(MAX_POINTS);
 
   addLook(at: number, totals: Totals, { grants, expired, late }: ChangeCount): void {
     const point = this.#pointAt(at);
@@ -28,7 +28,7 @@ export class Timeline {
 
   addLoss(at: number, reason: string): void {
     const { lost } = this.#pointAt(at);
-    if (reason in lost || Object.keys(lost).length < MOST_REASONS) {
+    if (reason in lost || Object.keys(lost).length < MAX_REASONS) {
       lost[reason] = (lost[reason] ?? 0) + 1;
     }
   }

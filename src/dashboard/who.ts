@@ -1,13 +1,13 @@
-import type { Meta } from "../store.js";
+import type { Meta } from "../contract/store.js";
 import type { MetaView } from "./message.js";
 
 /** Meta is written by other programs and may be long; the page shows its beginning. */
-const MOST_TEXT = 400;
-const MOST_FIELDS = 24;
+const MAX_TEXT = 400;
+const MAX_FIELDS = 24;
 
 /** The meta as text: it may be any JSON. */
 export function whoOf({ label, host, pid, ...more }: Meta): MetaView {
-  const fields = Object.entries(more).slice(0, MOST_FIELDS);
+  const fields = Object.entries(more).slice(0, MAX_FIELDS);
   return {
     label: textOf(label),
     host: textOf(host),
@@ -29,5 +29,5 @@ function textOf(value: unknown): string {
 }
 
 function cut(text: string): string {
-  return text.length <= MOST_TEXT ? text : `${text.slice(0, MOST_TEXT)}…`;
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`;
 }

@@ -1,4 +1,4 @@
-import { withJson } from "../json.js";
+import { withJson } from "../rules/json.js";
 import { type ErrorContext, HoldfastError } from "./holdfast-error.js";
 import { shown } from "./shown.js";
 

@@ -1,4 +1,4 @@
-import { jsonOf } from "../json.js";
+import { jsonOf } from "../rules/json.js";
 
 /** The facts that any error of this package may carry. */
 export interface ErrorContext {

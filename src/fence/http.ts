@@ -14,8 +14,8 @@
  * A service of several processes has as many fences: there the storage has to compare.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Fenced, invalidValue, StaleTokenError } from "../errors.js";
-import { knownOptions } from "../known-options.js";
+import { type Fenced, invalidValue, StaleTokenError } from "../errors/index.js";
+import { knownOptions } from "../options/known-options.js";
 import { nameProblem } from "../rules/name.js";
 import { localPort } from "../time/port.js";
 

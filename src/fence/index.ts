@@ -2,7 +2,7 @@
  * Fences: whatever is written to remembers the highest token, and refuses a lower one. A process
  * that was stopped between its last check and its write is refused there, and nowhere else.
  */
-export { type Fenced, StaleTokenError } from "../errors.js";
+export { type Fenced, StaleTokenError } from "../errors/index.js";
 export {
   fencedFetch,
   fenceHeaders,

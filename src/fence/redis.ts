@@ -1,5 +1,5 @@
-import { type Fenced, invalidValue, StaleTokenError } from "../errors.js";
-import { knownOptions } from "../known-options.js";
+import { type Fenced, invalidValue, StaleTokenError } from "../errors/index.js";
+import { knownOptions } from "../options/known-options.js";
 import { driverOf } from "../stores/redis-client/driver.js";
 import { isNoScript } from "../stores/redis-client/failure.js";
 import type { Ioredis } from "../stores/redis-client/ioredis.js";

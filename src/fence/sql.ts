@@ -1,4 +1,4 @@
-import { type Fenced, StaleTokenError } from "../errors.js";
+import { type Fenced, StaleTokenError } from "../errors/index.js";
 
 /** Runs a statement in the transaction of the write, such as `query` of a client of pg. */
 export type RunsStatement = (text: string, values: (string | bigint)[]) => PromiseLike<unknown>;

@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { ManualPort, settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
-import { AcquireTimeoutError, StoreError } from "../errors.js";
-import { Holdfast } from "../holdfast.js";
-import type { AcquireResult, Claim, Traits, Wait } from "../store.js";
+import { Holdfast } from "../api/holdfast.js";
+import type { AcquireResult, Claim, Traits, Wait } from "../contract/store.js";
+import { AcquireTimeoutError, StoreError } from "../errors/index.js";
 
 const TRAITS: Traits = {
   scope: "network",

@@ -1,9 +1,8 @@
-import { StoreError } from "../errors.js";
-import type { Busy, Store } from "../store.js";
+import type { Busy, Store } from "../contract/store.js";
+import { StoreError } from "../errors/index.js";
 import type { Limited, Limits } from "../time/limits.js";
 import type { Call } from "./call.js";
 import { explain } from "./explain.js";
-import type { LeaseResult } from "./lease.js";
 import type { WaitTime } from "./wait-time.js";
 
 /** A call ends this long after its wait at the latest, whatever the store does. */
@@ -32,10 +31,6 @@ export class CallLimit implements Limited {
   readonly #startMs: number;
   readonly #stepMs: number;
   #stepsLeft = STEPS;
-  #resolve: (result: LeaseResult) => void = () => {};
-  #reject: (error: unknown) => void = () => {};
-  #resultOf: (busy: Busy) => LeaseResult = (busy) => busy;
-  #isOver = false;
   /** The failure of the call, while the store looks for its reason. */
   failure: unknown;
   /** The error of this limit, with the reason if the store found one. */
@@ -43,57 +38,30 @@ export class CallLimit implements Limited {
   dueMs: number;
   heapIndex = -1;
 
-  /** `patienceMs`: how long a call that does not wait may take. */
+  /** The call may take `patienceMs` from now on, or from the end of its wait. */
   constructor(call: Call, store: Store, limits: Limits, patienceMs: number) {
+    const { wait } = call;
+    const nowMs = store.port.clock.nowMs();
     this.#call = call;
     this.#store = store;
     this.#limits = limits;
-    this.#startMs = store.port.clock.nowMs();
-    this.#stepMs = Math.max(0, (call.wait ? GRACE_MS : patienceMs) - LAST_MS) / STEPS;
-    this.dueMs = call.wait ? call.wait.untilMs : this.#startMs + this.#stepMs;
-    if (call.wait) call.wait.onOver = () => this.#onWaitEnd();
+    this.#startMs = wait ? wait.startMs : nowMs;
+    this.#stepMs = Math.max(0, patienceMs - LAST_MS) / STEPS;
+    this.dueMs = wait ? Math.min(wait.untilMs, nowMs) : nowMs;
+    this.#plan(this.#stepMs);
   }
 
-  /** The caller has its result. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /**
-   * Settles as `asked` does, or in time: then `resultOf` makes the result of a lock that is held. A
-   * lease that comes after that is given back.
-   */
-  guard(asked: Promise<LeaseResult>, resultOf: (busy: Busy) => LeaseResult): Promise<LeaseResult> {
-    return new Promise((resolve, reject) => {
-      this.#resultOf = resultOf;
-      this.#resolve = resolve;
-      this.#reject = reject;
-      if (this.heapIndex < 0 && Number.isFinite(this.dueMs)) this.#limits.add(this);
-      asked.then(
-        (result) => (this.#end() ? resolve(result) : void giveBack(result)),
-        (error: unknown) => void (this.#end() && reject(error)),
-      );
-    });
+  /** The call has ended. */
+  end(): void {
+    this.#limits.remove(this);
   }
 
   onDue(): void {
-    if (this.#isOver) return;
     // rule: call-ends-in-time
     if (this.#stepsLeft === 0) return this.#conclude();
-    // The timer of the wait is due at the same time, and may be a moment later.
-    const isWaiting = this.#call.wait?.ended === false;
-    // This look may have ended the wait, which has planned the next step.
-    if (this.heapIndex >= 0) return;
-    if (!isWaiting) this.#stepsLeft -= 1;
+    this.#stepsLeft -= 1;
     if (this.#stepsLeft === STEPS_TO_EXPLAIN) this.#explain();
     this.#plan(this.#stepsLeft === 0 ? LAST_MS : this.#stepMs);
-  }
-
-  /** By time, by the signal of the caller, or because the client closes. */
-  #onWaitEnd(): void {
-    if (this.#isOver) return;
-    this.#limits.remove(this);
-    this.#plan(this.#stepMs);
   }
 
   /** A timer that is a little late does not delay the next step; a blocked event loop does. */
@@ -112,29 +80,23 @@ export class CallLimit implements Limited {
     });
   }
 
-  #end(): boolean {
-    if (this.#isOver) return false;
-    this.#isOver = true;
-    this.#limits.remove(this);
-    return true;
-  }
-
   #conclude(): void {
-    this.#isOver = true;
-    const { wait, options, target } = this.#call;
+    const call = this.#call;
+    const { wait, options, target } = call;
     // The calls behind this one ask the store themselves.
-    if (this.#call.lease === null) this.#call.leave();
-    if (options.signal?.aborted) return this.#reject(options.signal.reason);
+    if (call.lease === null) call.leave();
+    if (options.signal?.aborted) return call.reject(options.signal.reason);
     if (wait?.isInformed) return this.#resolveBusy(wait);
     const error = this.#explained ?? this.failure ?? this.#error();
-    this.#reject(error instanceof StoreError ? error.about(target.name, this.#store.name) : error);
+    call.reject(error instanceof StoreError ? error.about(target.name, this.#store.name) : error);
   }
 
   #resolveBusy({ holder, grantsInMs }: WaitTime): void {
+    const busy: Busy = { type: "busy", holder, mark: null, grantsInMs };
     try {
-      this.#resolve(this.#resultOf({ type: "busy", holder, mark: null, grantsInMs }));
+      this.#call.resolve(this.#call.told(busy));
     } catch (error) {
-      this.#reject(error);
+      this.#call.reject(error);
     }
   }
 
@@ -147,8 +109,4 @@ export class CallLimit implements Limited {
 export function unansweredError(silentMs: number): StoreError {
   const message = `The store did not answer within ${Math.round(silentMs)} ms.`;
   return new StoreError(message, { outcome: "unknown" });
-}
-
-function giveBack(result: LeaseResult): void {
-  if (result.type === "granted") void result.release();
 }

@@ -1,8 +1,8 @@
-import type { AcquireEvent, CallContext, LockKind } from "../events.js";
-import type { Options } from "../options.js";
+import type { Claim, Store } from "../contract/store.js";
+import type { AcquireEvent, CallContext, LockKind } from "../events/events.js";
+import type { Options } from "../options/options.js";
 import type { Request } from "../rules/fits.js";
 import type { Space } from "../rules/name.js";
-import type { Claim, Store } from "../store.js";
 
 /** The lock that a call is about, and how the call wants to hold it. */
 export interface Target extends Request {

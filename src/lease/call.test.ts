@@ -4,7 +4,7 @@ import { CohortTrial, type Member } from "../../test/fixtures/cohort-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import type { ScriptedStore } from "../../test/fixtures/scripted-store.js";
-import type { AcquireOptions } from "../options.js";
+import type { AcquireOptions } from "../options/options.js";
 
 let trial: CohortTrial;
 let store: ScriptedStore;

@@ -1,13 +1,16 @@
-import type { LossReason } from "../errors.js";
-import type { CallContext, LockKind } from "../events.js";
-import type { RenewalReport } from "../store.js";
+import type { RenewalReport } from "../contract/store.js";
+import { type LossReason, StoreError } from "../errors/index.js";
+import type { CallContext, LockKind } from "../events/events.js";
 import type { CallLimit } from "./call-limit.js";
 import type { CallOptions, Target } from "./call-options.js";
 import type { Cohort } from "./cohort.js";
 import type { Cohorts } from "./cohorts.js";
 import type { Tenant } from "./hold.js";
-import type { HeldLease, LeaseGiver, Origin } from "./lease.js";
+import type { HeldLease, LeaseGiver, LeaseResult, Origin } from "./lease.js";
 import type { WaitTime } from "./wait-time.js";
+
+/** The functions of a promise that is settled would keep the promise in memory. */
+const HAS_ENDED = (): void => {};
 
 /**
  * One request for a lock, and the origin of its lease.
@@ -23,17 +26,19 @@ export class Call implements Origin, Tenant, LeaseGiver {
   readonly options: CallOptions;
   /** Null for a call that does not wait, and after its end. */
   wait: WaitTime | null;
-  readonly #cohorts: Cohorts;
   /** The cohort of the calls that came after this lone one; null once this call has ended. */
   #cohort: Cohort | null = null;
   #isAdopted = false;
   /** No other call has come, and this one has not ended: `Cohorts` knows it. */
   isLone = false;
   lease: HeldLease | null = null;
-  /** Ends the call in time; null if its store cannot be silent. */
+  /** Ends the call in time: from the start of a call that does not wait, or the end of its wait. */
   limit: CallLimit | null = null;
   /** How long the store may stay silent. */
   readonly storeTimeoutMs: number;
+  readonly #cohorts: Cohorts;
+  #resolve: (result: LeaseResult) => void = HAS_ENDED;
+  #reject: (error: unknown) => void = HAS_ENDED;
 
   constructor(
     target: Target,
@@ -49,6 +54,43 @@ export class Call implements Origin, Tenant, LeaseGiver {
     this.#cohorts = cohorts;
   }
 
+  /** Sets where the outcome goes. */
+  expect(resolve: (result: LeaseResult) => void, reject: (error: unknown) => void): void {
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** The caller has its outcome, or never waited for one. */
+  get hasEnded(): boolean {
+    return this.#resolve === HAS_ENDED;
+  }
+
+  resolve(result: LeaseResult): void {
+    const resolve = this.#resolve;
+    this.#resolve = this.#reject = HAS_ENDED;
+    resolve(result);
+  }
+
+  reject(error: unknown): void {
+    const reject = this.#reject;
+    this.#resolve = this.#reject = HAS_ENDED;
+    reject(error);
+  }
+
+  /**
+   * The result as the caller is told it. Throws the reason of its signal. A store that grants no
+   * free lock is not contention: no holder is in the way.
+   */
+  told(result: LeaseResult): LeaseResult {
+    if (result.type === "granted") return result;
+    const { wait } = this;
+    this.options.signal?.throwIfAborted();
+    const holder = result.holder ?? wait?.holder ?? null;
+    const grantsInMs = result.grantsInMs || wait?.grantsInMs || 0;
+    if (holder === null && result.mark === null && grantsInMs > 0) throw notGranting(grantsInMs);
+    return { ...result, holder };
+  }
+
   get kind(): LockKind {
     return this.target.kind;
   }
@@ -59,6 +101,10 @@ export class Call implements Origin, Tenant, LeaseGiver {
 
   get traceparent(): string | undefined {
     return this.options.event?.traceparent;
+  }
+
+  get release(): CallOptions["release"] {
+    return this.options.release;
   }
 
   /** Its wait, while it has no lease. */
@@ -114,4 +160,11 @@ export class Call implements Origin, Tenant, LeaseGiver {
     this.#cohort = null;
     cohort?.onEndAhead(failure);
   }
+}
+
+function notGranting(retryAfterMs: number): StoreError {
+  const message =
+    `The store grants no free lock for another ${Math.ceil(retryAfterMs / 1000)} s. ` +
+    "Leases that a restart or a failover may have made it forget must expire first.";
+  return new StoreError(message, { outcome: "not_applied", retryAfterMs });
 }

@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { CohortTrial } from "../../test/fixtures/cohort-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
-import { StoreError } from "../errors.js";
-import type { Grant } from "../store.js";
+import type { Grant } from "../contract/store.js";
+import { StoreError } from "../errors/index.js";
 
 let trial: CohortTrial;
 
@@ -38,6 +38,58 @@ describe("release", () => {
     const { lease } = await trial.holdWith(10n);
     expect(await lease.release()).toBe(true);
     expect(lease.state).toBe("released");
+  });
+
+  describe("that is only sent", () => {
+    const sent = { release: "sent" } as const;
+
+    it("returns before the answer, and the lease has ended here", async () => {
+      trial.store.onRelease = () => new Promise(() => {});
+      const { lease } = await trial.holdWith(10n, sent);
+      expect(await lease.release()).toBe(true);
+      expect(await lease.release()).toBe(true);
+      expect(lease.state).toBe("released");
+      expect(trial.locks.held()).toEqual([]);
+      expect(trial.store.released).toHaveLength(1);
+    });
+
+    it("is waited for by close", async () => {
+      let answer: (wasHeld: boolean) => void = () => {};
+      trial.store.onRelease = () => new Promise((resolve) => (answer = resolve));
+      const { lease } = await trial.holdWith(10n, sent);
+      await lease.release();
+      const closed = watch(trial.locks.close());
+      await settled();
+      expect(closed.state).toBe("pending");
+      answer(true);
+      await settled();
+      expect(trial.store.isClosed).toBe(true);
+    });
+
+    it("shows a loss that the store reports later", async () => {
+      let answer: (wasHeld: boolean) => void = () => {};
+      trial.store.onRelease = () => new Promise((resolve) => (answer = resolve));
+      const { lease } = await trial.holdWith(10n, sent);
+      expect(await lease.release()).toBe(true);
+      answer(false);
+      await settled();
+      expect(lease.state).toBe("lost");
+    });
+
+    it("of a lease that is over is false", async () => {
+      const { lease } = await trial.holdWith(10n, { ...sent, renew: false });
+      await trial.port.advance(60_000);
+      expect(await lease.release()).toBe(false);
+    });
+
+    it("waits for the answer if the store keeps no order", async () => {
+      Object.assign(trial.store.traits, { ordersReleases: false });
+      trial.store.onRelease = () => new Promise(() => {});
+      const { lease } = await trial.holdWith(10n, sent);
+      const released = watch(lease.release());
+      await settled();
+      expect(released.state).toBe("pending");
+    });
   });
 
   it("that finds it gone is false, and the lease was lost", async () => {
@@ -303,7 +355,7 @@ describe("close", () => {
 
 describe("a store", () => {
   it("has one Holdfast: it tells one listener what becomes of its grants", async () => {
-    const { Holdfast } = await import("../holdfast.js");
+    const { Holdfast } = await import("../api/holdfast.js");
     expect(() => new Holdfast(trial.store)).toThrow("another Holdfast");
   });
 });

@@ -2,12 +2,19 @@
  * The life of leases in this process: acquires them, keeps them, gives them back. One client per
  * store.
  */
-import { ClosedError, InternalError, InvalidOptionError, isFinal, StoreError } from "../errors.js";
-import type { LockKind } from "../events.js";
-import { type Options, resolveOptions } from "../options.js";
-import { callContext, events } from "../publish.js";
+
+import type { Busy, Claim, Grant, Store } from "../contract/store.js";
+import {
+  ClosedError,
+  InternalError,
+  InvalidOptionError,
+  isFinal,
+  StoreError,
+} from "../errors/index.js";
+import type { LockKind } from "../events/events.js";
+import { callContext, events } from "../events/publish.js";
+import { type Options, resolveOptions } from "../options/options.js";
 import { NO_LIMIT } from "../rules/fits.js";
-import type { Busy, Claim, Grant, Store } from "../store.js";
 import { unlessAborted } from "./abort-listeners.js";
 import { Call } from "./call.js";
 import { GRACE_MS, LAST_TRY_MS, unansweredError } from "./call-limit.js";
@@ -110,7 +117,8 @@ export class Client {
     this.assertOpen();
     const { claim, token, locator } = decodeHandle(handle);
     const { storeTimeoutMs = STORE_TIMEOUT_MS } = options;
-    const origin = { kind: kindOf(claim), context: callContext() };
+    const { release } = options;
+    const origin = { kind: kindOf(claim), context: callContext(), release };
     const resumed = resolveOptions({ ttlMs: claim.ttlMs }, this.store.traits, options);
     const asked = { ...claim, storeTimeoutMs };
     const grant = await this.look(() => this.store.resume(asked, token, locator));
@@ -157,27 +165,25 @@ export class Client {
     mayWait: boolean,
     isTry: boolean,
   ): Promise<LeaseResult> {
-    try {
+    return new Promise((resolve, reject) => {
       this.assertOpen();
       options.signal?.throwIfAborted();
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    const wait = mayWait ? this.#waits.start(options) : null;
-    const silenceMs = options.storeTimeoutMs ?? (wait ? STORE_TIMEOUT_MS : TRY_TIMEOUT_MS);
-    const call = new Call(target, options, wait, silenceMs, this.#cohorts);
-    if (this.store.traits.scope !== "process") {
-      const patienceMs = isTry ? silenceMs : Math.min(silenceMs, GRACE_MS);
-      call.limit = this.#waits.limit(call, this.store, patienceMs);
-    }
-    const asked = this.#result(call, this.#cohorts.for(call));
-    return call.limit?.guard(asked, (busy) => resultOf(call, busy)) ?? asked;
+      const wait = mayWait ? this.#waits.start(options) : null;
+      const silenceMs = options.storeTimeoutMs ?? (wait ? STORE_TIMEOUT_MS : TRY_TIMEOUT_MS);
+      const call = new Call(target, options, wait, silenceMs, this.#cohorts);
+      call.expect(resolve, reject);
+      if (this.store.traits.scope !== "process") {
+        const patienceMs = isTry ? silenceMs : Math.min(silenceMs, GRACE_MS);
+        this.#waits.limit(call, this.store, patienceMs);
+      }
+      this.#send(call, this.#cohorts.for(call));
+    });
   }
 
-  #result(call: Call, cohort: Cohort | null): Promise<LeaseResult> {
-    return this.#answer(call, cohort).then(
+  #send(call: Call, cohort: Cohort | null): void {
+    this.#answer(call, cohort).then(
       (answer) => this.#onAnswer(call, answer),
-      (failure: unknown) => this.#onFailure(call, failure),
+      (failure: unknown) => void this.#onFailure(call, failure),
     );
   }
 
@@ -195,30 +201,25 @@ export class Client {
     }
   }
 
-  #onAnswer(call: Call, answer: LeaseResult | Grant): LeaseResult | Promise<LeaseResult> {
+  #onAnswer(call: Call, answer: LeaseResult | Grant): void {
     const { wait } = call;
     try {
       const taken = this.#taken(call, answer);
       // The grant ended on its way: the call goes on under a new owner, if it may wait.
-      if (!taken && wait?.ended === false) return this.#result(call, null);
+      if (!taken && wait?.ended === false) return this.#send(call, null);
       // A call that was ended while its grant was under way gets no lease.
       const result = taken && !wait?.ended ? taken : giveBack(taken);
       if (result.type === "busy") call.leave();
-      if (call.limit?.isOver) {
-        this.#end(call);
-        return result;
-      }
-      if (this.#closing || isUntold(result, wait)) return this.#conclude(call, result);
-      const told = resultOf(call, result);
-      this.#end(call);
-      return told;
+      const isKnown = !this.#closing && !isUntold(result, wait);
+      if (isKnown || call.hasEnded) this.#settle(call, result);
+      else void this.#conclude(call, result);
     } catch (failure) {
-      return this.#onFailure(call, failure);
+      void this.#onFailure(call, failure);
     }
   }
 
   /** The end of a call that the client closes, or that does not know whether the lock is held. */
-  async #conclude(call: Call, result: LeaseResult): Promise<LeaseResult> {
+  async #conclude(call: Call, result: LeaseResult): Promise<void> {
     const { target, options, wait } = call;
     try {
       let last = result;
@@ -229,32 +230,36 @@ export class Client {
         if (last.type === "granted") await last.release();
         throw new ClosedError({ lockName: target.name, store: this.store.name });
       }
-      const told = resultOf(call, last);
-      this.#end(call);
-      return told;
+      this.#settle(call, last);
     } catch (failure) {
-      return await this.#onFailure(call, failure);
+      await this.#onFailure(call, failure);
     }
   }
 
-  async #onFailure(call: Call, failure: unknown): Promise<never> {
+  /** Throws if the caller is told a failure. */
+  #settle(call: Call, result: LeaseResult): void {
+    // The limit of the call was faster.
+    const told = call.hasEnded ? giveBack(result) : call.told(result);
+    this.#end(call);
+    call.resolve(told);
+  }
+
+  async #onFailure(call: Call, failure: unknown): Promise<void> {
     const { target, options, wait } = call;
     // A call that does not wait fails where a call that waits may go on.
     if (wait && !options.signal?.aborted) call.leave(failure);
     if (call.limit) call.limit.failure = failure;
-    try {
-      const error = call.limit?.isOver ? failure : await this.explained(failure, LAST_TRY_MS);
-      const isOurs = error instanceof StoreError || error instanceof InternalError;
-      throw isOurs ? error.about(target.name, this.store.name) : error;
-    } finally {
-      this.#end(call);
-    }
+    const error = call.hasEnded ? failure : await this.explained(failure, LAST_TRY_MS);
+    this.#end(call);
+    const isOurs = error instanceof StoreError || error instanceof InternalError;
+    call.reject(isOurs ? error.about(target.name, this.store.name) : error);
   }
 
   #end(call: Call): void {
     if (call.lease === null) call.leave();
     if (call.wait) this.#waits.settle(call.wait);
-    call.wait = null;
+    call.limit?.end();
+    call.wait = call.limit = null;
   }
 
   async #lastTry(target: Target, options: CallOptions): Promise<LeaseResult> {
@@ -313,26 +318,6 @@ function kindOf({ space, mode, limit }: Claim): LockKind {
 /** The time is over, and whether the lock is held is not known. */
 function isUntold(result: LeaseResult, wait: WaitTime | null): boolean {
   return result.type === "busy" && !result.mark && wait?.endedBy === "time" && !wait.isInformed;
-}
-
-/**
- * The result as the caller is told it. Throws the reason of its signal. A store that grants no free
- * lock is not contention: no holder is in the way.
- */
-function resultOf({ options, wait }: Call, result: LeaseResult): LeaseResult {
-  if (result.type === "granted") return result;
-  options.signal?.throwIfAborted();
-  const holder = result.holder ?? wait?.holder ?? null;
-  const grantsInMs = result.grantsInMs || wait?.grantsInMs || 0;
-  if (holder === null && result.mark === null && grantsInMs > 0) throw notGranting(grantsInMs);
-  return { ...result, holder };
-}
-
-function notGranting(retryAfterMs: number): StoreError {
-  const message =
-    `The store grants no free lock for another ${Math.ceil(retryAfterMs / 1000)} s. ` +
-    "Leases that a restart or a failover may have made it forget must expire first.";
-  return new StoreError(message, { outcome: "not_applied", retryAfterMs });
 }
 
 /** No one wants the lease any more, or there is none. */

@@ -3,7 +3,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { CohortTrial, type Member } from "../../test/fixtures/cohort-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import type { ScriptedStore } from "../../test/fixtures/scripted-store.js";
-import type { AcquireOptions } from "../options.js";
+import type { Renewal } from "../contract/store.js";
+import type { AcquireOptions } from "../options/options.js";
 
 let trial: CohortTrial;
 let store: ScriptedStore;
@@ -294,6 +295,27 @@ describe("a hold that is lost", () => {
     expect(third.state).toBe("pending");
     expect(await first.lease.release()).toBe(false);
     expect(second.lease.state).toBe("held");
+  });
+
+  it("is that of the present turn, if the renewal was sent in the turn before", async () => {
+    const answers: ((renewal: Renewal) => void)[] = [];
+    store.onRenew = () => new Promise((resolve) => answers.push((renewal) => resolve([renewal])));
+    const first = await trial.holdWith(10n);
+    const [second, third, fourth] = [join(), join(), join()];
+    await settled();
+    await first.lease.release();
+    await trial.grant(20n);
+    const renewing = second.lease.renew().catch((error: Error) => error);
+    await second.lease.release();
+    await settled();
+    expect([third.lease.token, third.lease.state]).toEqual([21n, "held"]);
+    answers[0]?.({ type: "gone", reason: "revoked", detail: "stuck" });
+    await renewing;
+    await settled();
+    expect([third.lease.state, fourth.state]).toEqual(["lost", "pending"]);
+    expect(await third.lease.release()).toBe(false);
+    await trial.grant(60n);
+    expect([fourth.lease.token, fourth.lease.state]).toEqual([60n, "held"]);
   });
 
   it("is told to its current turn alone: an earlier one was released in time", async () => {

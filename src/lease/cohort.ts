@@ -10,12 +10,12 @@
  * share one hold, so they share its deadline: if it is lost, the turn under way is lost with it.
  */
 
-import type { LossReason } from "../errors.js";
-import type { AcquireEvent } from "../events.js";
-import type { Options } from "../options.js";
-import { NO_CALL } from "../publish.js";
+import type { AcquireResult, Busy, HolderView, Meta, RenewalReport } from "../contract/store.js";
+import type { LossReason } from "../errors/index.js";
+import type { AcquireEvent } from "../events/events.js";
+import { NO_CALL } from "../events/publish.js";
+import type { Options } from "../options/options.js";
 import { Fifo, type Place } from "../rules/fifo.js";
-import type { AcquireResult, Busy, HolderView, Meta, RenewalReport } from "../store.js";
 import type { Timer } from "../time/timers.js";
 import type { Call } from "./call.js";
 import { claimFor, type Enclosing, type Target } from "./call-options.js";

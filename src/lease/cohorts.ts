@@ -1,6 +1,6 @@
+import type { Store } from "../contract/store.js";
 import { LoneMap } from "../rules/lone-map.js";
 import type { Space } from "../rules/name.js";
-import type { Store } from "../store.js";
 import type { Call } from "./call.js";
 import type { Enclosing, Target } from "./call-options.js";
 import { areEqual, Cohort } from "./cohort.js";

@@ -2,7 +2,7 @@ import { expect, it, vi } from "vitest";
 import { ManualPort, settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
-import { StoreError } from "../errors.js";
+import { StoreError } from "../errors/index.js";
 import { explain } from "./explain.js";
 
 const silence = new StoreError("silent", { outcome: "unknown" });

@@ -1,5 +1,5 @@
-import type { StoreError } from "../errors.js";
-import type { Store } from "../store.js";
+import type { Store } from "../contract/store.js";
+import type { StoreError } from "../errors/index.js";
 import { within } from "../time/timers.js";
 
 /** How long a store may look for the reason of a failure. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
-import { InvalidOptionError } from "../errors.js";
-import type { Grant } from "../store.js";
+import type { Grant } from "../contract/store.js";
+import { InvalidOptionError } from "../errors/index.js";
 import { decodeHandle, encodeHandle } from "./handle.js";
 
 const grant: Grant = {

@@ -1,7 +1,7 @@
-import { type InvalidOptionError, invalidValue } from "../errors.js";
-import { oneOf, record, text as textOf, whole } from "../foreign-data.js";
+import type { Claim, Grant } from "../contract/store.js";
+import { type InvalidOptionError, invalidValue } from "../errors/index.js";
+import { oneOf, record, text as textOf, whole } from "../events/foreign-data.js";
 import { nameProblem } from "../rules/name.js";
-import type { Claim, Grant } from "../store.js";
 
 /**
  * The content of a handle: enough to continue the lease, and nothing about the process that made

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
-import type { Grant } from "../store.js";
+import type { Grant } from "../contract/store.js";
 import { Hold, type Tenant } from "./hold.js";
 
 const tenant: Tenant = { lease: null, onWarning() {}, onLost() {}, onRenewal() {} };

@@ -1,7 +1,7 @@
-import type { LossReason } from "../errors.js";
-import type { Options } from "../options.js";
+import type { Grant, KeepTerms, RenewalReport } from "../contract/store.js";
+import type { LossReason } from "../errors/index.js";
+import type { Options } from "../options/options.js";
 import { renewAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
-import type { Grant, KeepTerms, RenewalReport } from "../store.js";
 import type { HeapItem } from "../time/heap.js";
 import type { HeldLease, Turn } from "./lease.js";
 

@@ -1,6 +1,6 @@
+import type { Claim } from "../contract/store.js";
 import { LoneMap } from "../rules/lone-map.js";
 import type { Space } from "../rules/name.js";
-import type { Claim } from "../store.js";
 import type { Hold } from "./hold.js";
 
 type LockId = Pick<Claim, "space" | "name">;

@@ -8,13 +8,14 @@
  * never renews it. Where the store has a renewer, that thread sends the renewals, and moves the
  * deadlines on; the keeper compares them with the clock all the same.
  */
-import { assert, present } from "../assert.js";
-import { StoreError } from "../errors.js";
-import { checkDuration } from "../options.js";
+
+import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../contract/store.js";
+import { assert, present } from "../errors/assert.js";
+import { StoreError } from "../errors/index.js";
+import { checkDuration } from "../options/options.js";
 import { fits, joined, VACANT } from "../rules/fits.js";
 import { cutReason } from "../rules/reason.js";
 import { repeatAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
-import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../store.js";
 import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
 import { WorkUnderWay } from "../time/work-under-way.js";
@@ -33,7 +34,7 @@ const CLEANUP_MS = 5_000;
 /** How long the store may look for the reason of a silence before the silence is reported. */
 const EXPLAIN_MS = 100;
 /** Timers stop while the machine sleeps, leases do not: so soon after it the keeper looks again. */
-const LONGEST_NAP_MS = 1_000;
+const MAX_NAP_MS = 1_000;
 
 const REPLACED: Loss = { reason: "replaced", detail: "" };
 const RESUMED: Loss = { reason: "replaced", detail: "this process resumed it by its handle" };
@@ -174,7 +175,7 @@ export class Keeper {
     this.#timer?.cancel();
     const nowMs = clock.nowMs();
     // rule: sleep-of-the-machine-is-noticed
-    const delayMs = Math.min(Math.max(1, next.dueMs - nowMs), LONGEST_NAP_MS);
+    const delayMs = Math.min(Math.max(1, next.dueMs - nowMs), MAX_NAP_MS);
     this.#timerMs = nowMs + delayMs;
     this.#timer = timers.after(delayMs, () => this.#tick());
   }
@@ -301,7 +302,8 @@ export class Keeper {
   }
 
   #warn(hold: Hold): void {
-    this.#store.renewer?.keep(hold.grant, hold.terms);
+    // A detached grant is not the renewer's any more.
+    if (!hold.isDetached) this.#store.renewer?.keep(hold.grant, hold.terms);
     hold.tenant?.onWarning();
   }
 

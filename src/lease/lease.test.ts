@@ -3,8 +3,13 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { CohortTrial } from "../../test/fixtures/cohort-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
-import { InvalidOptionError, LeaseLostError, StoreError, UnsupportedError } from "../errors.js";
-import type { AcquireOptions } from "../options.js";
+import {
+  InvalidOptionError,
+  LeaseLostError,
+  StoreError,
+  UnsupportedError,
+} from "../errors/index.js";
+import type { AcquireOptions } from "../options/options.js";
 import { decodeHandle } from "./handle.js";
 import type { Lease } from "./lease.js";
 
@@ -246,12 +251,15 @@ describe("a transferable lease", () => {
     expect(trial.store.released).toEqual([]);
   });
 
-  it("is not among those held any more once detached, but can still be released", async () => {
+  it("is neither held, renewed nor released here once it is detached", async () => {
     const lease = await take({ transferable: true });
     lease.detach();
     expect(trial.locks.held()).toEqual([]);
+    await expect(lease.renew()).rejects.toThrow(UnsupportedError);
     expect(await lease.release()).toBe(true);
-    expect(trial.store.released).toHaveLength(1);
+    await lease[Symbol.asyncDispose]();
+    await trial.locks.close();
+    expect(trial.store.released).toEqual([]);
   });
 
   it("cannot be detached unless it is one, and held", async () => {

@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import type { Busy, Meta, RenewalReport } from "../contract/store.js";
 import {
   LeaseLostError,
   type LossReason,
@@ -7,7 +8,7 @@ import {
   releasedBefore,
   StoreError,
   UnsupportedError,
-} from "../errors.js";
+} from "../errors/index.js";
 import type {
   CallContext,
   DetachedEvent,
@@ -17,9 +18,9 @@ import type {
   LostEvent,
   ReleaseEvent,
   RenewEvent,
-} from "../events.js";
-import { describe, events, publishIn } from "../publish.js";
-import type { Busy, Meta, RenewalReport } from "../store.js";
+} from "../events/events.js";
+import { describe, events, publishIn } from "../events/publish.js";
+import type { Options } from "../options/options.js";
 import { encodeHandle } from "./handle.js";
 import type { Hold, Tenant } from "./hold.js";
 import type { Keeper } from "./keeper.js";
@@ -45,7 +46,10 @@ export interface Lease extends AsyncDisposable {
    * A secret by which `resume` continues this lease in another process; null unless transferable.
    */
   readonly handle: string | null;
-  /** Stops renewing here and exempts the lease from `close`; returns the handle. */
+  /**
+   * Gives the lease to the process that resumes it, and returns the handle for that. From then on
+   * this object neither renews nor releases the lease.
+   */
   detach(): string;
   /** How long the lease can be relied on without a further renewal. */
   remainingMs(): number;
@@ -55,7 +59,10 @@ export interface Lease extends AsyncDisposable {
    * Renews now, for `ttlMs` or for the same time again. Throws `LeaseLostError` or `StoreError`.
    */
   renew(ttlMs?: number): Promise<void>;
-  /** True when it was held until now; false when it had been lost. Never throws, never hangs. */
+  /**
+   * True when it was held until now; false when it had been lost. Never throws, never hangs. Has no
+   * effect after `detach`.
+   */
   release(): Promise<boolean>;
   /** For `JSON.stringify`: name, token as text, state, remaining time. Never the handle. */
   toJSON(): Record<string, unknown>;
@@ -85,6 +92,8 @@ export interface Origin {
   readonly context?: CallContext | undefined;
   /** See `AcquireEvent.traceparent`: calls that take turns differ in it. */
   readonly traceparent?: string | undefined;
+  /** See `AcquireOptions.release`. */
+  readonly release?: Options["release"];
 }
 
 /** The result for a listener of the release that releases the lease once more. */
@@ -130,6 +139,11 @@ export class HeldLease implements Lease, Tenant {
 
   get traceparent(): string | undefined {
     return this.#origin.traceparent;
+  }
+
+  /** Its release returns before the store has answered, if the store keeps requests in order. */
+  get isReleaseSent(): boolean {
+    return this.#origin.release === "sent";
   }
 
   get type(): "granted" {
@@ -192,6 +206,10 @@ export class HeldLease implements Lease, Tenant {
   }
 
   async renew(ttlMs: number = this.#hold.ttlMs): Promise<void> {
+    if (this.#hold.isDetached) {
+      const message = "A detached lease is renewed by the process that resumes it.";
+      throw new UnsupportedError(message, { lockName: this.name });
+    }
     this.assertHeld();
     const renewal = await this.#keeper.renew(this.#hold, ttlMs);
     if (renewal.type === "unknown") {
@@ -209,9 +227,10 @@ export class HeldLease implements Lease, Tenant {
     return { name, token: `${this.token}`, state, remainingMs: this.remainingMs() };
   }
 
-  /** With `keep`, leaves a mark in its place. */
+  /** With `keep`, leaves a mark in its place. A detached lease may be held by another process. */
   release(keep?: Keep): Promise<boolean> {
     if (this.#released) return this.#released;
+    if (this.#hold.isDetached) return Promise.resolve(this.#loss === undefined);
     const isHeld = this.#isHeld();
     // Before it is given back: a listener of the release may look at it, or release it once more.
     this.#released = isHeld ? GIVEN_BACK : Promise.resolve(false);
@@ -219,13 +238,8 @@ export class HeldLease implements Lease, Tenant {
     return this.#released;
   }
 
-  /** The end of a block or a `run`: what was detached goes on elsewhere. */
-  end(): Promise<boolean> {
-    return this.#hold.isDetached ? Promise.resolve(true) : this.release();
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.end();
+    await this.release();
   }
 
   /** The client closes: the signal tells the work under this lease, which is then given back. */

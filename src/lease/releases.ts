@@ -1,5 +1,5 @@
-import type { ReleaseEvent } from "../events.js";
-import type { Grant, Store } from "../store.js";
+import type { Grant, Store } from "../contract/store.js";
+import type { ReleaseEvent } from "../events/events.js";
 import type { Keeper } from "./keeper.js";
 import type { HeldLease, Keep, LeaseGiver } from "./lease.js";
 
@@ -26,18 +26,26 @@ export class Releases implements LeaseGiver {
   /**
    * Stops to keep the hold of the lease and releases it. Never throws, and never takes longer than
    * the lease lives: a grant whose release did not reach the store expires there.
+   *
+   * A lease with `release: "sent"` ends here before its release is sent, so no code of this process
+   * relies on it while the store still counts it as held. The release goes on in the background.
    */
   giveBack(lease: HeldLease, keep?: Keep): Promise<boolean> {
     const { hold } = lease;
     this.#keeper.drop(hold);
-    const restMs = hold.deadlineMs - this.#store.port.clock.nowMs();
+    const { port, traits } = this.#store;
+    const restMs = hold.deadlineMs - port.clock.nowMs();
     const withinMs = Math.min(Math.max(0, restMs), RELEASE_MS);
     this.#underWay += 1;
     // No async function: its frame would be a seventh of all bytes of a pair.
-    return releaseIn(this.#store, hold.grant, withinMs, keep).then(
+    const answered = releaseIn(this.#store, hold.grant, withinMs, keep).then(
       (wasHeld) => this.#end(lease, wasHeld ? "released" : "lost"),
       (error: unknown) => this.#end(lease, "failed", error),
     );
+    // The caller of `once` has to know that the mark is there.
+    if (!lease.isReleaseSent || !traits.ordersReleases || keep) return answered;
+    // Requests of this turn are sent by then.
+    return new Promise((resolve) => port.timers.soon(() => resolve(true)));
   }
 
   /** Resolves when no release is under way; each is bounded, and so is this. */

@@ -1,5 +1,5 @@
-import { StoreError } from "../errors.js";
-import type { Store } from "../store.js";
+import type { Store } from "../contract/store.js";
+import { StoreError } from "../errors/index.js";
 import { type Timer, within } from "../time/timers.js";
 import { explain } from "./explain.js";
 import type { Keeper } from "./keeper.js";

@@ -1,7 +1,7 @@
-import type { AcquireEvent } from "../events.js";
-import { withJson } from "../json.js";
-import { describe, events } from "../publish.js";
-import type { HolderView, Store } from "../store.js";
+import type { HolderView, Store } from "../contract/store.js";
+import type { AcquireEvent } from "../events/events.js";
+import { describe, events } from "../events/publish.js";
+import { withJson } from "../rules/json.js";
 import type { Target } from "./call-options.js";
 import type { LeaseResult } from "./lease.js";
 

@@ -1,5 +1,5 @@
+import type { HolderView, Wait } from "../contract/store.js";
 import type { Place } from "../rules/fifo.js";
-import type { HolderView, Wait } from "../store.js";
 import { type Limited, Limits } from "../time/limits.js";
 import type { Port } from "../time/port.js";
 import type { Timer } from "../time/timers.js";
@@ -24,6 +24,7 @@ export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
  * The wait sets no timer and hears no signal until a listener is set.
  */
 export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
+  readonly startMs: number;
   readonly untilMs: number;
   heapIndex = -1;
   /** Its neighbours among the waits of its client. */
@@ -56,7 +57,8 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
     this.#limits = limits;
     this.#signal = signal;
     this.#onReport = onReport;
-    this.untilMs = waitMs === Number.POSITIVE_INFINITY ? waitMs : port.clock.nowMs() + waitMs;
+    this.startMs = port.clock.nowMs();
+    this.untilMs = this.startMs + waitMs;
   }
 
   /** The wait is its own place. */
@@ -112,6 +114,11 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
   onEnd(listener: () => void): void {
     this.#listener = listener;
     if (this.#endedBy !== null) return listener();
+    this.start();
+  }
+
+  /** Ends in time from now on, whether the store listens or not. */
+  start(): void {
     if (this.#isArmed) return;
     this.#isArmed = true;
     if (this.#signal?.aborted) return this.end("signal");

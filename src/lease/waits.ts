@@ -1,9 +1,9 @@
+import type { Store } from "../contract/store.js";
 import { Fifo } from "../rules/fifo.js";
-import type { Store } from "../store.js";
 import { Limits } from "../time/limits.js";
 import type { Port } from "../time/port.js";
 import type { Call } from "./call.js";
-import { CallLimit } from "./call-limit.js";
+import { CallLimit, GRACE_MS } from "./call-limit.js";
 import type { CallOptions } from "./call-options.js";
 import { noteQueued } from "./traced.js";
 import { WaitTime } from "./wait-time.js";
@@ -27,8 +27,17 @@ export class Waits {
   }
 
   /** Ends the call in time, with its wait or after `patienceMs` if it does not wait. */
-  limit(call: Call, store: Store, patienceMs: number): CallLimit {
-    return new CallLimit(call, store, this.#limits, patienceMs);
+  limit(call: Call, store: Store, patienceMs: number): void {
+    const { wait } = call;
+    if (!wait) {
+      call.limit = new CallLimit(call, store, this.#limits, patienceMs);
+      return;
+    }
+    // Nearly all waits end with a grant: the others have their limit from then on.
+    wait.onOver = () => {
+      call.limit = new CallLimit(call, store, this.#limits, GRACE_MS);
+    };
+    wait.start();
   }
 
   /** Once for each wait. */

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
-import { AcquireTimeoutError, InvalidOptionError, LeaseLostError } from "../errors.js";
+import { AcquireTimeoutError, InvalidOptionError, LeaseLostError } from "../errors/index.js";
 import type { Lock } from "./lock.js";
 
 let trial: LockTrial;
@@ -149,6 +149,18 @@ describe("one that is lost", () => {
     expect(taken().filter((name) => name === "a").length).toBe(2);
     expect(asked.value?.state).toBe("held");
     expect(asked.value?.remainingMs()).toBeGreaterThan(29_000);
+  });
+
+  it("keeps no caller waiting for its release", async () => {
+    const held = await trial.others.mutex("b").acquire();
+    const asked = watch(trial.locks.all(mutexes("a", "b")).acquire({ waitMs: 600 }));
+    await trial.port.advance(550);
+    const [holder] = (await trial.others.inspect("a")).holders;
+    await trial.others.revoke("a", { token: holder?.token ?? 0n, reason: "test" });
+    await held.release();
+    trial.arbiter.fate = "request lost";
+    await trial.port.advance(300);
+    expect(asked.state).toBe("rejected");
   });
 
   it("is the earliest deadline that counts", async () => {

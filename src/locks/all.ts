@@ -2,22 +2,27 @@
  * Several locks at once: all or nothing. Members are taken one after the other in the order of the
  * bytes of their names, which everybody keeps, so no two can wait for each other in a circle.
  */
-import { present } from "../assert.js";
+import { present } from "../errors/assert.js";
 import {
   AcquireTimeoutError,
   aboutLock,
   type BlockedBy,
   InvalidOptionError,
   type LeaseLostError,
-} from "../errors.js";
-import { withJson } from "../json.js";
-import { knownOptions } from "../known-options.js";
+} from "../errors/index.js";
 import { LAST_TRY_MS } from "../lease/call-limit.js";
 import { TRY_TIMEOUT_MS } from "../lease/call-options.js";
 import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
-import { type AcquireOptions, OPTION_NAMES, type Options, resolveOptions } from "../options.js";
+import { knownOptions } from "../options/known-options.js";
+import {
+  type AcquireOptions,
+  OPTION_NAMES,
+  type Options,
+  resolveOptions,
+} from "../options/options.js";
 import { NO_LIMIT } from "../rules/fits.js";
+import { withJson } from "../rules/json.js";
 import { compareNames } from "../rules/name.js";
 import { within } from "../time/timers.js";
 import { checkBody, type Lock, StoreLock, type TryResult } from "./lock.js";
@@ -100,13 +105,8 @@ class HeldSet implements LeaseSet {
     return { state: this.state, leases: this.leases.map((lease) => lease.toJSON()) };
   }
 
-  async end(): Promise<boolean> {
-    const ended = await Promise.all(this.leases.map((lease) => lease.end()));
-    return !ended.includes(false);
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.end();
+    await this.release();
   }
 }
 
@@ -251,7 +251,7 @@ export class AllLock implements Lock<LeaseSet> {
       }, endMs);
       if (set?.state === "held") return set;
       // A lease was lost while the next lock was waited for: begin again while there is time.
-      await set?.release();
+      if (set) await this.#releaseAll(set.leases, endMs);
       if (clock.nowMs() >= untilMs) {
         throw new AcquireTimeoutError(waitMs, null, { lockName: this.name });
       }

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
-import type { Holdfast } from "../holdfast.js";
+import type { Holdfast } from "../api/holdfast.js";
 
 let trial: LockTrial;
 let waits: (() => void)[];

@@ -3,9 +3,10 @@
  * that lock and its token in its meta. So the views of all locks show which lease waits for which:
  * a lease waits for the holders of every lock that is asked for inside its `run`.
  */
-import { withJson } from "../json.js";
+
+import type { HolderView, LockView, Meta } from "../contract/store.js";
 import type { Enclosing } from "../lease/call-options.js";
-import type { HolderView, LockView, Meta } from "../store.js";
+import { withJson } from "../rules/json.js";
 
 /** One lease of a circle, and the lock that the work under this lease waits for. */
 export interface DeadlockStep {

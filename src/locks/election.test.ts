@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
-import { InvalidOptionError, StoreError } from "../errors.js";
+import { InvalidOptionError, StoreError } from "../errors/index.js";
 import type { Lease } from "../lease/lease.js";
 import type { Leader } from "./election.js";
 
@@ -55,6 +55,13 @@ describe("lead", () => {
   it("gives what the body returns, and resigns", async () => {
     expect(await trial.locks.election("e").lead(async () => 7)).toBe(7);
     expect(trial.server.ledger.size).toBe(0);
+  });
+
+  it("resigns nothing that the body detached", async () => {
+    const lead = (lease: Lease) => trial.others.resume(lease.detach());
+    const resumed = await trial.locks.election("e", { transferable: true }).lead(lead);
+    expect(resumed?.state).toBe("held");
+    expect((await trial.locks.inspect("e", "election")).holders).toHaveLength(1);
   });
 
   it("resigns and rethrows when the body throws", async () => {

@@ -1,10 +1,10 @@
-import { aboutLock, StoreError } from "../errors.js";
-import { withJson } from "../json.js";
-import { knownOptions } from "../known-options.js";
+import type { Meta } from "../contract/store.js";
+import { aboutLock, StoreError } from "../errors/index.js";
 import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
-import { type AcquireOptions, checkDuration } from "../options.js";
-import type { Meta } from "../store.js";
+import { knownOptions } from "../options/known-options.js";
+import { type AcquireOptions, checkDuration } from "../options/options.js";
+import { withJson } from "../rules/json.js";
 import { checkBody, type StoreLock } from "./lock.js";
 import { runInScope } from "./run-scopes.js";
 import { tracedRun } from "./traced-run.js";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { watch } from "../../test/fixtures/outcome.js";
-import { AcquireTimeoutError, InvalidOptionError, StoreError } from "../errors.js";
+import { AcquireTimeoutError, InvalidOptionError, StoreError } from "../errors/index.js";
 
 let trial: LockTrial;
 
@@ -28,6 +28,54 @@ describe("tryAcquire with waitMs", () => {
     await held.release();
     await trial.port.advance(0);
     expect(asked.value?.state).toBe("held");
+  });
+});
+
+describe("a release that is only sent", () => {
+  const sent = { release: "sent" } as const;
+
+  it("is one round trip for each run, and each request travels behind the release", async () => {
+    await trial.locks.inspect("warm");
+    trial.arbiter.latencyMs = 10;
+    const mutex = trial.locks.mutex("x", sent);
+    const beforeMs = trial.port.nowMs;
+    const done = watch(
+      (async () => {
+        for (let round = 0; round < 5; round += 1) await mutex.run(() => {});
+      })(),
+    );
+    await trial.port.advance(100);
+    expect(done.state).toBe("resolved");
+    expect(trial.port.nowMs - beforeMs).toBe(100);
+    const types = trial.arbiter.sent.map(({ type }) => type).slice(-10);
+    expect(types).toEqual(Array.from({ length: 5 }, () => ["acquire", "release"]).flat());
+  });
+
+  it.each(["reply broken", "request broken"] as const)(
+    "does not make its own process find the lock held (%s)",
+    async (fate) => {
+      const mutex = trial.locks.mutex("x", sent);
+      await mutex.run(() => {});
+      trial.arbiter.next("release", fate);
+      expect(await mutex.run(() => 7)).toBe(7);
+      const tried = watch(mutex.tryAcquire());
+      await trial.port.advance(200);
+      expect(tried.value?.state).toBe("held");
+      await tried.value?.release();
+      await trial.port.advance(1_000);
+      expect(await trial.others.mutex("x").tryAcquire()).not.toBeNull();
+    },
+  );
+
+  it("of a once waits for the answer, which says whether the mark is there", async () => {
+    await trial.locks.inspect("warm");
+    trial.arbiter.latencyMs = 10;
+    const options = { ...sent, keepMs: 60_000 };
+    const done = watch(trial.locks.once("x", () => 7, options));
+    await trial.port.advance(39);
+    expect(done.state).toBe("pending");
+    await trial.port.advance(1);
+    expect(done.value).toMatchObject({ ran: true, value: 7 });
   });
 });
 

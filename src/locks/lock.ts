@@ -1,17 +1,17 @@
-import { present } from "../assert.js";
+import type { Busy } from "../contract/store.js";
+import { present } from "../errors/assert.js";
 import {
   AcquireTimeoutError,
   aboutLock,
   type BlockedBy,
   InvalidOptionError,
   invalidValue,
-} from "../errors.js";
-import { withJson } from "../json.js";
+} from "../errors/index.js";
 import type { Target } from "../lease/call-options.js";
 import type { Client } from "../lease/client.js";
 import type { Lease, LeaseResult } from "../lease/lease.js";
-import { type AcquireOptions, type Options, resolveOptions } from "../options.js";
-import type { Busy } from "../store.js";
+import { type AcquireOptions, type Options, resolveOptions } from "../options/options.js";
+import { withJson } from "../rules/json.js";
 import { enclosingRuns, type Held, joinScope, runInScopes } from "./run-scopes.js";
 import { runUnder } from "./run-under.js";
 import { tracedRun } from "./traced-run.js";

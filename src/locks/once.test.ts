@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
-import { InvalidOptionError, LeaseLostError } from "../errors.js";
+import { InvalidOptionError, LeaseLostError } from "../errors/index.js";
 
 const keepMs = 60_000;
 let trial: LockTrial;
@@ -183,6 +183,11 @@ describe("the second call", () => {
 });
 
 describe("a once", () => {
+  it("cannot go on in another process, which could not leave its mark", async () => {
+    const options = { keepMs, transferable: true };
+    await expect(trial.locks.once("o", () => 7, options)).rejects.toThrow(InvalidOptionError);
+  });
+
   it("has a key space of its own", async () => {
     await trial.others.mutex("job").acquire();
     expect(await trial.locks.once("job", () => 1, { keepMs })).toMatchObject({ ran: true });

@@ -1,19 +1,20 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { aboutLock, type LeaseLostError, StoreError } from "../errors.js";
-import { withJson } from "../json.js";
-import { knownOptions } from "../known-options.js";
+
+import type { Busy, Meta } from "../contract/store.js";
+import { aboutLock, InvalidOptionError, type LeaseLostError, StoreError } from "../errors/index.js";
 import type { Target } from "../lease/call-options.js";
 import type { Client } from "../lease/client.js";
 import type { HeldLease, Keep, Lease } from "../lease/lease.js";
+import { knownOptions } from "../options/known-options.js";
 import {
   type AcquireOptions,
   checkDuration,
   OPTION_NAMES,
   type Options,
   resolveOptions,
-} from "../options.js";
+} from "../options/options.js";
 import { NO_LIMIT } from "../rules/fits.js";
-import type { Busy, Meta } from "../store.js";
+import { withJson } from "../rules/json.js";
 import { checkBody } from "./lock.js";
 import { joinScope, runInScope } from "./run-scopes.js";
 import { type Releasable, runUnder } from "./run-under.js";
@@ -125,6 +126,8 @@ async function begin(
     checkDuration("keepMs", keepMs, 1);
     const patience = { ...given, waitMs: given.waitMs ?? 0 };
     const options = resolveOptions(patience, client.store.traits, defaults);
+    // Only this process can leave the mark: the work cannot go on under the lease elsewhere.
+    if (options.transferable) throw new InvalidOptionError("transferable", true, "must be false");
     return { keepMs, options, isTry: given.waitMs === undefined };
   });
   const mayWait = options.waitMs > 0;
@@ -161,7 +164,7 @@ class BegunOnce implements OnceRun, Releasable {
   async finish(): Promise<void> {
     if (!this.isDone) this.lease.assertHeld();
     this.isDone = true;
-    await this.end();
+    await this.release();
     if (this.loss) throw this.loss;
     const { name: lockName, releaseError: cause } = this.lease;
     if (cause === undefined) return;
@@ -170,15 +173,15 @@ class BegunOnce implements OnceRun, Releasable {
   }
 
   async abandon(): Promise<void> {
-    await this.end();
+    await this.release();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.end();
+    await this.release();
   }
 
   /** The mark takes the place of the lease in one step, so no call comes between them. */
-  end(): Promise<boolean> {
+  release(): Promise<boolean> {
     return this.lease.release(this.isDone ? this.#mark : undefined);
   }
 }

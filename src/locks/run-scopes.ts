@@ -1,10 +1,15 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { present } from "../assert.js";
-import { DeadlockError, type LeaseLostError, releasedBefore, UnsupportedError } from "../errors.js";
+import { present } from "../errors/assert.js";
+import {
+  DeadlockError,
+  type LeaseLostError,
+  releasedBefore,
+  UnsupportedError,
+} from "../errors/index.js";
 import type { Enclosing, Target } from "../lease/call-options.js";
 import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
-import type { Options } from "../options.js";
+import type { Options } from "../options/options.js";
 import { fits, joined, VACANT } from "../rules/fits.js";
 import { type Releasable, runUnder } from "./run-under.js";
 
@@ -52,7 +57,7 @@ class Scope {
   /** Only the last to leave releases. */
   #leave(): Promise<boolean> {
     this.#uses -= 1;
-    if (this.#uses === 0) return this.lease.end();
+    if (this.#uses === 0) return this.lease.release();
     return Promise.resolve(this.lease.state === "held");
   }
 }
@@ -121,17 +126,13 @@ export class JoinedLease implements Lease {
     return this.#released;
   }
 
-  end(): Promise<boolean> {
-    return this.release();
-  }
-
   toJSON(): Record<string, unknown> {
     const { state } = this;
     return { ...this.#lease.toJSON(), state, remainingMs: this.remainingMs() };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.end();
+    await this.release();
   }
 }
 
@@ -206,7 +207,7 @@ export function currentLease(): Lease | undefined {
 }
 
 /** The runs around a call that a waiter names: more than a few tell nothing new. */
-const MOST_ENCLOSING = 4;
+const MAX_ENCLOSING = 4;
 
 /** The leases of the open runs around this call, for `findDeadlocks`; undefined where none is. */
 export function enclosingRuns(client: Client): readonly Enclosing[] | undefined {
@@ -215,7 +216,7 @@ export function enclosingRuns(client: Client): readonly Enclosing[] | undefined 
     const { space, name } = scope.target;
     if (!scope.isOpen || scope.client !== client || space !== "lock") continue;
     found ??= [];
-    if (found.push({ name, token: `${scope.lease.token}` }) === MOST_ENCLOSING) break;
+    if (found.push({ name, token: `${scope.lease.token}` }) === MAX_ENCLOSING) break;
   }
   return found;
 }

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
-import { LeaseLostError } from "../errors.js";
+import { LeaseLostError } from "../errors/index.js";
 import type { Lease } from "../lease/lease.js";
 
 let trial: LockTrial;

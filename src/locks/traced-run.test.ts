@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
 import { settled } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
-import { channels, type RunEvent } from "../events.js";
-import { events } from "../publish.js";
+import { channels, type RunEvent } from "../events/events.js";
+import { events } from "../events/publish.js";
 
 const runs: TracingChannel<unknown, RunEvent> = tracingChannel(channels.run);
 

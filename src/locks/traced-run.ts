@@ -1,8 +1,8 @@
-import type { RunEvent } from "../events.js";
-import { withJson } from "../json.js";
+import type { Store } from "../contract/store.js";
+import type { RunEvent } from "../events/events.js";
+import { describe, events } from "../events/publish.js";
 import type { Target } from "../lease/call-options.js";
-import { describe, events } from "../publish.js";
-import type { Store } from "../store.js";
+import { withJson } from "../rules/json.js";
 import type { Releasable } from "./run-under.js";
 
 type Body<L, T> = (lease: L) => T | Promise<T>;

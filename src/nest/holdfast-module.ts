@@ -1,10 +1,10 @@
 import type { DynamicModule, FactoryProvider, ModuleMetadata } from "@nestjs/common";
-import { connect } from "../connect.js";
-import { InvalidOptionError } from "../errors.js";
-import { Holdfast } from "../holdfast.js";
-import { knownOptions } from "../known-options.js";
-import type { AcquireOptions } from "../options.js";
-import type { Store } from "../store.js";
+import { connect } from "../api/connect.js";
+import { Holdfast } from "../api/holdfast.js";
+import type { Store } from "../contract/store.js";
+import { InvalidOptionError } from "../errors/index.js";
+import { knownOptions } from "../options/known-options.js";
+import type { AcquireOptions } from "../options/options.js";
 import { holdfastToken } from "./token.js";
 
 /** The store of a `Holdfast`, by its URL or itself, and the defaults of its locks. */

@@ -1,5 +1,5 @@
-import { knownOptions } from "../known-options.js";
-import { type AcquireOptions, OPTION_NAMES } from "../options.js";
+import { knownOptions } from "../options/known-options.js";
+import { type AcquireOptions, OPTION_NAMES } from "../options/options.js";
 import { type LockableMethod, type LockName, putUnderLock } from "./method-under-lock.js";
 
 /** The options of `@Locked`: those of an acquisition, and the Holdfast that has the lock. */

@@ -1,7 +1,7 @@
 import { Inject } from "@nestjs/common";
-import { UnsupportedError } from "../errors.js";
-import { Holdfast } from "../holdfast.js";
-import { checkName } from "../options.js";
+import { Holdfast } from "../api/holdfast.js";
+import { UnsupportedError } from "../errors/index.js";
+import { checkName } from "../options/options.js";
 import { holdfastToken } from "./token.js";
 
 /** The name of a lock, or a function that makes it from the arguments of a call. */

@@ -2,8 +2,8 @@ import "reflect-metadata";
 import { SetMetadata } from "@nestjs/common";
 import { Test, type TestingModule } from "@nestjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { AcquireTimeoutError, LeaseLostError } from "../errors.js";
-import { Holdfast } from "../holdfast.js";
+import { Holdfast } from "../api/holdfast.js";
+import { AcquireTimeoutError, LeaseLostError } from "../errors/index.js";
 import type { Lease } from "../lease/lease.js";
 import { MemorySpace, memoryStore } from "../stores/memory/index.js";
 import {

@@ -1,6 +1,6 @@
-import { knownOptions } from "../known-options.js";
 import type { OnceOptions } from "../locks/once.js";
-import { checkDuration, OPTION_NAMES } from "../options.js";
+import { knownOptions } from "../options/known-options.js";
+import { checkDuration, OPTION_NAMES } from "../options/options.js";
 import type { LockedOptions } from "./locked.js";
 import { type LockableMethod, type LockName, putUnderLock } from "./method-under-lock.js";
 

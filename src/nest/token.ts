@@ -1,5 +1,5 @@
 import { Inject, type InjectionToken } from "@nestjs/common";
-import { Holdfast } from "../holdfast.js";
+import { Holdfast } from "../api/holdfast.js";
 
 /**
  * The token of a `Holdfast` in the container of Nest: its class, or a text where it has a name.

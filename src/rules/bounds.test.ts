@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LedgerTrial } from "../../test/fixtures/ledger-trial.js";
-import { LONGEST_TOUCH_US, LONGEST_US, MOST_TURNS, YEAR_US } from "./bounds.js";
+import { MAX_DURATION_US, MAX_TOUCH_US, MAX_TURNS, YEAR_US } from "./bounds.js";
 import { LAST_TOKEN } from "./token.js";
 
 const refused = (reason: string) => ({ type: "refused", reason });
@@ -13,9 +13,9 @@ beforeEach(() => {
 
 describe("terms out of bounds", () => {
   it.each([
-    { span: MOST_TURNS + 1 },
+    { span: MAX_TURNS + 1 },
     { span: 0 },
-    { ttlUs: LONGEST_US + 1 },
+    { ttlUs: MAX_DURATION_US + 1 },
     { ttlUs: Number.NaN },
     { weight: -1, mode: "shared" as const },
     { weight: 3, limit: 2, mode: "shared" as const },
@@ -25,7 +25,7 @@ describe("terms out of bounds", () => {
     expect(trial.ledger.size).toBe(0);
   });
 
-  it.each([{ offerUs: LONGEST_US + 1 }, { touchUs: LONGEST_TOUCH_US + 1 }])(
+  it.each([{ offerUs: MAX_DURATION_US + 1 }, { touchUs: MAX_TOUCH_US + 1 }, { touchUs: 999 }])(
     "%o are refused to a waiter, whom alone they concern",
     (terms) => {
       trial.take("a", terms);
@@ -36,10 +36,10 @@ describe("terms out of bounds", () => {
 
   it("are the longest that a renewal takes, and the longest that a release leaves behind", () => {
     trial.take("a");
-    expect(trial.renew("a", { ttlUs: LONGEST_US + 1 })).toEqual(refused("terms"));
+    expect(trial.renew("a", { ttlUs: MAX_DURATION_US + 1 })).toEqual(refused("terms"));
     expect(trial.release("a", { tombstoneUs: 1e300, keep })).toMatchObject({ held: true });
-    expect(trial.inspect().mark?.remainingUs).toBe(LONGEST_US);
-    trial.nowUs += LONGEST_US;
+    expect(trial.inspect().mark?.remainingUs).toBe(MAX_DURATION_US);
+    trial.nowUs += MAX_DURATION_US;
     trial.inspect();
     expect(trial.ledger.size).toBe(0);
   });
@@ -85,7 +85,7 @@ describe("a token that a client says it has seen", () => {
 describe("the last of all tokens", () => {
   it("is granted whole; after it nothing is, and those who wait keep their places", () => {
     trial.wallUs = LAST_TOKEN;
-    expect(trial.take("a", { span: MOST_TURNS })).toBe(LAST_TOKEN);
+    expect(trial.take("a", { span: MAX_TURNS })).toBe(LAST_TOKEN);
     trial.release("a");
     expect(trial.acquire("b")).toEqual(refused("tokens"));
     trial = new LedgerTrial();

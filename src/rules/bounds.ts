@@ -8,36 +8,39 @@ import type { Acquire } from "./ledger-command.js";
 export const YEAR_US: number = 365 * 86_400_000_000;
 
 /** A hundred years. */
-export const LONGEST_US: number = 100 * YEAR_US;
+export const MAX_DURATION_US: number = 100 * YEAR_US;
 
 /** A client is dropped after three silent periods: these end within the longest time. */
-export const LONGEST_TOUCH_US: number = LONGEST_US / 4;
+export const MAX_TOUCH_US: number = MAX_DURATION_US / 4;
+
+/** A client that promises to speak more often would be dropped in the call in which it queued. */
+export const MIN_TOUCH_US = 1_000;
 
 /** The most tokens that one grant reserves. */
-export const MOST_TURNS = 1_024;
+export const MAX_TURNS = 1_024;
 
 /** Whether the terms of a grant are within bounds. A request that fits nowhere is not. */
 export function hasFairTerms({ ttlUs, weight, limit, span }: Acquire): boolean {
   return (
-    isDuration(ttlUs, LONGEST_US) &&
+    isDuration(ttlUs, MAX_DURATION_US) &&
     isCount(weight, limit) &&
     isCount(limit, Number.MAX_SAFE_INTEGER) &&
-    isCount(span, MOST_TURNS)
+    isCount(span, MAX_TURNS)
   );
 }
 
 /** The same for the terms of a waiter, which matter only in the queue. */
 export function hasFairPatience({ offerUs, touchUs }: Acquire): boolean {
-  return isDuration(offerUs, LONGEST_US) && isDuration(touchUs, LONGEST_TOUCH_US);
+  return isDuration(offerUs, MAX_DURATION_US) && isDuration(touchUs, MAX_TOUCH_US, MIN_TOUCH_US);
 }
 
-export function isDuration(us: number, longestUs: number): boolean {
-  return Number.isInteger(us) && us >= 0 && us <= longestUs;
+export function isDuration(us: number, longestUs: number, minUs = 0): boolean {
+  return Number.isInteger(us) && us >= minUs && us <= longestUs;
 }
 
 /** A duration that cannot be refused, because a release never is: cut off at the bounds. */
 export function cutOff(us: number): number {
-  return us > 0 ? Math.min(Math.ceil(us), LONGEST_US) : 0;
+  return us > 0 ? Math.min(Math.ceil(us), MAX_DURATION_US) : 0;
 }
 
 function isCount(value: number, most: number): boolean {

@@ -10,7 +10,7 @@
  * ended with a command possibly still under way leaves a tombstone for as long as that one could
  * act.
  */
-import { cutOff, hasFairPatience, hasFairTerms, isDuration, LONGEST_US } from "./bounds.js";
+import { cutOff, hasFairPatience, hasFairTerms, isDuration, MAX_DURATION_US } from "./bounds.js";
 import { fits } from "./fits.js";
 import type {
   Acquire,
@@ -157,7 +157,7 @@ function confirmHolder(state: LedgerState, holder: Holder, at: Instant): void {
 }
 
 function renew(state: LedgerState, command: Renew, at: Instant): Reply {
-  if (!isDuration(command.ttlUs, LONGEST_US)) return refused("terms");
+  if (!isDuration(command.ttlUs, MAX_DURATION_US)) return refused("terms");
   if (at.us > command.notAfterUs) return { type: "stale", reason: "late" };
   // A renewal gives no token, so it need not fail for one that is not believed.
   learn(state, command.seenToken, at);
@@ -197,7 +197,7 @@ function release(
   upkeep: Upkeep,
 ): Reply {
   const { owner, keep } = command;
-  const tombstoneUs = Math.min(command.tombstoneUs, at.us + LONGEST_US);
+  const tombstoneUs = Math.min(command.tombstoneUs, at.us + MAX_DURATION_US);
   // rule: release-leaves-a-tombstone
   if (tombstoneUs > at.us) bury(state, owner, tombstoneUs, at);
   const holder = holderOf(state, owner, at);

@@ -10,7 +10,7 @@
 const RENEW_PART = 3;
 const REPEAT_PART = 4;
 const RETRY_PART = 20;
-const LONGEST_RETRY_MS = 500;
+const MAX_RETRY_MS = 500;
 
 /** How long after the last one that was answered a renewal is due. */
 export function renewAfterMs(ttlMs: number): number {
@@ -24,5 +24,5 @@ export function repeatAfterMs(remainingMs: number, ttlMs: number): number {
 
 /** How long after a renewal that failed another is sent. */
 export function retryAfterMs(ttlMs: number): number {
-  return Math.min(ttlMs / RETRY_PART, LONGEST_RETRY_MS);
+  return Math.min(ttlMs / RETRY_PART, MAX_RETRY_MS);
 }

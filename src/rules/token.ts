@@ -1,7 +1,7 @@
-import { MOST_TURNS, YEAR_US } from "./bounds.js";
+import { MAX_TURNS, YEAR_US } from "./bounds.js";
 
 /** No grant begins above it: all its tokens are exact as numbers. */
-export const LAST_TOKEN: number = Number.MAX_SAFE_INTEGER - MOST_TURNS;
+export const LAST_TOKEN: number = Number.MAX_SAFE_INTEGER - MAX_TURNS;
 
 /**
  * The next fencing token. It follows the clock in microseconds, so that it keeps rising when the

@@ -26,7 +26,7 @@ import {
   type ReleaseEvent,
   type RenewEvent,
   type RevokedEvent,
-} from "../events.js";
+} from "../events/events.js";
 import { type Grouping, Groups } from "./groups.js";
 import { HeldLeases } from "./held-leases.js";
 import { KeptEvents } from "./kept-events.js";

@@ -2,7 +2,7 @@
 export type Grouping = (name: string) => string;
 
 /** Every group costs memory here and in the server of the metrics, for ever. */
-const MOST_GROUPS = 1_000;
+const MAX_GROUPS = 1_000;
 
 /** Stands for the groups beyond the limit, and for names that have no group. */
 const OTHER = "other";
@@ -19,7 +19,7 @@ export class Groups {
   of(name: string): string {
     const group = this.#asked(name);
     if (this.#known.has(group)) return group;
-    if (this.#known.size >= MOST_GROUPS) return OTHER;
+    if (this.#known.size >= MAX_GROUPS) return OTHER;
     this.#known.add(group);
     return group;
   }

@@ -1,4 +1,4 @@
-import type { LeaseEvent } from "../events.js";
+import type { LeaseEvent } from "../events/events.js";
 import type { SeriesFamily } from "./series-family.js";
 
 interface HeldLease {

@@ -1,5 +1,5 @@
 /** So many events are counted in about a millisecond. */
-const MOST_KEPT = 1_024;
+const MAX_KEPT = 1_024;
 
 type Count = (event: unknown) => void;
 
@@ -11,7 +11,7 @@ export class KeptEvents {
   keep(event: unknown, count: Count): void {
     this.#events.push(event);
     this.#counts.push(count);
-    if (this.#events.length >= MOST_KEPT) this.countAll();
+    if (this.#events.length >= MAX_KEPT) this.countAll();
   }
 
   countAll(): void {

@@ -5,7 +5,7 @@ import {
   QuorumError,
   ReplicationError,
   StoreError,
-} from "../errors.js";
+} from "../errors/index.js";
 import { copyOfError, errorOf } from "./error-copy.js";
 
 /** To another thread and back. */

@@ -9,7 +9,7 @@ import {
   remade,
   StoreError,
   UnsupportedError,
-} from "../errors.js";
+} from "../errors/index.js";
 
 /** The errors that stores throw; all others become plain errors with the same text. */
 const CLASSES: readonly ErrorKind<HoldfastError>[] = [
@@ -25,7 +25,7 @@ const CLASSES: readonly ErrorKind<HoldfastError>[] = [
 const BY_NAME = new Map(CLASSES.map((type) => [type.brand, type]));
 
 /** A chain of causes is not followed further. */
-const MOST_CAUSES = 8;
+const MAX_CAUSES = 8;
 
 /** An error on its way to another thread, which would lose its class and its fields. */
 export interface ErrorCopy {
@@ -41,7 +41,7 @@ export function copyOfError(error: unknown, depth = 0): ErrorCopy {
     return { name: "Error", message: String(error), stack: undefined, fields: {}, cause: null };
   }
   const { name, message, stack, cause } = error;
-  const isLinked = cause !== undefined && cause !== null && depth < MOST_CAUSES;
+  const isLinked = cause !== undefined && cause !== null && depth < MAX_CAUSES;
   return {
     name,
     message,

@@ -2,8 +2,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import { channels } from "../events.js";
-import { openStore } from "../open-store.js";
+import { channels } from "../events/events.js";
+import { openStore } from "../stores/open-store.js";
 import { localPort, useClock } from "../time/port.js";
 import { sharedClock } from "../time/shared-clock.js";
 import { copyOfError } from "./error-copy.js";

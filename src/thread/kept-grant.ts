@@ -1,6 +1,6 @@
-import type { LossReason } from "../errors.js";
+import type { Grant, RenewalReport } from "../contract/store.js";
+import type { LossReason } from "../errors/index.js";
 import type { Hold, Tenant } from "../lease/hold.js";
-import type { Grant, RenewalReport } from "../store.js";
 import type { Limited } from "../time/limits.js";
 import { copyOfError } from "./error-copy.js";
 import type { FromThread, GrantCopy } from "./messages.js";

@@ -3,9 +3,7 @@
  * of this package, so a message is trusted. Messages travel in lists: those of one turn together.
  */
 import type { MessagePort } from "node:worker_threads";
-import type { LossReason } from "../errors.js";
-import type { Examination } from "../examination.js";
-import type { Space } from "../rules/name.js";
+import type { Examination } from "../contract/examination.js";
 import type {
   Busy,
   Claim,
@@ -16,7 +14,9 @@ import type {
   Renewal,
   RenewalReport,
   Traits,
-} from "../store.js";
+} from "../contract/store.js";
+import type { LossReason } from "../errors/index.js";
+import type { Space } from "../rules/name.js";
 import type { ErrorCopy } from "./error-copy.js";
 
 /** The data that a new thread is given. */

@@ -1,7 +1,7 @@
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
-import type { Grant } from "../store.js";
+import type { Grant } from "../contract/store.js";
 import { systemTimers } from "../time/timers.js";
 import { KeptGrant } from "./kept-grant.js";
 import type { FromThread } from "./messages.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
-import type { Grant } from "../store.js";
+import type { Grant } from "../contract/store.js";
 import { SharedGrant } from "./shared-grant.js";
 
 function grantUntil(deadlineMs: number): Grant {

@@ -1,4 +1,4 @@
-import type { Grant } from "../store.js";
+import type { Grant } from "../contract/store.js";
 
 const DEADLINE = 0;
 const TTL = 1;

@@ -4,8 +4,8 @@ import { claimOf } from "../../test/fixtures/ledger-server.js";
 import { ManualPort } from "../../test/fixtures/manual-port.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
+import type { AcquireResult, Grant } from "../contract/store.js";
 import { WaitTime } from "../lease/wait-time.js";
-import type { AcquireResult, Grant } from "../store.js";
 import { ExitSignal } from "./exit-release.js";
 import type { FromThread, ToThread } from "./messages.js";
 import { Backlog, Outbox } from "./outbox.js";
@@ -39,13 +39,13 @@ afterEach(() => caller.close());
 /** Asks by the link, until the store at its far end has the request. */
 async function ask(wait: WaitTime | null) {
   const asked = watch(caller.acquire(claimOf("a", { ttlMs: 1_000 }), wait));
-  await vi.waitFor(() => expect(store.asked).toHaveLength(1));
+  await expect.poll(() => store.asked).toHaveLength(1);
   return asked;
 }
 
 /** Answers the second request of the same call. */
 async function grantNext(token: bigint): Promise<void> {
-  await vi.waitFor(() => expect(store.asked).toHaveLength(2));
+  await expect.poll(() => store.asked).toHaveLength(2);
   expect(new Set(store.asked.map(({ claim }) => claim.owner)).size).toBe(2);
   store.latest.grant(token);
 }
@@ -63,14 +63,14 @@ describe("a grant that has ended in the thread, before the thread could keep it"
     const asked = await ask(waiting());
     const grant = endGrant();
     await grantNext(20n);
-    await vi.waitFor(() => expect(asked.value).toMatchObject({ type: "granted", token: 20n }));
+    await expect.poll(() => asked.value).toMatchObject({ type: "granted", token: 20n });
     expect(store.released).toMatchObject([{ grant }]);
   });
 
   it("is a held lock to a call that does not wait", async () => {
     const asked = await ask(null);
     const grant = endGrant();
-    await vi.waitFor(() => expect(asked.value?.type).toBe("busy"));
+    await expect.poll(() => asked.value?.type).toBe("busy");
     expect(store.released).toMatchObject([{ grant }]);
   });
 
@@ -94,24 +94,40 @@ describe("a grant that is revoked on its way from the thread", () => {
     const asked = await ask(waiting());
     for (let round = 1; round < 5; round += 1) {
       await revokeGrant();
-      await vi.waitFor(() => expect(store.asked).toHaveLength(round + 1));
+      await expect.poll(() => store.asked).toHaveLength(round + 1);
     }
     store.latest.grant(20n);
-    await vi.waitFor(() => expect(asked.value).toMatchObject({ type: "granted", token: 20n }));
+    await expect.poll(() => asked.value).toMatchObject({ type: "granted", token: 20n });
   });
 
   it("is a held lock to a call that does not wait", async () => {
     const asked = await ask(null);
     await revokeGrant();
     const busy: AcquireResult = { type: "busy", holder: null, mark: null };
-    await vi.waitFor(() => expect(asked.value).toEqual(busy));
+    await expect.poll(() => asked.value).toEqual(busy);
   });
+});
+
+it("does not keep a grant again that was detached", async () => {
+  const asked = await ask(waiting());
+  store.latest.grant(10n);
+  await expect.poll(() => asked.state).toBe("resolved");
+  const grant = asked.value as Grant;
+  const terms = { ttlMs: 1_000, renew: true, graceMs: 500, endMs: port.nowMs + 60_000 };
+  caller.renewer.keep(grant, terms);
+  caller.detach(grant);
+  await caller.inspect("lock", "a");
+  caller.renewer.keep(grant, { ...terms, renew: false });
+  // An answer comes behind the messages before it.
+  await caller.inspect("lock", "a");
+  await port.advance(1_000);
+  expect(store.released).toEqual([]);
 });
 
 it("tells a caller that its grant expired before the thread took over", async () => {
   const asked = await ask(waiting());
   store.latest.grant(10n);
-  await vi.waitFor(() => expect(asked.state).toBe("resolved"));
+  await expect.poll(() => asked.state).toBe("resolved");
   const grant = asked.value as Grant;
   const lost = vi.fn();
   caller.onEvent(lost);
@@ -119,5 +135,5 @@ it("tells a caller that its grant expired before the thread took over", async ()
   const terms = { ttlMs: 1_000, renew: true, graceMs: 0, endMs: port.nowMs + 60_000 };
   caller.renewer.keep(grant, terms);
   const event = { type: "gone", grant, reason: "expired", detail: "" };
-  await vi.waitFor(() => expect(lost).toHaveBeenCalledWith(event));
+  await expect.poll(() => lost).toHaveBeenCalledWith(event);
 });

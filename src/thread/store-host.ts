@@ -1,7 +1,7 @@
-import { StoreError } from "../errors.js";
+import type { Busy, Claim, Grant, LockView, Store } from "../contract/store.js";
+import { StoreError } from "../errors/index.js";
 import { Keeper } from "../lease/keeper.js";
 import { WaitTime } from "../lease/wait-time.js";
-import type { Busy, Claim, Grant, LockView, Store } from "../store.js";
 import { Limits } from "../time/limits.js";
 import { within } from "../time/timers.js";
 import { copyOfError, errorOf } from "./error-copy.js";
@@ -61,7 +61,7 @@ export class StoreHost implements KeptGrantOwner {
         const kept = this.#grants.get(message.grant);
         const { endMs, ...terms } = message.terms;
         const maxHoldMs = endMs - this.#store.port.clock.nowMs();
-        if (kept) this.#keep(kept, { ...terms, maxHoldMs });
+        if (kept && !kept.hold?.isDetached) this.#keep(kept, { ...terms, maxHoldMs });
         break;
       }
       case "detach": {

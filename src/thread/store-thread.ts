@@ -1,5 +1,5 @@
 import { MessageChannel, Worker, workerData } from "node:worker_threads";
-import { UnsupportedError } from "../errors.js";
+import { UnsupportedError } from "../errors/index.js";
 import { localPort } from "../time/port.js";
 import { clockMemory } from "../time/shared-clock.js";
 import { within } from "../time/timers.js";

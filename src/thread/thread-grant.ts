@@ -1,5 +1,5 @@
-import { assert } from "../assert.js";
-import type { Claim, Grant, KeepTerms } from "../store.js";
+import type { Claim, Grant, KeepTerms } from "../contract/store.js";
+import { assert } from "../errors/assert.js";
 import type { GrantCopy } from "./messages.js";
 import { SharedGrant } from "./shared-grant.js";
 

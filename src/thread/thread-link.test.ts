@@ -109,7 +109,7 @@ describe("ThreadLink", () => {
     expect(link.isLate).toBe(true);
     expect(link.hasCalls).toBe(false);
     channel.port2.postMessage([{ type: "answer", id: 2, value: "late" }] satisfies FromThread[]);
-    await vi.waitUntil(() => !link.isLate);
+    await expect.poll(() => !link.isLate).toBe(true);
     expect(onLateAnswer).toHaveBeenCalledWith("late");
     expect(time.alarms).toBe(0);
   });
@@ -148,7 +148,7 @@ describe("ThreadLink", () => {
     const { answer: pending } = link.call("inspect", "lock", "m");
     const failed = expect(pending).rejects.toThrow("has ended (its port was closed)");
     channel.port2.close();
-    await vi.waitUntil(() => time.keepsAlive);
+    await expect.poll(() => time.keepsAlive).toBe(true);
     await time.advance(NEWS_MS);
     await failed;
   });
@@ -160,7 +160,7 @@ describe("ThreadLink", () => {
     expect(backlog.isLong).toBe(true);
     channel.port2.postMessage(messages);
     if (receiver === "a look") link.catchUp();
-    else await vi.waitUntil(() => !backlog.isLong);
+    else await expect.poll(() => !backlog.isLong).toBe(true);
     expect(backlog.isLong).toBe(false);
   });
 

@@ -1,5 +1,5 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import { StoreError } from "../errors.js";
+import { StoreError } from "../errors/index.js";
 import type { Port } from "../time/port.js";
 import { type Timer, within } from "../time/timers.js";
 import { errorOf } from "./error-copy.js";

@@ -14,10 +14,8 @@
  * its clock, but no grant and no port. An error that no call awaits ends the store in whose work it
  * was thrown, or all of them.
  */
-import { type StoreError, UnsupportedError } from "../errors.js";
-import type { Examination, ExamineRequest } from "../examination.js";
-import { events } from "../publish.js";
-import type { Space } from "../rules/name.js";
+
+import type { Examination, ExamineRequest } from "../contract/examination.js";
 import type {
   AcquireResult,
   Busy,
@@ -32,8 +30,11 @@ import type {
   StoreEvent,
   Traits,
   Wait,
-} from "../store.js";
-import { lateGrantError, MOST_LATE_GRANTS } from "../stores/attempts.js";
+} from "../contract/store.js";
+import { type StoreError, UnsupportedError } from "../errors/index.js";
+import { events } from "../events/publish.js";
+import { lateGrantError, MAX_LATE_GRANTS } from "../families/attempts.js";
+import type { Space } from "../rules/name.js";
 import { machineClock } from "../time/clock.js";
 import { localPort, type Port } from "../time/port.js";
 import { sharedClock } from "../time/shared-clock.js";
@@ -136,7 +137,7 @@ export class ThreadStore implements Store, LinkListener {
       // A grant that the store has ended was not late.
       if (wait ? wait.ended : grant.isOver) return { type: "busy", holder: null, mark: null };
       if (!grant.isOver) late += 1;
-      if (late === MOST_LATE_GRANTS || !wait) throw lateGrantError(claim, this.name);
+      if (late === MAX_LATE_GRANTS || !wait) throw lateGrantError(claim, this.name);
     }
   }
 

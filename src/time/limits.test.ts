@@ -50,6 +50,21 @@ describe("limits", () => {
     expect(over).toEqual([149]);
   });
 
+  it("keep the process alive unless they say otherwise", async () => {
+    const quiet = Object.assign(new Task(100), { keepsAlive: false });
+    const task = new Task(200);
+    limits.add(quiet);
+    expect(port.keepsAlive).toBe(false);
+    limits.add(task);
+    expect(port.keepsAlive).toBe(true);
+    await port.advance(150);
+    expect(over).toEqual([100]);
+    expect(port.keepsAlive).toBe(true);
+    limits.add(Object.assign(new Task(10), { keepsAlive: false }));
+    limits.remove(task);
+    expect(port.keepsAlive).toBe(false);
+  });
+
   it("keep the process alive while there are any", () => {
     const task = new Task(100);
     expect(port.keepsAlive).toBe(false);

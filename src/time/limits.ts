@@ -6,6 +6,8 @@ import type { Timer } from "./timers.js";
 export interface Limited extends HeapItem {
   /** Fixed while it is among the limits. */
   readonly dueMs: number;
+  /** Whether the process stays alive for it. Default true. */
+  readonly keepsAlive?: boolean;
   /** Its time is over, and it is no longer among the limits. */
   onDue(): void;
   /** The limits were stopped: `onDue` will never be called, so a wait for it must end now. */
@@ -15,7 +17,7 @@ export interface Limited extends HeapItem {
 /**
  * Many time limits on one timer. Nearly all of them are taken away long before they are due, so the
  * timer is left as it was when that happens, and only looked at again when it fires. The process
- * stays alive while there is any limit.
+ * stays alive while there is a limit that keeps it alive.
  */
 export class Limits {
   readonly #port: Port;
@@ -23,6 +25,8 @@ export class Limits {
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
   #sleptMs = 0;
+  /** How many limits keep the process alive. */
+  #keepers = 0;
 
   constructor(port: Port) {
     this.#port = port;
@@ -30,17 +34,18 @@ export class Limits {
 
   add(item: Limited): void {
     this.#items.push(item);
+    if (item.keepsAlive !== false) this.#keepers += 1;
     if (item.dueMs < this.#timerMs) this.#arm(item.dueMs);
     else if (this.#isLate) this.#arm(this.#items.peek()?.dueMs ?? item.dueMs);
     else if (this.#isStopped) this.#giveUp(item);
-    else if (this.#items.size === 1) this.#timer?.keepAlive(true);
+    else if (this.#keepers === 1) this.#timer?.keepAlive(true);
   }
 
   /** Nothing where it is not among the limits. */
   remove(item: Limited): void {
     if (item.heapIndex < 0) return;
-    this.#items.remove(item);
-    if (this.#items.size === 0) this.#timer?.keepAlive(false);
+    this.#take(item);
+    if (this.#keepers === 0) this.#timer?.keepAlive(false);
   }
 
   /** Ends the timer; limits that are left, or come later, never become due. */
@@ -48,6 +53,11 @@ export class Limits {
     this.#timer?.cancel();
     this.#timerMs = Number.NEGATIVE_INFINITY;
     for (const item of [...this.#items.values()]) this.#giveUp(item);
+  }
+
+  #take(item: Limited): void {
+    this.#items.remove(item);
+    if (item.keepsAlive !== false) this.#keepers -= 1;
   }
 
   get #isStopped(): boolean {
@@ -69,7 +79,7 @@ export class Limits {
     this.#timerMs = dueMs;
     this.#sleptMs = this.#port.clock.sleptMs;
     const delayMs = Math.max(1, dueMs - this.#port.clock.nowMs());
-    this.#timer = this.#port.timers.after(delayMs, () => this.#onTimer(), true);
+    this.#timer = this.#port.timers.after(delayMs, () => this.#onTimer(), this.#keepers > 0);
   }
 
   #onTimer(): void {
@@ -82,7 +92,7 @@ export class Limits {
         if (next.dueMs < this.#timerMs) this.#arm(next.dueMs);
         return;
       }
-      this.#items.remove(next);
+      this.#take(next);
       next.onDue();
     }
   }

@@ -8,7 +8,7 @@ import type { Port } from "./port.js";
  */
 const STEP_MS = 250;
 /** Timers are no more exact than this, and a step as long as a rounding error would never end. */
-const LEAST_STEP_MS = 1;
+const MIN_STEP_MS = 1;
 
 /** The part of this process that waits for a store which may fall silent. */
 export interface SilenceListener {
@@ -29,6 +29,7 @@ export class SilenceLimit implements Limited {
   readonly #limits: Limits;
   readonly #limitMs: number;
   readonly #listener: SilenceListener;
+  readonly keepsAlive: boolean;
   #heardMs: number;
   #listenedMs = 0;
   #stepFromMs = Number.POSITIVE_INFINITY;
@@ -39,13 +40,18 @@ export class SilenceLimit implements Limited {
     port: Port,
     limits: Limits,
     listener: SilenceListener,
-    silence: { readonly limitMs: number; readonly sinceMs: number },
+    silence: {
+      readonly limitMs: number;
+      readonly sinceMs: number;
+      readonly keepsAlive?: boolean;
+    },
   ) {
     this.#port = port;
     this.#limits = limits;
     this.#listener = listener;
     this.#limitMs = silence.limitMs;
     this.#heardMs = silence.sinceMs;
+    this.keepsAlive = silence.keepsAlive ?? true;
     this.#plan(port.clock.nowMs());
   }
 
@@ -64,7 +70,7 @@ export class SilenceLimit implements Limited {
     const nowMs = this.#port.clock.nowMs();
     this.#listenedMs += Math.min(Math.max(0, nowMs - this.#stepFromMs), STEP_MS);
     // rule: frozen-time-is-not-silence
-    const isOver = this.#restMs(nowMs) < LEAST_STEP_MS && this.#missingMs < LEAST_STEP_MS;
+    const isOver = this.#restMs(nowMs) < MIN_STEP_MS && this.#missingMs < MIN_STEP_MS;
     if (isOver) this.#listener.onSilence();
     else this.#plan(nowMs);
   }
@@ -73,11 +79,11 @@ export class SilenceLimit implements Limited {
   #plan(nowMs: number): void {
     const restMs = this.#restMs(nowMs);
     const untilStepsMs = restMs - this.#chanceMs;
-    if (untilStepsMs >= LEAST_STEP_MS) {
+    if (untilStepsMs >= MIN_STEP_MS) {
       this.dueMs = nowMs + untilStepsMs;
     } else {
-      const stepMs = this.#missingMs < LEAST_STEP_MS ? restMs : Math.min(this.#missingMs, STEP_MS);
-      this.dueMs = nowMs + Math.max(stepMs, LEAST_STEP_MS);
+      const stepMs = this.#missingMs < MIN_STEP_MS ? restMs : Math.min(this.#missingMs, STEP_MS);
+      this.dueMs = nowMs + Math.max(stepMs, MIN_STEP_MS);
       this.#stepFromMs = nowMs;
     }
     this.#limits.add(this);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ManualPort } from "../../test/fixtures/manual-port.js";
 import { systemTimers, TimeLimitError, within } from "./timers.js";
 
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 
 describe("systemTimers.after", () => {
   const delays: number[] = [];
@@ -24,23 +24,23 @@ describe("systemTimers.after", () => {
 
   it("chains what setTimeout cannot wait for", () => {
     const task = vi.fn();
-    systemTimers.after(2 * LONGEST_MS + 500, task);
-    vi.advanceTimersByTime(LONGEST_MS);
-    vi.advanceTimersByTime(LONGEST_MS);
+    systemTimers.after(2 * MAX_MS + 500, task);
+    vi.advanceTimersByTime(MAX_MS);
+    vi.advanceTimersByTime(MAX_MS);
     expect(task).not.toHaveBeenCalled();
     vi.advanceTimersByTime(499);
     expect(task).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1);
     expect(task).toHaveBeenCalledTimes(1);
-    expect(delays).toEqual([LONGEST_MS, LONGEST_MS, 500]);
+    expect(delays).toEqual([MAX_MS, MAX_MS, 500]);
   });
 
   it("can be cancelled in any link of the chain", () => {
     const task = vi.fn();
-    const timer = systemTimers.after(LONGEST_MS + 500, task);
-    vi.advanceTimersByTime(LONGEST_MS + 1);
+    const timer = systemTimers.after(MAX_MS + 500, task);
+    vi.advanceTimersByTime(MAX_MS + 1);
     timer.cancel();
-    vi.advanceTimersByTime(LONGEST_MS);
+    vi.advanceTimersByTime(MAX_MS);
     expect(task).not.toHaveBeenCalled();
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -48,10 +48,10 @@ describe("systemTimers.after", () => {
   it("never ends where the delay has no end", () => {
     const task = vi.fn();
     systemTimers.after(Number.POSITIVE_INFINITY, task);
-    vi.advanceTimersByTime(LONGEST_MS);
-    vi.advanceTimersByTime(LONGEST_MS);
+    vi.advanceTimersByTime(MAX_MS);
+    vi.advanceTimersByTime(MAX_MS);
     expect(task).not.toHaveBeenCalled();
-    expect(Math.max(...delays)).toBe(LONGEST_MS);
+    expect(Math.max(...delays)).toBe(MAX_MS);
   });
 
   it("takes the past for now", () => {
@@ -74,8 +74,8 @@ describe("a timer", () => {
     const timers = [
       systemTimers.after(1, () => {}),
       systemTimers.after(1, () => {}, true),
-      systemTimers.after(LONGEST_MS + 1, () => {}),
-      systemTimers.after(LONGEST_MS + 1, () => {}, true),
+      systemTimers.after(MAX_MS + 1, () => {}),
+      systemTimers.after(MAX_MS + 1, () => {}, true),
     ];
     spy.mockRestore();
     expect(timeouts.map((timeout) => timeout.hasRef())).toEqual([false, true, false, true]);

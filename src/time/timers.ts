@@ -18,7 +18,7 @@ export interface Timers {
 }
 
 /** `setTimeout` fires at once beyond this. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 
 class SystemTimer implements Timer {
   #timeout: NodeJS.Timeout | undefined;
@@ -41,10 +41,10 @@ class SystemTimer implements Timer {
   }
 
   #start(delayMs: number, task: () => void): void {
-    const restMs = delayMs - LONGEST_MS;
+    const restMs = delayMs - MAX_MS;
     this.#timeout =
       restMs > 0
-        ? setTimeout(() => this.#start(restMs, task), LONGEST_MS)
+        ? setTimeout(() => this.#start(restMs, task), MAX_MS)
         : setTimeout(task, Math.max(0, delayMs));
     if (!this.#isNeeded) this.#timeout.unref();
   }

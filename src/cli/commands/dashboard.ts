@@ -1,6 +1,6 @@
 import { appendFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
-import { connect } from "../../connect.js";
+import { connect } from "../../api/connect.js";
 import type { AuditLine, ServeOptions, ShownLocks } from "../../dashboard/index.js";
 import { type Arguments, UsageError } from "../arguments.js";
 import type { Command } from "../command.js";
@@ -14,7 +14,7 @@ import { STORE_OPTIONS } from "../settings.js";
 import { Signals } from "../signals.js";
 
 const STDERR = 2;
-const MOST_PORT = 65_535;
+const MAX_PORT = 65_535;
 /** The URL is printed after this time at the latest. */
 const FIRST_TRY_MS = 500;
 
@@ -38,7 +38,7 @@ export const dashboard: Command = {
 
   async run(args) {
     args.none();
-    const port = args.count("port", 1, MOST_PORT) ?? 0;
+    const port = args.count("port", 1, MAX_PORT) ?? 0;
     if (args.has("audit") && !args.has("allow-revoke")) {
       throw new UsageError("--audit needs --allow-revoke: the audit is of revocations.");
     }

@@ -1,4 +1,4 @@
-import type { Examination } from "../../examination.js";
+import type { Examination } from "../../contract/examination.js";
 import type { Command } from "../command.js";
 import { examinationText } from "../examination-text.js";
 import { ExitCode } from "../exit-code.js";

@@ -1,7 +1,7 @@
-import { StoreError } from "../../errors.js";
-import type { Holdfast } from "../../holdfast.js";
+import type { Holdfast } from "../../api/holdfast.js";
+import { StoreError } from "../../errors/index.js";
 import type { Election } from "../../locks/election.js";
-import type { AcquireOptions } from "../../options.js";
+import type { AcquireOptions } from "../../options/options.js";
 import { type Arguments, UsageError } from "../arguments.js";
 import { awaitLease } from "../await-lease.js";
 import type { Command, Ending } from "../command.js";

@@ -1,4 +1,4 @@
-import type { Holdfast } from "../../holdfast.js";
+import type { Holdfast } from "../../api/holdfast.js";
 import { UsageError } from "../arguments.js";
 import type { Command } from "../command.js";
 import { deadlockText } from "../deadlock-text.js";

@@ -31,10 +31,13 @@ export const renew: Command = {
       report.error(IS_OVER);
       return ExitCode.leaseLost;
     }
-    // However this ends, the lease is not this process's to release.
-    lease.detach();
-    if (ttlMs !== undefined) await lease.renew(ttlMs);
     const { name, token } = lease;
+    try {
+      if (ttlMs !== undefined) await lease.renew(ttlMs);
+    } finally {
+      // However this ends, the lease is not this process's to release.
+      if (lease.state === "held") lease.detach();
+    }
     const remainingMs = lease.remainingMs();
     report.event("renewed", { name, token, remainingMs: Math.round(remainingMs) });
     report.detail(`${name}: held for another ${formatDuration(remainingMs)}`);

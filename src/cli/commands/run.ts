@@ -1,4 +1,4 @@
-import type { Holdfast } from "../../holdfast.js";
+import type { Holdfast } from "../../api/holdfast.js";
 import type { Lock } from "../../locks/lock.js";
 import { type Arguments, UsageError } from "../arguments.js";
 import { awaitLease } from "../await-lease.js";

@@ -1,4 +1,4 @@
-import type { LockView, Meta } from "../../store.js";
+import type { LockView, Meta } from "../../contract/store.js";
 import type { Command } from "../command.js";
 import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";

@@ -13,7 +13,7 @@ import { Signals } from "../signals.js";
 import { allViews, KIND_OPTIONS, spaceOf } from "../spaces.js";
 
 const EVERY_MS = 1_000;
-const LEAST_EVERY_MS = 100;
+const MIN_EVERY_MS = 100;
 const CLEAR_SCREEN = "\x1b[H\x1b[J";
 
 export const watch: Command = {
@@ -33,8 +33,8 @@ export const watch: Command = {
   async run(args) {
     const prefix = args.atMostOne("PREFIX") ?? "";
     const everyMs = args.durationMs("every") ?? EVERY_MS;
-    if (everyMs < LEAST_EVERY_MS) {
-      throw new UsageError(`--every must be at least ${formatDuration(LEAST_EVERY_MS)}.`);
+    if (everyMs < MIN_EVERY_MS) {
+      throw new UsageError(`--every must be at least ${formatDuration(MIN_EVERY_MS)}.`);
     }
     const space = spaceOf(args);
     using signals = new Signals();

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { connect } from "../../connect.js";
+import { connect } from "../../api/connect.js";
 import { ExitCode } from "../exit-code.js";
 import { Signals } from "../signals.js";
 import { TTL_MS } from "./protocol.js";

@@ -1,4 +1,4 @@
-import type { LockView } from "../../store.js";
+import type { LockView } from "../../contract/store.js";
 import { print } from "../output.js";
 import type { WorkerProcess } from "./workers.js";
 

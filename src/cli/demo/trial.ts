@@ -1,5 +1,5 @@
-import type { Holdfast } from "../../holdfast.js";
-import type { LockView } from "../../store.js";
+import type { Holdfast } from "../../api/holdfast.js";
+import type { LockView } from "../../contract/store.js";
 import { Counter } from "./counter.js";
 import { LOCK_NAME, type Request } from "./protocol.js";
 import type { Screen } from "./screen.js";

@@ -3,7 +3,7 @@
  * the value plus one. On purpose it does not look at its lease before it writes: the token alone
  * has to protect the counter.
  */
-import { connect } from "../../connect.js";
+import { connect } from "../../api/connect.js";
 import type { Lease } from "../../lease/lease.js";
 import { type Answer, LOCK_NAME, type Request, TTL_MS } from "./protocol.js";
 

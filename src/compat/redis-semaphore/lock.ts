@@ -16,13 +16,12 @@ import type { ScriptClient } from "../script-client.js";
 import { LostLockError, TimeoutError } from "./errors.js";
 import { Holding, type Layout } from "./holding.js";
 import { type LockOptions, type LockRules, rulesOf } from "./options.js";
-import { pauseUnlessAborted } from "./pause-unless-aborted.js";
 
 const DRIFT_FACTOR = 0.01;
 const GIVE_LIMIT_MS = 5_000;
 /** A refresh without an answer is repeated after this part of the time that is left. */
 const RETRY_PART = 4;
-const LEAST_RETRY_MS = 20;
+const MIN_RETRY_MS = 20;
 
 /** A mutex, or permits of a semaphore. */
 export abstract class Lock {
@@ -106,6 +105,9 @@ export abstract class Lock {
     this.#deadlineMs = Number.NEGATIVE_INFINITY;
     await this.#inTurn(async () => {
       if (!this.#isHeld && !this.#isExternal) return;
+      // An acquisition in the turn before this one has started the timers again.
+      this.stopRefresh();
+      this.#deadlineMs = Number.NEGATIVE_INFINITY;
       const answers = await this.#holding.give(GIVE_LIMIT_MS);
       // One server that failed is told; of several, those that fail let it expire.
       if (!answers.isCarried) await this.#throwOfOne(answers);
@@ -216,12 +218,12 @@ export abstract class Lock {
     if (answers.isRefused) return this.#lose();
     if (!this.#check()) return;
     const restMs = this.#deadlineMs - port.clock.nowMs();
-    this.#arm(Math.min(refreshInterval, Math.max(LEAST_RETRY_MS, restMs / RETRY_PART)));
+    this.#arm(Math.min(refreshInterval, Math.max(MIN_RETRY_MS, restMs / RETRY_PART)));
   }
 
   /** Ends it if its deadline has passed; true while it is held. */
   #check(): boolean {
-    const isOver = this.#isRefreshing && port.clock.exactMs() >= this.#deadlineMs;
+    const isOver = this.#isHeld && this.#isRefreshing && port.clock.exactMs() >= this.#deadlineMs;
     if (isOver) this.#lose();
     return this.#isHeld && this.#isRefreshing;
   }
@@ -251,4 +253,24 @@ export abstract class Lock {
 async function isLate({ votes }: Answers<ScriptClient>): Promise<boolean> {
   const [error] = (await votes).votesAgainst.values();
   return error instanceof TimeLimitError;
+}
+
+/** Resolves after `delayMs`. Rejects with the reason of the signal when it aborts. */
+function pauseUnlessAborted(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      timer.cancel();
+      reject(signal?.reason);
+    };
+    const timer = port.timers.after(
+      delayMs,
+      () => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      },
+      true,
+    );
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener("abort", onAbort, { once: true });
+  });
 }

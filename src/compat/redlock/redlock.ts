@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
+import { EXTEND, GIVE, TAKE } from "../../stores/redis-client/plain-keys.js";
 import { port } from "../client-quorum.js";
 import { type HeldKeys, KeyLock, momentAt, NoMajorityError } from "../key-lock.js";
-import { EXTEND, GIVE, TAKE } from "../key-scripts.js";
 import { AutomaticRenewal, type RedlockAbortSignal } from "./automatic-renewal.js";
 import { ExecutionError, ResourceLockedError } from "./errors.js";
 import { type Client, type ExecutionResult, Lock } from "./lock.js";

@@ -6,7 +6,7 @@ export interface Settings {
   readonly retryCount: number;
   /** The time between two attempts, in milliseconds. Default 200. */
   readonly retryDelay: number;
-  /** At most so much, at random, is added to or taken from that time. Default 100. */
+  /** At most this much, at random, is added to or taken from that time. Default 100. */
   readonly retryJitter: number;
   /** `using` extends the lock when it has no more than this time left. Default 500. */
   readonly automaticExtensionThreshold: number;

@@ -19,7 +19,7 @@ export interface Options {
   retryCount?: number;
   /** The time between two attempts, in milliseconds. Default 200. */
   retryDelay?: number;
-  /** At most so much, at random, is added to or taken from that time. Default 100. */
+  /** At most this much, at random, is added to or taken from that time. Default 100. */
   retryJitter?: number;
   /** Refused: the deadlines rest on the scripts of this class. */
   lockScript?: (script: string) => string;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { StoreError } from "../../errors.js";
+import { StoreError } from "../../errors/index.js";
 import type { Behaviour } from "../behaviour.js";
 import { until } from "../patience.js";
 import { assertComplete, countUp, withCounter } from "../shared-counter.js";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { LeaseLostError } from "../../errors.js";
+import { LeaseLostError } from "../../errors/index.js";
 import type { Behaviour } from "../behaviour.js";
 import { needAll, needChild, needExit } from "../needs.js";
 import { PATIENCE_MS, PROMPT_MS, within } from "../patience.js";

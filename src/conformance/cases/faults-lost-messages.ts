@@ -73,6 +73,25 @@ export const faultsLostMessages: readonly Behaviour[] = [
     },
   },
   {
+    title: "a release that was only sent is repeated when its reply was lost",
+    needs: needFaults("loseReply"),
+    async run(context) {
+      const { locks, faults } = await context.openFaulty({ release: "sent" });
+      const other = await context.open();
+      await (await locks.mutex("warm").acquire()).release();
+      const lease = await locks.mutex("m").acquire();
+      const fault = await faults.loseReply("release");
+      assert.equal(await lease.release(), true);
+      await within(PATIENCE_MS, "the reply is lost", fault.struck);
+      const next = await within(PATIENCE_MS, "it is granted again", locks.mutex("m").acquire());
+      assert.ok(next.token > lease.token);
+      next.assertHeld();
+      assert.equal(await other.mutex("m").tryAcquire(), null, "the repeat spares the next lease");
+      assert.equal(await next.release(), true);
+      await context.untilFree(other, "m", PROMPT_MS);
+    },
+  },
+  {
     title: "a renewal whose reply is lost is soon repeated and keeps the lease",
     needs: needFaults("loseReply"),
     async run(context) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LeaseLostError } from "../../errors.js";
+import { LeaseLostError } from "../../errors/index.js";
 import type { Behaviour } from "../behaviour.js";
 import { PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 
@@ -68,9 +68,9 @@ export const leaseTime: readonly Behaviour[] = [
       const lease = await a.mutex("m").acquire({ maxHoldMs });
       assert.ok(lease.remainingMs() <= maxHoldMs);
       const { signal } = lease;
-      await until("the signal aborts", () => signal.aborted, PATIENCE_MS);
+      await until("the signal aborts", () => signal.aborted, maxHoldMs + PROMPT_MS);
       const tookMs = performance.now() - startMs;
-      assert.ok(tookMs >= maxHoldMs - 2 && tookMs < maxHoldMs + PROMPT_MS, `after ${tookMs} ms`);
+      assert.ok(tookMs >= maxHoldMs - 2, `after ${tookMs} ms`);
       assert.ok(signal.reason instanceof LeaseLostError);
       assert.equal(signal.reason.reason, "max_hold");
       assert.equal(await lease.release(), false);
@@ -101,10 +101,10 @@ export const leaseTime: readonly Behaviour[] = [
   {
     title: "a lease that is released as soon as its signal aborts disturbs no other lease",
     async run(context) {
-      const locks = await context.open({ ttlMs: context.ttl.renewedMs });
-      const { shortMs, renewedMs } = context.ttl;
+      const { renewedMs } = context.ttl;
+      const locks = await context.open({ ttlMs: renewedMs });
       const kept = await Promise.all(["a", "b", "c"].map((name) => locks.mutex(name).acquire()));
-      const options = { ttlMs: shortMs, graceMs: shortMs * 0.4, renew: false };
+      const options = { ttlMs: renewedMs, graceMs: renewedMs * 0.45, renew: false };
       const lease = await locks.mutex("m").acquire(options);
       const { signal } = lease;
       const released = new Promise<boolean>((resume) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { StoreError } from "../../errors.js";
+import { StoreError } from "../../errors/index.js";
 import { altered } from "../altered.js";
 import type { Behaviour } from "../behaviour.js";
 import { until } from "../patience.js";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { LeaseLostError } from "../../errors.js";
-import type { Holdfast } from "../../holdfast.js";
+import type { Holdfast } from "../../api/holdfast.js";
+import { LeaseLostError } from "../../errors/index.js";
 import type { Behaviour } from "../behaviour.js";
 import { needProcesses, needShared, needSpans } from "../needs.js";
 import { PROMPT_MS, until, within } from "../patience.js";

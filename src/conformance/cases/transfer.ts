@@ -42,7 +42,8 @@ export const transfer: readonly Behaviour[] = [
     async run(context) {
       const [a, b] = [await context.open(), await context.open()];
       const { renewedMs } = context.ttl;
-      const lease = await a.mutex("m").acquire({ transferable: true, ttlMs: renewedMs });
+      const options = { transferable: true, ttlMs: renewedMs, graceMs: renewedMs / 4 };
+      const lease = await a.mutex("m").acquire(options);
       const resumed = await b.resume(lease.detach());
       assert.ok(resumed);
       await until("its deadline in the first client is past", () => lease.state === "lost");
@@ -82,10 +83,31 @@ export const transfer: readonly Behaviour[] = [
       const renewing = lease.renew();
       lease.detach();
       await renewing;
-      await lease.renew();
+      await assert.rejects(lease.renew(), { code: "HF_UNSUPPORTED" });
+      assert.equal(await lease.release(), true, "without effect");
+      assert.equal(await locks.mutex("m").tryAcquire(), null);
       await until("a ttl is over", () => lease.state === "lost", 2 * context.ttl.renewedMs);
       for (const other of kept) other.assertHeld();
       assert.equal(locks.held().length, 3);
+    },
+  },
+  {
+    title: "a lease that was renewed for longer goes on by its first handle",
+    needs: needTransfer,
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      const { renewedMs } = context.ttl;
+      const lease = await a.mutex("m").acquire({ transferable: true, ttlMs: renewedMs });
+      const { handle } = lease;
+      assert.ok(handle);
+      await lease.renew(3 * renewedMs);
+      lease.detach();
+      await a.close();
+      assert.equal(await b.mutex("m").tryAcquire(), null, "the lease is still held");
+      const resumed = await b.resume(handle);
+      assert.equal(resumed?.token, lease.token);
+      assert.equal(await resumed?.release(), true);
+      await context.untilFree(b, "m", PROMPT_MS);
     },
   },
   {

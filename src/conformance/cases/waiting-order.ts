@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { StoreError } from "../../errors.js";
+import { StoreError } from "../../errors/index.js";
 import type { Behaviour } from "../behaviour.js";
 import { claimOf } from "../claim.js";
 import { needAll, needFifo, needSpans } from "../needs.js";
@@ -70,19 +70,19 @@ export const waitingOrder: readonly Behaviour[] = [
     },
   },
   {
-    title: "a waiter that waits for many of its ttls keeps its place",
+    title: "a waiter that waits for several of its ttls keeps its place",
     needs: needFifo,
     async run(context) {
       const clients = await Promise.all([1, 2, 3].map(() => context.openKnown(strict)));
       const [a, b, c] = clients;
       assert.ok(a && b && c);
-      const { shortMs, longMs } = context.ttl;
+      const { renewedMs, longMs } = context.ttl;
       const held = await a.mutex("m").acquire();
-      const first = b.mutex("m").acquire({ ttlMs: shortMs });
+      const first = b.mutex("m").acquire({ ttlMs: renewedMs });
       await context.untilWaiting(a, "m", 1);
       const second = c.mutex("m").acquire({ ttlMs: longMs });
       await context.untilWaiting(a, "m", 2);
-      await sleep(4 * shortMs);
+      await sleep(3 * renewedMs);
       assert.equal((await a.inspect("m")).waiters.length, 2);
       await held.release();
       const lease = await within(PROMPT_MS, "the first is served first", first);

@@ -13,7 +13,7 @@ export interface ChartPart {
 const POINT_MS = 10_000;
 const WIDTH = 300;
 const HEIGHT = 56;
-const LEAST_POINTS = 30;
+const MIN_POINTS = 30;
 
 /** Which number stands beside the title: that of the last point, or the sum of all. */
 export type Headline = "now" | "sum";
@@ -34,7 +34,7 @@ export function chart(options: ChartOptions): Element {
   const sumOf = (point: Point): number => series.reduce((sum, { value }) => sum + value(point), 0);
   const most = points.reduce((top, point) => Math.max(top, sumOf(point)), 0);
   const last = points.at(-1)?.at ?? 0;
-  const first = Math.min(points[0]?.at ?? 0, last - (LEAST_POINTS - 1) * POINT_MS);
+  const first = Math.min(points[0]?.at ?? 0, last - (MIN_POINTS - 1) * POINT_MS);
   const slots = (last - first) / POINT_MS + 1;
   const step = WIDTH / slots;
   const bars =

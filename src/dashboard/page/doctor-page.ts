@@ -1,4 +1,4 @@
-import type { Finding, Survival } from "../../examination.js";
+import type { Finding, Survival } from "../../contract/examination.js";
 import type { FindingsAnswer } from "../message.js";
 import { ask } from "./api.js";
 import { type Element, html, useEffect, useState } from "./preact.js";

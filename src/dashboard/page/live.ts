@@ -7,7 +7,7 @@ export type LinkState =
   | { readonly is: "refused"; readonly status: number; readonly problem: string };
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
+const MAX_PAUSE_MS = 10_000;
 /** The dashboard says something more often than this. */
 const SILENCE_MS = 90_000;
 
@@ -38,7 +38,7 @@ export async function follow(
     }
     onState({ is: "broken" });
     await pause(pauseMs, signal);
-    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+    pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
   }
 }
 

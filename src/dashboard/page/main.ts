@@ -11,7 +11,7 @@ import { queryOf, type Route, routeOf } from "./route.js";
 import { statusBanner } from "./status-banner.js";
 import { visible } from "./text.js";
 
-const MOST_POINTS = 360;
+const MAX_POINTS = 360;
 
 /** A page is read by its heading first. */
 function titleOf(route: Route): string {
@@ -22,7 +22,7 @@ function titleOf(route: Route): string {
 function merged(points: readonly Point[], news: readonly Point[]): readonly Point[] {
   const [first] = news;
   if (!first) return points;
-  return [...points.filter(({ at }) => at < first.at), ...news].slice(-MOST_POINTS);
+  return [...points.filter(({ at }) => at < first.at), ...news].slice(-MAX_POINTS);
 }
 
 function App(): Element {

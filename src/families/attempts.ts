@@ -1,0 +1,31 @@
+import type { Busy, Claim, Grant } from "../contract/store.js";
+import { StoreError } from "../errors/index.js";
+
+/** This owner can never hold, through no fault of the caller: the next attempt is under another. */
+export interface Again {
+  readonly type: "again";
+  /** `late`: the grant arrived when the lease was over already. `ended`: it was taken away. */
+  readonly reason: "late" | "ended";
+}
+
+/** The end of one attempt of an acquisition, under one owner. */
+export type AttemptResult<G extends Grant = Grant> = G | Busy | Again;
+
+/** After so many grants in a row that arrived too late, the ttl is too short for this store. */
+export const MAX_LATE_GRANTS = 3;
+
+export function lateGrantError(claim: Claim, store: string): StoreError {
+  return new StoreError(
+    `The store answers more slowly than a lease of ${claim.ttlMs} ms lasts: raise ttlMs.`,
+    { outcome: "not_applied", lockName: claim.name, store },
+  );
+}
+
+/** The store said nothing for `silentMs`; `lastError` is the failure of the last try, if any. */
+export function silenceError(silentMs: number, lastError: unknown): StoreError {
+  const why = lastError instanceof Error ? ` ${lastError.message}` : "";
+  return new StoreError(`The store was silent for ${Math.round(silentMs)} ms.${why}`, {
+    outcome: "unknown",
+    cause: lastError,
+  });
+}

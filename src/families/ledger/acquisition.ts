@@ -1,0 +1,335 @@
+/**
+ * The acquisition of one owner, from its first request to a grant or the end of the wait.
+ *
+ * A grant is believed in three cases only. The owner's own request, or a touch of the client, was
+ * answered with the grant: the deadline counts from the sending. A push brought the grant, and the
+ * store's clock is known well enough to tell that the push is fresh. An offer, by touch or push, is
+ * believed for its window only, until its confirm is answered. An acquisition that ends without a
+ * grant withdraws its owner wherever the store may know it.
+ */
+
+import type { AcquireResult, Claim, HolderView, MarkView, Wait } from "../../contract/store.js";
+import { assert } from "../../errors/assert.js";
+import { isFinal } from "../../errors/index.js";
+import { replyError } from "../../events/foreign-data.js";
+import type { Acquire, PushedGrant } from "../../rules/ledger-command.js";
+import { deadlineOf } from "../../rules/margin.js";
+import { keyOf } from "../../rules/name.js";
+import { Backoff, jittered } from "../../time/backoff.js";
+import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js";
+import type { Timer } from "../../time/timers.js";
+import { type AttemptResult, lateGrantError, MAX_LATE_GRANTS, silenceError } from "../attempts.js";
+import type { ArbiterClient } from "./arbiter-client.js";
+import { ArbiterGrant } from "./arbiter-grant.js";
+import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./channel.js";
+import { type Believable, Confirmation, type ConfirmListener } from "./confirmation.js";
+import { OwnerRequests } from "./owner-requests.js";
+import { grantsInMs, holderView, markView } from "./views.js";
+
+const FIRST_RETRY_MS = 20;
+export const MAX_RETRY_MS = 1_000;
+const RETRY_PAUSES = { firstMs: FIRST_RETRY_MS, longestMs: MAX_RETRY_MS };
+
+/** After so many requests in a row that came too late, the store is too far away for this ttl. */
+const MAX_STALE = 3;
+
+const ignored = (): void => {};
+
+export class Acquisition implements Recipient<Acquire>, SilenceListener {
+  readonly key: string;
+  readonly #claim: Claim;
+  readonly #wait: Wait | null;
+  readonly #client: ArbiterClient;
+  readonly #requests: OwnerRequests;
+  /** How many attempts before this one got their grant too late, in a row. */
+  readonly #lateGrants: number;
+  #resolve: (result: AcquireResult) => void = ignored;
+  #reject: (error: unknown) => void = ignored;
+  #isSettled = false;
+  #startMs = 0;
+  #silence: SilenceLimit | null = null;
+  #backoff: Backoff | null = null;
+  #retry: Timer | undefined;
+  #lastError: unknown;
+  #stale = 0;
+  /** The tokens of grants that were revoked meanwhile. */
+  #refused: bigint[] | null = null;
+  /** The confirm that is under way. */
+  #confirmation: Confirmation | null = null;
+
+  constructor(claim: Claim, wait: Wait | null, client: ArbiterClient, lateGrants = 0) {
+    this.key = keyOf(claim.space, claim.name);
+    this.#claim = claim;
+    this.#wait = wait;
+    this.#client = client;
+    this.#lateGrants = lateGrants;
+    this.#requests = new OwnerRequests(this.key, claim, client);
+  }
+
+  get owner(): string {
+    return this.#claim.owner;
+  }
+
+  /**
+   * How often to touch the name while this acquisition waits: within the time that the store was
+   * promised, and so often that one lost touch does not yet look like a silent store. An
+   * acquisition that does not wait asks again by itself.
+   */
+  get touchMs(): number {
+    const offerMs = this.#client.offerMs(this.#claim.ttlMs);
+    const periodMs = Math.min(offerMs, this.#claim.storeTimeoutMs / 3);
+    return this.#wait ? periodMs : Math.min(periodMs, MAX_RETRY_MS);
+  }
+
+  start(resolve: (result: AcquireResult) => void, reject: (error: unknown) => void): void {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#client.acquisitions.add(this);
+    this.#wait?.onEnd(() => this.giveUp());
+    if (this.#isSettled) return;
+    this.#startMs = this.#client.port.clock.nowMs();
+    // The first request is answered or has failed by its own time-out; silence comes after that.
+    if (this.#claim.storeTimeoutMs < CALL_TIMEOUT_MS) this.#startSilenceLimit();
+    this.ask();
+  }
+
+  /** Sends the request, or repeats it: the store knows the owner, so both are the same. */
+  ask(): void {
+    this.#retry?.cancel();
+    const greeting = this.#client.channel.greet(this.key);
+    if (!greeting) return this.#send();
+    greeting.then(
+      () => this.#send(),
+      (error) => this.onRefusal(error),
+    );
+  }
+
+  onAnswer(answer: Answer<Acquire>): void {
+    this.#requests.onAnswer(answer);
+    if (!this.#isSettled) this.#onAnswer(answer);
+    else if (answer.reply.type === "stale") this.#onStaleCopy(answer.reply.reason);
+  }
+
+  onFailure(error: unknown): void {
+    this.#requests.onFailure();
+    this.onRefusal(error);
+  }
+
+  /** The store did not answer about this name: asks again later, where that may help. */
+  onRefusal(error: unknown): void {
+    if (this.#isSettled) return;
+    if (isFinal(error)) return this.#fail(error);
+    this.#lastError = error;
+    this.#startSilenceLimit();
+    this.#backoff ??= new Backoff(this.#client.port.random, RETRY_PAUSES);
+    this.#askIn(this.#backoff.nextMs());
+  }
+
+  onSilence(): void {
+    this.#fail(silenceError(this.#claim.storeTimeoutMs, this.#lastError));
+  }
+
+  /** The store answered this client about the name, so the store is not silent. */
+  heard(holder: HolderView | null, ahead: number | null, inMs: number): void {
+    // rule: answer-ends-the-silence
+    this.#silence?.heard();
+    this.#wait?.report(holder, ahead, inMs);
+  }
+
+  /**
+   * The store handed the lock to this owner, until `lapseMs` unless it is confirmed. The offer may
+   * be believed at once up to `deadlineMs`; null where the answer to its confirm has to decide.
+   */
+  onOffer(offer: PushedGrant, deadlineMs: number | null, lapseMs: number): void {
+    if (this.#isSettled || this.#confirmation?.token === offer.token) return;
+    this.#requests.isEntered = true;
+    this.#confirmation?.cancel();
+    const confirmation = new Confirmation(this.key, this.#claim, offer, this.#client);
+    this.#confirmation = confirmation;
+    // No caller hears of the grant before its confirm is sent.
+    confirmation.send();
+    try {
+      const usefulMs = this.#client.port.clock.nowMs() + (this.#claim.leastMs ?? 0);
+      // rule: offer-outlasts-the-grace
+      const isBelieved = deadlineMs !== null && deadlineMs > usefulMs;
+      if (!isBelieved) return confirmation.tell(this.#listener(confirmation), lapseMs);
+      // rule: offer-is-believed-until-it-lapses
+      this.#accept(offer, deadlineMs);
+    } catch (cause) {
+      this.onRefusal(replyError("a handed-off grant", cause));
+    }
+  }
+
+  /** The work of a `once` is done. */
+  onMark(mark: MarkView): void {
+    this.#settle({ type: "busy", holder: null, mark });
+  }
+
+  /** The grant was revoked before it arrived here. */
+  onRevoked(): void {
+    this.#settle({ type: "again", reason: "ended" });
+  }
+
+  /** The grant with this token has been revoked. It may be that of this owner. */
+  refuse(token: bigint): void {
+    this.#refused ??= [];
+    this.#refused.push(token);
+  }
+
+  giveUp(): void {
+    if (!this.#isSettled) this.#settle({ type: "busy", holder: null, mark: null });
+  }
+
+  #send(): void {
+    if (this.#isSettled) return;
+    this.#client.channel.post(this.#requests.next(this.#wait !== null), this);
+  }
+
+  #onAnswer({ reply, sentMs }: Answer<Acquire>): void {
+    switch (reply.type) {
+      case "granted": {
+        this.#requests.isEntered = true;
+        // rule: deadline-counts-from-sending
+        const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, this.#claim.ttlMs);
+        this.#accept(reply, deadlineMs);
+        return;
+      }
+      case "queued":
+        this.#requests.isEntered = true;
+        this.#backoff?.reset();
+        this.#stale = 0;
+        this.#startSilenceLimit();
+        this.#client.heartbeats.keep(this, reply.ahead, reply.dueUs / 1000);
+        this.heard(reply.holder && holderView(reply.holder), reply.ahead, grantsInMs(reply));
+        return;
+      case "busy": {
+        // A holder that has expired is in the way only until the store has dropped it.
+        const hasExpired = reply.holder !== null && reply.dueUs <= 0;
+        // So is a holder that this client has released, until the store has the release.
+        const isReleasing =
+          reply.holder !== null && this.#client.releases.get(this.key) !== undefined;
+        const elapsedMs = this.#client.port.clock.nowMs() - this.#startMs;
+        if ((hasExpired || isReleasing) && elapsedMs < this.#claim.storeTimeoutMs) {
+          return this.#askIn(isReleasing ? jittered(FIRST_RETRY_MS, this.#client.port.random) : 0);
+        }
+        const holder = reply.holder && holderView(reply.holder);
+        return this.#settle({ type: "busy", holder, mark: null, grantsInMs: grantsInMs(reply) });
+      }
+      case "marked":
+        return this.onMark(markView(reply));
+      case "stale":
+        return reply.reason === "ended" ? this.onRevoked() : this.#onStale();
+    }
+  }
+
+  /** A copy of the request was refused after another answer, or a push, had brought the grant. */
+  #onStaleCopy(reason: "late" | "ended"): void {
+    const { grants } = this.#client;
+    const grant = grants.of(this.owner);
+    if (grant && reason === "ended") grants.lose(grant, "revoked", "");
+  }
+
+  /** The clocks stepped apart, and this very answer told how far: the next request knows. */
+  #onStale(): void {
+    this.#stale += 1;
+    this.#startSilenceLimit();
+    this.#silence?.heard();
+    if (this.#stale >= MAX_STALE) return this.#settle({ type: "again", reason: "late" });
+    this.#askIn(this.#stale === 1 ? 0 : jittered(FIRST_RETRY_MS, this.#client.port.random));
+  }
+
+  /** The answer to this confirm decides: a grant, or the next request. */
+  #listener(confirmation: Confirmation): ConfirmListener {
+    return {
+      onConfirmed: (granted) => {
+        // rule: unproven-handoff-waits-for-its-confirm
+        if (!this.#isSettled && this.#confirmation === confirmation) this.#onConfirmed(granted);
+      },
+      onRefusal: (error) => this.onRefusal(error),
+    };
+  }
+
+  #onConfirmed(granted: Believable | null): void {
+    if (granted) return this.#accept(granted, granted.deadlineMs);
+    this.#confirmation = null;
+    this.ask();
+  }
+
+  /** Takes a grant, unless it is over already: then it is given back, never returned. */
+  #accept(granted: { token: number; span: number }, deadlineMs: number): void {
+    const nowMs = this.#client.port.clock.exactMs();
+    // rule: late-grant-is-given-back
+    if (nowMs >= deadlineMs) return this.#settle({ type: "again", reason: "late" });
+    const grant = new ArbiterGrant(this.#claim, this.key, granted, deadlineMs);
+    if (this.#refused?.some((token) => grant.hasToken(token))) return this.onRevoked();
+    assert(deadlineMs <= nowMs + this.#claim.ttlMs, "a grant is believed for its ttl at most");
+    assert(granted.token > this.#requests.seenToken, "a token is above all seen before it");
+    grant.isHandoff = this.#confirmation?.token === granted.token;
+    this.#requests.onGrant(grant);
+    this.#settle(grant);
+    // Whichever answer brought the grant, the answer to its confirm extends it, or ends it.
+    // rule: confirm-judges-the-grant
+    if (grant.isHandoff) this.#confirmation?.extend(grant);
+  }
+
+  #askIn(pauseMs: number): void {
+    this.#retry?.cancel();
+    this.#retry = this.#client.port.timers.after(pauseMs, () => this.ask(), this.#keepsAlive);
+  }
+
+  /**
+   * A try has a limit in its client, which keeps the process alive until the call ends. If its
+   * caller aborts it, the acquisition goes on here and nobody waits for it. A store of one process
+   * needs no such limit.
+   */
+  get #keepsAlive(): boolean {
+    return this.#wait !== null || this.#client.arbiter.traits.scope === "process";
+  }
+
+  /** The first answer was not the end: from now on the store must not fall silent. */
+  #startSilenceLimit(): void {
+    const { arbiter, port, limits } = this.#client;
+    if (this.#silence || arbiter.isLocal) return;
+    const { storeTimeoutMs: limitMs } = this.#claim;
+    this.#silence = new SilenceLimit(port, limits, this, {
+      limitMs,
+      sinceMs: this.#startMs,
+      keepsAlive: this.#keepsAlive,
+    });
+  }
+
+  #fail(error: unknown): void {
+    this.#leave(null);
+    this.#reject(error);
+  }
+
+  #settle(result: AttemptResult<ArbiterGrant>): void {
+    this.#leave(result.type === "granted" ? result : null);
+    if (result.type !== "again") return this.#resolve(result);
+    const lateGrants = result.reason === "late" ? this.#lateGrants + 1 : 0;
+    const { arbiter, port } = this.#client;
+    if (lateGrants > 0 && (!this.#wait || lateGrants >= MAX_LATE_GRANTS)) {
+      return this.#reject(lateGrantError(this.#claim, arbiter.name));
+    }
+    const claim = { ...this.#claim, owner: port.random.id() };
+    const next = new Acquisition(claim, this.#wait, this.#client, lateGrants);
+    next.start(this.#resolve, this.#reject);
+  }
+
+  #leave(grant: ArbiterGrant | null): void {
+    assert(!this.#isSettled, "a settled acquisition does not settle again");
+    this.#isSettled = true;
+    this.#retry?.cancel();
+    this.#silence?.end();
+    const { acquisitions, heartbeats, grants, cleanups } = this.#client;
+    heartbeats.leave(this);
+    this.#confirmation?.cancel();
+    if (grant) return grants.adopt(grant);
+    acquisitions.remove(this);
+    const { isEntered, mayArrive, tombstoneUs } = this.#requests;
+    // rule: every-end-withdraws
+    if (isEntered || mayArrive) {
+      cleanups.start(this.key, this.owner, tombstoneUs, this.#claim.ttlMs);
+    }
+  }
+}

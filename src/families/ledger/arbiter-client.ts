@@ -1,0 +1,66 @@
+import { InvalidOptionError } from "../../errors/index.js";
+import { LoneMap } from "../../rules/lone-map.js";
+import { MetaText } from "../../rules/meta-text.js";
+import { Limits } from "../../time/limits.js";
+import type { Port } from "../../time/port.js";
+import { Acquisitions } from "./acquisitions.js";
+import type { Arbiter } from "./arbiter.js";
+import { Channel } from "./channel.js";
+import { Cleanups } from "./cleanups.js";
+
+import { Grants, type Owners } from "./grants.js";
+import { HandoffChecks } from "./handoff-checks.js";
+import { Heartbeats } from "./heartbeats.js";
+import type { Withdrawal } from "./withdrawal.js";
+
+/** How the family treats this arbiter. */
+export interface ArbiterOptions {
+  /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
+  readonly offerMs?: number;
+}
+
+const USUAL_OFFER_MS = 2_000;
+/** With a shorter offer window, a client that waits would do nothing but touch. */
+const MIN_OFFER_MS = 10;
+
+/** One client of an arbiter: the parts that its acquisitions and withdrawals use, made once. */
+export class ArbiterClient {
+  /** The store knows this client by it: waiters and pushes carry it. */
+  readonly id: string;
+  readonly arbiter: Arbiter;
+  readonly port: Port;
+  readonly limits: Limits;
+  readonly channel: Channel;
+  readonly grants: Grants;
+  readonly acquisitions: Acquisitions;
+  readonly heartbeats: Heartbeats;
+  readonly cleanups: Cleanups;
+  readonly handoffChecks: HandoffChecks;
+  /** The latest release of each name, until it is answered. */
+  readonly releases: LoneMap<string, Withdrawal> = new LoneMap();
+  readonly metaText: MetaText = new MetaText();
+  readonly #offerMs: number | undefined;
+
+  constructor(arbiter: Arbiter, { offerMs }: ArbiterOptions) {
+    if (offerMs !== undefined && !(offerMs >= MIN_OFFER_MS)) {
+      throw new InvalidOptionError("offerMs", offerMs, `must be at least ${MIN_OFFER_MS}`);
+    }
+    this.#offerMs = offerMs;
+    this.arbiter = arbiter;
+    this.port = arbiter.port;
+    this.limits = new Limits(arbiter.port);
+    this.channel = new Channel(arbiter, this.limits);
+    this.id = arbiter.port.random.id();
+    this.cleanups = new Cleanups(this);
+    const owners: Owners = new LoneMap();
+    this.grants = new Grants(owners);
+    this.acquisitions = new Acquisitions(this, owners);
+    this.heartbeats = new Heartbeats(this);
+    this.handoffChecks = new HandoffChecks(this);
+  }
+
+  /** How long a handed-off grant of this length waits for its confirm. */
+  offerMs(ttlMs: number): number {
+    return Math.min(ttlMs, this.#offerMs ?? Math.max(USUAL_OFFER_MS, ttlMs / 6));
+  }
+}

@@ -1,0 +1,283 @@
+import { assert, present } from "../../errors/assert.js";
+import { type HoldfastError, InternalError, StoreError } from "../../errors/index.js";
+import { replyError } from "../../events/foreign-data.js";
+import type { Command, Refused, ReplyTo } from "../../rules/ledger-command.js";
+import type { Limited, Limits } from "../../time/limits.js";
+import { TimeLimitError, within } from "../../time/timers.js";
+import type { Arbiter, Execution } from "./arbiter.js";
+import { refusalError } from "./refusal.js";
+import { Shard } from "./shard.js";
+import type { StoreTime } from "./store-time.js";
+
+/** A reply with what it takes to judge it. */
+export interface Answer<C extends Command> {
+  readonly reply: Exclude<ReplyTo<C>, Refused>;
+  /** Local time just before the request was sent: deadlines count from here. */
+  readonly sentMs: number;
+  /** The store's time in the reply. */
+  readonly nowUs: number;
+  /** The command may arrive once more. */
+  readonly resent: boolean;
+}
+
+/** The sender of a command, which is told the answer or the failure. */
+export interface Recipient<C extends Command> {
+  /** Where it throws, `onFailure` follows. */
+  onAnswer(answer: Answer<C>): void;
+  /** Unknown, unless the error says otherwise. Must not throw. */
+  onFailure(error: unknown): void;
+}
+
+/** A larger batch would keep the store and this process busy for too long at a stretch. */
+const MAX_BATCH = 1_000;
+/**
+ * The store works on the first of several batches while this process makes the rest ready.
+ * Renewals and repeated confirms are not urgent: for them the fewest calls are best.
+ */
+const BRISK_BATCH = 128;
+
+/** How long one call may take before its outcome counts as unknown. */
+export const CALL_TIMEOUT_MS = 5_000;
+
+/** Commands on their way. */
+class Call implements Limited {
+  readonly shard: Shard;
+  readonly recipients: readonly Recipient<Command>[];
+  readonly sentMs: number;
+  readonly #onFailure: (call: Call, error: unknown) => void;
+  isOver = false;
+  heapIndex = -1;
+
+  constructor(
+    shard: Shard,
+    recipients: readonly Recipient<Command>[],
+    sentMs: number,
+    onFailure: (call: Call, error: unknown) => void,
+  ) {
+    this.shard = shard;
+    this.recipients = recipients;
+    this.sentMs = sentMs;
+    this.#onFailure = onFailure;
+  }
+
+  get dueMs(): number {
+    return this.sentMs + CALL_TIMEOUT_MS;
+  }
+
+  onDue(): void {
+    this.#onFailure(this, new TimeLimitError(CALL_TIMEOUT_MS));
+  }
+
+  onStop(): void {
+    const context = { outcome: "unknown", retryable: false } as const;
+    this.#onFailure(this, new StoreError("The store was closed before it answered.", context));
+  }
+}
+
+/**
+ * The way to an arbiter. Commands issued in one turn of the event loop travel as one call; a single
+ * one is not delayed. Every call settles within its time-out, whatever the client below does.
+ */
+export class Channel {
+  readonly #arbiter: Arbiter;
+  readonly #limits: Limits;
+  readonly #shards = new Map<string, Shard>();
+  /** The shard of the latest command: most stores have one. */
+  #shard: Shard | undefined;
+  readonly #flush = (): void => this.#sendPending();
+  readonly #onFailure = (call: Call, error: unknown): void => this.#fail(call, error);
+  /** The shards with commands that wait for the end of this turn. */
+  #pending: Shard[] = [];
+  /** When the first call was sent after which the store answered nothing. */
+  #silentSinceMs: number | null = null;
+
+  constructor(arbiter: Arbiter, limits: Limits) {
+    this.#arbiter = arbiter;
+    this.#limits = limits;
+  }
+
+  /** For how long the store has answered none of the calls that were sent to it. */
+  get silentMs(): number {
+    const { clock } = this.#arbiter.port;
+    return this.#silentSinceMs === null ? 0 : clock.nowMs() - this.#silentSinceMs;
+  }
+
+  time(key: string): StoreTime {
+    return this.#shardOf(key).time;
+  }
+
+  /**
+   * Asks for the store's time where none is known, because commands say until when they are valid.
+   * Returns nothing where there is nothing to wait for.
+   */
+  greet(key: string): Promise<void> | undefined {
+    const shard = this.#shardOf(key);
+    if (shard.time.isKnown) return undefined;
+    shard.greeting ??= this.#greet(shard).finally(() => {
+      shard.greeting = undefined;
+    });
+    return shard.greeting;
+  }
+
+  /** Sends with whatever else is issued in this turn; a local arbiter answers at once. */
+  post<C extends Command>(command: C, recipient: Recipient<C>): void {
+    if (this.#arbiter.isLocal) {
+      const answer = this.#answerAtOnce(command);
+      if ("reply" in answer) return tell(recipient, answer);
+      return recipient.onFailure(answer);
+    }
+    const shard = this.#shardOf(command.key);
+    if (!shard.add(command, recipient as Recipient<Command>)) return;
+    if (this.#pending.push(shard) === 1) this.#arbiter.port.timers.soon(this.#flush);
+  }
+
+  /** The same with a promise. */
+  send<C extends Command>(command: C): Answer<C> | Promise<Answer<C>> {
+    if (this.#arbiter.isLocal) return orThrow(this.#answerAtOnce(command));
+    return new Promise((resolve, reject) => {
+      this.post(command, { onAnswer: resolve, onFailure: reject });
+    });
+  }
+
+  /** Sends before this returns, past everything that is waiting to be sent. */
+  postNow<C extends Command>(command: C, recipient: Recipient<C>): void {
+    if (this.#arbiter.isLocal) return this.post(command, recipient);
+    this.#call(this.#shardOf(command.key), [command], [recipient as Recipient<Command>]);
+  }
+
+  #answerAtOnce<C extends Command>(command: C): Answer<C> | HoldfastError {
+    try {
+      return this.#answerHere(command, this.#arbiter.port.clock.nowMs());
+    } catch (error) {
+      return error instanceof InternalError ? error : unknown(error);
+    }
+  }
+
+  #answerHere<C extends Command>(command: C, sentMs: number): Answer<C> | StoreError {
+    const execution = this.#arbiter.execute("", [command]);
+    assert("nowUs" in execution, "a local arbiter answers within the call");
+    const { nowUs, node, replies } = execution;
+    this.#shardOf(command.key).time.learn(node, sentMs, nowUs, sentMs);
+    const [reply] = replies;
+    if (reply === undefined || !("type" in reply)) return reply ?? noReply();
+    if (reply.type === "refused") return refusalError(reply);
+    return { reply: reply as Answer<C>["reply"], sentMs, nowUs, resent: false };
+  }
+
+  async #greet(shard: Shard): Promise<void> {
+    const { clock } = this.#arbiter.port;
+    const sentMs = clock.nowMs();
+    try {
+      const greeting = Promise.resolve(this.#arbiter.execute(shard.name, []));
+      const { nowUs, node } = await within(this.#arbiter.port.timers, CALL_TIMEOUT_MS, greeting);
+      shard.time.learn(node, sentMs, nowUs, clock.nowMs());
+    } catch (error) {
+      throw unknown(error);
+    }
+  }
+
+  #sendPending(): void {
+    const shards = this.#pending;
+    this.#pending = [];
+    for (const shard of shards) this.#sendInBatches(shard);
+  }
+
+  #sendInBatches(shard: Shard): void {
+    const { commands, recipients } = shard.take();
+    if (commands.length <= BRISK_BATCH) return this.#call(shard, commands, recipients);
+    for (let start = 0; start < commands.length; ) {
+      const end = start + (isPatient(commands[start]) ? MAX_BATCH : BRISK_BATCH);
+      this.#call(shard, commands.slice(start, end), recipients.slice(start, end));
+      start = end;
+    }
+  }
+
+  #call(
+    shard: Shard,
+    commands: readonly Command[],
+    recipients: readonly Recipient<Command>[],
+  ): void {
+    const call = new Call(shard, recipients, this.#arbiter.port.clock.nowMs(), this.#onFailure);
+    this.#silentSinceMs ??= call.sentMs;
+    try {
+      const execution = this.#arbiter.execute(shard.name, commands);
+      if (!(execution instanceof Promise)) return this.#deliver(call, execution);
+      this.#limits.add(call);
+      execution.then(
+        (late) => this.#deliver(call, late),
+        (error) => this.#fail(call, error),
+      );
+    } catch (error) {
+      this.#fail(call, error);
+    }
+  }
+
+  #deliver(call: Call, execution: Execution): void {
+    this.#silentSinceMs = null;
+    if (!this.#end(call)) return;
+    const { shard, recipients } = call;
+    const { nowUs, node, replies, sentMs = call.sentMs, resent = false } = execution;
+    shard.time.learn(node, sentMs, nowUs, this.#arbiter.port.clock.nowMs());
+    for (let index = 0; index < recipients.length; index += 1) {
+      const recipient = present(recipients[index], "each command of a call has a recipient");
+      const reply = replies[index];
+      if (reply === undefined || reply instanceof Error) recipient.onFailure(reply ?? noReply());
+      else if (reply.type === "refused") recipient.onFailure(refusalError(reply));
+      else tell(recipient, { reply, sentMs, nowUs, resent });
+    }
+  }
+
+  /** The client below threw, or said nothing in time: the outcome is unknown. */
+  #fail(call: Call, cause: unknown): void {
+    if (!this.#end(call)) return;
+    const error = unknown(cause);
+    // A server that refuses is there.
+    if (error.outcome === "not_applied") this.#silentSinceMs = null;
+    for (const recipient of call.recipients) recipient.onFailure(error);
+  }
+
+  #end(call: Call): boolean {
+    if (call.isOver) return false;
+    call.isOver = true;
+    this.#limits.remove(call);
+    return true;
+  }
+
+  #shardOf(key: string): Shard {
+    const name = this.#arbiter.shardOf(key);
+    if (this.#shard?.name === name) return this.#shard;
+    const shard = this.#shards.get(name) ?? new Shard(name);
+    this.#shards.set(name, shard);
+    this.#shard = shard;
+    return shard;
+  }
+}
+
+/** An answer that its recipient cannot use is a failure for that recipient, and for no other. */
+function tell<C extends Command>(recipient: Recipient<C>, answer: Answer<C>): void {
+  try {
+    recipient.onAnswer(answer);
+  } catch (cause) {
+    recipient.onFailure(replyError("the reply to a command", cause));
+  }
+}
+
+function orThrow<C extends Command>(answer: Answer<C> | HoldfastError): Answer<C> {
+  if ("reply" in answer) return answer;
+  throw answer;
+}
+
+/** The first confirm of an offer is urgent: it is sent by `postNow`. */
+function isPatient(command: Command | undefined): boolean {
+  return command?.type === "renew" || command?.type === "confirm";
+}
+
+function unknown(cause: unknown): StoreError {
+  if (cause instanceof StoreError) return cause;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new StoreError(`The store failed: ${message}`, { outcome: "unknown", cause });
+}
+
+function noReply(): StoreError {
+  return new StoreError("The store left a command without a reply.", { outcome: "unknown" });
+}

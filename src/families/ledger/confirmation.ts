@@ -1,0 +1,132 @@
+import type { Claim } from "../../contract/store.js";
+import type { Confirm, PushedGrant } from "../../rules/ledger-command.js";
+import { deadlineOf } from "../../rules/margin.js";
+import { Backoff } from "../../time/backoff.js";
+import type { ArbiterClient } from "./arbiter-client.js";
+import type { ArbiterGrant } from "./arbiter-grant.js";
+import type { Answer, Recipient } from "./channel.js";
+
+const FIRST_RETRY_MS = 20;
+
+/** A grant of the store, and until when this client may believe in it. */
+export interface Believable {
+  readonly token: number;
+  readonly span: number;
+  readonly deadlineMs: number;
+}
+
+/** The acquisition that waits for the answer to the confirm. */
+export interface ConfirmListener {
+  /** The grant that the store confirms; null where it does not, or nothing is known in time. */
+  onConfirmed(granted: Believable | null): void;
+  /** The listener could not use the answer. */
+  onRefusal(error: unknown): void;
+}
+
+/**
+ * The confirm of an offer, repeated until it is answered or the offer window is over. Its first
+ * request is sent before any caller hears of the grant. A grant that is believed already is
+ * believed for the offer window only, until the answer extends or ends it; a grant that is not
+ * believed waits for the answer. A handoff waits for this code, so it makes no promise, and a timer
+ * only after a failure.
+ */
+export class Confirmation implements Recipient<Confirm> {
+  readonly #offer: PushedGrant;
+  readonly #claim: Claim;
+  readonly #client: ArbiterClient;
+  readonly #command: Confirm;
+  #answer: Answer<Confirm> | null = null;
+  #hasFailed = false;
+  /** The use of the answer, once the offer is judged: for a believed grant, or for a listener. */
+  #believed: ArbiterGrant | null = null;
+  #listener: ConfirmListener | null = null;
+  #untilMs = 0;
+  #backoff: Backoff | null = null;
+  #isCancelled = false;
+
+  constructor(key: string, claim: Claim, offer: PushedGrant, client: ArbiterClient) {
+    this.#offer = offer;
+    this.#claim = claim;
+    this.#client = client;
+    this.#command = { type: "confirm", key, owner: claim.owner };
+  }
+
+  get token(): number {
+    return this.#offer.token;
+  }
+
+  send(): void {
+    this.#hasFailed = false;
+    // rule: confirm-is-sent-at-once
+    this.#client.channel.postNow(this.#command, this);
+  }
+
+  /** Its acquisition has ended: the confirm is repeated only for a grant that is believed. */
+  cancel(): void {
+    this.#isCancelled = true;
+  }
+
+  /** Extends a grant that is believed already, or ends it. No answer: its belief runs out. */
+  extend(grant: ArbiterGrant): void {
+    this.#believed = grant;
+    this.#untilMs = grant.deadlineMs;
+    this.#goOn();
+  }
+
+  /** Tells the listener the result, at `untilMs` at the latest. */
+  tell(listener: ConfirmListener, untilMs: number): void {
+    this.#listener = listener;
+    this.#untilMs = untilMs;
+    this.#goOn();
+  }
+
+  onAnswer(answer: Answer<Confirm>): void {
+    this.#answer = answer;
+    this.#goOn();
+  }
+
+  onFailure(error: unknown): void {
+    if (this.#answer) return this.#listener?.onRefusal(error);
+    this.#hasFailed = true;
+    this.#goOn();
+  }
+
+  /** The first request may be answered, or have failed, before the offer is judged. */
+  #goOn(): void {
+    const isJudged = this.#believed !== null || this.#listener !== null;
+    if (!isJudged) return;
+    if (this.#answer) this.#onResult(this.#answer);
+    else if (this.#hasFailed) this.#repeat();
+  }
+
+  #onResult(answer: Answer<Confirm>): void {
+    if (this.#believed) return this.#judge(this.#believed, answer);
+    const { reply, sentMs } = answer;
+    if (reply.type !== "renewed") return this.#listener?.onConfirmed(null);
+    const { token, span, remainingUs } = reply;
+    const deadlineMs = deadlineOf(sentMs, remainingUs / 1000, this.#claim.ttlMs);
+    this.#listener?.onConfirmed({ token, span, deadlineMs });
+  }
+
+  #judge(grant: ArbiterGrant, { reply, sentMs }: Answer<Confirm>): void {
+    const { grants } = this.#client;
+    if (reply.type !== "renewed") grants.lose(grant, reply.reason, reply.detail);
+    else if (reply.token !== this.token) grants.lose(grant, "replaced", "");
+    else grant.extend(deadlineOf(sentMs, reply.remainingUs / 1000, this.#claim.ttlMs));
+  }
+
+  #repeat(): void {
+    const { clock, timers, random } = this.#client.port;
+    const pauses = { firstMs: FIRST_RETRY_MS, longestMs: this.#untilMs };
+    this.#backoff ??= new Backoff(random, pauses);
+    const pauseMs = this.#backoff.nextMs();
+    if (clock.exactMs() + pauseMs >= this.#untilMs) return this.#listener?.onConfirmed(null);
+    timers.after(pauseMs, () => {
+      if (this.#isWanted) this.send();
+    });
+  }
+
+  get #isWanted(): boolean {
+    return this.#believed ? this.#client.grants.isLive(this.#believed) : !this.#isCancelled;
+  }
+}

@@ -1,0 +1,65 @@
+import type { GoneEvent } from "../../contract/store.js";
+import type { LoneMap } from "../../rules/lone-map.js";
+import type { Acquisition } from "./acquisition.js";
+import { ArbiterGrant } from "./arbiter-grant.js";
+
+/** The owners of one client: an owner has an acquisition that is under way, and then its grant. */
+export type Owners = LoneMap<string, Acquisition | ArbiterGrant>;
+
+/** The grants of this client: an owner has one grant at most. */
+export class Grants {
+  readonly #owners: Owners;
+  #seenToken = 0;
+  /** Hears of a grant that ended without its holder's doing. */
+  onGone: (event: GoneEvent) => void = () => {};
+
+  constructor(owners: Owners) {
+    this.#owners = owners;
+  }
+
+  /** The highest token this client was ever granted, with the rest of its span. */
+  get seenToken(): number {
+    return this.#seenToken;
+  }
+
+  /** From now on its owner has this grant, and no acquisition. */
+  adopt(grant: ArbiterGrant): void {
+    this.#owners.set(grant.claim.owner, grant);
+    this.#seenToken = Math.max(this.#seenToken, grant.lastToken);
+  }
+
+  /** Another client may keep the grant from now on. */
+  forget(grant: ArbiterGrant): void {
+    const { owner } = grant.claim;
+    // This client may have resumed the grant: then its owner has another one.
+    if (this.#owners.get(owner) === grant) this.#owners.delete(owner);
+  }
+
+  of(owner: string): ArbiterGrant | undefined {
+    const there = this.#owners.get(owner);
+    const grant = there instanceof ArbiterGrant ? there : undefined;
+    // rule: released-grant-is-known-until-answered
+    return grant;
+  }
+
+  *values(): Iterable<ArbiterGrant> {
+    for (const there of this.#owners.values()) if (there instanceof ArbiterGrant) yield there;
+  }
+
+  isLive(grant: ArbiterGrant): boolean {
+    return !grant.isGivenBack && this.#owners.get(grant.claim.owner) === grant;
+  }
+
+  lose(grant: ArbiterGrant, reason: GoneEvent["reason"], detail: string): void {
+    if (!this.isLive(grant)) return;
+    this.#owners.delete(grant.claim.owner);
+    this.onGone({ type: "gone", grant, reason, detail });
+    // The caller may not have the grant yet: when it gets the grant, the deadline has passed.
+    grant.end();
+  }
+
+  /** The release of this owner was answered, or is not repeated any more. */
+  onLeft(owner: string): void {
+    if (this.of(owner)?.isGivenBack) this.#owners.delete(owner);
+  }
+}

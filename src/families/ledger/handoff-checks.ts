@@ -1,0 +1,55 @@
+import type { Timer } from "../../time/timers.js";
+import type { ArbiterClient } from "./arbiter-client.js";
+
+/**
+ * The touches of a client at names that it released. A handoff may have gone to a process that
+ * died, and the store serves a long queue in slices; the client that released sees both through.
+ */
+export class HandoffChecks {
+  readonly #client: ArbiterClient;
+  /** Names whose last handoff is to be checked once. */
+  readonly #checks = new Map<string, Timer>();
+  /** Names where the store has more waiters to serve. */
+  readonly #unserved = new Set<string>();
+  #isOver = false;
+
+  constructor(client: ArbiterClient) {
+    this.#client = client;
+  }
+
+  /** Looks after the offer window, once, whether the handoff at this name was confirmed. */
+  checkAfter(key: string, offerMs: number): void {
+    if (this.#isOver || this.#checks.has(key)) return;
+    const timer = this.#client.port.timers.after(offerMs + 1, () => {
+      this.#checks.delete(key);
+      void this.#touch(key);
+    });
+    this.#checks.set(key, timer);
+  }
+
+  /** Touches until the store has no more waiters to serve at this name. */
+  serveMore(key: string): void {
+    if (this.#isOver || this.#unserved.has(key)) return;
+    this.#unserved.add(key);
+    this.#client.port.timers.after(0, () => {
+      this.#unserved.delete(key);
+      void this.#touch(key);
+    });
+  }
+
+  end(): void {
+    this.#isOver = true;
+    for (const timer of this.#checks.values()) timer.cancel();
+  }
+
+  async #touch(key: string): Promise<void> {
+    const { id, channel, acquisitions } = this.#client;
+    try {
+      const answer = await channel.send({ type: "touch", key, client: id });
+      acquisitions.onTouched(key, answer);
+      if (answer.reply.more) this.serveMore(key);
+    } catch {
+      // Waiters ask again by themselves: a check that failed costs them time, not the lock.
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import { isFinal } from "../../errors/index.js";
+import type { Touch, Touched } from "../../rules/ledger-command.js";
+import type { Limited } from "../../time/limits.js";
+import type { Acquisition } from "./acquisition.js";
+import type { ArbiterClient } from "./arbiter-client.js";
+import type { Answer } from "./channel.js";
+import { grantsInMs, holderView } from "./views.js";
+
+/** Waiters further back touch a little later, so that the first usually finds the lock free. */
+const STAGGER_MS = 2;
+const MAX_STAGGER_MS = 200;
+/** A touch that failed is repeated soon: three silent periods cost this client its places. */
+const RETRY_PART = 4;
+
+/**
+ * The heartbeat of this client at one name while any of its acquisitions waits there. Each touch
+ * tells the store that the client lives, and brings grants whose push was lost. A touch is also
+ * sent when the holder in front is due, so that no wait depends on a message alone.
+ */
+export class WaiterHeartbeat implements Limited {
+  readonly #key: string;
+  readonly #client: ArbiterClient;
+  readonly #waiting = new Set<Acquisition>();
+  #periodMs = Number.POSITIVE_INFINITY;
+  #staggerMs = 0;
+  /** Counts changes of the set: the answer to an older touch is about an older set. */
+  #changes = 0;
+  /** When to touch next, while it is among the limits of the client. */
+  dueMs = 0;
+  heapIndex = -1;
+
+  constructor(key: string, client: ArbiterClient) {
+    this.#key = key;
+    this.#client = client;
+  }
+
+  get isIdle(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  add(acquisition: Acquisition, ahead: number | null, dueMs: number): void {
+    if (!this.#waiting.has(acquisition)) this.#changes += 1;
+    this.#waiting.add(acquisition);
+    this.#periodMs = Math.min(this.#periodMs, acquisition.touchMs);
+    if (this.#waiting.size === 1) {
+      this.#staggerMs = Math.min((ahead ?? 0) * STAGGER_MS, MAX_STAGGER_MS);
+    }
+    this.#wakeIn(dueMs);
+  }
+
+  remove(acquisition: Acquisition): void {
+    if (!this.#waiting.delete(acquisition)) return;
+    this.#changes += 1;
+    if (this.isIdle) this.end();
+  }
+
+  end(): void {
+    this.#client.limits.remove(this);
+  }
+
+  onDue(): void {
+    void this.touch();
+  }
+
+  async touch(): Promise<void> {
+    this.end();
+    const changes = this.#changes;
+    // A lost call ends by a time-out that is longer than the store waits for a touch: the next
+    // touch does not wait for that.
+    // rule: unanswered-touch-is-repeated
+    this.#wakeIn(this.#periodMs);
+    const { id, channel } = this.#client;
+    try {
+      this.#onAnswer(await channel.send({ type: "touch", key: this.#key, client: id }), changes);
+    } catch (error) {
+      // Each acquisition has its own limit for the silence of the store.
+      if (isFinal(error)) {
+        for (const acquisition of [...this.#waiting]) acquisition.onRefusal(error);
+      }
+      // rule: failed-touch-is-repeated
+      this.#wakeIn(this.#periodMs / RETRY_PART);
+    }
+  }
+
+  #onAnswer(answer: Answer<Touch>, changes: number): void {
+    const { reply } = answer;
+    const isSameSet = changes === this.#changes;
+    this.#client.acquisitions.onTouched(this.#key, answer);
+    this.#hear(reply);
+    if (reply.more) return this.#wakeIn(0);
+    // The store lost places of this client, by a restart or after too long a silence: each
+    // acquisition asks for its place again.
+    // rule: lost-places-are-asked-for-again
+    if (isSameSet && reply.waiting + reply.grants.length < this.#waiting.size) {
+      for (const acquisition of this.#waiting) acquisition.ask();
+    }
+    // rule: waiter-asks-when-the-holder-is-due
+    this.#wakeIn(reply.holder ? reply.dueUs / 1000 : this.#periodMs);
+  }
+
+  #hear(reply: Touched): void {
+    const holder = reply.holder && holderView(reply.holder);
+    for (const acquisition of this.#waiting) {
+      acquisition.heard(holder, null, grantsInMs(reply));
+    }
+  }
+
+  /** Touches at the earliest of all times asked for, and within a period at the latest. */
+  #wakeIn(dueMs: number): void {
+    if (this.isIdle) return;
+    const { port, limits, arbiter } = this.#client;
+    const { pollMs = Number.POSITIVE_INFINITY } = arbiter;
+    const dueInMs = Math.max(1, dueMs) + 1 + this.#staggerMs;
+    const delayMs = Math.min(dueInMs, this.#periodMs, pollMs);
+    const wakeMs = port.clock.nowMs() + delayMs;
+    if (this.heapIndex >= 0 && wakeMs >= this.dueMs) return;
+    limits.remove(this);
+    this.dueMs = wakeMs;
+    limits.add(this);
+  }
+}

@@ -1,0 +1,355 @@
+/**
+ * One attempt of an acquisition, from the first request to a grant or the end of the wait.
+ *
+ * The attempt believes that it holds in one case only: the store listed the queue, with its own
+ * entry, and all entries up to that one may hold together. Its session says until when. Unless the
+ * attempt ends with a grant, its entry is removed, so that no late copy of a request can make the
+ * entry again.
+ */
+
+import type { Busy, Claim, HolderView, Wait } from "../../contract/store.js";
+import { assert, present } from "../../errors/assert.js";
+import { isFinal, StoreError } from "../../errors/index.js";
+import { Backoff } from "../../time/backoff.js";
+import type { Limits } from "../../time/limits.js";
+import { pause } from "../../time/pause.js";
+import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js";
+import type { AttemptResult } from "../attempts.js";
+import type { EntryLines, LinePlace } from "./entry-lines.js";
+import { entryText, heldText } from "./entry-text.js";
+import type { GrantWatches } from "./grant-watches.js";
+import type { LastFailure } from "./last-failure.js";
+import type { Waiter } from "./queue.js";
+import type { Queues } from "./queues.js";
+import type {
+  EnterCase,
+  Entry,
+  ListedMark,
+  Listing,
+  LockId,
+  Moment,
+  OwnEntry,
+  Sequencer,
+} from "./sequencer.js";
+import { SequencerGrant } from "./sequencer-grant.js";
+import type { EntryOwner, Session } from "./session.js";
+import type { Sessions } from "./sessions.js";
+import { hasLimits, holderCount, mustTell } from "./standing.js";
+import { holderView, markView } from "./views.js";
+import type { Withdrawals } from "./withdrawals.js";
+
+/** The parts of the store that an acquisition works with. */
+export interface Collaborators {
+  readonly sequencer: Sequencer;
+  readonly limits: Limits;
+  readonly sessions: Sessions;
+  readonly lines: EntryLines;
+  readonly queues: Queues;
+  readonly withdrawals: Withdrawals;
+  readonly grants: GrantWatches;
+  readonly lastFailure: LastFailure;
+}
+
+const CALL_MS = 1_500;
+const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
+/** A session `alone` that is older than this part of its ttl is renewed before it is granted. */
+const OLD_PART = 20;
+
+export class Acquisition implements Waiter, EntryOwner, SilenceListener {
+  readonly touchMs: number = RETRY_MS.longestMs;
+  readonly #claim: Claim;
+  readonly #wait: Wait | null;
+  readonly #with: Collaborators;
+  /** The entry and its session, as soon as both are known. */
+  #known: { readonly entry: OwnEntry; readonly session: Session } | null = null;
+  /** Null for a call that does not wait: it has no place in any order. */
+  readonly #position: LinePlace | null;
+  /** Runs while a request to the store has no answer. */
+  #silence: SilenceLimit | null = null;
+  #silentSinceMs = 0;
+  /** Whether the queue had limits when this entry came. */
+  #hadLimits = false;
+  #lastError: unknown;
+  /** The tokens of entries that were revoked meanwhile: a listing may be from before that. */
+  #refused: Set<bigint> | null = null;
+  #isSettled = false;
+  #resolve: (result: AttemptResult<SequencerGrant>) => void = () => {};
+  #reject: (error: unknown) => void = () => {};
+
+  constructor(claim: Claim, wait: Wait | null, collaborators: Collaborators) {
+    this.#claim = claim;
+    this.#wait = wait;
+    this.#with = collaborators;
+    this.#position = wait ? collaborators.lines.join(claim) : null;
+  }
+
+  get patienceMs(): number {
+    return this.#claim.storeTimeoutMs;
+  }
+
+  get entry(): OwnEntry {
+    return this.#own.entry;
+  }
+
+  run(): Promise<AttemptResult<SequencerGrant>> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#wait?.onEnd(() => this.giveUp());
+      void this.#enter();
+    });
+  }
+
+  /** The wait is over, or the store closes. */
+  giveUp(): void {
+    const { space, name } = this.#claim;
+    const glance = this.#isSettled ? null : this.#with.queues.glance({ space, name });
+    void this.#withdraw(async () => this.#busy((await glance) ?? null));
+  }
+
+  /** The entry with this token has been revoked. It may be that of this attempt. */
+  refuse(lock: LockId, token: bigint): void {
+    const { space, name } = this.#claim;
+    if (lock.space !== space || lock.name !== name) return;
+    this.#refused ??= new Set();
+    this.#refused.add(token);
+  }
+
+  onTurn(listing: Listing, index: number): void {
+    void this.#take(listing, index, true);
+  }
+
+  onMissing(): void {
+    this.#again("ended");
+  }
+
+  /** The work of a `once` is done. */
+  onMark(mark: ListedMark): void {
+    const busy: Busy = { type: "busy", holder: null, mark: markView(mark) };
+    void this.#withdraw(() => busy);
+  }
+
+  onFailure(error: unknown): void {
+    this.#fail(error);
+  }
+
+  onUnanswered(sentMs: number, error: unknown): void {
+    this.#lastError = error;
+    this.#with.lastFailure.note(error);
+    this.#startSilenceLimit(sentMs);
+  }
+
+  onAnswered(): void {
+    this.#with.lastFailure.clear();
+    this.#endSilenceLimit();
+  }
+
+  onSilence(): void {
+    // Requests before this one in the line were answered: the store was not silent.
+    const answeredMs = this.#position?.answeredMs ?? Number.NEGATIVE_INFINITY;
+    this.#silence = null;
+    if (answeredMs > this.#silentSinceMs) return this.#startSilenceLimit(answeredMs);
+    const silentMs = Math.round(this.#claim.storeTimeoutMs);
+    const why = this.#lastError instanceof Error ? ` ${this.#lastError.message}` : "";
+    this.#fail(
+      new StoreError(`The store was silent for ${silentMs} ms.${why}`, {
+        outcome: "unknown",
+        cause: this.#lastError,
+      }),
+    );
+  }
+
+  onSessionLost(): void {
+    this.#again("ended");
+  }
+
+  async #enter(): Promise<void> {
+    const { clock, timers, random } = this.#with.sequencer.port;
+    this.#startSilenceLimit(clock.nowMs());
+    const backoff = new Backoff(random, RETRY_MS);
+    while (!this.#isSettled) {
+      try {
+        await this.#tryEnter();
+        return this.#position?.leave();
+      } catch (error) {
+        this.#lastError = error;
+        this.#with.lastFailure.note(error);
+        if (isFinal(error)) return this.#fail(error);
+        if (this.#isSettled) return;
+        // The limit of silence keeps the process alive, and ends with this attempt.
+        await pause(timers, backoff.nextMs());
+      }
+    }
+  }
+
+  #endSilenceLimit(): void {
+    this.#silence?.end();
+    this.#silence = null;
+  }
+
+  #startSilenceLimit(sinceMs: number): void {
+    if (this.#isSettled) return;
+    const { sequencer, limits } = this.#with;
+    const { storeTimeoutMs } = this.#claim;
+    if (this.#silence) return;
+    this.#silentSinceMs = sinceMs;
+    this.#silence = new SilenceLimit(sequencer.port, limits, this, {
+      limitMs: storeTimeoutMs,
+      sinceMs,
+    });
+  }
+
+  async #tryEnter(): Promise<void> {
+    const { sessions } = this.#with;
+    if (this.#position?.isFirst === false) await this.#position.turn();
+    if (this.#isSettled) return;
+    const session =
+      this.#known?.session ??
+      sessions.ready(this.#claim) ??
+      (await sessions.for(this.#claim, CALL_MS));
+    if (this.#isSettled) {
+      if (session.isAlone) void session.close();
+      return;
+    }
+    this.#known ??= { entry: this.#makeEntry(session), session };
+    const { entry } = this.#known;
+    session.add(entry, this);
+    const entering = await session.link.enter(entry, this.#enterCase, CALL_MS);
+    this.#position?.onAnswered(this.#with.sequencer.port.clock.nowMs());
+    if (this.#isSettled) return;
+    this.onAnswered();
+    if (entering.type === "gone") {
+      session.endedByStore();
+      this.#again("ended");
+    } else if (entering.type === "refused") this.#refuse(entering.listing, entering.mayAppear);
+    else if (entering.type === "behind") this.#waitBehind(entering.moment);
+    else this.#judge(entering.listing);
+  }
+
+  /** A shared entry needs the listing: see `mustTell`. */
+  get #enterCase(): EnterCase {
+    const { space, name, mode } = this.#claim;
+    if (mode === "shared") return "any";
+    if (this.#wait === null) return "alone";
+    return this.#with.queues.at({ space, name }) ? "behind" : "any";
+  }
+
+  #makeEntry({ link }: Session): OwnEntry {
+    const { meta, ttlMs } = this.#claim;
+    return link.makeEntry(this.#claim, entryText({ meta, ttlMs, sinceMs: this.#wallMs }));
+  }
+
+  #judge(listing: Listing): void {
+    const { entries, mark } = listing;
+    // The entry was made before the mark, by a request whose answer was lost.
+    // rule: entry-found-again-heeds-the-mark
+    if (mark) return this.onMark(mark);
+    const index = entries.findIndex(({ id }) => id === this.entry.id);
+    assert(index >= 0, "the listing of an enter shows the entry");
+    if (index < holderCount(entries)) void this.#take(listing, index, false);
+    else if (this.#wait) {
+      this.#report(entries[0], index);
+      // rule: limits-that-left-are-remembered
+      this.#hadLimits = hasLimits(entries);
+      this.#with.queues.of(this).add(this, listing);
+    } else this.giveUp();
+  }
+
+  #waitBehind(moment: Moment): void {
+    const queue = this.#with.queues.of(this);
+    this.#report(queue.first, null);
+    queue.addBehind(this, moment);
+  }
+
+  async #take(listing: Listing, index: number, hasWaited: boolean): Promise<void> {
+    const { queues, sequencer, grants } = this.#with;
+    const { entry, session } = this.#own;
+    if (hasWaited) queues.remove(this);
+    // A lease that is never renewed begins with all of its ttl, however long the wait took.
+    if (session.isAlone && session.ageMs > session.ttlMs / OLD_PART) {
+      const isThere = await session.renew(true).then(
+        (proof) => proof.type === "proven" && !proof.missing.has(entry),
+        () => true,
+      );
+      if (this.#isSettled) return;
+      if (!isThere) return this.#again("ended");
+    }
+    if (session.isOver || this.#refused?.has(entry.token)) return this.#again("ended");
+    // rule: entry-granted-late-is-withdrawn
+    if (sequencer.port.clock.exactMs() >= session.deadlineMs) return this.#again("late");
+    this.#isSettled = true;
+    this.onAnswered();
+    session.hand();
+    const grant = new SequencerGrant(entry, session, listing.moment);
+    grants.take(grant);
+    this.#resolve(grant);
+    if (hasWaited && mustTell(listing.entries, index, this.#hadLimits)) {
+      // When this fails, the entries behind list the queue by themselves before long.
+      // rule: holder-tells-those-behind
+      session.link.write(entry, heldText(entry.text, this.#wallMs), CALL_MS).catch(() => {});
+    }
+  }
+
+  #refuse(listing: Listing, mayAppear: boolean): void {
+    const busy = this.#busy(listing);
+    if (mayAppear) return void this.#withdraw(() => busy);
+    const { entry, session } = this.#own;
+    session.remove(entry);
+    this.#settle();
+    this.#resolve(busy);
+  }
+
+  #again(reason: "late" | "ended"): void {
+    void this.#withdraw(() => ({ type: "again", reason }));
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isSettled) return;
+    void this.#withdraw(() => null);
+    this.#reject(error);
+  }
+
+  async #withdraw(
+    resultOf: () => AttemptResult<SequencerGrant> | null | Promise<Busy>,
+  ): Promise<void> {
+    if (this.#isSettled) return;
+    this.#settle();
+    if (this.#known) {
+      const { entry, session } = this.#known;
+      entry.isWithdrawn = true;
+      // rule: unwanted-entry-is-withdrawn
+      await this.#with.withdrawals.withdraw(entry, session);
+    }
+    const result = await resultOf();
+    if (result) this.#resolve(result);
+  }
+
+  #settle(): void {
+    this.#isSettled = true;
+    this.#endSilenceLimit();
+    this.#position?.leave();
+    if (this.#known) this.#with.queues.remove(this);
+  }
+
+  #busy(listing: Listing | null): Busy {
+    // The queue may have been read before the own entry left.
+    const first = listing?.entries.find(({ id }) => id !== this.#known?.entry.id);
+    const holder = listing ? this.#report(first, null) : null;
+    return { type: "busy", holder, mark: listing?.mark ? markView(listing.mark) : null };
+  }
+
+  /** Tells the caller of the wait which holder is in the way. */
+  #report(first: Entry | null | undefined, ahead: number | null): HolderView | null {
+    const holder = first ? holderView(first, this.#wallMs) : null;
+    this.#wait?.report(holder, ahead);
+    return holder;
+  }
+
+  get #own(): { readonly entry: OwnEntry; readonly session: Session } {
+    return present(this.#known, "an entry is made before it is judged");
+  }
+
+  get #wallMs(): number {
+    return Math.round(this.#with.sequencer.port.clock.wallUs() / 1000);
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Moves the entry of a grant to a session that lasts longer, for a renewal with a longer ttl.
+ *
+ * The ttl of a session is fixed, but some stores can bind an entry to another session. From the
+ * first request until an answer, the entry may be in either session, so both have to last for as
+ * long as the grant is believed in.
+ */
+import { assert } from "../../errors/assert.js";
+import { StoreError } from "../../errors/index.js";
+import type { SequencerGrant } from "./sequencer-grant.js";
+import type { EntryOwner, Session } from "./session.js";
+import type { Sessions } from "./sessions.js";
+
+const CALL_MS = 1_500;
+
+export class GrantMoves {
+  readonly #sessions: Sessions;
+  readonly #owner: EntryOwner;
+
+  /** `owner` is told when the session ends that a grant has moved to. */
+  constructor(sessions: Sessions, owner: EntryOwner) {
+    this.#sessions = sessions;
+    this.#owner = owner;
+  }
+
+  /** Whether a renewal for `ttlMs` has to move the grant, and can. */
+  mustMove({ home, move }: SequencerGrant, ttlMs: number): boolean {
+    if (move) return true;
+    return ttlMs > home.ttlMs && home.link.adopt !== undefined;
+  }
+
+  /** Begins a move, or goes on with one. False when the entry is gone. */
+  async move(grant: SequencerGrant, ttlMs: number): Promise<boolean> {
+    if (!grant.move) await this.#begin(grant, ttlMs);
+    const { move } = grant;
+    if (!move) return !grant.isGivenBack;
+    const { to } = move;
+    if (to.deadlineMs < grant.deadlineMs) await to.renew(true);
+    if (grant.isGivenBack) return false;
+    if (to.isOver && move.isSent) return false;
+    if (to.isOver || to.deadlineMs < grant.deadlineMs) {
+      if (to.isOver) grant.move = null;
+      throw new StoreError("The session for the longer ttl is not ready.", {
+        outcome: "not_applied",
+      });
+    }
+    assert(to.link.adopt !== undefined, "all sessions of a store can adopt an entry, or none can");
+    move.isSent = true;
+    const isThere = await to.link.adopt(grant.entry, CALL_MS);
+    if (grant.move === move) this.#end(grant, to);
+    return isThere;
+  }
+
+  async #begin(grant: SequencerGrant, ttlMs: number): Promise<void> {
+    const { entry, home } = grant;
+    const to = await this.#sessions.for({ ttlMs, alone: home.isAlone }, CALL_MS);
+    // Meanwhile the grant was given back, or another renewal began to move it.
+    if (grant.isGivenBack || grant.move || grant.home !== home) {
+      if (to.isAlone) void to.close();
+      return;
+    }
+    to.add(entry, this.#owner);
+    to.hand();
+    grant.move = { to, isSent: false };
+  }
+
+  #end(grant: SequencerGrant, to: Session): void {
+    const { home, entry } = grant;
+    grant.home = to;
+    grant.move = null;
+    home.remove(entry);
+    // The release of a doubtful entry may have lost the guard of its session meanwhile.
+    if (!home.isOpen) home.retire();
+  }
+}

@@ -1,0 +1,53 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { claimOf } from "../../../test/fixtures/ledger-server.js";
+import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { CountedMoment } from "../../../test/fixtures/moment.js";
+import type { GoneEvent } from "../../contract/store.js";
+import { GrantWatches } from "./grant-watches.js";
+import { HeldEntries } from "./held-entries.js";
+import { Queues } from "./queues.js";
+import type { OwnEntry, Sequencer } from "./sequencer.js";
+import { SequencerGrant } from "./sequencer-grant.js";
+import type { Session } from "./session.js";
+
+const entry: OwnEntry = {
+  lock: { space: "lock", name: "a" },
+  claim: claimOf("a"),
+  id: "1",
+  text: "",
+  token: 7n,
+  isWithdrawn: false,
+};
+
+let watches: GrantWatches;
+let gone: GoneEvent[];
+let grant: SequencerGrant;
+const [home, to] = [1, 2].map(() => ({ deadlineMs: 30_000, add: () => {} }) as unknown as Session);
+
+beforeEach(() => {
+  const sequencer = { port: new ManualPort() } as unknown as Sequencer;
+  const held = new HeldEntries();
+  watches = new GrantWatches(sequencer, new Queues(sequencer, held), held);
+  gone = [];
+  watches.onGone = (event) => gone.push(event);
+  grant = new SequencerGrant(entry, home as Session, new CountedMoment(1));
+  watches.take(grant);
+});
+
+describe("a grant that moves to another session", () => {
+  it("survives the end of that one only if the store was not asked to move it yet", () => {
+    grant.move = { to: to as Session, isSent: false };
+    watches.onSessionLost(entry, to as Session, "session_ended");
+    expect(gone).toEqual([]);
+    grant.move.isSent = true;
+    watches.onSessionLost(entry, to as Session, "session_ended");
+    expect(gone).toEqual([{ type: "gone", grant, reason: "session_ended", detail: "" }]);
+    expect(grant.hasEnded).toBe(true);
+  });
+
+  it("ends with the session that it is in", () => {
+    grant.move = { to: to as Session, isSent: false };
+    watches.onSessionLost(entry, home as Session, "expired");
+    expect(gone).toHaveLength(1);
+  });
+});

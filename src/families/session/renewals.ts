@@ -1,0 +1,58 @@
+import type { Renewal } from "../../contract/store.js";
+import type { Port } from "../../time/port.js";
+import type { GrantMoves } from "./grant-moves.js";
+import type { GrantWatches } from "./grant-watches.js";
+import type { SequencerGrant } from "./sequencer-grant.js";
+
+/** Renews grants by a proof of the sessions that their entries are in. */
+export class Renewals {
+  readonly #port: Port;
+  readonly #grants: GrantWatches;
+  readonly #moves: GrantMoves;
+
+  constructor(port: Port, grants: GrantWatches, moves: GrantMoves) {
+    this.#port = port;
+    this.#grants = grants;
+    this.#moves = moves;
+  }
+
+  async renew(grant: SequencerGrant, ttlMs: number): Promise<Renewal> {
+    const renewal = await this.#renew(grant, ttlMs);
+    // Nothing may rely on the grant from here on, not even until its batch is answered.
+    // rule: proof-without-the-entry-ends-the-grant
+    if (renewal.type === "gone") this.#grants.lose(grant, renewal.reason, renewal.detail);
+    return renewal;
+  }
+
+  async #renew(grant: SequencerGrant, ttlMs: number): Promise<Renewal> {
+    // After the deadline the next entry may hold: a renewal would revive a lease that is over.
+    if (this.#port.clock.exactMs() >= grant.deadlineMs) {
+      return { type: "gone", reason: "expired", detail: "" };
+    }
+    const isMoving = this.#moves.mustMove(grant, ttlMs);
+    try {
+      if (isMoving && !(await this.#moves.move(grant, ttlMs))) {
+        return { type: "gone", reason: "missing", detail: "" };
+      }
+      return await this.#prove(grant);
+    } catch (error) {
+      // A move that failed must not cost the time that a plain renewal gives.
+      if (isMoving) await this.#prove(grant).catch(() => {});
+      return { type: "unknown", error };
+    }
+  }
+
+  /** While the entry may be in either of two sessions, both must last. */
+  async #prove(grant: SequencerGrant): Promise<Renewal> {
+    const { home, move } = grant;
+    const proof = await home.renew();
+    if (proof.type === "gone") return { type: "gone", reason: "session_ended", detail: "" };
+    if (proof.missing.has(grant.entry)) return { type: "gone", reason: "missing", detail: "" };
+    if (move?.isSent) {
+      const next = await move.to.renew();
+      if (next.type === "gone") return { type: "gone", reason: "session_ended", detail: "" };
+      grant.extend(Math.min(home.deadlineMs, move.to.deadlineMs));
+    } else grant.extend(home.deadlineMs);
+    return { type: "renewed", waiting: false };
+  }
+}

@@ -1,0 +1,87 @@
+import type { Claim } from "../../contract/store.js";
+import { ClosedError, StoreError } from "../../errors/index.js";
+import { TimeLimitError, within } from "../../time/timers.js";
+import type { Sequencer, SessionLink } from "./sequencer.js";
+import { Session, type SessionOptions } from "./session.js";
+
+/** The sessions of one client: one for each ttl, and one for each claim that is `alone`. */
+export class Sessions {
+  readonly #sequencer: Sequencer;
+  readonly #shared = new Map<number, Session>();
+  readonly #opening = new Map<number, Promise<Session>>();
+  readonly #all = new Set<Session>();
+  #isClosed = false;
+
+  constructor(sequencer: Sequencer) {
+    this.#sequencer = sequencer;
+  }
+
+  /** The session that `for` would give, where that needs no request; else null. */
+  ready({ ttlMs, alone }: Pick<Claim, "ttlMs" | "alone">): Session | null {
+    const session = alone ? undefined : this.#shared.get(ttlMs);
+    return session?.isOpen && session.isFresh ? session : null;
+  }
+
+  /** An open session with most of its ttl left; a throw means "unknown". */
+  async for({ ttlMs, alone }: Pick<Claim, "ttlMs" | "alone">, limitMs: number): Promise<Session> {
+    if (alone) return this.#open(ttlMs, true, limitMs);
+    const session = this.#shared.get(ttlMs);
+    if (session?.isOpen) {
+      if (session.isFresh) return session;
+      await this.#within(limitMs, session.renew(true));
+      if (session.isOpen) return session;
+    }
+    let opening = this.#opening.get(ttlMs);
+    if (!opening) {
+      opening = this.#open(ttlMs, false, limitMs).finally(() => this.#opening.delete(ttlMs));
+      this.#opening.set(ttlMs, opening);
+    }
+    return opening;
+  }
+
+  /** Takes over a session that another process opened. */
+  adopt(link: SessionLink, ttlMs: number, sentMs: number): Session {
+    const session = this.#make(link, { ttlMs, isAlone: true, sentMs });
+    session.hand();
+    return session;
+  }
+
+  /** Ends all sessions, except those that `isLeft` says are left to another process. */
+  async close(isLeft: (session: Session) => boolean): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(
+      [...this.#all].map((session) => (isLeft(session) ? session.abandon() : session.close())),
+    );
+    this.#all.clear();
+  }
+
+  async #open(ttlMs: number, isAlone: boolean, limitMs: number): Promise<Session> {
+    const sentMs = this.#sequencer.port.clock.nowMs();
+    const link = await this.#sequencer.openSession(ttlMs, limitMs);
+    const session = this.#make(link, { ttlMs, isAlone, sentMs });
+    if (this.#isClosed) {
+      await session.close();
+      throw new ClosedError({ store: this.#sequencer.name });
+    }
+    if (!isAlone) this.#shared.set(ttlMs, session);
+    return session;
+  }
+
+  /** A session may go on asking the store for longer than its caller has time. */
+  #within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+    return within(this.#sequencer.port.timers, limitMs, work).catch((cause: unknown) => {
+      if (!(cause instanceof TimeLimitError)) throw cause;
+      const message = `${this.#sequencer.name}: ${cause.message}`;
+      throw new StoreError(message, { outcome: "unknown", cause });
+    });
+  }
+
+  #make(link: SessionLink, options: SessionOptions): Session {
+    const session = new Session(link, options, this.#sequencer.port, (over) => {
+      this.#all.delete(over);
+      if (this.#shared.get(over.ttlMs) === over) this.#shared.delete(over.ttlMs);
+    });
+    this.#all.add(session);
+    return session;
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Removes entries from their queues, however often the store has to be asked.
+ *
+ * The session of an entry is shared with other entries, so an entry that is not wanted any more
+ * would live as long as they do. The removal is repeated until the store has answered, or the
+ * session is over. Waiters of this process in the same queue are shown the queue as the entry left
+ * it.
+ */
+import { isFinal, StoreError } from "../../errors/index.js";
+import { Backoff } from "../../time/backoff.js";
+import { pause } from "../../time/pause.js";
+import type { Port } from "../../time/port.js";
+import { within } from "../../time/timers.js";
+import { WorkUnderWay } from "../../time/work-under-way.js";
+import type { Queues } from "./queues.js";
+import type { LeaveOptions, Leaving, OwnEntry, Sequencer } from "./sequencer.js";
+import type { Session } from "./session.js";
+import { isSame } from "./standing.js";
+
+const CALL_MS = 1_500;
+const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
+/** The end of a wait is delayed by the removal of its entry for no longer than this. */
+const SOON_MS = 1_000;
+
+export class Withdrawals {
+  readonly #sequencer: Sequencer;
+  readonly #port: Port;
+  readonly #queues: Queues;
+  readonly #underWay = new WorkUnderWay();
+
+  constructor(sequencer: Sequencer, queues: Queues) {
+    this.#sequencer = sequencer;
+    this.#port = sequencer.port;
+    this.#queues = queues;
+  }
+
+  /** Resolves when all removals that are under way have ended. */
+  settled(): Promise<void> {
+    return this.#underWay.settled();
+  }
+
+  /** The end of a lease. Throws when the store did not answer in time, and goes on trying. */
+  release(
+    entry: OwnEntry,
+    session: Session,
+    withinMs: number,
+    mark: LeaveOptions["mark"],
+  ): Promise<boolean> {
+    return this.#underWay.add(this.#release(entry, session, withinMs, mark));
+  }
+
+  async #release(
+    entry: OwnEntry,
+    session: Session,
+    withinMs: number,
+    mark: LeaveOptions["mark"],
+  ): Promise<boolean> {
+    const { clock, timers, random } = this.#port;
+    const startMs = clock.nowMs();
+    const endMs = startMs + withinMs;
+    const backoff = new Backoff(random, RETRY_MS);
+    for (let isRepeated = false; ; isRepeated = true) {
+      try {
+        const limitMs = Math.min(CALL_MS, Math.max(1, endMs - clock.nowMs()));
+        const queue = this.#queues.at(entry.lock);
+        const next = mark ? undefined : (queue?.nextAfter(entry) ?? undefined);
+        const look = queue !== undefined && !next;
+        const { wasThere } = await this.#leave(entry, session, { mark, look, next }, limitMs);
+        if (wasThere || !isRepeated) return wasThere;
+        // Absent after a try of unknown outcome: that try removed the entry, and left the mark. Or
+        // the store, or another program, removed the entry before: then there is no mark.
+        const mustShow = mark && clock.nowMs() - startMs < mark.ttlMs;
+        return mustShow ? await this.#hasLeftMark(entry, limitMs) : true;
+      } catch (error) {
+        const pauseMs = backoff.nextMs();
+        if (isFinal(error) || clock.nowMs() + pauseMs >= endMs) {
+          void this.#underWay.add(this.#leaveAtLast(entry, session));
+          throw error;
+        }
+        if (session.isLost) return false;
+        // The store is being closed: whether the entry was removed is not known.
+        if (session.isOver) throw error;
+        await pause(timers, pauseMs);
+      }
+    }
+  }
+
+  async #hasLeftMark(entry: OwnEntry, limitMs: number): Promise<boolean> {
+    const { entries, mark } = await this.#sequencer.list(entry.lock, "plain", limitMs);
+    // A leader that was deposed may still show the queue as it was before the entry left.
+    if (!entries.some((one) => isSame(one, entry))) return mark?.token === entry.token;
+    const message = "The queue was read at a server that is behind.";
+    throw new StoreError(message, { outcome: "unknown" });
+  }
+
+  /** The end of a wait. Resolves within a second, whether the entry is removed by then or not. */
+  async withdraw(entry: OwnEntry, session: Session): Promise<void> {
+    const leaving = this.#underWay.add(this.#leaveAtLast(entry, session));
+    await within(this.#port.timers, SOON_MS, leaving).catch(() => {});
+  }
+
+  async #leaveAtLast(entry: OwnEntry, session: Session): Promise<void> {
+    const backoff = new Backoff(this.#port.random, RETRY_MS);
+    while (!session.isOver) {
+      try {
+        return void (await this.#leave(entry, session, {}, CALL_MS));
+      } catch (error) {
+        if (isFinal(error)) {
+          // The store would refuse again. An entry that is still there ends with its session.
+          session.retire();
+          return session.remove(entry);
+        }
+        await pause(this.#port.timers, backoff.nextMs());
+      }
+    }
+  }
+
+  async #leave(
+    entry: OwnEntry,
+    session: Session,
+    options: LeaveOptions,
+    limitMs: number,
+  ): Promise<Leaving> {
+    const left = await session.link.leave(entry, options, limitMs);
+    // An entry that was there may have ended with its session, together with other entries.
+    if (!left.wasThere && entry.token !== 0n) session.renew(true).catch(() => {});
+    session.remove(entry);
+    const queue = this.#queues.at(entry.lock);
+    const { next } = options;
+    const { listing, nextAt } = left;
+    if (listing) queue?.see(listing);
+    else queue?.left(entry, next && nextAt ? { entry: next, at: nextAt } : null);
+    return left;
+  }
+}

@@ -1,0 +1,44 @@
+import { InvalidOptionError } from "../errors/index.js";
+import { nearestWord } from "./nearest-word.js";
+
+/**
+ * Returns the given options after it has checked their names: a misspelt `namespace` that is
+ * ignored would lock elsewhere. `example` shows how they are given. Undefined counts as an empty
+ * object.
+ */
+export function knownOptions<T extends object>(
+  given: T | undefined,
+  known: readonly (keyof T & string)[],
+  example = "must be an object",
+): T {
+  if (given === undefined) return {} as T;
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new InvalidOptionError("options", given, example);
+  }
+  for (const name of Object.keys(given)) {
+    // Its value is not shown: it may be a secret.
+    if (!known.includes(name as keyof T & string)) throw unknownWord("option", name, name, known);
+  }
+  return given;
+}
+
+/** The names of these options in other libraries of locks. */
+const OTHER_WORDS = [
+  [/^(timeout|retr)/, "waitMs"],
+  [/^(expir|duration)/, "ttlMs"],
+] as const;
+
+/** The error for a word that is none of the known ones; `what` is their common name: "option". */
+export function unknownWord(
+  what: string,
+  option: string,
+  word: string,
+  known: readonly string[],
+): InvalidOptionError {
+  const other = OTHER_WORDS.find(([pattern, name]) => pattern.test(word) && known.includes(name));
+  const nearest = other?.[1] ?? nearestWord(word, known);
+  const all = known.length > 0 ? `. The ${what}s are: ${known.join(", ")}.` : ": there are none.";
+  const advice = nearest === null ? all : `: did you mean ${nearest}?`;
+  const message = `Unknown ${what} ${JSON.stringify(word)}${advice}`;
+  return new InvalidOptionError(option, word, `is no ${what}${all}`, message);
+}
