@@ -63,11 +63,11 @@ export class Account {
     switch (reply.type) {
       case "granted":
         if (command.type !== "acquire") return;
-        if (wasOffer) return this.#extended(nowMs, name, reply.token);
+        if (wasOffer) return this.#extended(nowMs, name, reply);
         if (this.#granted.has(`${command.owner} ${reply.token}`)) return;
         return this.#grant(nowMs, at, name, command, reply, false);
       case "renewed":
-        if (wasOffer || command.type === "renew") this.#extended(nowMs, name, reply.token);
+        if (wasOffer || command.type === "renew") this.#extended(nowMs, name, reply);
         return;
       case "queued": {
         if (command.type !== "acquire" || reply.ahead === null) return;
@@ -92,12 +92,15 @@ export class Account {
   }
 
   pushed(nowMs: number, at: Instant, name: string, push: Push, isSent: boolean): void {
+    // The mark of a `once` ends the wait, whether or not the client hears of it.
+    if (push.type === "marked") return this.#drop(nowMs, name, push.owner);
     if (push.type !== "granted") return;
     const { client, grant } = push;
     if (!isSent) return this.#suspect(nowMs, name, client);
-    this.#grant(nowMs, at, name, { owner: grant.owner, client }, grant, true);
+    const { owner, token, span, expiryUs } = grant;
+    const offered = { token, span, remainingUs: expiryUs - at.us };
+    this.#grant(nowMs, at, name, { owner, client }, offered, true);
     const offers = this.#offers.get(name) ?? new Map<string, Offer>();
-    const { owner, token, expiryUs } = grant;
     this.#offers.set(name, offers.set(owner, { client, token, expiryUs }));
   }
 
@@ -113,7 +116,7 @@ export class Account {
     at: Instant,
     name: string,
     { owner, client }: { owner: string; client: string },
-    { token, span }: { token: number; span: number },
+    { token, span, remainingUs }: { token: number; span: number; remainingUs: number },
     isHandoff: boolean,
   ): void {
     this.#granted.add(`${owner} ${token}`);
@@ -127,6 +130,7 @@ export class Account {
       token: BigInt(token),
       span,
       isHandoff,
+      remainingMs: remainingUs / 1000,
       clockUs,
     });
   }
@@ -148,10 +152,12 @@ export class Account {
   #dropSilent(nowMs: number, at: Instant, name: string): void {
     const places = this.#places.get(name) ?? new Map<string, WaitingClient>();
     const silent = [...places].filter(([, { goneUs }]) => goneUs <= at.us);
-    for (const [owner] of silent) {
-      places.delete(owner);
-      this.#history.record(nowMs, { type: "dropped", name, owner });
-    }
+    for (const [owner] of silent) this.#drop(nowMs, name, owner);
+  }
+
+  #drop(nowMs: number, name: string, owner: string): void {
+    this.#places.get(name)?.delete(owner);
+    this.#history.record(nowMs, { type: "dropped", name, owner });
   }
 
   #hear(at: Instant, name: string, client: string): void {
@@ -160,8 +166,13 @@ export class Account {
     }
   }
 
-  #extended(nowMs: number, name: string, token: number): void {
-    this.#history.record(nowMs, { type: "extended", name, token: BigInt(token) });
+  #extended(
+    nowMs: number,
+    name: string,
+    { token, remainingUs }: { readonly token: number; readonly remainingUs: number },
+  ): void {
+    const remainingMs = remainingUs / 1000;
+    this.#history.record(nowMs, { type: "extended", name, token: BigInt(token), remainingMs });
   }
 
   #suspect(nowMs: number, name: string, client: string): void {

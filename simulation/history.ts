@@ -123,6 +123,8 @@ export interface Granted {
   readonly span: number;
   /** The owner was served from the queue; its request was not granted at once. */
   readonly isHandoff: boolean;
+  /** How long the grant lasts from now on, by the clock of the store. */
+  readonly remainingMs: number;
   /** The store's wall clock at that moment. */
   readonly clockUs: number;
 }
@@ -132,6 +134,8 @@ export interface Extended {
   readonly type: "extended";
   readonly name: string;
   readonly token: bigint;
+  /** How long the lease lasts from now on, by the clock of the store. */
+  readonly remainingMs: number;
 }
 
 /** The store executed a release of this owner, whether it held, waited, or was unknown. */
@@ -146,7 +150,7 @@ export interface Withdrawn {
   readonly buriedMs: number;
 }
 
-/** The store took the place of this owner, because its client was silent for too long. */
+/** The store ended the wait of this owner: its client was silent for too long, or a mark came. */
 export interface Dropped {
   readonly type: "dropped";
   readonly name: string;
@@ -188,8 +192,17 @@ export interface Suspected {
 export interface Stepped {
   readonly type: "stepped";
   readonly byMs: number;
-  /** The owners that had the vote of the node whose clock jumped. Without it: all owners. */
+  /** The node of a quorum whose clock jumped, and the owners that had its vote. */
+  readonly node?: number;
   readonly owners?: readonly string[];
+}
+
+/** A node of a quorum renewed its vote for an owner. */
+export interface VoteRenewed {
+  readonly type: "vote renewed";
+  readonly node: number;
+  readonly name: string;
+  readonly owner: string;
 }
 
 /** The store lost all its data. */
@@ -240,6 +253,7 @@ export type Happening =
   | Lapsed
   | Suspected
   | Stepped
+  | VoteRenewed
   | Forgot
   | NodeEvent
   | Calm

@@ -1,7 +1,7 @@
+import type { Store, Traits } from "../src/contract/store.js";
+import type { Arbiter, Execution } from "../src/families/ledger/arbiter.js";
+import { ArbiterStore } from "../src/families/ledger/arbiter-store.js";
 import type { Command } from "../src/rules/ledger-command.js";
-import type { Store, Traits } from "../src/store.js";
-import type { Arbiter, Execution } from "../src/stores/arbiter/arbiter.js";
-import { ArbiterStore } from "../src/stores/arbiter/arbiter-store.js";
 import { nameOf } from "./account.js";
 import type { SimulatedProcess } from "./process.js";
 

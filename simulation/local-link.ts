@@ -1,6 +1,6 @@
+import type { Store, Traits } from "../src/contract/store.js";
+import type { Execution } from "../src/families/ledger/arbiter.js";
 import type { Command, Push, View } from "../src/rules/ledger-command.js";
-import type { Store, Traits } from "../src/store.js";
-import type { Execution } from "../src/stores/arbiter/arbiter.js";
 import type { Port } from "../src/time/port.js";
 import { type ArbiterLink, learnEnds, storeOver, TRAITS } from "./link.js";
 import type { SimulatedProcess } from "./process.js";

@@ -2,11 +2,12 @@
  * The link from a simulated process to one server that runs the ledger: requests, replies and
  * pushes are late, lost, repeated or overtaken, and connections break.
  */
-import { StoreError } from "../src/errors.js";
+
+import type { Store, Traits } from "../src/contract/store.js";
+import { StoreError } from "../src/errors/index.js";
+import type { Execution } from "../src/families/ledger/arbiter.js";
+import { CALL_TIMEOUT_MS } from "../src/families/ledger/channel.js";
 import type { Command, Push, View } from "../src/rules/ledger-command.js";
-import type { Store, Traits } from "../src/store.js";
-import type { Execution } from "../src/stores/arbiter/arbiter.js";
-import { CALL_TIMEOUT_MS } from "../src/stores/arbiter/channel.js";
 import type { Port } from "../src/time/port.js";
 import { nameOf } from "./account.js";
 import { Connection, type Network } from "./connection.js";

@@ -38,6 +38,9 @@ export interface Operation {
   readonly releases: boolean;
 }
 
+/** A shorter lease has no time for a renewal, between its margin, its grace and a round trip. */
+const MIN_RENEWED_MS = 25;
+
 export function drawOperation(plan: Plan, chance: Chance): Operation {
   const kind = chance.weigh(plan.kinds);
   const name = chance.pick(plan.names);
@@ -46,7 +49,9 @@ export function drawOperation(plan: Plan, chance: Chance): Operation {
   const limit = kind === "semaphore" ? chance.whole(2, 4) : NO_LIMIT;
   const isBounded = !chance.isLucky(plan.strict);
   const stays = !renew && chance.isLucky(0.5);
-  const renewMs = chance.isLucky(plan.renewals) ? ttlMs * chance.pick(plan.renewalParts) : 0;
+  const renewMs = chance.isLucky(plan.renewals)
+    ? Math.max(MIN_RENEWED_MS, ttlMs * chance.pick(plan.renewalParts))
+    : 0;
   // With a grace longer than the renewed lease, the warning would come at once.
   const mostGraceMs = renewMs > 0 ? renewMs / 3 : Number.POSITIVE_INFINITY;
   return {

@@ -68,6 +68,8 @@ export interface Plan {
   readonly hasOwnTtls: boolean;
   readonly offerMs: number | undefined;
   readonly storeTimeoutMs: number | undefined;
+  /** Programs go on when a release is sent, not when it is answered. */
+  readonly onlySends: boolean;
   /** How much piled-up work the store does in one batch: small, because little work piles up. */
   readonly slice: number;
   /** How often the leases of a program are renewed for it. */
@@ -176,6 +178,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
     ttlsMs: chance.isLucky(0.6) ? [ttlMs] : [ttlMs, ttlMs * chance.pick([0.25, 0.5, 3])],
     offerMs: chance.isLucky(0.6) ? undefined : ttlMs * chance.pick([0.2, 0.5]),
     storeTimeoutMs: undefined,
+    onlySends: new Chance(seed, "onlySends").isLucky(0.4),
     slice: new Chance(seed, "slice").pick([0, 0, 1, 64]),
     keeps: 0.6,
     renewals: 0.15,

@@ -3,10 +3,10 @@
  * simulated process with one Holdfast. The program records every request, grant, belief and
  * release.
  */
-import { Holdfast } from "../src/holdfast.js";
+import { Holdfast } from "../src/api/holdfast.js";
 import type { HeldLease, Lease } from "../src/lease/lease.js";
 import type { Lock } from "../src/locks/lock.js";
-import type { AcquireOptions } from "../src/options.js";
+import type { AcquireOptions } from "../src/options/options.js";
 import type { Chance } from "./chance.js";
 import type { Happening, History } from "./history.js";
 import type { Link } from "./link.js";
@@ -185,7 +185,7 @@ export class Program {
 
   #options(operation: Operation): AcquireOptions {
     const { ttlMs, renew, maxHoldMs, graceMs, waitMs, weight, fairness, cohortLimit } = operation;
-    const { storeTimeoutMs } = this.#plan;
+    const { storeTimeoutMs, onlySends } = this.#plan;
     const options = {
       ttlMs,
       renew,
@@ -195,6 +195,7 @@ export class Program {
       weight,
       fairness,
       cohortLimit,
+      release: onlySends ? ("sent" as const) : ("answered" as const),
       ...(storeTimeoutMs === undefined ? {} : { storeTimeoutMs }),
     };
     if (operation.abortMs === Number.POSITIVE_INFINITY) return options;

@@ -20,12 +20,12 @@ import { ZookeeperLink } from "./zookeeper/zookeeper-link.js";
 import { ZookeeperServers } from "./zookeeper/zookeeper-servers.js";
 
 /** More steps than any program takes in a second of its time: beyond, the code runs in circles. */
-const MOST_STEPS_PER_SECOND = 5_000;
-const MOST_STEPS = 200_000;
+const MAX_STEPS_PER_SECOND = 5_000;
+const MAX_STEPS = 200_000;
 /** Copies from broken connections come this late. */
 const LATEST_COPY_MS = 8_000;
 /** A follower of ZooKeeper may be this far behind its leader. */
-const MOST_LAG_MS = 500;
+const MAX_LAG_MS = 500;
 /** Every call and every cleanup ends within this. */
 const QUIET_MS = 45_000;
 
@@ -69,7 +69,7 @@ export class Scenario {
       const servers = new ZookeeperServers(this.#networkOf("zookeeper"), this.history, {
         rate,
         longestTtlMs: Math.max(...plan.ttlsMs),
-        mostLagMs: isSteady(plan) ? 0 : MOST_LAG_MS,
+        mostLagMs: isSteady(plan) ? 0 : MAX_LAG_MS,
       });
       this.#server = servers;
       this.#newLink = (id, process) => new ZookeeperLink(process, servers, this.#networkOf(id));
@@ -204,7 +204,7 @@ export class Scenario {
 
   get #mostSteps(): number {
     const { chaosMs, programs } = this.#plan;
-    return MOST_STEPS + MOST_STEPS_PER_SECOND * programs * (chaosMs / 1_000);
+    return MAX_STEPS + MAX_STEPS_PER_SECOND * programs * (chaosMs / 1_000);
   }
 
   #living(): Program[] {

@@ -3,9 +3,10 @@
  * process that may stop or restart. It keeps an account for the checkers, which do not trust the
  * ledger.
  */
+
+import type { Execution } from "../src/families/ledger/arbiter.js";
 import type { Command, Push, Reply, Revoke } from "../src/rules/ledger-command.js";
 import { Upkeep } from "../src/rules/upkeep.js";
-import type { Execution } from "../src/stores/arbiter/arbiter.js";
 import { MemoryLedger } from "../src/stores/memory/memory-ledger.js";
 import { Account, nameOf } from "./account.js";
 import type { Chance } from "./chance.js";

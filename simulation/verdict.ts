@@ -1,12 +1,12 @@
 /** Runs a seed and checks its history. */
 
-import { LONGEST_RETRY_MS } from "../src/stores/arbiter/acquisition.js";
-import { CALL_TIMEOUT_MS } from "../src/stores/arbiter/channel.js";
-import { MOST_EXTENSIONS } from "../src/stores/redlock/quorum.js";
+import { MAX_RETRY_MS } from "../src/families/ledger/acquisition.js";
+import { CALL_TIMEOUT_MS } from "../src/families/ledger/channel.js";
+import { SETTLE_MS } from "../src/families/session/grant-watches.js";
+import { MAX_BACKSTOP_MS } from "../src/families/session/queue.js";
+import { MAX_EXTENSIONS } from "../src/stores/redlock/quorum.js";
 import { POLL_STEP_MS } from "../src/stores/redlock/releases.js";
-import { LONGEST_LOOK_MS } from "../src/stores/redlock/waiter.js";
-import { SETTLE_MS } from "../src/stores/sequencer/grant-watches.js";
-import { LONGEST_BACKSTOP_MS } from "../src/stores/sequencer/queue.js";
+import { MAX_LOOK_MS } from "../src/stores/redlock/waiter.js";
 import { checkBelief, checkToldEnds } from "./checkers/belief.js";
 import { checkBoundedOvertaking } from "./checkers/bounded-overtaking.js";
 import { checkConfirmation } from "./checkers/confirmation.js";
@@ -25,7 +25,7 @@ import { isHealthy, isSteady, type Plan, type PlanOptions, planOf } from "./plan
 import { NODE_TIMEOUT_MS } from "./quorum/quorum-link.js";
 import { Scenario } from "./scenario.js";
 import { CATCH_UP_MS, EXPIRY_EVERY_MS } from "./sequencer/etcd-server.js";
-import { longestDelayMs } from "./weather.js";
+import { FAIR, longestDelayMs } from "./weather.js";
 
 export interface Verdict {
   readonly plan: Plan;
@@ -70,7 +70,7 @@ function check(plan: Plan, history: History): Violation[] {
 const LAST_POLL_MS = 4 * POLL_STEP_MS;
 
 /** A round of votes takes one node timeout, and as long again where the event loop was blocked. */
-const NODES_ASKED_MS = (1 + MOST_EXTENSIONS) * NODE_TIMEOUT_MS;
+const NODES_ASKED_MS = (1 + MAX_EXTENSIONS) * NODE_TIMEOUT_MS;
 
 /** The promises of every family, under every fault. */
 function checkAlways(entries: readonly Entry[]): Violation[] {
@@ -102,6 +102,9 @@ function checkQuorum(plan: Plan, entries: readonly Entry[]): Violation[] {
 /** The watch on a new lease begins late, and learns of earlier changes later still. */
 const WATCH_MS = 2 * SETTLE_MS + CATCH_UP_MS;
 
+/** A session is proven by way of the leader: four messages. */
+const ZOOKEEPER_PROOF_MS = 4 * longestDelayMs(FAIR);
+
 /**
  * A push or a watch may be lost or late on a faulty network, so a revocation is told within a bound
  * only where there are no faults: until then the holder goes on to its next renewal.
@@ -114,7 +117,11 @@ function checkSequencer(plan: Plan, entries: readonly Entry[]): Violation[] {
     ...checkFifo(entries),
     ...checkLostWakeUps(entries, queueBound(plan)),
     ...checkToldInTime(entries),
-    ...checkNeedlessLoss(entries, false),
+    ...checkNeedlessLoss(
+      entries,
+      false,
+      plan.family === "zookeeper" ? ZOOKEEPER_PROOF_MS : undefined,
+    ),
     ...checkDoneOnce(entries),
     ...(isHealthy(plan) ? checkRevocation(entries, WATCH_MS + 4 * delayMs) : []),
     ...checkGhosts(entries),
@@ -157,7 +164,7 @@ function queueBound(plan: Plan): WakeUpBound {
   const silentMs = leaseMs + EXPIRY_EVERY_MS + SLACK_MS;
   const waste = { offerMs: silentMs, leaseMs: silentMs, silentMs };
   if (isSteady(plan)) return { boundMs: endMs, blockMs, ...waste };
-  const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_RETRY_MS) + LONGEST_BACKSTOP_MS;
+  const unheardMs = 2 * (CALL_TIMEOUT_MS + MAX_RETRY_MS) + MAX_BACKSTOP_MS;
   return { boundMs: endMs + 2 * leaseMs + unheardMs, blockMs, ...waste };
 }
 
@@ -174,7 +181,7 @@ function quorumBound(plan: Plan): WakeUpBound {
   const waste = { offerMs: silentMs, leaseMs: silentMs, silentMs };
   // A process that dies before it has counted its votes leaves them on the nodes.
   const votesMs = plan.profile === "crash" ? leaseMs : 0;
-  return { boundMs: endMs + LONGEST_LOOK_MS + NODES_ASKED_MS + votesMs, blockMs, ...waste };
+  return { boundMs: endMs + MAX_LOOK_MS + NODES_ASKED_MS + votesMs, blockMs, ...waste };
 }
 
 /** How long a free lock may stay free while a waiter is in its queue, after the last fault. */
@@ -192,7 +199,7 @@ function wakeUpBound(plan: Plan): WakeUpBound {
     silentMs: 4 * offerMs + SLACK_MS,
   };
   if (isSteady(plan)) return { boundMs: endMs, blockMs, ...waste };
-  const unheardMs = 2 * (CALL_TIMEOUT_MS + LONGEST_RETRY_MS);
+  const unheardMs = 2 * (CALL_TIMEOUT_MS + MAX_RETRY_MS);
   const ghostsMs = leaseMs + plan.programs * offerMs;
   return { boundMs: endMs + leaseMs + ghostsMs + offerMs + unheardMs, blockMs, ...waste };
 }

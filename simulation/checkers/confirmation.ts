@@ -11,13 +11,12 @@ export function checkConfirmation(entries: readonly Entry[], withinMs: number): 
   const violations: Violation[] = [];
   for (const entry of entries) {
     if (entry.type !== "held") continue;
-    const { name, token, lease, atMs } = entry;
+    const { name, lease, atMs } = entry;
     const grant = account.grantOf(entry);
-    // Later turns on a grant find it confirmed.
-    if (!grant?.granted.isHandoff || grant.granted.token !== token) continue;
+    if (!grant?.granted.isHandoff) continue;
     const toMs = atMs + withinMs;
     // The store does not execute the confirm of a grant that was revoked before.
-    const [, confirmedMs = Number.POSITIVE_INFINITY] = grant.wordsMs;
+    const confirmedMs = grant.words[1]?.atMs ?? Number.POSITIVE_INFINITY;
     if (Math.min(confirmedMs, grant.revokedMs) <= toMs) continue;
     const message = `${lease} got "${name}" before its confirm was sent`;
     violations.push({ checker: "confirmation", message, name, fromMs: atMs, toMs });

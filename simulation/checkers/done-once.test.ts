@@ -70,6 +70,21 @@ describe("the work of a once", () => {
     expect(late(50, 550, [{ type: "calm" }])).toHaveLength(1);
   });
 
+  it("is not done again for a fault before the release", () => {
+    const again = (fault: Happening) => {
+      const story = new Story().at(0).happens(fault).at(10).asks("p/0").holds("p/0", 10n, 500);
+      story.at(90).releases("p/0").at(95).withdraws("p/0 owner").at(100).happens(DONE);
+      return checkDoneOnce(story.at(600).asks("q/0").holds("q/0", 20n, 2_000).entries);
+    };
+    expect(again({ type: "forgot" })).toHaveLength(1);
+    expect(again({ type: "stepped", byMs: 5_000 })).toHaveLength(1);
+  });
+
+  it("may be done again where the store executed the release after the program went on", () => {
+    expect(repeated(99)).toHaveLength(1);
+    expect(repeated(101)).toEqual([]);
+  });
+
   it("may be done again where the mark ended early", () => {
     expect(repeated(95, [{ type: "forgot" }])).toEqual([]);
     expect(repeated(95, [{ type: "stepped", byMs: 300 }])).toEqual([]);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Happening } from "../history.js";
 import { checkExclusionByBelief, checkExclusionByProbes } from "./exclusion.js";
 import { Story } from "./story.js";
 
@@ -94,6 +95,16 @@ describe("a lease that the store ended early", () => {
     },
   );
 
+  it("is not excused from the first time on that its process was told", () => {
+    const told = { type: "told", process: "p", name: "a", token: 10n } as const;
+    const story = overlapping().at(400).happens({ type: "forgot" }).at(450).happens(told);
+    story.at(600).happens(told).at(500).loses("p/0", "missing");
+    expect(checkExclusionByBelief(story.entries)).toEqual([]);
+    const late = overlapping().at(400).happens({ type: "forgot" }).at(600).happens(told);
+    late.at(700).happens(told).at(650).loses("p/0", "missing");
+    expect(checkExclusionByBelief(late.entries)).toHaveLength(1);
+  });
+
   it("is excused as long as only another process was told", () => {
     const told = { type: "told", process: "q", name: "a", token: 10n } as const;
     const story = overlapping().at(400).happens({ type: "forgot" }).at(450).happens(told);
@@ -140,9 +151,38 @@ describe("a lease that the store ended early", () => {
     expect(checkExclusionByBelief(story.entries)).toHaveLength(count);
   });
 
-  it("is not excused by a fault before the store last renewed it", () => {
-    const story = overlapping().at(300).happens({ type: "forgot" });
+  it.each<Happening>([
+    { type: "forgot" },
+    { type: "revoked", name: "a", token: 10n },
+    { type: "stepped", byMs: 5_000 },
+  ])("is not excused by a fault before the store last renewed it: $type", (happening) => {
+    const story = overlapping().at(300).happens(happening);
     story.at(400).extends(10n);
+    expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
+  });
+
+  it.each([
+    ["is", 1_000, 0],
+    ["is not", 900, 1],
+  ])(
+    "%s excused by a jump before a copy of its confirm if the grant promised %d ms",
+    (_, remainingMs, count) => {
+      const story = new Story().at(0).asks("p/0").grants("p/0 owner", 10n, { remainingMs });
+      story.takes("p/0", 10n, 1_000).at(300).happens({ type: "stepped", byMs: 500 });
+      // The copy moves no expiry: the store promises the time up to 500.
+      story.at(350).extends(10n, 150).at(500).asks("q/0").holds("q/0", 20n, 1_500);
+      expect(checkExclusionByBelief(story.entries)).toHaveLength(count);
+    },
+  );
+
+  it.each<Happening>([
+    { type: "forgot" },
+    { type: "revoked", name: "a", token: 10n },
+    { type: "stepped", byMs: 5_000 },
+  ])("is not excused if the store renewed it beside the newer grant: $type", (happening) => {
+    const story = overlapping().at(400).happens(happening);
+    expect(checkExclusionByBelief(story.entries)).toEqual([]);
+    story.at(600).extends(10n);
     expect(checkExclusionByBelief(story.entries)).toHaveLength(1);
   });
 
@@ -171,6 +211,18 @@ describe("a lease that the store ended early", () => {
     // The majority was not complete when the node that had voted jumped.
     expect(checkExclusionByBelief(step(["p/0 owner"], -1).entries)).toEqual([]);
     expect(checkExclusionByBelief(step(["p/0 owner"], 501).entries)).toHaveLength(1);
+  });
+
+  it("is not excused by the jump of a node that has renewed its vote since", () => {
+    const owners = ["p/0 owner"];
+    const story = overlapping().at(300).happens({ type: "stepped", byMs: 5_000, node: 1, owners });
+    const renew = (node: number, atMs: number, owner = "p/0 owner") => {
+      story.at(atMs).happens({ type: "vote renewed", node, name: "a", owner });
+      return checkExclusionByBelief(story.entries).length;
+    };
+    const others = [renew(1, 200), renew(2, 400), renew(1, 400, "q/0 owner"), renew(1, 501)];
+    expect(others).toEqual([0, 0, 0, 0]);
+    expect(renew(1, 400)).toBe(1);
   });
 });
 

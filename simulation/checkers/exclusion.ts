@@ -6,7 +6,8 @@
  * frozen counts, because it may run the next moment. By probes: between the first and the last time
  * that `assertHeld` passed.
  *
- * Only a lease that the store itself ended early is excused, and only until its process knows:
+ * Only a lease that the store itself ended early, and did not renew afterwards, is excused, and
+ * only until its process knows:
  * - a lease that was revoked before the newer grant: `revoke` frees the lock at once;
  * - a lease that the store forgot between its last word about it and the newer grant;
  * - a lease that a jump of the store's clock ended early, for no longer than the jump; of several
@@ -21,8 +22,10 @@ import {
   CLOCK_TOLERANCE,
   type GrantAccount,
   lastWordMs,
+  promisedMs,
   StoreAccount,
   toldMsOf,
+  wasRevoked,
 } from "./store-account.js";
 import type { Violation } from "./violation.js";
 
@@ -107,10 +110,13 @@ function isExcused(a: Reliance, b: Reliance, account: StoreAccount): boolean {
   if (older.toMs > toldMsOf(older.grant, older.held.process)) return false;
   const isSameProgram = programOf(older.held) === programOf(newer.held);
   if (isSameProgram && !areCompatible([older, newer])) return false;
-  if (older.grant && older.grant.revokedMs <= grantedMs) return true;
-  const wordMs = lastWordMs(older.grant, grantedMs);
+  const wordMs = lastWordMs(older.grant);
+  // The store went on to renew it, so the store had not ended it.
+  if (wordMs > grantedMs) return false;
+  if (wasRevoked(older.grant, grantedMs)) return true;
   if (account.hasForgotten(wordMs, grantedMs)) return true;
-  const aheadMs = account.steppedAheadMs(wordMs, grantedMs, older.grant?.granted.owner);
+  const sinceMs = promisedMs(older.grant, older.toMs, grantedMs);
+  const aheadMs = account.steppedAheadMs(sinceMs, grantedMs, older.grant?.granted.owner);
   return aheadMs > 0 && older.toMs - grantedMs <= aheadMs * CLOCK_TOLERANCE;
 }
 

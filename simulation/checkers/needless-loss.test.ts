@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CALL_TIMEOUT_MS } from "../../src/stores/arbiter/channel.js";
+import { CALL_TIMEOUT_MS } from "../../src/families/ledger/channel.js";
 import type { Happening } from "../history.js";
 import { checkNeedlessLoss } from "./needless-loss.js";
 import { Story } from "./story.js";
@@ -25,15 +25,14 @@ describe("a lease", () => {
     const revoked = () => holding().at(400).happens({ type: "revoked", name: "a", token: 10n });
     expect(gone(revoked())).toEqual([]);
     const lapsed = () => holding().at(400).happens({ type: "lapsed", name: "a", token: 10n });
-    expect(gone(lapsed(), "session_ended")).toEqual([]);
-    expect(gone(holding(), "session_ended")).toHaveLength(1);
+    expect(gone(lapsed(), "session_ended")).toHaveLength(1);
     const forgotten = () => holding().at(400).happens({ type: "forgot" });
     expect(gone(forgotten())).toEqual([]);
     const restarted = (...owners: string[]) =>
       holding().at(400).happens({ type: "node", node: 1, what: "restarts", owners });
     expect(gone(restarted("p/0 owner"))).toEqual([]);
     expect(gone(restarted("q/0 owner"))).toHaveLength(1);
-    for (const ended of [revoked(), lapsed(), forgotten()]) {
+    for (const ended of [revoked(), forgotten()]) {
       expect(gone(ended, "expired")).toHaveLength(1);
       expect(gone(ended, "max_hold")).toHaveLength(1);
     }
@@ -41,10 +40,10 @@ describe("a lease", () => {
 
   it.each<Happening>([
     { type: "revoked", name: "a", token: 10n },
-    { type: "lapsed", name: "a", token: 10n },
     { type: "forgot" },
-    { type: "node", node: 1, what: "restarts" },
+    { type: "node", node: 1, what: "restarts", owners: ["p/0 owner"] },
     { type: "stepped", byMs: 5_000 },
+    { type: "stepped", byMs: 5_000, node: 1, owners: ["p/0 owner"] },
   ])("is not lost by what the store did after the loss: $type", (happening) => {
     const story = holding().at(500).loses("p/0", "missing");
     expect(rough(story.at(501).happens(happening))).toHaveLength(1);
@@ -52,15 +51,26 @@ describe("a lease", () => {
 
   it.each<Happening>([
     { type: "forgot" },
-    { type: "node", node: 1, what: "restarts" },
+    { type: "revoked", name: "a", token: 10n },
     { type: "stepped", byMs: 5_000 },
   ])("is not lost by what the store did before it last renewed the lease: $type", (happening) => {
     const story = holding().at(300).happens(happening).at(400).extends(10n);
     expect(rough(story.at(500).loses("p/0", "missing"))).toHaveLength(1);
   });
 
+  it.each<Happening>([
+    { type: "node", node: 1, what: "restarts", owners: ["p/0 owner"] },
+    { type: "stepped", byMs: 5_000, node: 1, owners: ["p/0 owner"] },
+  ])("is not lost by a node that has voted again since: $type", (happening) => {
+    const story = holding().at(300).happens(happening).at(500).loses("p/0", "missing");
+    expect(rough(story)).toEqual([]);
+    const again = { type: "vote renewed", node: 1, name: "a", owner: "p/0 owner" } as const;
+    expect(rough(story.at(400).happens(again))).toHaveLength(1);
+  });
+
   it("is not lost by a node that is told something else", () => {
-    const story = holding().at(400).happens({ type: "node", node: 1, what: "admits" });
+    const admits = { type: "node", node: 1, what: "admits", owners: ["p/0 owner"] } as const;
+    const story = holding().at(400).happens(admits);
     expect(rough(story.at(500).loses("p/0", "missing"))).toHaveLength(1);
   });
 
@@ -87,6 +97,16 @@ describe("a lease", () => {
     expect(jumped(5_000, ["q/0 owner"])).toHaveLength(1);
   });
 
+  it("is lost by all jumps since the store promised it up to its deadline", () => {
+    const jumpedTwice = (remainingMs: number): Story => {
+      const step = { type: "stepped", byMs: 300 } as const;
+      const story = holding().at(300).happens(step).at(350).extends(10n, remainingMs);
+      return story.at(400).happens(step).at(500).loses("p/0", "missing");
+    };
+    expect(rough(jumpedTwice(640))).toEqual([]);
+    expect(rough(jumpedTwice(650))).toHaveLength(1);
+  });
+
   it("is not lost by its maximum before it", () => {
     const story = (longestMs: number) => holding({ longestMs }).at(1_000).loses("p/0", "max_hold");
     expect(rough(story(1_000))).toEqual([]);
@@ -96,6 +116,7 @@ describe("a lease", () => {
   it("is warned of when only the grace is left", () => {
     expect(rough(holding({ graceMs: 300 }).at(650).loses("p/0"))).toHaveLength(1);
     expect(rough(holding({ graceMs: 300 }).at(700).loses("p/0"))).toEqual([]);
+    expect(rough(holding({ graceMs: 300 }).at(700).loses("p/0", "missing"))).toHaveLength(1);
   });
 
   it("that is renewed is not lost at all when nothing goes wrong any more", () => {
@@ -109,6 +130,11 @@ describe("a lease", () => {
     expect(rough(calmHolding().at(900).happens(frozen).at(1_200).loses("p/0"))).toEqual([]);
   });
 
+  it("does not expire unrenewed if its process got it when all was calm", () => {
+    const story = new Story().at(0).asks("p/0").grants("p/0 owner", 10n).at(5).happens(CALM);
+    expect(rough(story.at(10).takes("p/0", 10n, 1_000).at(1_000).loses("p/0"))).toHaveLength(1);
+  });
+
   it("may be lost by a process that could act only in the last moment before the deadline", () => {
     const until = (untilMs: number, terms = {}): Story => {
       const frozen = { type: "frozen", process: "p", untilMs, how: "blocked" } as const;
@@ -118,6 +144,9 @@ describe("a lease", () => {
     expect(rough(until(990).at(1_000).loses("p/0"))).toHaveLength(1);
     expect(rough(until(699.5, { graceMs: 300 }).at(700).loses("p/0"))).toEqual([]);
     expect(rough(until(690, { graceMs: 300 }).at(700).loses("p/0"))).toHaveLength(1);
+    const lost = until(990).at(1_000).loses("p/0").entries;
+    expect(checkNeedlessLoss(lost, false, 10)).toEqual([]);
+    expect(checkNeedlessLoss(lost, false, 9)).toHaveLength(1);
   });
 
   it("may be lost by a process that got it with only the grace left, after a freeze", () => {
@@ -128,6 +157,10 @@ describe("a lease", () => {
     };
     expect(rough(given(699))).toEqual([]);
     expect(rough(given(600))).toHaveLength(1);
+    const frozen = { type: "frozen", process: "p", untilMs: 300, how: "blocked" } as const;
+    const noGrace = new Story().at(0).happens(CALM).asks("p/0").at(100).happens(frozen);
+    noGrace.at(699).holds("p/0", 10n, 700).at(700).loses("p/0");
+    expect(rough(noGrace)).toHaveLength(1);
   });
 
   it("that was given back is not told to be lost, unless a stray copy did that", () => {

@@ -14,11 +14,11 @@
  * - an acquisition that fails while the store may be out of reach, or because its process was
  *   frozen between a request and the answer.
  */
-import { CALL_TIMEOUT_MS } from "../../src/stores/arbiter/channel.js";
+import { CALL_TIMEOUT_MS } from "../../src/families/ledger/channel.js";
 import type { Entry, EntryOf } from "../history.js";
 import { Freezes } from "./freezes.js";
 import { type Life, livesOf } from "./life.js";
-import { lastWordMs, StoreAccount } from "./store-account.js";
+import { lastWordMs, promisedMs, StoreAccount, wasRevoked } from "./store-account.js";
 import type { Violation } from "./violation.js";
 
 /** A renewal and its answer take this long, and timers are no more exact. */
@@ -28,7 +28,12 @@ const AWAKE_MS = 10;
 /** Sleep is known to 10 ms, and rounded up. */
 const SLEEP_SLACK_MS = 30;
 
-export function checkNeedlessLoss(entries: readonly Entry[], hasStrays: boolean): Violation[] {
+/** `renewalMs`: how long a renewal takes where the network has no faults. */
+export function checkNeedlessLoss(
+  entries: readonly Entry[],
+  hasStrays: boolean,
+  renewalMs: number = SLACK_MS,
+): Violation[] {
   const account = new StoreAccount(entries);
   const freezes = new Freezes(entries);
   const calmMs = entries.find(({ type }) => type === "calm")?.atMs ?? Number.POSITIVE_INFINITY;
@@ -42,7 +47,7 @@ export function checkNeedlessLoss(entries: readonly Entry[], hasStrays: boolean)
     if (!held || !lost) return [];
     if (hasStrays && wasReleasedTwice(life, account)) return [];
     if (isEndedByStore(life, lost, account)) return [];
-    if (isDue(life, lost, account, freezes, calmMs)) return [];
+    if (isDue(life, lost, account, freezes, { calmMs, renewalMs })) return [];
     const { name } = held;
     return [
       {
@@ -75,7 +80,7 @@ function isUnheard(
 
 /** The store executed a copy of the release before it executed the release itself. */
 function wasReleasedTwice({ held, releasing, lost }: Life, account: StoreAccount): boolean {
-  if (!held || !releasing || !lost || lost.atMs < releasing.atMs) return false;
+  if (!held || !releasing || !lost) return false;
   return account.withdrawals(held, releasing.atMs, lost.atMs) > 1;
 }
 
@@ -91,7 +96,7 @@ function isDue(
   lost: EntryOf<"lost">,
   account: StoreAccount,
   freezes: Freezes,
-  calmMs: number,
+  { calmMs, renewalMs }: { readonly calmMs: number; readonly renewalMs: number },
 ): boolean {
   const { asked, held } = life;
   if (!held) return true;
@@ -105,11 +110,11 @@ function isDue(
   // Before all was calm, a fault may have kept its renewals from the store.
   const wordMs = lastWordMs(account.grantOf(held), lost.atMs);
   if (held.atMs < calmMs && wordMs <= calmMs) return true;
-  // A process that was frozen when the deadline passed, or a round trip before it, could not renew
-  // in time; nor could one that was frozen until it was given the lease with hardly more than the
+  // A process that was frozen when the deadline passed, or a renewal before it, could not renew in
+  // time; nor could one that was frozen until it was given the lease with hardly more than the
   // grace left.
   const isGivenLate = held.graceMs > 0 && held.atMs >= dueMs - SLACK_MS;
-  return freezes.wasFrozen(process, isGivenLate ? asked.atMs : dueMs - SLACK_MS, dueMs);
+  return freezes.wasFrozen(process, isGivenLate ? asked.atMs : dueMs - renewalMs, dueMs);
 }
 
 /** The store ended the lease before its deadline. */
@@ -119,10 +124,11 @@ function isEndedByStore(life: Life, lost: EntryOf<"lost">, account: StoreAccount
   const grant = held && account.grantOf(held);
   // A lease that ends by the clock of its process ends by nothing else.
   if (!grant || reason === "expired" || reason === "max_hold") return false;
-  if (Math.min(grant.revokedMs, grant.lapsedMs) <= atMs) return true;
+  if (wasRevoked(grant, atMs)) return true;
   const wordMs = lastWordMs(grant, atMs);
   const { owner } = grant.granted;
   if (account.hasForgotten(wordMs, atMs) || account.hasRestarted(owner, atMs)) return true;
-  const aheadMs = account.steppedAheadMs(wordMs, atMs, owner);
-  return aheadMs > 0 && atMs >= dueMsOf(life, lost) - aheadMs - SLACK_MS;
+  const dueMs = dueMsOf(life, lost);
+  const aheadMs = account.steppedAheadMs(promisedMs(grant, dueMs, atMs), atMs, owner);
+  return aheadMs > 0 && atMs >= dueMs - aheadMs - SLACK_MS;
 }

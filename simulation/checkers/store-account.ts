@@ -3,14 +3,18 @@ import type { Entry, EntryOf } from "../history.js";
 /** How much the clocks of the store and of a process may differ. */
 export const CLOCK_TOLERANCE = 1.01;
 
+/** The store granted, confirmed or renewed a grant, and promised it up to a time. */
+interface Word {
+  readonly atMs: number;
+  readonly untilMs: number;
+}
+
 /** One grant as the store saw it. */
 export interface GrantAccount {
   readonly granted: EntryOf<"granted">;
-  /** When the store granted, confirmed or renewed it. */
-  readonly wordsMs: number[];
+  /** In the order of time; the first one is the grant. */
+  readonly words: Word[];
   revokedMs: number;
-  /** When the store ended its session, because the time of the session was over. */
-  lapsedMs: number;
   /** The processes that the store told of its end, and when each of them knew. */
   readonly toldMs: Map<string, number>;
 }
@@ -20,9 +24,35 @@ export function toldMsOf(grant: GrantAccount | undefined, process: string): numb
   return grant?.toldMs.get(process) ?? Number.POSITIVE_INFINITY;
 }
 
+function wordOf({ atMs, remainingMs }: EntryOf<"granted" | "extended">): Word {
+  return { atMs, untilMs: atMs + remainingMs * CLOCK_TOLERANCE };
+}
+
 /** The last time up to `beforeMs` at which the store granted, confirmed or renewed a grant. */
-export function lastWordMs(grant: GrantAccount | undefined, beforeMs: number): number {
-  return grant?.wordsMs.findLast((atMs) => atMs <= beforeMs) ?? Number.NEGATIVE_INFINITY;
+export function lastWordMs(
+  grant: GrantAccount | undefined,
+  beforeMs: number = Number.POSITIVE_INFINITY,
+): number {
+  return grant?.words.findLast(({ atMs }) => atMs <= beforeMs)?.atMs ?? Number.NEGATIVE_INFINITY;
+}
+
+/** The grant was revoked up to `beforeMs`, and the store did not renew it after that. */
+export function wasRevoked(grant: GrantAccount | undefined, beforeMs: number): boolean {
+  if (!grant || grant.revokedMs > beforeMs) return false;
+  return lastWordMs(grant, beforeMs) <= grant.revokedMs;
+}
+
+/**
+ * The last time up to `beforeMs` at which the store promised a grant up to `untilMs`. If it never
+ * did, nothing that happened before its last word explains a belief up to then.
+ */
+export function promisedMs(
+  grant: GrantAccount | undefined,
+  untilMs: number,
+  beforeMs: number,
+): number {
+  const last = grant?.words.findLast((word) => word.atMs <= beforeMs && word.untilMs >= untilMs);
+  return last?.atMs ?? lastWordMs(grant, beforeMs);
 }
 
 /** The grants of the store in a history, and the faults of the store. */
@@ -32,6 +62,7 @@ export class StoreAccount {
   readonly #steps: EntryOf<"stepped">[] = [];
   readonly #forgotMs: number[] = [];
   readonly #restarts: EntryOf<"node">[] = [];
+  readonly #renewedVotes: EntryOf<"vote renewed">[] = [];
 
   constructor(entries: readonly Entry[]) {
     for (const entry of entries) this.#read(entry);
@@ -61,20 +92,33 @@ export class StoreAccount {
 
   /** A node of a quorum restarted, and does not know any more that it voted for the owner. */
   hasRestarted(owner: string, toMs: number): boolean {
-    return this.#restarts.some(({ atMs, owners }) => owners?.includes(owner) && atMs <= toMs);
+    return this.#restarts.some((restart) => this.#endsVote(restart, owner, toMs));
   }
 
   /**
    * By how much the clock jumped ahead in all, which is how much earlier leases ended. If one node
    * of several jumps, only the votes that it gave before end early.
    */
-  steppedAheadMs(fromMs: number, toMs: number, owner?: string): number {
+  steppedAheadMs(fromMs: number, toMs: number, owner = ""): number {
     return this.#steps
-      .filter(({ atMs, byMs, owners }) => {
-        const isSince = owners ? owners.some((one) => one === owner) : atMs >= fromMs;
+      .filter((step) => {
+        const { atMs, byMs, owners } = step;
+        const isSince = owners ? this.#endsVote(step, owner, toMs) : atMs >= fromMs;
         return byMs > 0 && isSince && atMs <= toMs;
       })
       .reduce((sum, { byMs }) => sum + byMs, 0);
+  }
+
+  /** Whether a fault of a node ended its vote for an owner early, and it has not voted since. */
+  #endsVote(
+    { atMs, node, owners }: EntryOf<"stepped"> | EntryOf<"node">,
+    owner: string,
+    toMs: number,
+  ): boolean {
+    if (atMs > toMs || !owners?.includes(owner)) return false;
+    return !this.#renewedVotes.some((vote) => {
+      return vote.node === node && vote.owner === owner && vote.atMs > atMs && vote.atMs <= toMs;
+    });
   }
 
   #latest(name: string, token: bigint, atMs: number): GrantAccount | undefined {
@@ -97,9 +141,8 @@ export class StoreAccount {
       case "granted": {
         const account = {
           granted: entry,
-          wordsMs: [entry.atMs],
+          words: [wordOf(entry)],
           revokedMs: Number.POSITIVE_INFINITY,
-          lapsedMs: Number.POSITIVE_INFINITY,
           toldMs: new Map(),
         };
         const grants = this.#grants.get(entry.name) ?? new Map<bigint, GrantAccount[]>();
@@ -110,17 +153,13 @@ export class StoreAccount {
         }
         return;
       }
-      case "extended":
-        this.#latest(entry.name, entry.token, entry.atMs)?.wordsMs.push(entry.atMs);
+      case "extended": {
+        this.#latest(entry.name, entry.token, entry.atMs)?.words.push(wordOf(entry));
         return;
+      }
       case "revoked": {
         const grant = this.#latest(entry.name, entry.token, entry.atMs);
         if (grant) grant.revokedMs = entry.atMs;
-        return;
-      }
-      case "lapsed": {
-        const grant = this.#latest(entry.name, entry.token, entry.atMs);
-        if (grant) grant.lapsedMs = entry.atMs;
         return;
       }
       case "withdrawn":
@@ -135,6 +174,9 @@ export class StoreAccount {
       }
       case "stepped":
         this.#steps.push(entry);
+        return;
+      case "vote renewed":
+        this.#renewedVotes.push(entry);
         return;
       case "node":
         if (entry.what.startsWith("restarts")) this.#restarts.push(entry);

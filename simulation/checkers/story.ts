@@ -36,6 +36,7 @@ interface GrantTerms {
   readonly name?: string;
   readonly span?: number;
   readonly isHandoff?: boolean;
+  readonly remainingMs?: number;
   readonly clockUs?: number;
 }
 
@@ -105,11 +106,20 @@ export class Story {
   grants(owner: string, token: bigint, terms: GrantTerms = {}): this {
     const client = processOf(owner);
     const usual = { name: USUAL.name, span: 1, isHandoff: false, clockUs: Number(token) };
-    return this.happens({ type: "granted", owner, client, token, ...usual, ...terms });
+    const remainingMs = Number.POSITIVE_INFINITY;
+    return this.happens({
+      type: "granted",
+      owner,
+      client,
+      token,
+      remainingMs,
+      ...usual,
+      ...terms,
+    });
   }
 
-  extends(token: bigint): this {
-    return this.happens({ type: "extended", name: USUAL.name, token });
+  extends(token: bigint, remainingMs: number = Number.POSITIVE_INFINITY): this {
+    return this.happens({ type: "extended", name: USUAL.name, token, remainingMs });
   }
 
   withdraws(owner: string, buriedMs = 0): this {

@@ -101,14 +101,22 @@ describe("turns", () => {
     expect(messages(turns([{ type: "stepped", byMs: -5_000 }]))).toHaveLength(1);
   });
 
-  it.each<Happening>([{ type: "forgot" }, { type: "stepped", byMs: 5_000 }])(
-    "are not excused by a fault before the store last renewed the grant: $type",
-    (happening) => {
-      const renewed = { type: "extended", name: "a", token: 10n } as const;
-      const story = turns([happening]).at(1.5).happens(renewed);
-      expect(messages(story)).toHaveLength(1);
-    },
-  );
+  it.each<Happening>([
+    { type: "forgot" },
+    { type: "revoked", name: "a", token: 10n },
+    { type: "stepped", byMs: 5_000 },
+  ])("are not excused by a fault before the store last renewed the grant: $type", (happening) => {
+    const story = turns([happening]).at(1.5).extends(10n);
+    expect(messages(story)).toHaveLength(1);
+  });
+
+  it.each<Happening>([
+    { type: "forgot" },
+    { type: "revoked", name: "a", token: 10n },
+    { type: "stepped", byMs: 5_000 },
+  ])("are not excused if the store renewed the grant beside the other one: $type", (happening) => {
+    expect(messages(turns([happening]).at(2.5).extends(10n))).toHaveLength(1);
+  });
 
   it.each<Happening>([
     { type: "forgot" },

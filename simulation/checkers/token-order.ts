@@ -11,8 +11,10 @@ import {
   CLOCK_TOLERANCE,
   type GrantAccount,
   lastWordMs,
+  promisedMs,
   StoreAccount,
   toldMsOf,
+  wasRevoked,
 } from "./store-account.js";
 import type { Violation } from "./violation.js";
 
@@ -96,11 +98,14 @@ function isOvertaken(
   other: EntryOf<"granted">,
   account: StoreAccount,
 ): boolean {
-  const { granted, revokedMs } = grant;
+  const { granted } = grant;
   if (granted.atMs >= other.atMs || atMs > toldMsOf(grant, process)) return false;
-  const since = [lastWordMs(grant, other.atMs), other.atMs] as const;
-  if (revokedMs <= other.atMs || account.hasForgotten(...since)) return true;
-  const aheadMs = account.steppedAheadMs(...since, granted.owner);
+  const wordMs = lastWordMs(grant);
+  if (wordMs > other.atMs) return false;
+  if (wasRevoked(grant, other.atMs)) return true;
+  if (account.hasForgotten(wordMs, other.atMs)) return true;
+  const sinceMs = promisedMs(grant, atMs, other.atMs);
+  const aheadMs = account.steppedAheadMs(sinceMs, other.atMs, granted.owner);
   return atMs - other.atMs < aheadMs * CLOCK_TOLERANCE;
 }
 

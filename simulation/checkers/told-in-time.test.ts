@@ -27,6 +27,13 @@ describe("a loss", () => {
     expect(messages(holding().at(900).happens(frozen).at(5_100).loses("p/0"))).toHaveLength(1);
   });
 
+  it("is not told later for a freeze that begins when it is overdue", () => {
+    const frozen = { type: "frozen", process: "p", untilMs: 5_000, how: "paused" } as const;
+    const story = (fromMs: number) => holding().at(fromMs).happens(frozen).at(1_300).loses("p/0");
+    expect(messages(story(1_010))).toEqual([]);
+    expect(messages(story(1_011))).toHaveLength(1);
+  });
+
   it("has only the rest of its time left after a freeze", () => {
     const frozen = { type: "frozen", process: "p", untilMs: 5_000, how: "paused" } as const;
     const story = (lostMs: number) => holding().at(1_008).happens(frozen).at(lostMs).loses("p/0");
@@ -101,10 +108,17 @@ describe("a result", () => {
     expect(asked(1_070)).toHaveLength(1);
   });
 
+  it("is not told later because the machine slept before", () => {
+    const frozen = { type: "frozen", process: "p", untilMs: 400, how: "suspended" } as const;
+    const story = new Story().at(100).happens(frozen).at(500).asks("p/0", { withinMs: 500 });
+    story.at(1_300).holds("p/0", 1n, 9_000).at(8_000).releases("p/0");
+    expect(messages(story)).toHaveLength(1);
+  });
+
   describe("of a release", () => {
-    const releasedAt = (atMs: number, how?: "blocked" | "suspended"): Story => {
-      const story = holding().at(900).releases("p/0");
-      if (how) story.at(1_000).happens({ type: "frozen", process: "p", untilMs: 1_300, how });
+    const releasedAt = (atMs: number, how?: "blocked" | "suspended", frozenMs = 1_000): Story => {
+      const story = holding().at(900).releases("p/0").at(frozenMs);
+      if (how) story.happens({ type: "frozen", process: "p", untilMs: frozenMs + 300, how });
       return story.at(atMs).happens({ type: "released", lease: "p/0" });
     };
     const late = ["the release of p/0 took too long"];
@@ -118,6 +132,7 @@ describe("a result", () => {
     it("is told later by as long as the machine slept", () => {
       expect(messages(releasedAt(6_205, "suspended"))).toEqual([]);
       expect(messages(releasedAt(6_215, "suspended"))).toEqual(late);
+      expect(messages(releasedAt(6_000, "suspended", 500))).toEqual(late);
     });
 
     it("may be told later where several nodes are asked", () => {

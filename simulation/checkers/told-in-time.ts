@@ -35,7 +35,7 @@ const SLACK_MS = 10;
 /** Timers stop while the machine sleeps: the keeper reads the clock within this after it. */
 const SLEEP_SLACK_MS = 1_050;
 /** docs/guarantees.md: a release waits for the store for five seconds at most. */
-const LONGEST_RELEASE_MS = 5_000;
+const MAX_RELEASE_MS = 5_000;
 
 /** How much longer a store may take where it has to ask several nodes. */
 export interface Allowance {
@@ -124,7 +124,7 @@ function checkRelease(
   const { process, lease } = asked;
   const { atMs } = releasing;
   const sleptMs = freezes.sleptMs(process, atMs, released.atMs);
-  const boundMs = atMs + LONGEST_RELEASE_MS + sleptMs;
+  const boundMs = atMs + MAX_RELEASE_MS + sleptMs;
   const dueMs = freezes.latestMs(process, boundMs, SLACK_MS + releaseMs);
   if (Math.min(released.atMs, endMs) <= dueMs) return null;
   return { message: `the release of ${lease} took too long`, dueMs };

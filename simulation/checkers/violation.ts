@@ -12,7 +12,7 @@ export interface Violation {
 }
 
 const AROUND_MS = 50;
-const MOST_LINES = 80;
+const MAX_LINES = 80;
 
 /** The lines of the history that show a violation. */
 export function sliceOf(entries: readonly Entry[], violation: Violation): string[] {
@@ -31,11 +31,11 @@ export function sliceOf(entries: readonly Entry[], violation: Violation): string
     .filter(({ atMs }) => atMs >= fromMs - AROUND_MS && atMs <= toMs + AROUND_MS)
     .filter(isAbout)
     .map(describe);
-  if (lines.length <= MOST_LINES) return lines;
-  const half = MOST_LINES / 2;
+  if (lines.length <= MAX_LINES) return lines;
+  const half = MAX_LINES / 2;
   return [
     ...lines.slice(0, half),
-    `... ${lines.length - MOST_LINES} more ...`,
+    `... ${lines.length - MAX_LINES} more ...`,
     ...lines.slice(-half),
   ];
 }

@@ -2,9 +2,11 @@
  * Plants each mutant in a copy of the build, and runs seeds until one fails: first the seed that
  * found the mutant before, then all seeds of a test run.
  */
+
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { isFull } from "../../test/fixtures/depth.js";
 import type { Family } from "../plan.js";
 import { BuildCopy } from "./build-copy.js";
 import { foundAt } from "./found-at.js";
@@ -17,8 +19,6 @@ export interface Catch {
   /** The seed, the checker and the time, or why the mutant was not found. */
   readonly line: string;
 }
-
-const isFull = Boolean(process.env.HOLDFAST_FULL);
 
 /** The seeds of a test run. */
 const SEEDS = isFull ? 20_000 : 2_000;

@@ -2,7 +2,7 @@
  * The nodes of a quorum, and their faults: at any time fewer than half of the nodes have forgotten
  * data, or have a clock that jumped.
  */
-import { present } from "../../src/assert.js";
+import { present } from "../../src/errors/assert.js";
 import { majorityOf } from "../../src/stores/redlock/tally.js";
 import type { Chance } from "../chance.js";
 import type { History } from "../history.js";
@@ -95,7 +95,8 @@ export class NodeFleet implements StoreSide {
     if (at === null || !node?.isInformed) return;
     // A jump ahead ends the votes of this node, and a holder on a bare majority needs each of them.
     const { owners } = node;
-    if (byMs > 0) this.#history.record(this.#clock.nowMs(), { type: "stepped", byMs, owners });
+    if (byMs > 0)
+      this.#history.record(this.#clock.nowMs(), { type: "stepped", byMs, node: at, owners });
     // A clock that was set back is wrong for leases of before until it has caught up.
     const wrongMs = 3 * this.#longestMs + Math.max(0, -byMs);
     this.#wrongUntilMs.set(at, this.#clock.nowMs() + wrongMs);

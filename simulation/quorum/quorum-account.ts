@@ -42,6 +42,10 @@ export class QuorumAccount {
       const leftMs = Array.isArray(answer) ? Number(answer[1]) : ttlMs;
       this.#voted(nowMs, node, name, { owner, ballot, span }, leftMs);
     }
+    if (verb === "renew" && code === "G") {
+      const [, owner = ""] = args;
+      this.#history.record(nowMs, { type: "vote renewed", node, name, owner });
+    }
     if (verb !== "release") return;
     const released = readRelease(args).owner;
     this.#released(nowMs, node, name, released);
@@ -79,7 +83,16 @@ export class QuorumAccount {
     const standing = [...candidate.votes.values()].filter((untilMs) => untilMs > nowMs);
     if (standing.length < this.#majority || ballot <= (this.#granted.get(owner) ?? 0)) return;
     this.#granted.set(owner, ballot);
-    const all = { type: "granted", name, owner, client: owner, span, isHandoff: false } as const;
-    this.#history.record(nowMs, { ...all, token: BigInt(ballot), clockUs: 0 });
+    this.#history.record(nowMs, {
+      type: "granted",
+      name,
+      owner,
+      client: owner,
+      token: BigInt(ballot),
+      span,
+      isHandoff: false,
+      remainingMs: leftMs,
+      clockUs: 0,
+    });
   }
 }

@@ -2,12 +2,14 @@
  * The link from a simulated process to the nodes of a quorum: the real store over drivers whose
  * requests and replies are late, lost or repeated, and whose connections break.
  */
-import { present } from "../../src/assert.js";
-import type { Store } from "../../src/store.js";
+
+import type { Store } from "../../src/contract/store.js";
+import { present } from "../../src/errors/assert.js";
 import type { Driver, OwnConnection } from "../../src/stores/redis-client/driver.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
 import { majorityOf } from "../../src/stores/redlock/tally.js";
+import { readNodeCall } from "../../test/fixtures/node-call.js";
 import { Connection, type Network } from "../connection.js";
 import type { Link } from "../link.js";
 import type { SimulatedProcess } from "../process.js";
@@ -184,11 +186,10 @@ class SimulatedDriver implements Driver {
     return this.#connection.number;
   }
 
-  send(_key: string, _command: string, [, count, ...rest]: readonly string[]): Promise<unknown> {
-    const keys = rest.slice(0, Number(count));
+  send(_key: string, _command: string, line: readonly string[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const sentMs = this.#process.port.clock.nowMs();
-      const call = { sentMs, keys, args: rest.slice(Number(count)), resolve, reject };
+      const call = { sentMs, ...readNodeCall(line), resolve, reject };
       this.#calls.add(call);
       this.#send(call);
     });

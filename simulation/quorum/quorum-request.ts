@@ -10,17 +10,16 @@ export interface VoteArgs {
   readonly waiter: string;
 }
 
-/** Reads the arguments behind the verb. The terms begin with the time to keep the ballot. */
+/** Reads the arguments behind the verb. */
 export function readVote(args: readonly string[]): VoteArgs {
-  const [terms = "", record = "", owner = ""] = args;
-  const [ballot, , , , span, , channel = ""] = record.split(" ");
-  const id = terms.slice(13, 21).trim();
+  const [terms = "", record = "", id = ""] = args;
+  const [ballot, , owner = "", , span, , channel = ""] = record.split(" ");
   return {
     owner,
     ballot: Number(ballot),
     span: Number(span),
-    ttlMs: Number(terms.slice(51)),
-    setId: terms.slice(35, 51),
+    ttlMs: Number(terms.slice(30)),
+    setId: terms.slice(14, 30),
     channel,
     waiter: id === "" ? "" : `${channel}/${id}`,
   };

@@ -3,6 +3,8 @@
  * The numbers are the rules of docs/guarantees.md. How far a grant is believed (1), and whether a
  * push is fresh ("Handoff"), is decided by the code of the store itself.
  */
+
+import { StoreTime } from "../../src/families/ledger/store-time.js";
 import type { Request } from "../../src/rules/fits.js";
 import type {
   Acquire,
@@ -13,7 +15,6 @@ import type {
   Touched,
 } from "../../src/rules/ledger-command.js";
 import { deadlineOf, marginMs } from "../../src/rules/margin.js";
-import { StoreTime } from "../../src/stores/arbiter/store-time.js";
 import type { LedgerScene, Message, OwnerSide, Sent } from "./ledger-scene.js";
 
 export const TICK_MS = 500;

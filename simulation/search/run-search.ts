@@ -1,4 +1,5 @@
 /** `npm run simulate -- --search`: goes through the small worlds and tells what it found. */
+import { isFull } from "../../test/fixtures/depth.js";
 import type { Family } from "../plan.js";
 import { type Scope, scopes } from "./scopes.js";
 import type { Found } from "./search.js";
@@ -16,7 +17,6 @@ export interface SearchOptions {
 
 /** How many scopes were violated. */
 export function runSearch({ family, words, depth, without }: SearchOptions): number {
-  const isFull = Boolean(process.env.HOLDFAST_FULL);
   let violated = 0;
   for (const scope of scopes) {
     if (family !== undefined && scope.family !== family) continue;

@@ -44,7 +44,7 @@ export interface Found {
 }
 
 /** A calm world that takes more steps than this never comes to rest. */
-const MOST_CALM_STEPS = 400;
+const MAX_CALM_STEPS = 400;
 /** So many of its steps show why. */
 const SHOWN_STEPS = 40;
 
@@ -136,7 +136,7 @@ class Search<State> {
       passed.push(key);
       const message = this.#world.wrongIn(state);
       if (message !== null) return message;
-      if (passed.length > MOST_CALM_STEPS) return "The world never comes to rest.";
+      if (passed.length > MAX_CALM_STEPS) return "The world never comes to rest.";
       const move = this.#world.calm(state);
       if (!move) {
         const wrong = this.#world.wrongAtRest(state);

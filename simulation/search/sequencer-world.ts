@@ -3,15 +3,16 @@
  * watches and leaders; and clients that decide by the real rules of the queue. Each client has one
  * session, each waiter a watch of its own. A message and its answer arrive at once, unless late.
  */
-import type { Request } from "../../src/rules/fits.js";
-import { marginMs } from "../../src/rules/margin.js";
-import type { Entry } from "../../src/stores/sequencer/sequencer.js";
+
+import type { Entry } from "../../src/families/session/sequencer.js";
 import {
   hasLimits,
   holderCount,
   mustTell,
   obstacleOf,
-} from "../../src/stores/sequencer/standing.js";
+} from "../../src/families/session/standing.js";
+import type { Request } from "../../src/rules/fits.js";
+import { marginMs } from "../../src/rules/margin.js";
 import { exclusion, noGhost, tokenOrder } from "./invariants.js";
 import type { Move, World } from "./search.js";
 import {

@@ -1,17 +1,17 @@
-import type { KeyValue } from "../../src/stores/etcd/etcd-client.js";
+import type { KeyValue } from "../../src/stores/etcd/wire/messages.js";
 import type { EntryReader } from "./queue-account.js";
 
 const ENTRY = /^(?:holdfast:(once)\/)?([^/]*)\/([0-9a-f]+)\.([xs])\.(\d+)\.(\d+|-)\.[\w-]+$/;
 
 /** Reads the entries of the etcd store from its keys. */
 export const etcdEntryReader: EntryReader<KeyValue> = {
-  read: (key, { create_revision }) => {
+  read: (key, { createRevision }) => {
     const found = ENTRY.exec(key);
     if (!found) return null;
     const [, once, name = "", session = "", letter, weight, limit] = found;
     return {
       name: once ? `once ${name}` : name,
-      token: BigInt(create_revision),
+      token: createRevision,
       session,
       isExclusive: letter === "x",
       weight: Number(weight),

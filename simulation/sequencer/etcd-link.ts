@@ -3,17 +3,29 @@
  * are late, lost, sent again or overtaken, and whose streams break. Each sending of a request is
  * counted, as with the real client; an earlier sending may still arrive.
  */
-import type { Store } from "../../src/store.js";
-import type {
-  CallOptions,
-  EtcdClient,
-  EtcdStream,
-  KeepAliveReply,
-  WatchReply,
-  WatchRequest,
-} from "../../src/stores/etcd/etcd-client.js";
-import { EtcdSequencer } from "../../src/stores/etcd/etcd-sequencer.js";
-import { SequencerStore } from "../../src/stores/sequencer/sequencer-store.js";
+import type { Store } from "../../src/contract/store.js";
+import { SequencerStore } from "../../src/families/session/sequencer-store.js";
+import type { Sending } from "../../src/stores/etcd/calls.js";
+import type { EtcdClient, EtcdStream } from "../../src/stores/etcd/client.js";
+import { EtcdSequencer } from "../../src/stores/etcd/etcd-store.js";
+import type { StreamListener } from "../../src/stores/etcd/wire/grpc.js";
+import {
+  DELETE,
+  type DeleteRequest,
+  GRANT,
+  type GrantRequest,
+  KEEP_ALIVE,
+  type LeaseRequest,
+  type Method,
+  RANGE,
+  type RangeRequest,
+  REVOKE,
+  TIME_TO_LIVE,
+  TXN,
+  type TxnRequest,
+  type WatchReply,
+  type WatchRequest,
+} from "../../src/stores/etcd/wire/messages.js";
 import type { Port } from "../../src/time/port.js";
 import { Connection, type Network } from "../connection.js";
 import type { Link } from "../link.js";
@@ -25,12 +37,13 @@ import { notingEnds } from "./told-ends.js";
 
 interface Call {
   readonly execute: () => unknown;
-  readonly options: CallOptions;
+  readonly sending: Sending;
   readonly resolve: (reply: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
 const BROKEN = "14 UNAVAILABLE: The connection broke.";
+const CANCELLED = "The call was cancelled.";
 const REFUSED = "14 UNAVAILABLE: The connection was refused.";
 
 export class EtcdLink implements Link {
@@ -40,9 +53,8 @@ export class EtcdLink implements Link {
   readonly #network: Network;
   readonly #connection: Connection;
   readonly #calls = new Set<Call>();
-  readonly #streams = new Set<Pick<SimulatedStream<never, never>, "hangUp" | "break">>();
+  readonly #streams = new Set<SimulatedStream<WatchRequest, WatchReply>>();
   #opening = 0;
-  #keepAlives = 0;
 
   constructor(process: SimulatedProcess, server: EtcdServer, network: Network) {
     this.#process = process;
@@ -54,7 +66,7 @@ export class EtcdLink implements Link {
   }
 
   get callsUnderWay(): number {
-    return this.#calls.size + this.#keepAlives + this.#opening;
+    return this.#calls.size + this.#opening;
   }
 
   openStore(): Store {
@@ -67,8 +79,7 @@ export class EtcdLink implements Link {
         .padStart(7, "0");
     const random = { ...port.random, id: () => `${digits()}${digits()}` };
     const withIds: Port = { ...port, random };
-    const isIdle = (): boolean => chance.isLucky(0.5);
-    const options = { namespace: "", hosts: "", closeClient: () => {}, isIdle };
+    const options = { namespace: "", hosts: "the simulated host" };
     return new SequencerStore(
       notingEnds(new EtcdSequencer(this.#client(), options, withIds), this.#process),
     );
@@ -79,7 +90,7 @@ export class EtcdLink implements Link {
     if (noticedMs === null) return;
     const { world } = this.#network;
     world.schedule(world.nowMs + noticedMs, null, () => {
-      for (const stream of this.#streams) stream.hangUp();
+      for (const stream of this.#streams) stream.close();
     });
   }
 
@@ -105,40 +116,41 @@ export class EtcdLink implements Link {
   }
 
   #client(): EtcdClient {
-    const server = this.#server;
-    const call = <T>(execute: () => unknown, options: CallOptions = {}): Promise<T> =>
-      this.#call(execute, options) as Promise<T>;
     return {
-      kv: {
-        txn: (request, options) => call(() => server.txn(request), options),
-        range: (request, options) => call(() => server.range(request), options),
-        deleteRange: ({ key }, options) => call(() => server.deleteRange(key.toString()), options),
-      },
-      leaseClient: {
-        leaseGrant: ({ ID, TTL }, options) => call(() => server.grantLease(ID, TTL), options),
-        leaseRevoke: ({ ID }, options) => call(() => server.revokeLease(ID), options),
-        leaseTimeToLive: ({ ID }, options) => call(() => server.timeToLive(ID), options),
-        leaseKeepAlive: () => this.#openKeepAlive(),
-      },
-      watchClient: { watch: () => this.#openWatch() },
+      call: <Request, Reply>(
+        method: Method<Request, Reply>,
+        request: Request,
+        sending: Sending,
+      ): Promise<Reply> =>
+        new Promise((resolve, reject) => {
+          const execute = (): unknown => this.#execute(method.path, request);
+          const call = { execute, sending, resolve: resolve as Call["resolve"], reject };
+          this.#calls.add(call);
+          this.#send(call);
+        }),
+      openStream: <Request, Reply>(_: Method<Request, Reply>, listener: StreamListener<Reply>) =>
+        this.#openWatch(listener as never) as Promise<EtcdStream<unknown>>,
+      close: () => {},
     };
   }
 
-  #call(execute: () => unknown, options: CallOptions): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const call = { execute, options, resolve, reject };
-      this.#calls.add(call);
-      this.#send(call);
-    });
+  #execute(path: string, request: unknown): unknown {
+    const server = this.#server;
+    if (path === TXN.path) return server.txn(request as TxnRequest);
+    if (path === RANGE.path) return server.range(request as RangeRequest);
+    if (path === DELETE.path) return server.deleteRange(request as DeleteRequest);
+    if (path === GRANT.path) return server.grantLease(request as GrantRequest);
+    const { id } = request as LeaseRequest;
+    if (path === REVOKE.path) return server.revokeLease(id);
+    if (path === TIME_TO_LIVE.path) return server.timeToLive(id);
+    if (path === KEEP_ALIVE.path) return server.keepAlive(id);
+    throw new Error(`The simulation has no ${path}.`);
   }
 
-  /** The interceptor counts the sending, or refuses it when the time of the call is over. */
+  /** The call counts each sending, or refuses it when its time is over. */
   #send(call: Call): void {
-    const transport = {
-      cancelWithStatus: (_: number, details: string) => this.#fail(call, details),
-    };
     try {
-      for (const intercept of call.options.interceptors ?? []) intercept({}, () => transport);
+      call.sending.start(() => ({ cancel: () => this.#fail(call, CANCELLED) }));
     } catch (error) {
       return this.#fail(call, (error as Error).message);
     }
@@ -158,33 +170,15 @@ export class EtcdLink implements Link {
     if (this.#calls.delete(call)) call.reject(new Error(message));
   }
 
-  async #openKeepAlive(): Promise<EtcdStream<{ readonly ID: string }, KeepAliveReply>> {
-    this.#keepAlives += 1;
-    const stream = await this.#open<{ readonly ID: string }, KeepAliveReply>(({ ID }) => {
-      this.#connection.send({
-        execute: () => {
-          const reply = attempt(() => this.#server.keepAlive(ID));
-          return () => ("error" in reply ? stream.break(reply.error) : stream.tell(reply.value));
-        },
-        onRefused: () => {
-          if (stream.isOpen) stream.break(REFUSED);
-        },
-      });
-    }).catch((error: unknown) => {
-      this.#keepAlives -= 1;
-      throw error;
-    });
-    stream.onClose(() => {
-      this.#keepAlives -= 1;
-    });
-    return stream;
-  }
-
-  async #openWatch(): Promise<EtcdStream<WatchRequest, WatchReply>> {
+  async #openWatch(listener: StreamListener<WatchReply>): Promise<EtcdStream<WatchRequest>> {
     const { world, chance, weather } = this.#network;
     const { watches } = this.#server;
-    let lastMs = 0;
     const connection = this.#connection;
+    this.#opening += 1;
+    await this.#process.sleep(connection.delayMs());
+    this.#opening -= 1;
+    if (this.#server.isDown || connection.isCut) throw new Error(REFUSED);
+    let lastMs = 0;
     const { number } = connection;
     // Replies of one stream keep their order. A reply may be late, or lost with its member.
     const served = watches.open((reply) => {
@@ -196,29 +190,17 @@ export class EtcdLink implements Link {
       });
     });
     let lastRequestMs = 0;
-    const stream = await this.#open<WatchRequest, WatchReply>((request) => {
+    const stream = new SimulatedStream<WatchRequest, WatchReply>((request) => {
       lastRequestMs = Math.max(lastRequestMs, this.#process.nowMs + connection.delayMs());
       world.schedule(Math.max(lastRequestMs, connection.cutUntilMs), null, () => {
         if (number === connection.number) watches.take(served, request);
       });
-    }).catch((error: unknown) => {
-      watches.close(served);
-      throw error;
-    });
-    stream.onClose(() => watches.close(served));
-    return stream;
-  }
-
-  async #open<Request, Reply>(
-    onWrite: (request: Request) => void,
-  ): Promise<SimulatedStream<Request, Reply>> {
-    this.#opening += 1;
-    await this.#process.sleep(this.#connection.delayMs());
-    this.#opening -= 1;
-    if (this.#server.isDown || this.#connection.isCut) throw new Error(REFUSED);
-    const stream = new SimulatedStream<Request, Reply>(onWrite);
+    }, listener);
     this.#streams.add(stream);
-    stream.onClose(() => this.#streams.delete(stream));
+    stream.onClose(() => {
+      this.#streams.delete(stream);
+      watches.close(served);
+    });
     return stream;
   }
 }

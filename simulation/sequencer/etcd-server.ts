@@ -6,15 +6,18 @@
 import type {
   Compare,
   DeleteReply,
-  KeepAliveReply,
+  DeleteRequest,
+  GrantRequest,
   KeyValue,
+  LeaseReply,
+  PutRequest,
   RangeReply,
   RangeRequest,
   RequestOp,
   ResponseOp,
   TxnReply,
   TxnRequest,
-} from "../../src/stores/etcd/etcd-client.js";
+} from "../../src/stores/etcd/wire/messages.js";
 import type { Chance } from "../chance.js";
 import type { History } from "../history.js";
 import type { StoreSide } from "../store-server.js";
@@ -35,8 +38,8 @@ interface ServerLease {
 export const EXPIRY_EVERY_MS = 500;
 export const CATCH_UP_MS = 100;
 /** How many revisions another member may be behind. */
-const MOST_LAG = 4;
-const NO_LEASE = "0";
+const MAX_LAG = 4;
+const NO_LEASE = 0n;
 
 export class EtcdServer implements StoreSide {
   readonly setBackMs = 0;
@@ -47,9 +50,9 @@ export class EtcdServer implements StoreSide {
   readonly #rate: number;
   readonly #account: QueueAccount<KeyValue>;
   readonly #keys = new KeyHistory();
-  readonly #leases = new Map<string, ServerLease>();
+  readonly #leases = new Map<bigint, ServerLease>();
   readonly #onRestart = new Set<() => void>();
-  #deposed = { term: 0n, revision: 0n, untilMs: 0, leases: new Map<string, number>() };
+  #deposed = { term: 0n, revision: 0n, untilMs: 0, leases: new Map<bigint, number>() };
   #downUntilMs = 0;
   #busyUntilMs = 0;
 
@@ -125,56 +128,55 @@ export class EtcdServer implements StoreSide {
   }
 
   range(request: RangeRequest): RangeReply {
-    if (request.serializable) return this.#keys.readPast(request, this.#chance.whole(0, MOST_LAG));
+    if (request.serializable) return this.#keys.readPast(request, this.#chance.whole(0, MAX_LAG));
     return { header: this.#keys.header(), kvs: this.#keys.read(request) };
   }
 
-  deleteRange(key: string): DeleteReply {
-    const deleted = this.#delete(key);
+  deleteRange({ key }: DeleteRequest): DeleteReply {
+    const deleted = this.#delete(key.toString());
     this.#commit();
     return { header: this.#keys.header(), deleted };
   }
 
-  grantLease(id: string, seconds: number): unknown {
+  grantLease({ id, ttl }: GrantRequest): unknown {
     if (this.#leases.has(id)) throw new Error("etcdserver: lease already exists");
-    this.#leases.set(id, { ttlMs: seconds * 1000, untilMs: 0, keys: new Set() });
+    this.#leases.set(id, { ttlMs: Number(ttl) * 1000, untilMs: 0, keys: new Set() });
     this.#extend(id, this.#world.nowMs);
     return {};
   }
 
-  revokeLease(id: string): unknown {
+  revokeLease(id: bigint): unknown {
     const lease = this.#leases.get(id);
     if (!lease) throw new Error("etcdserver: requested lease not found");
     this.#end(id, lease);
     return {};
   }
 
-  timeToLive(id: string): { TTL: string } {
+  timeToLive(id: bigint): LeaseReply {
     const lease = this.#leases.get(id);
-    if (!lease) return { TTL: "-1" };
-    return { TTL: String(Math.ceil((lease.untilMs - this.#world.nowMs) / 1000)) };
+    const seconds = lease ? Math.ceil((lease.untilMs - this.#world.nowMs) / 1000) : -1;
+    return { header: this.#keys.header(), ttl: BigInt(seconds) };
   }
 
-  keepAlive(id: string): KeepAliveReply {
+  keepAlive(id: bigint): LeaseReply {
     const { term, revision, untilMs, leases } = this.#deposed;
     if (this.#world.nowMs < untilMs && this.#chance.isLucky(0.5)) {
       const ttlMs = leases.get(id) ?? 0;
-      const header = { revision: String(revision), raft_term: String(term) };
-      return { header, TTL: String(ttlMs / 1000) };
+      return { header: { revision, raftTerm: term }, ttl: BigInt(ttlMs / 1000) };
     }
     const lease = this.#leases.get(id);
     if (lease) this.#extend(id, this.#world.nowMs);
-    return { header: this.#keys.header(), TTL: String((lease?.ttlMs ?? 0) / 1000) };
+    return { header: this.#keys.header(), ttl: BigInt((lease?.ttlMs ?? 0) / 1000) };
   }
 
-  #extend(id: string, fromMs: number): void {
+  #extend(id: bigint, fromMs: number): void {
     const lease = this.#leases.get(id) as ServerLease;
     lease.untilMs = fromMs + lease.ttlMs / this.#rate;
     this.#account.extended(this.#world.nowMs, lease.keys);
     this.#expireLater(id, lease);
   }
 
-  #expireLater(id: string, lease: ServerLease): void {
+  #expireLater(id: bigint, lease: ServerLease): void {
     const dueMs = lease.untilMs + this.#chance.between(0, EXPIRY_EVERY_MS);
     this.#world.schedule(Math.max(dueMs, this.#busyUntilMs), null, () => {
       if (this.#leases.get(id) !== lease || lease.untilMs > this.#world.nowMs) return;
@@ -183,12 +185,12 @@ export class EtcdServer implements StoreSide {
     });
   }
 
-  #lapse(id: string, lease: ServerLease): void {
+  #lapse(id: bigint, lease: ServerLease): void {
     this.#account.lapsed(this.#world.nowMs, lease.keys);
     this.#end(id, lease);
   }
 
-  #end(id: string, { keys }: ServerLease): void {
+  #end(id: bigint, { keys }: ServerLease): void {
     this.#leases.delete(id);
     for (const key of [...keys]) this.#delete(key);
     this.#commit();
@@ -196,9 +198,9 @@ export class EtcdServer implements StoreSide {
 
   #demandLeases({ success = [], failure = [] }: TxnRequest): void {
     for (const operation of [...success, ...failure]) {
-      if ("request_txn" in operation) this.#demandLeases(operation.request_txn);
-      if (!("request_put" in operation)) continue;
-      const { lease } = operation.request_put;
+      if ("requestTxn" in operation) this.#demandLeases(operation.requestTxn);
+      if (!("requestPut" in operation)) continue;
+      const { lease } = operation.requestPut;
       if (lease !== undefined && !this.#leases.has(lease)) {
         throw new Error("etcdserver: requested lease not found");
       }
@@ -218,52 +220,52 @@ export class EtcdServer implements StoreSide {
     const isMet = (request.compare ?? []).every((compare) => this.#isMet(compare));
     known.set(request, isMet);
     for (const operation of (isMet ? request.success : request.failure) ?? []) {
-      if ("request_txn" in operation) this.#decide(operation.request_txn, known);
+      if ("requestTxn" in operation) this.#decide(operation.requestTxn, known);
     }
   }
 
   #isMet(compare: Compare): boolean {
     const found = this.#keys.read({ key: compare.key, ...rangeEndOf(compare) });
     if (compare.target === "Create") {
-      if (found.length === 0) return compare.create_revision === "0";
-      return found.every(({ create_revision }) => create_revision === compare.create_revision);
+      if (found.length === 0) return compare.createRevision === 0n;
+      return found.every(({ createRevision }) => createRevision === compare.createRevision);
     }
-    if (found.length === 0) return compare.mod_revision === "0";
-    return found.every(({ mod_revision }) => mod_revision === compare.mod_revision);
+    if (found.length === 0) return compare.modRevision === 0n;
+    return found.every(({ modRevision }) => modRevision === compare.modRevision);
   }
 
   #operate(operation: RequestOp, known: Map<TxnRequest, boolean>): ResponseOp {
-    if ("request_range" in operation) {
-      const kvs = this.#keys.read(operation.request_range);
-      return { response_range: { header: this.#keys.header(), kvs } };
+    if ("requestRange" in operation) {
+      const kvs = this.#keys.read(operation.requestRange);
+      return { responseRange: { header: this.#keys.header(), kvs } };
     }
-    if ("request_delete_range" in operation) {
-      const deleted = this.#delete(operation.request_delete_range.key.toString());
-      return { response_delete_range: { header: this.#keys.header(), deleted } };
+    if ("requestDeleteRange" in operation) {
+      const deleted = this.#delete(operation.requestDeleteRange.key.toString());
+      return { responseDeleteRange: { header: this.#keys.header(), deleted } };
     }
-    if ("request_txn" in operation) {
-      const inner = this.#run(operation.request_txn, known);
-      return { response_txn: { header: this.#keys.header(), ...inner } };
+    if ("requestTxn" in operation) {
+      const inner = this.#run(operation.requestTxn, known);
+      return { responseTxn: { header: this.#keys.header(), ...inner } };
     }
-    this.#put(operation.request_put);
+    this.#put(operation.requestPut);
     return {};
   }
 
-  #put(request: Extract<RequestOp, { readonly request_put: unknown }>["request_put"]): void {
+  #put(request: PutRequest): void {
     const key = request.key.toString();
     const before = this.#keys.get(key);
-    const lease = request.ignore_lease ? (before?.lease ?? NO_LEASE) : (request.lease ?? NO_LEASE);
-    const value = request.ignore_value ? before?.value : request.value;
+    const lease = request.ignoreLease ? (before?.lease ?? NO_LEASE) : (request.lease ?? NO_LEASE);
+    const value = request.ignoreValue ? before?.value : request.value;
     this.#leases.get(before?.lease ?? NO_LEASE)?.keys.delete(key);
     this.#leases.get(lease)?.keys.add(key);
     this.#keys.put(request.key, value ?? Buffer.alloc(0), lease);
   }
 
-  #delete(key: string): string {
+  #delete(key: string): bigint {
     const before = this.#keys.delete(key);
-    if (!before) return "0";
+    if (!before) return 0n;
     this.#leases.get(before.lease)?.keys.delete(key);
-    return "1";
+    return 1n;
   }
 
   /** Gives all changes of a call one revision, and tells the watches. */
@@ -284,9 +286,9 @@ function isRevocation({ compare = [], success = [] }: TxnRequest): boolean {
 }
 
 function isDeletion(operation: RequestOp): boolean {
-  return "request_delete_range" in operation;
+  return "requestDeleteRange" in operation;
 }
 
-function rangeEndOf({ range_end }: Compare): Pick<RangeRequest, "range_end"> {
-  return range_end ? { range_end } : {};
+function rangeEndOf({ rangeEnd }: Compare): Pick<RangeRequest, "rangeEnd"> {
+  return rangeEnd ? { rangeEnd } : {};
 }

@@ -4,7 +4,7 @@ import type {
   KeyValue,
   RangeRequest,
   WatchEvent,
-} from "../../src/stores/etcd/etcd-client.js";
+} from "../../src/stores/etcd/wire/messages.js";
 
 export interface KeyChange {
   readonly key: string;
@@ -42,7 +42,7 @@ export class KeyHistory {
   }
 
   header(revision: bigint = this.#revision): Header {
-    return { revision: String(revision), raft_term: String(this.term) };
+    return { revision, raftTerm: this.term };
   }
 
   get(key: string): KeyValue | null {
@@ -50,12 +50,12 @@ export class KeyHistory {
   }
 
   /** Writes a key in the revision of the call that is being executed. */
-  put(key: Buffer, value: Buffer, lease: string): void {
+  put(key: Buffer, value: Buffer, lease: bigint): void {
     const name = key.toString();
     const before = this.get(name);
-    const mod_revision = String(this.#revision + 1n);
-    const create_revision = before?.create_revision ?? mod_revision;
-    const kv = { key, value, create_revision, mod_revision, lease };
+    const modRevision = this.#revision + 1n;
+    const createRevision = before?.createRevision ?? modRevision;
+    const kv = { key, value, createRevision, modRevision, lease };
     this.#kvs.set(name, kv);
     this.#pending.push({ key: name, kv, before });
   }
@@ -88,9 +88,9 @@ export class KeyHistory {
 
   read(request: RangeRequest, kvs: ReadonlyMap<string, KeyValue> = this.#kvs): KeyValue[] {
     const from = request.key.toString();
-    const end = request.range_end?.toString();
+    const end = request.rangeEnd?.toString();
     const found = [...kvs.entries()].filter(([key]) => isIn(key, from, end));
-    return found.map(([, kv]) => (request.keys_only ? { ...kv, value: Buffer.alloc(0) } : kv));
+    return found.map(([, kv]) => (request.keysOnly ? { ...kv, value: Buffer.alloc(0) } : kv));
   }
 
   /** Reads as a member does that lacks up to `mostLag` of the last revisions. */
@@ -119,10 +119,10 @@ export class KeyHistory {
 /** The events of one revision. */
 export function eventsOf(changes: readonly KeyChange[], revision: bigint): WatchEvent[] {
   return changes.map(({ key, kv, before }) => {
-    if (kv) return { type: "Put", kv, prev_kv: before };
-    const gone = { value: Buffer.alloc(0), create_revision: "0", lease: "0" };
-    const deleted = { ...gone, key: Buffer.from(key), mod_revision: String(revision) };
-    return { type: "Delete", kv: deleted, prev_kv: before };
+    if (kv) return { type: "Put", kv, prevKv: before ?? undefined };
+    const gone = { value: Buffer.alloc(0), createRevision: 0n, lease: 0n };
+    const deleted = { ...gone, key: Buffer.from(key), modRevision: revision };
+    return { type: "Delete", kv: deleted, prevKv: before ?? undefined };
   });
 }
 

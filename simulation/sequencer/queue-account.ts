@@ -73,8 +73,18 @@ export class QueueAccount<Value> {
         const { owner, session: client, token } = entry;
         if (held.has(entry) && entry.state !== "granted") {
           const isHandoff = entry.state === "queued";
-          const granted = { name, owner, client, token, span: 1, isHandoff, clockUs: 0 };
-          this.#history.record(nowMs, { type: "granted", ...granted });
+          this.#history.record(nowMs, {
+            type: "granted",
+            name,
+            owner,
+            client,
+            token,
+            span: 1,
+            isHandoff,
+            // The session of the entry may be renewed at any time.
+            remainingMs: Number.POSITIVE_INFINITY,
+            clockUs: 0,
+          });
           entry.state = "granted";
         } else if (!held.has(entry) && entry.state === "new") {
           this.#history.record(nowMs, { type: "queued", name, owner, client });
@@ -86,8 +96,14 @@ export class QueueAccount<Value> {
 
   /** The store keeps the entries of a session, or with these keys, for its ttl from now on. */
   extended(nowMs: number, kept: string | ReadonlySet<string>): void {
-    for (const { name, token } of this.#grantedIn(kept)) {
-      this.#history.record(nowMs, { type: "extended", name, token });
+    for (const { name, token, isRevoked } of this.#grantedIn(kept)) {
+      if (isRevoked) continue;
+      this.#history.record(nowMs, {
+        type: "extended",
+        name,
+        token,
+        remainingMs: Number.POSITIVE_INFINITY,
+      });
     }
   }
 

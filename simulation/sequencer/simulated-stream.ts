@@ -1,53 +1,37 @@
-import type { EtcdStream } from "../../src/stores/etcd/etcd-client.js";
+import type { EtcdStream } from "../../src/stores/etcd/client.js";
+import type { StreamListener } from "../../src/stores/etcd/wire/grpc.js";
 
-/** A stream of a simulated client, which the network may break and its owner may end. */
-export class SimulatedStream<Request, Reply> implements EtcdStream<Request, Reply> {
+/** A stream of a simulated client, which the network may break and its owner may close. */
+export class SimulatedStream<Request, Reply> implements EtcdStream<Request> {
   readonly #onWrite: (request: Request) => void;
-  readonly #onData: ((reply: Reply) => void)[] = [];
-  readonly #onError: ((error: Error) => void)[] = [];
+  readonly #listener: StreamListener<Reply>;
   readonly #onClose: (() => void)[] = [];
   #isOpen = true;
 
-  constructor(onWrite: (request: Request) => void) {
+  constructor(onWrite: (request: Request) => void, listener: StreamListener<Reply>) {
     this.#onWrite = onWrite;
+    this.#listener = listener;
   }
 
-  get isOpen(): boolean {
-    return this.#isOpen;
-  }
-
-  on(event: "data" | "error" | "end", listener: (what: never) => void): this {
-    if (event === "data") this.#onData.push(listener as (reply: Reply) => void);
-    if (event === "error") this.#onError.push(listener as (error: Error) => void);
-    return this;
-  }
-
-  write(request: Request): boolean {
+  write(request: Request): void {
     if (this.#isOpen) this.#onWrite(request);
-    return this.#isOpen;
-  }
-
-  end(): void {}
-
-  cancel(): void {
-    this.hangUp();
   }
 
   /** Ends the stream without an event. */
-  hangUp(): void {
+  close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     for (const listener of this.#onClose) listener();
   }
 
   tell(reply: Reply): void {
-    if (this.#isOpen) for (const listener of this.#onData) listener(reply);
+    if (this.#isOpen) this.#listener.onReply(reply);
   }
 
   break(message: string): void {
     if (!this.#isOpen) return;
-    this.hangUp();
-    for (const listener of this.#onError) listener(new Error(message));
+    this.close();
+    this.#listener.onEnd(new Error(message));
   }
 
   onClose(listener: () => void): void {

@@ -3,7 +3,7 @@ import type {
   OwnEntry,
   Sequencer,
   SessionLink,
-} from "../../src/stores/sequencer/sequencer.js";
+} from "../../src/families/session/sequencer.js";
 import type { SimulatedProcess } from "../process.js";
 
 /**

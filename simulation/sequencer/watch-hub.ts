@@ -1,11 +1,14 @@
 /** The watches of a simulated etcd: each has a range of keys and a first revision. */
-import type { WatchEvent, WatchReply, WatchRequest } from "../../src/stores/etcd/etcd-client.js";
+import type {
+  WatchCreate,
+  WatchEvent,
+  WatchReply,
+  WatchRequest,
+} from "../../src/stores/etcd/wire/messages.js";
 import { isIn, type KeyHistory } from "./key-history.js";
 
-type Created = Extract<WatchRequest, { readonly create_request: unknown }>["create_request"];
-
 interface ServerWatch {
-  readonly target: Created;
+  readonly target: WatchCreate;
   readonly send: (reply: WatchReply) => void;
   /** The watch is told new events as they happen. */
   isLive: boolean;
@@ -13,7 +16,7 @@ interface ServerWatch {
 
 /** One stream of a client. */
 export class WatchStream {
-  readonly watches: Map<number, ServerWatch> = new Map();
+  readonly watches: Map<bigint, ServerWatch> = new Map();
   readonly send: (reply: WatchReply) => void;
 
   constructor(send: (reply: WatchReply) => void) {
@@ -48,18 +51,18 @@ export class WatchHub {
 
   take(stream: WatchStream, request: WatchRequest): void {
     if (!this.#streams.has(stream)) return;
-    if ("cancel_request" in request) {
-      stream.watches.delete(request.cancel_request.watch_id);
+    if ("cancelRequest" in request) {
+      stream.watches.delete(request.cancelRequest.watchId);
       return;
     }
-    const target = request.create_request;
+    const target = request.createRequest;
     const watch: ServerWatch = { target, send: stream.send, isLive: false };
-    const asked = BigInt(target.start_revision);
+    const asked = target.startRevision;
     const start = asked > 0n ? asked : this.#keys.revision + 1n;
-    stream.watches.set(target.watch_id, watch);
+    stream.watches.set(target.watchId, watch);
     this.#reply(watch, { created: true });
     if (start <= this.#keys.compacted) {
-      stream.watches.delete(target.watch_id);
+      stream.watches.delete(target.watchId);
       return this.#reply(watch, { canceled: true });
     }
     if (start > this.#keys.revision) {
@@ -67,7 +70,7 @@ export class WatchHub {
       return;
     }
     this.#catchUp(() => {
-      if (!this.#streams.has(stream) || stream.watches.get(target.watch_id) !== watch) return;
+      if (!this.#streams.has(stream) || stream.watches.get(target.watchId) !== watch) return;
       watch.isLive = true;
       for (const events of this.#keys.eventsFrom(start)) this.#tell(watch, events);
     });
@@ -81,13 +84,13 @@ export class WatchHub {
   }
 
   #tell(watch: ServerWatch, events: readonly WatchEvent[]): void {
-    const { key, range_end, filters, prev_kv } = watch.target;
+    const { key, rangeEnd, filters, prevKv } = watch.target;
     const wanted = events.filter(({ type, kv }) => {
       if (type === "Put" && filters.includes("Noput")) return false;
-      return isIn(kv.key.toString(), key.toString(), range_end?.toString());
+      return isIn(kv.key.toString(), key.toString(), rangeEnd?.toString());
     });
     if (wanted.length === 0) return;
-    const told = prev_kv ? wanted : wanted.map(({ type, kv }) => ({ type, kv }));
+    const told = prevKv ? wanted : wanted.map(({ type, kv }) => ({ type, kv }));
     this.#reply(watch, { events: told });
   }
 
@@ -96,7 +99,7 @@ export class WatchHub {
     what: Partial<Pick<WatchReply, "created" | "canceled" | "events">>,
   ): void {
     const header = this.#keys.header();
-    const watch_id = String(target.watch_id);
-    send({ header, watch_id, created: false, canceled: false, events: [], ...what });
+    const { watchId } = target;
+    send({ header, watchId, created: false, canceled: false, events: [], ...what });
   }
 }

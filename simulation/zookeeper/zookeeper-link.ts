@@ -2,8 +2,8 @@
  * The link from a simulated process to the simulated ZooKeeper: the real store with its own client,
  * down to the bytes, over simulated sockets.
  */
-import type { Store } from "../../src/store.js";
-import { SequencerStore } from "../../src/stores/sequencer/sequencer-store.js";
+import type { Store } from "../../src/contract/store.js";
+import { SequencerStore } from "../../src/families/session/sequencer-store.js";
 import type { Address } from "../../src/stores/store-url.js";
 import { OPEN_ACL } from "../../src/stores/zookeeper/wire/acl.js";
 import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
