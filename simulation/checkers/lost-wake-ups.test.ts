@@ -60,6 +60,19 @@ describe("a reason for a longer wait", () => {
     expect(check(story, 1_200)).toHaveLength(1);
   });
 
+  it("is the lease of a holder that died before its release arrived", () => {
+    const story = (crashMs: number): Story => {
+      const told = free().holds("p/0", 10n, 900).at(100).releases("p/0");
+      told.happens({ type: "released", lease: "p/0" });
+      return told.at(crashMs).happens({ type: "crashed", process: "p" });
+    };
+    expect(check(story(101), 1_050)).toEqual([]);
+    expect(check(story(101), 1_200)).toHaveLength(1);
+    expect(check(story(201), 1_050), "it had the time to arrive").toHaveLength(1);
+    const arrived = story(101).at(102).withdraws("p/0 owner");
+    expect(check(arrived, 1_050)).toHaveLength(1);
+  });
+
   it("is an offer that is not confirmed: one for each client", () => {
     const story = free().at(50).grants("r/0", 10n, { isHandoff: true });
     expect(check(story, 1_050)).toEqual([]);

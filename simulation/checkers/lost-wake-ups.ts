@@ -5,7 +5,7 @@
  */
 import type { Entry } from "../history.js";
 import { Freezes } from "./freezes.js";
-import { livesOf } from "./life.js";
+import { type Life, livesOf } from "./life.js";
 import { lastWordMs, StoreAccount } from "./store-account.js";
 import type { Violation } from "./violation.js";
 import { type Waste, WastedGrants } from "./wasted-grants.js";
@@ -42,7 +42,7 @@ export function checkLostWakeUps(entries: readonly Entry[], bound: WakeUpBound):
     const extraMs = blockMs + setBackMs(entries, bound, fromMs);
     return bound.boundMs + extraMs + wasted.costMs(name, fromMs, toMs);
   };
-  return [...momentsOf(entries, bound.silentMs)].flatMap(([name, moments]) => {
+  return [...momentsOf(entries, calmMs, bound)].flatMap(([name, moments]) => {
     const stall = findStall(moments, calmMs, endMs, (fromMs, toMs) => {
       return toMs - fromMs > bound.boundMs && toMs - fromMs > longestMs(name, fromMs, toMs);
     });
@@ -70,10 +70,26 @@ function setBackMs(entries: readonly Entry[], bound: WakeUpBound, fromMs: number
   return Math.max(0, Math.min(backMs, effectMs));
 }
 
-function momentsOf(entries: readonly Entry[], silentMs: number): Map<string, Moment[]> {
+function momentsOf(
+  entries: readonly Entry[],
+  calmMs: number,
+  { boundMs, silentMs }: WakeUpBound,
+): Map<string, Moment[]> {
   const account = new StoreAccount(entries);
+  const crashes = entries.filter((entry) => entry.type === "crashed");
+  /** The process died right after it sent the release, which never arrived. */
+  const diedReleasing = ({ asked, held, released }: Life): boolean => {
+    if (!held || !released) return false;
+    const { atMs } = released;
+    const lastMs = Math.max(atMs, calmMs) + boundMs;
+    const crash = crashes.find(({ process, atMs: crashMs }) => {
+      return process === asked.process && crashMs >= atMs && crashMs <= lastMs;
+    });
+    return crash !== undefined && account.withdrawals(held, atMs, Number.POSITIVE_INFINITY) === 0;
+  };
   const names = new Map<string, Moment[]>();
-  for (const [lease, { asked, held, refused, endedMs, beliefs, hasCrashed }] of livesOf(entries)) {
+  for (const [lease, life] of livesOf(entries)) {
+    const { asked, held, refused, endedMs, beliefs, hasCrashed } = life;
     const moments = names.get(asked.name) ?? [];
     names.set(asked.name, moments);
     const claim = asked;
@@ -92,7 +108,8 @@ function momentsOf(entries: readonly Entry[], silentMs: number): Map<string, Mom
     const grant = account.grantOf(held);
     const expiryMs = lastWordMs(grant, endedMs + silentMs) + held.ttlMs;
     const untilMs = beliefs.at(-1)?.untilMs ?? endedMs;
-    add(hasCrashed ? Math.max(untilMs, expiryMs) : Math.min(endedMs, untilMs), "holds no more");
+    const isLeft = hasCrashed || diedReleasing(life);
+    add(isLeft ? Math.max(untilMs, expiryMs) : Math.min(endedMs, untilMs), "holds no more");
   }
   for (const moments of names.values()) moments.sort((a, b) => a.atMs - b.atMs);
   return names;
