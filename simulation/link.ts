@@ -1,6 +1,6 @@
 import type { Store, Traits } from "../src/contract/store.js";
 import type { Arbiter, Execution } from "../src/families/ledger/arbiter.js";
-import { ArbiterStore } from "../src/families/ledger/arbiter-store.js";
+import { LedgerStore } from "../src/families/ledger/ledger-store.js";
 import type { Command } from "../src/rules/ledger-command.js";
 import { nameOf } from "./account.js";
 import type { SimulatedProcess } from "./process.js";
@@ -29,7 +29,7 @@ export interface Link {
 export type ArbiterLink = Arbiter & Link;
 
 export function storeOver(link: ArbiterLink, offerMs: number | undefined): Store {
-  return new ArbiterStore(link, offerMs === undefined ? {} : { offerMs });
+  return new LedgerStore(link, offerMs === undefined ? {} : { offerMs });
 }
 
 /** The process reads in these replies which of its grants have ended. */

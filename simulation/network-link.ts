@@ -6,7 +6,7 @@
 import type { Store, Traits } from "../src/contract/store.js";
 import { StoreError } from "../src/errors/index.js";
 import type { Execution } from "../src/families/ledger/arbiter.js";
-import { CALL_TIMEOUT_MS } from "../src/families/ledger/channel.js";
+import { CALL_TIMEOUT_MS } from "../src/families/ledger/command-batcher.js";
 import type { Command, Push, View } from "../src/rules/ledger-command.js";
 import type { Port } from "../src/time/port.js";
 import { nameOf } from "./account.js";

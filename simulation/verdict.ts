@@ -1,7 +1,7 @@
 /** Runs a seed and checks its history. */
 
 import { MAX_RETRY_MS } from "../src/families/ledger/acquisition.js";
-import { CALL_TIMEOUT_MS } from "../src/families/ledger/channel.js";
+import { CALL_TIMEOUT_MS } from "../src/families/ledger/command-batcher.js";
 import { SETTLE_MS } from "../src/families/session/grant-watches.js";
 import { MAX_BACKSTOP_MS } from "../src/families/session/queue.js";
 import { MAX_EXTENSIONS } from "../src/stores/redlock/quorum.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CALL_TIMEOUT_MS } from "../../src/families/ledger/channel.js";
+import { CALL_TIMEOUT_MS } from "../../src/families/ledger/command-batcher.js";
 import type { Happening } from "../history.js";
 import { checkNeedlessLoss } from "./needless-loss.js";
 import { Story } from "./story.js";

@@ -14,7 +14,7 @@
  * - an acquisition that fails while the store may be out of reach, or because its process was
  *   frozen between a request and the answer.
  */
-import { CALL_TIMEOUT_MS } from "../../src/families/ledger/channel.js";
+import { CALL_TIMEOUT_MS } from "../../src/families/ledger/command-batcher.js";
 import type { Entry, EntryOf } from "../history.js";
 import { Freezes } from "./freezes.js";
 import { type Life, livesOf } from "./life.js";

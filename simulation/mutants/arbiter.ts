@@ -93,7 +93,7 @@ export const arbiter: readonly Mutant[] = [
   {
     title: "one release overtakes another",
     rule: "released-grant-is-known-until-answered",
-    change: { value: "$?.isGivenBack ? undefined : $" },
+    change: { value: "$?.isReleasing ? undefined : $" },
   },
   {
     title: "lost places are not asked for again",

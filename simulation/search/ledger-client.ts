@@ -4,7 +4,7 @@
  * push is fresh ("Handoff"), is decided by the code of the store itself.
  */
 
-import { StoreTime } from "../../src/families/ledger/store-time.js";
+import { ClockBounds } from "../../src/families/ledger/clock-bounds.js";
 import type { Request } from "../../src/rules/fits.js";
 import type {
   Acquire,
@@ -47,7 +47,7 @@ export type Sending = Sent | null;
 export class LedgerClient {
   readonly #requests: Readonly<Record<string, Request>>;
   readonly #broken: ClientBreakage | null;
-  readonly #time = new StoreTime();
+  readonly #time = new ClockBounds();
 
   constructor(requests: Readonly<Record<string, Request>>, broken: ClientBreakage | null) {
     this.#requests = requests;

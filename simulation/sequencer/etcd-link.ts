@@ -4,7 +4,7 @@
  * counted, as with the real client; an earlier sending may still arrive.
  */
 import type { Store } from "../../src/contract/store.js";
-import { SequencerStore } from "../../src/families/session/sequencer-store.js";
+import { SessionStore } from "../../src/families/session/session-store.js";
 import type { Sending } from "../../src/stores/etcd/calls.js";
 import type { EtcdClient, EtcdStream } from "../../src/stores/etcd/client.js";
 import { EtcdSequencer } from "../../src/stores/etcd/etcd-store.js";
@@ -80,7 +80,7 @@ export class EtcdLink implements Link {
     const random = { ...port.random, id: () => `${digits()}${digits()}` };
     const withIds: Port = { ...port, random };
     const options = { namespace: "", hosts: "the simulated host" };
-    return new SequencerStore(
+    return new SessionStore(
       notingEnds(new EtcdSequencer(this.#client(), options, withIds), this.#process),
     );
   }

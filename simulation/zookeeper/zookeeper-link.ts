@@ -3,7 +3,7 @@
  * down to the bytes, over simulated sockets.
  */
 import type { Store } from "../../src/contract/store.js";
-import { SequencerStore } from "../../src/families/session/sequencer-store.js";
+import { SessionStore } from "../../src/families/session/session-store.js";
 import type { Address } from "../../src/stores/store-url.js";
 import { OPEN_ACL } from "../../src/stores/zookeeper/wire/acl.js";
 import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
@@ -59,7 +59,7 @@ export class ZookeeperLink implements Link, ServerClient {
       acl: OPEN_ACL,
       servers: "the simulation",
     });
-    return new SequencerStore(notingEnds(sequencer, this.#process));
+    return new SessionStore(notingEnds(sequencer, this.#process));
   }
 
   abandon(noticedMs: number | null): void {

@@ -5,9 +5,9 @@
 import type { Store } from "../contract/store.js";
 import type { Arbiter } from "./ledger/arbiter.js";
 import type { ArbiterOptions } from "./ledger/arbiter-client.js";
-import { ArbiterStore } from "./ledger/arbiter-store.js";
+import { LedgerStore } from "./ledger/ledger-store.js";
 import type { Sequencer } from "./session/sequencer.js";
-import { SequencerStore } from "./session/sequencer-store.js";
+import { SessionStore } from "./session/session-store.js";
 
 export type {
   Examination,
@@ -99,10 +99,10 @@ export type {
  * clocks come with it.
  */
 export function arbiterStore(arbiter: Arbiter, options?: ArbiterOptions): Store {
-  return new ArbiterStore(arbiter, options);
+  return new LedgerStore(arbiter, options);
 }
 
 /** The store over a sequencer: sessions, watches, repeated requests and deadlines come with it. */
 export function sequencerStore(sequencer: Sequencer): Store {
-  return new SequencerStore(sequencer);
+  return new SessionStore(sequencer);
 }

@@ -1,6 +1,6 @@
 import type { Harness } from "../../src/conformance/index.js";
 import type { Store } from "../../src/contract/store.js";
-import { SequencerStore } from "../../src/families/session/sequencer-store.js";
+import { SessionStore } from "../../src/families/session/session-store.js";
 import { type EtcdClient, Http2Client } from "../../src/stores/etcd/client.js";
 import { EtcdSequencer } from "../../src/stores/etcd/etcd-store.js";
 import { networkPort } from "../../src/time/port.js";
@@ -25,7 +25,7 @@ export function clientOf(ports: readonly number[]): Http2Client {
 
 /** A store with this client, which it closes. */
 export function storeOf(client: EtcdClient, namespace: string): Store {
-  return new SequencerStore(
+  return new SessionStore(
     new EtcdSequencer(client, { namespace, hosts: "127.0.0.1" }, networkPort()),
   );
 }

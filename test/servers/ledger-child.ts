@@ -1,6 +1,6 @@
 // Opens a store on the ledger server in a child process of the conformance kit.
 import type { Store } from "../../src/contract/store.js";
-import { ArbiterStore } from "../../src/families/ledger/arbiter-store.js";
+import { LedgerStore } from "../../src/families/ledger/ledger-store.js";
 import { LedgerArbiter } from "./ledger-arbiter.js";
 
 export interface LedgerAddress {
@@ -9,5 +9,5 @@ export interface LedgerAddress {
 }
 
 export function openStore({ port, namespace }: LedgerAddress): Store {
-  return new ArbiterStore(new LedgerArbiter(port, namespace));
+  return new LedgerStore(new LedgerArbiter(port, namespace));
 }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Fault, FaultyStore, LateRequest } from "../../src/conformance/index.js";
 import type { Store } from "../../src/contract/store.js";
-import { ArbiterStore } from "../../src/families/ledger/arbiter-store.js";
+import { LedgerStore } from "../../src/families/ledger/ledger-store.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
 import { compile } from "./compiled.js";
 import { onFreePorts } from "./free-port.js";
@@ -64,7 +64,7 @@ export class LedgerServer extends ServerProcess {
     const arbiter = new LedgerArbiter(proxy.port, namespace);
     const { label } = arbiter;
     return {
-      store: new ArbiterStore(arbiter),
+      store: new LedgerStore(arbiter),
       loseReply: (command) => this.#fault({ kind: "loseReply", label, command }),
       dropPush: () => this.#fault({ kind: "dropPush", label }),
       keepBack: async (command): Promise<LateRequest> => ({

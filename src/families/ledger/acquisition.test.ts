@@ -5,13 +5,13 @@ import { watch } from "../../../test/fixtures/outcome.js";
 import { StoreError } from "../../errors/index.js";
 import { WaitTime } from "../../lease/wait-time.js";
 import { marginMs } from "../../rules/margin.js";
-import { ArbiterStore } from "./arbiter-store.js";
+import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
 let port: ManualPort;
 let server: LedgerServer;
 let arbiter: LedgerArbiter;
-let store: ArbiterStore;
+let store: LedgerStore;
 
 const forever = (): WaitTime => new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
 
@@ -19,7 +19,7 @@ beforeEach(async () => {
   port = new ManualPort();
   server = new LedgerServer(port);
   arbiter = server.connect();
-  store = new ArbiterStore(arbiter);
+  store = new LedgerStore(arbiter);
   await store.inspect("lock", "other");
 });
 
@@ -112,7 +112,7 @@ describe("a grant that comes after its deadline", () => {
     for (const wait of [null, forever()]) {
       const slow = server.connect();
       slow.latencyMs = 60;
-      const asked = watch(new ArbiterStore(slow).acquire(claimOf("b", { ttlMs: 100 }), wait));
+      const asked = watch(new LedgerStore(slow).acquire(claimOf("b", { ttlMs: 100 }), wait));
       await port.advance(5_000);
       expect(asked.error).toMatchObject({ code: "HF_STORE", outcome: "not_applied" });
     }
@@ -184,7 +184,7 @@ describe("a failure", () => {
   it("is told in time also where the store never answered at all", async () => {
     const deaf = server.connect();
     deaf.fate = "request lost";
-    const asked = watch(new ArbiterStore(deaf).acquire(claimOf("a"), forever()));
+    const asked = watch(new LedgerStore(deaf).acquire(claimOf("a"), forever()));
     await port.advance(10_000);
     expect(asked.error).toMatchObject({ outcome: "unknown" });
     expect(deaf.sent).toEqual([]);

@@ -20,9 +20,9 @@ import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js"
 import type { Timer } from "../../time/timers.js";
 import { type AttemptResult, lateGrantError, MAX_LATE_GRANTS, silenceError } from "../attempts.js";
 import type { ArbiterClient } from "./arbiter-client.js";
-import { ArbiterGrant } from "./arbiter-grant.js";
-import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./channel.js";
+import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./command-batcher.js";
 import { type Believable, Confirmation, type ConfirmListener } from "./confirmation.js";
+import { LedgerGrant } from "./ledger-grant.js";
 import { OwnerRequests } from "./owner-requests.js";
 import { grantsInMs, holderView, markView } from "./views.js";
 
@@ -96,9 +96,9 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   /** Sends the request, or repeats it: the store knows the owner, so both are the same. */
   ask(): void {
     this.#retry?.cancel();
-    const greeting = this.#client.channel.greet(this.key);
-    if (!greeting) return this.#send();
-    greeting.then(
+    const clockSync = this.#client.batcher.syncClock(this.key);
+    if (!clockSync) return this.#send();
+    clockSync.then(
       () => this.#send(),
       (error) => this.onRefusal(error),
     );
@@ -182,7 +182,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
 
   #send(): void {
     if (this.#isSettled) return;
-    this.#client.channel.post(this.#requests.next(this.#wait !== null), this);
+    this.#client.batcher.post(this.#requests.next(this.#wait !== null), this);
   }
 
   #onAnswer({ reply, sentMs }: Answer<Acquire>): void {
@@ -260,7 +260,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     const nowMs = this.#client.port.clock.exactMs();
     // rule: late-grant-is-given-back
     if (nowMs >= deadlineMs) return this.#settle({ type: "again", reason: "late" });
-    const grant = new ArbiterGrant(this.#claim, this.key, granted, deadlineMs);
+    const grant = new LedgerGrant(this.#claim, this.key, granted, deadlineMs);
     if (this.#refused?.some((token) => grant.hasToken(token))) return this.onRevoked();
     assert(deadlineMs <= nowMs + this.#claim.ttlMs, "a grant is believed for its ttl at most");
     assert(granted.token > this.#requests.seenToken, "a token is above all seen before it");
@@ -303,7 +303,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#reject(error);
   }
 
-  #settle(result: AttemptResult<ArbiterGrant>): void {
+  #settle(result: AttemptResult<LedgerGrant>): void {
     this.#leave(result.type === "granted" ? result : null);
     if (result.type !== "again") return this.#resolve(result);
     const lateGrants = result.reason === "late" ? this.#lateGrants + 1 : 0;
@@ -316,7 +316,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     next.start(this.#resolve, this.#reject);
   }
 
-  #leave(grant: ArbiterGrant | null): void {
+  #leave(grant: LedgerGrant | null): void {
     assert(!this.#isSettled, "a settled acquisition does not settle again");
     this.#isSettled = true;
     this.#retry?.cancel();
@@ -326,9 +326,9 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#confirmation?.cancel();
     if (grant) return grants.adopt(grant);
     acquisitions.remove(this);
-    const { isEntered, mayArrive, tombstoneUs } = this.#requests;
+    const { isEntered, mayStillArrive, tombstoneUs } = this.#requests;
     // rule: every-end-withdraws
-    if (isEntered || mayArrive) {
+    if (isEntered || mayStillArrive) {
       cleanups.start(this.key, this.owner, tombstoneUs, this.#claim.ttlMs);
     }
   }

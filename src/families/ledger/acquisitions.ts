@@ -2,9 +2,9 @@ import type { PushedGrant, Touch } from "../../rules/ledger-command.js";
 import { deadlineOf } from "../../rules/margin.js";
 import type { Acquisition } from "./acquisition.js";
 import type { ArbiterClient } from "./arbiter-client.js";
-import { ArbiterGrant } from "./arbiter-grant.js";
-import type { Answer } from "./channel.js";
+import type { Answer } from "./command-batcher.js";
 import type { Owners } from "./grants.js";
+import { LedgerGrant } from "./ledger-grant.js";
 
 /** The acquisitions of this client that are under way. */
 export class Acquisitions {
@@ -27,14 +27,14 @@ export class Acquisitions {
 
   of(owner: string): Acquisition | undefined {
     const there = this.#owners.get(owner);
-    return there instanceof ArbiterGrant ? undefined : there;
+    return there instanceof LedgerGrant ? undefined : there;
   }
 
   /** A push: the store granted, some time ago, by its own clock. */
   onPush(key: string, offer: PushedGrant): void {
-    const { channel, port } = this.#client;
+    const { batcher, port } = this.#client;
     const receivedMs = port.clock.nowMs();
-    const deadlineMs = channel.time(key).believe(offer, receivedMs);
+    const deadlineMs = batcher.time(key).believe(offer, receivedMs);
     this.#hand(key, offer, deadlineMs, receivedMs);
   }
 
@@ -49,13 +49,13 @@ export class Acquisitions {
   /** This client has revoked a grant: no acquisition may take it, should it arrive late. */
   onRevoked(key: string, token: bigint): void {
     for (const there of [...this.#owners.values()]) {
-      if (!(there instanceof ArbiterGrant) && there.key === key) there.refuse(token);
+      if (!(there instanceof LedgerGrant) && there.key === key) there.refuse(token);
     }
   }
 
   giveUpAll(): void {
     for (const there of [...this.#owners.values()]) {
-      if (!(there instanceof ArbiterGrant)) there.giveUp();
+      if (!(there instanceof LedgerGrant)) there.giveUp();
     }
   }
 

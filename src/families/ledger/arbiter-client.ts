@@ -5,8 +5,8 @@ import { Limits } from "../../time/limits.js";
 import type { Port } from "../../time/port.js";
 import { Acquisitions } from "./acquisitions.js";
 import type { Arbiter } from "./arbiter.js";
-import { Channel } from "./channel.js";
 import { Cleanups } from "./cleanups.js";
+import { CommandBatcher } from "./command-batcher.js";
 
 import { Grants, type Owners } from "./grants.js";
 import { HandoffChecks } from "./handoff-checks.js";
@@ -30,7 +30,7 @@ export class ArbiterClient {
   readonly arbiter: Arbiter;
   readonly port: Port;
   readonly limits: Limits;
-  readonly channel: Channel;
+  readonly batcher: CommandBatcher;
   readonly grants: Grants;
   readonly acquisitions: Acquisitions;
   readonly heartbeats: Heartbeats;
@@ -49,7 +49,7 @@ export class ArbiterClient {
     this.arbiter = arbiter;
     this.port = arbiter.port;
     this.limits = new Limits(arbiter.port);
-    this.channel = new Channel(arbiter, this.limits);
+    this.batcher = new CommandBatcher(arbiter, this.limits);
     this.id = arbiter.port.random.id();
     this.cleanups = new Cleanups(this);
     const owners: Owners = new LoneMap();

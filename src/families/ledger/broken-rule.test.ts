@@ -9,7 +9,7 @@ import type { Lease } from "../../lease/lease.js";
 import type { Command, Reply } from "../../rules/ledger-command.js";
 import { MemoryLedger } from "../../stores/memory/memory-ledger.js";
 import type { Arbiter } from "./arbiter.js";
-import { ArbiterStore } from "./arbiter-store.js";
+import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
 const broken = { code: "HF_INTERNAL", lockName: "x", store: "ledger" };
@@ -30,7 +30,7 @@ beforeEach(async () => {
   port = new ManualPort();
   server = new LedgerServer(port);
   arbiter = server.connect();
-  locks = new Holdfast(new ArbiterStore(arbiter));
+  locks = new Holdfast(new LedgerStore(arbiter));
   const lease = locks.mutex("y").acquire();
   await port.advance(0);
   other = await lease;
@@ -69,7 +69,7 @@ it.each([true, false])(
   "in a handoff, whether it is believed at once (%s) or not",
   async (isAtOnce) => {
     arbiter.believesPushes = isAtOnce;
-    const holder = new Holdfast(new ArbiterStore(server.connect()));
+    const holder = new Holdfast(new LedgerStore(server.connect()));
     const held = watch(holder.mutex("x").acquire());
     await port.advance(0);
     const asked = watch(locks.mutex("x").acquire());
@@ -103,7 +103,7 @@ function openLocal(replyTo: (command: Command) => Reply): Holdfast {
     listen: () => {},
     close: async () => {},
   };
-  return new Holdfast(new ArbiterStore(local));
+  return new Holdfast(new LedgerStore(local));
 }
 
 it("in a store of this process, where the answer comes within the call", async () => {

@@ -5,19 +5,19 @@ import { watch } from "../../../test/fixtures/outcome.js";
 import type { Grant } from "../../contract/store.js";
 import { StoreError } from "../../errors/index.js";
 import { WaitTime } from "../../lease/wait-time.js";
-import { ArbiterStore } from "./arbiter-store.js";
+import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
 let port: ManualPort;
 let server: LedgerServer;
 let arbiter: LedgerArbiter;
-let store: ArbiterStore;
+let store: LedgerStore;
 
 const waitFor = (waitMs: number): WaitTime => new WaitTime(port, waitMs, undefined);
 
 /** Another client takes the lock. */
-async function occupy(): Promise<{ other: ArbiterStore; grant: Grant }> {
-  const other = new ArbiterStore(server.connect());
+async function occupy(): Promise<{ other: LedgerStore; grant: Grant }> {
+  const other = new LedgerStore(server.connect());
   const grant = await other.acquire(claimOf("other"), null);
   if (grant.type !== "granted") throw new Error("not granted");
   return { other, grant };
@@ -27,7 +27,7 @@ beforeEach(async () => {
   port = new ManualPort();
   server = new LedgerServer(port);
   arbiter = server.connect();
-  store = new ArbiterStore(arbiter);
+  store = new LedgerStore(arbiter);
   await store.inspect("lock", "other");
 });
 

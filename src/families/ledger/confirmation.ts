@@ -3,8 +3,8 @@ import type { Confirm, PushedGrant } from "../../rules/ledger-command.js";
 import { deadlineOf } from "../../rules/margin.js";
 import { Backoff } from "../../time/backoff.js";
 import type { ArbiterClient } from "./arbiter-client.js";
-import type { ArbiterGrant } from "./arbiter-grant.js";
-import type { Answer, Recipient } from "./channel.js";
+import type { Answer, Recipient } from "./command-batcher.js";
+import type { LedgerGrant } from "./ledger-grant.js";
 
 const FIRST_RETRY_MS = 20;
 
@@ -38,7 +38,7 @@ export class Confirmation implements Recipient<Confirm> {
   #answer: Answer<Confirm> | null = null;
   #hasFailed = false;
   /** The use of the answer, once the offer is judged: for a believed grant, or for a listener. */
-  #believed: ArbiterGrant | null = null;
+  #believed: LedgerGrant | null = null;
   #listener: ConfirmListener | null = null;
   #untilMs = 0;
   #backoff: Backoff | null = null;
@@ -58,7 +58,7 @@ export class Confirmation implements Recipient<Confirm> {
   send(): void {
     this.#hasFailed = false;
     // rule: confirm-is-sent-at-once
-    this.#client.channel.postNow(this.#command, this);
+    this.#client.batcher.postNow(this.#command, this);
   }
 
   /** Its acquisition has ended: the confirm is repeated only for a grant that is believed. */
@@ -67,7 +67,7 @@ export class Confirmation implements Recipient<Confirm> {
   }
 
   /** Extends a grant that is believed already, or ends it. No answer: its belief runs out. */
-  extend(grant: ArbiterGrant): void {
+  extend(grant: LedgerGrant): void {
     this.#believed = grant;
     this.#untilMs = grant.deadlineMs;
     this.#goOn();
@@ -108,7 +108,7 @@ export class Confirmation implements Recipient<Confirm> {
     this.#listener?.onConfirmed({ token, span, deadlineMs });
   }
 
-  #judge(grant: ArbiterGrant, { reply, sentMs }: Answer<Confirm>): void {
+  #judge(grant: LedgerGrant, { reply, sentMs }: Answer<Confirm>): void {
     const { grants } = this.#client;
     if (reply.type !== "renewed") grants.lose(grant, reply.reason, reply.detail);
     else if (reply.token !== this.token) grants.lose(grant, "replaced", "");

@@ -9,13 +9,13 @@ import { foreignData } from "../../events/foreign-data.js";
 import { WaitTime } from "../../lease/wait-time.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { Command, Reply } from "../../rules/ledger-command.js";
-import { ArbiterStore } from "./arbiter-store.js";
+import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
 let port: ManualPort;
 let server: LedgerServer;
 let arbiter: LedgerArbiter;
-let store: ArbiterStore;
+let store: LedgerStore;
 const escaped: unknown[] = [];
 const onEscape = (error: unknown): void => void escaped.push(error);
 
@@ -44,7 +44,7 @@ beforeEach(async () => {
   port = new ManualPort();
   server = new LedgerServer(port);
   arbiter = server.connect();
-  store = new ArbiterStore(arbiter);
+  store = new LedgerStore(arbiter);
   await store.inspect("lock", "other");
   escaped.length = 0;
   process.on("unhandledRejection", onEscape);
@@ -66,7 +66,7 @@ it("ends the acquisition that it answers, not the other acquisitions of its batc
 });
 
 it("ends a wait whose touch it answers", async () => {
-  const held = new ArbiterStore(server.connect());
+  const held = new LedgerStore(server.connect());
   await held.acquire(claimOf("h", { ttlMs: 600_000 }), null);
   const asked = watch(store.acquire(claimOf("a"), forever()));
   await port.advance(100);
@@ -78,7 +78,7 @@ it("ends a wait whose touch it answers", async () => {
 });
 
 it("that a touch cannot use is asked for again", async () => {
-  const held = new ArbiterStore(server.connect());
+  const held = new LedgerStore(server.connect());
   const grant = (await held.acquire(claimOf("h", { ttlMs: 600_000 }), null)) as Grant;
   const asked = watch(store.acquire(claimOf("a", { storeTimeoutMs: 60_000 }), forever()));
   await port.advance(100);
@@ -103,8 +103,8 @@ it("to a renewal leaves the lease to its deadline, and the other leases renewed"
 
 it("to a confirm ends the acquisition", async () => {
   arbiter.believesPushes = false;
-  store = new ArbiterStore(arbiter);
-  const holder = new ArbiterStore(server.connect());
+  store = new LedgerStore(arbiter);
+  const holder = new LedgerStore(server.connect());
   const grant = (await holder.acquire(claimOf("h"), null)) as Grant;
   const asked = watch(store.acquire(claimOf("a"), forever()));
   await port.advance(0);

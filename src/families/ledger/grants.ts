@@ -1,10 +1,10 @@
 import type { GoneEvent } from "../../contract/store.js";
 import type { LoneMap } from "../../rules/lone-map.js";
 import type { Acquisition } from "./acquisition.js";
-import { ArbiterGrant } from "./arbiter-grant.js";
+import { LedgerGrant } from "./ledger-grant.js";
 
 /** The owners of one client: an owner has an acquisition that is under way, and then its grant. */
-export type Owners = LoneMap<string, Acquisition | ArbiterGrant>;
+export type Owners = LoneMap<string, Acquisition | LedgerGrant>;
 
 /** The grants of this client: an owner has one grant at most. */
 export class Grants {
@@ -23,34 +23,34 @@ export class Grants {
   }
 
   /** From now on its owner has this grant, and no acquisition. */
-  adopt(grant: ArbiterGrant): void {
+  adopt(grant: LedgerGrant): void {
     this.#owners.set(grant.claim.owner, grant);
     this.#seenToken = Math.max(this.#seenToken, grant.lastToken);
   }
 
   /** Another client may keep the grant from now on. */
-  forget(grant: ArbiterGrant): void {
+  forget(grant: LedgerGrant): void {
     const { owner } = grant.claim;
     // This client may have resumed the grant: then its owner has another one.
     if (this.#owners.get(owner) === grant) this.#owners.delete(owner);
   }
 
-  of(owner: string): ArbiterGrant | undefined {
+  of(owner: string): LedgerGrant | undefined {
     const there = this.#owners.get(owner);
-    const grant = there instanceof ArbiterGrant ? there : undefined;
+    const grant = there instanceof LedgerGrant ? there : undefined;
     // rule: released-grant-is-known-until-answered
     return grant;
   }
 
-  *values(): Iterable<ArbiterGrant> {
-    for (const there of this.#owners.values()) if (there instanceof ArbiterGrant) yield there;
+  *values(): Iterable<LedgerGrant> {
+    for (const there of this.#owners.values()) if (there instanceof LedgerGrant) yield there;
   }
 
-  isLive(grant: ArbiterGrant): boolean {
-    return !grant.isGivenBack && this.#owners.get(grant.claim.owner) === grant;
+  isLive(grant: LedgerGrant): boolean {
+    return !grant.isReleasing && this.#owners.get(grant.claim.owner) === grant;
   }
 
-  lose(grant: ArbiterGrant, reason: GoneEvent["reason"], detail: string): void {
+  lose(grant: LedgerGrant, reason: GoneEvent["reason"], detail: string): void {
     if (!this.isLive(grant)) return;
     this.#owners.delete(grant.claim.owner);
     this.onGone({ type: "gone", grant, reason, detail });
@@ -60,6 +60,6 @@ export class Grants {
 
   /** The release of this owner was answered, or is not repeated any more. */
   onLeft(owner: string): void {
-    if (this.of(owner)?.isGivenBack) this.#owners.delete(owner);
+    if (this.of(owner)?.isReleasing) this.#owners.delete(owner);
   }
 }

@@ -43,9 +43,9 @@ export class HandoffChecks {
   }
 
   async #touch(key: string): Promise<void> {
-    const { id, channel, acquisitions } = this.#client;
+    const { id, batcher, acquisitions } = this.#client;
     try {
-      const answer = await channel.send({ type: "touch", key, client: id });
+      const answer = await batcher.send({ type: "touch", key, client: id });
       acquisitions.onTouched(key, answer);
       if (answer.reply.more) this.serveMore(key);
     } catch {

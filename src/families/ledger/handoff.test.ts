@@ -5,16 +5,16 @@ import { type Watched, watch } from "../../../test/fixtures/outcome.js";
 import type { Busy, GoneEvent, Grant } from "../../contract/store.js";
 import { WaitTime } from "../../lease/wait-time.js";
 import { marginMs } from "../../rules/margin.js";
-import { ArbiterStore } from "./arbiter-store.js";
+import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
 const OFFER_MS = 5_000;
 let port: ManualPort;
 let server: LedgerServer;
-let holder: ArbiterStore;
+let holder: LedgerStore;
 let held: Grant;
 let arbiter: LedgerArbiter;
-let store: ArbiterStore;
+let store: LedgerStore;
 let gone: GoneEvent[];
 
 const forever = (): WaitTime => new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
@@ -29,12 +29,12 @@ async function queueUp(owner = "w"): Promise<Watched<Grant | Busy>> {
 beforeEach(async () => {
   port = new ManualPort();
   server = new LedgerServer(port);
-  holder = new ArbiterStore(server.connect());
+  holder = new LedgerStore(server.connect());
   const grant = await holder.acquire(claimOf("h"), null);
   if (grant.type !== "granted") throw new Error("not granted");
   held = grant;
   arbiter = server.connect();
-  store = new ArbiterStore(arbiter);
+  store = new LedgerStore(arbiter);
   gone = [];
   store.onEvent((event) => gone.push(event));
   await store.inspect("lock", "other");
@@ -72,7 +72,7 @@ describe("a pushed grant", () => {
 
   it("is believed only when confirmed, where the store demands it", async () => {
     arbiter.believesPushes = false;
-    store = new ArbiterStore(arbiter);
+    store = new LedgerStore(arbiter);
     await store.inspect("lock", "other");
     arbiter.latencyMs = 10;
     const asked = await queueUp();
@@ -199,7 +199,7 @@ describe("a confirm", () => {
 
   it("that was answered too late is no ground to believe: the request is repeated", async () => {
     arbiter.believesPushes = false;
-    store = new ArbiterStore(arbiter);
+    store = new LedgerStore(arbiter);
     const asked = await queueUp();
     arbiter.fate = "request broken";
     await handOver();
@@ -230,7 +230,7 @@ describe("a grant that the store calls gone in an answer to an earlier request",
 
   it("ends where that was the confirm of its offer", async () => {
     arbiter.believesPushes = false;
-    store = new ArbiterStore(arbiter);
+    store = new LedgerStore(arbiter);
     store.onEvent((event) => gone.push(event));
     const asked = await queueUpAndAskAgain();
     await port.advance(5);
@@ -304,7 +304,7 @@ describe("a push that never came", () => {
     const dead = await queueUp("dead");
     arbiter.fate = "request lost";
     const other = server.connect();
-    const next = watch(new ArbiterStore(other).acquire(claimOf("n"), forever()));
+    const next = watch(new LedgerStore(other).acquire(claimOf("n"), forever()));
     await port.advance(0);
     other.fate = "request lost";
     await handOver();

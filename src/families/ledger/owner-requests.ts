@@ -2,8 +2,8 @@ import type { Claim } from "../../contract/store.js";
 import { MAX_TOUCH_US } from "../../rules/bounds.js";
 import type { Acquire } from "../../rules/ledger-command.js";
 import type { ArbiterClient } from "./arbiter-client.js";
-import type { ArbiterGrant } from "./arbiter-grant.js";
-import type { Answer } from "./channel.js";
+import type { Answer } from "./command-batcher.js";
+import type { LedgerGrant } from "./ledger-grant.js";
 
 /**
  * The acquire requests of one owner, and what they may have left in the store. A copy of a request
@@ -19,9 +19,9 @@ export class OwnerRequests {
   /** Requests without an answer yet. */
   #underWay = 0;
   /** A request failed, or its connection changed: a copy of it may still arrive. */
-  #isUnsure = false;
+  #wasUnanswered = false;
   #seenToken: number | undefined;
-  #grant: ArbiterGrant | null = null;
+  #grant: LedgerGrant | null = null;
   /** The store answered that it knows this owner. */
   isEntered = false;
 
@@ -37,24 +37,24 @@ export class OwnerRequests {
   }
 
   /** Whether a copy of a request may still arrive at the store. */
-  get mayArrive(): boolean {
-    return this.#isUnsure || this.#underWay > 0;
+  get mayStillArrive(): boolean {
+    return this.#wasUnanswered || this.#underWay > 0;
   }
 
   /** How long the tombstone of a release has to stand; 0 where none is needed. */
   get tombstoneUs(): number {
     // A copy may act up to and with `notAfterUs`.
     // rule: tombstone-outlives-copies
-    return this.mayArrive ? this.#notAfterUs + 1 : 0;
+    return this.mayStillArrive ? this.#notAfterUs + 1 : 0;
   }
 
   /** The next request. All of them ask for the same: the store knows the owner. */
   next(enqueue: boolean): Acquire {
-    const { channel, grants, metaText, id, port } = this.#client;
+    const { batcher, grants, metaText, id, port } = this.#client;
     const { owner, mode, weight, limit, span, ttlMs, storeTimeoutMs, meta } = this.#claim;
     // A later answer is of no use: the lease would be over, or the caller has given up.
     const windowMs = Math.min(ttlMs, storeTimeoutMs);
-    const notAfterUs = channel.time(this.#key).notAfterUs(port.clock.nowMs() + windowMs);
+    const notAfterUs = batcher.time(this.#key).notAfterUs(port.clock.nowMs() + windowMs);
     const offerUs = toUs(this.#client.offerMs(ttlMs));
     const { seenToken } = grants;
     this.#underWay += 1;
@@ -82,19 +82,19 @@ export class OwnerRequests {
   onAnswer({ resent }: Answer<Acquire>): void {
     this.#underWay -= 1;
     // rule: resent-request-may-have-copies
-    if (resent) this.#isUnsure = true;
+    if (resent) this.#wasUnanswered = true;
     if (this.#grant) this.#grant.tombstoneUs = this.tombstoneUs;
   }
 
   /** The owner holds. A push may overtake an answer that is still under way. */
-  onGrant(grant: ArbiterGrant): void {
+  onGrant(grant: LedgerGrant): void {
     this.#grant = grant;
     grant.tombstoneUs = this.tombstoneUs;
   }
 
   onFailure(): void {
     this.#underWay -= 1;
-    this.#isUnsure = true;
+    this.#wasUnanswered = true;
   }
 }
 

@@ -4,8 +4,8 @@ import type { Renew } from "../../rules/ledger-command.js";
 import { deadlineOf } from "../../rules/margin.js";
 import { keyOf } from "../../rules/name.js";
 import type { ArbiterClient } from "./arbiter-client.js";
-import { ArbiterGrant, ownGrant } from "./arbiter-grant.js";
-import type { Answer } from "./channel.js";
+import type { Answer } from "./command-batcher.js";
+import { LedgerGrant, ownGrant } from "./ledger-grant.js";
 
 /** Renews grants, finds out whether they still stand, and resumes those of other clients. */
 export class Renewals {
@@ -24,7 +24,7 @@ export class Renewals {
     return renewal;
   }
 
-  async #renew(grant: ArbiterGrant, ttlMs: number): Promise<Renewal> {
+  async #renew(grant: LedgerGrant, ttlMs: number): Promise<Renewal> {
     try {
       const { key, claim, deadlineMs } = grant;
       // A renewal after its deadline could revive a lock that the store may give to another owner.
@@ -39,7 +39,7 @@ export class Renewals {
     }
   }
 
-  #onAnswer(grant: ArbiterGrant, ttlMs: number, { reply, sentMs }: Answer<Renew>): Renewal {
+  #onAnswer(grant: LedgerGrant, ttlMs: number, { reply, sentMs }: Answer<Renew>): Renewal {
     switch (reply.type) {
       case "renewed": {
         if (BigInt(reply.token) !== grant.token) {
@@ -60,9 +60,9 @@ export class Renewals {
   }
 
   /** The grant of another client, known by its claim and token; null when it is gone. */
-  async resume(claim: Claim, token: bigint): Promise<ArbiterGrant | null> {
+  async resume(claim: Claim, token: bigint): Promise<LedgerGrant | null> {
     const key = keyOf(claim.space, claim.name);
-    const { id, port, channel, grants } = this.#client;
+    const { id, port, batcher, grants } = this.#client;
     // A later answer is of no use: the lease would be over, or the caller has given up.
     const windowMs = Math.min(claim.ttlMs, claim.storeTimeoutMs);
     const untilMs = port.clock.nowMs() + windowMs;
@@ -73,8 +73,8 @@ export class Renewals {
     if (port.clock.exactMs() >= deadlineMs) return null;
     // How the acquire of this owner was answered is not known here. It was sent before this call,
     // so no copy of it acts for longer than a copy of an acquire that would be sent now.
-    const grant = new ArbiterGrant(claim, key, reply, deadlineMs);
-    grant.tombstoneUs = channel.time(key).storeUs(sentMs + windowMs) + 1;
+    const grant = new LedgerGrant(claim, key, reply, deadlineMs);
+    grant.tombstoneUs = batcher.time(key).storeUs(sentMs + windowMs) + 1;
     grants.adopt(grant);
     // The push of a revocation may have arrived before this client knew the grant.
     void this.lookAfter(grant);
@@ -82,12 +82,12 @@ export class Renewals {
   }
 
   /** Finds out whether a grant was revoked unheard: one more confirm changes nothing, but tells. */
-  async lookAfter(grant: ArbiterGrant): Promise<void> {
+  async lookAfter(grant: LedgerGrant): Promise<void> {
     try {
       // The deadline is read before the loss ends the grant.
       const { key, claim, deadlineMs } = grant;
       const confirm = { type: "confirm", key, owner: claim.owner } as const;
-      const { reply } = await this.#client.channel.send(confirm);
+      const { reply } = await this.#client.batcher.send(confirm);
       if (reply.type !== "gone") return;
       this.#client.grants.lose(grant, reply.reason, reply.detail);
       // A store that lost the grant may have lost its token: this renewal renews nothing, but it
@@ -104,14 +104,14 @@ export class Renewals {
     ttlMs: number,
     untilMs: number,
   ): Promise<Answer<Renew>> {
-    const { channel, grants } = this.#client;
-    await channel.greet(key);
-    return channel.send({
+    const { batcher, grants } = this.#client;
+    await batcher.syncClock(key);
+    return batcher.send({
       type: "renew",
       key,
       ...who,
       ttlUs: Math.ceil(ttlMs * 1000),
-      notAfterUs: channel.time(key).notAfterUs(untilMs),
+      notAfterUs: batcher.time(key).notAfterUs(untilMs),
       seenToken: grants.seenToken,
     });
   }

@@ -1,13 +1,13 @@
 import type { Command } from "../../rules/ledger-command.js";
-import type { Recipient } from "./channel.js";
-import { StoreTime } from "./store-time.js";
+import { ClockBounds } from "./clock-bounds.js";
+import type { Recipient } from "./command-batcher.js";
 
 /** A part of the store with one clock: its time, and the commands that wait to be sent to it. */
 export class Shard {
   readonly name: string;
-  readonly time: StoreTime = new StoreTime();
+  readonly time: ClockBounds = new ClockBounds();
   /** The question for its time, while it is under way. */
-  greeting: Promise<void> | undefined;
+  clockSync: Promise<void> | undefined;
   #commands: Command[] = [];
   #recipients: Recipient<Command>[] = [];
 

@@ -4,16 +4,16 @@ import { ManualPort } from "../../../test/fixtures/manual-port.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Claim, Grant } from "../../contract/store.js";
 import { WaitTime } from "../../lease/wait-time.js";
-import { ArbiterStore } from "./arbiter-store.js";
+import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
 const PERIOD_MS = 5_000;
 let port: ManualPort;
 let server: LedgerServer;
-let holder: ArbiterStore;
+let holder: LedgerStore;
 let held: Grant;
 let arbiter: LedgerArbiter;
-let store: ArbiterStore;
+let store: LedgerStore;
 
 const forever = (): WaitTime => new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
 
@@ -24,12 +24,12 @@ const patient = (owner: string, given: Partial<Claim> = {}): Claim =>
 beforeEach(async () => {
   port = new ManualPort();
   server = new LedgerServer(port);
-  holder = new ArbiterStore(server.connect());
+  holder = new LedgerStore(server.connect());
   const grant = await holder.acquire(claimOf("h", { ttlMs: 600_000 }), null);
   if (grant.type !== "granted") throw new Error("not granted");
   held = grant;
   arbiter = server.connect();
-  store = new ArbiterStore(arbiter);
+  store = new LedgerStore(arbiter);
   await store.inspect("lock", "other");
 });
 
@@ -126,7 +126,7 @@ describe("while an acquisition waits", () => {
 
 describe("the holder in front", () => {
   it("that is due without a word is asked after at once", async () => {
-    const short = new ArbiterStore(server.connect());
+    const short = new LedgerStore(server.connect());
     await short.acquire(claimOf("h", { name: "y", ttlMs: 1_000 }), null);
     const asked = watch(store.acquire(claimOf("a", { name: "y" }), forever()));
     await port.advance(1_000);
@@ -136,11 +136,11 @@ describe("the holder in front", () => {
   });
 
   it("is asked after by the first waiter first, and by later waiters a little later", async () => {
-    const short = new ArbiterStore(server.connect());
+    const short = new LedgerStore(server.connect());
     await short.acquire(claimOf("h", { name: "y", ttlMs: 1_000 }), null);
     const arbiters = [server.connect(), server.connect(), server.connect()];
     for (const [index, one] of arbiters.entries()) {
-      void new ArbiterStore(one).acquire(patient(`w${index}`, { name: "y" }), forever());
+      void new LedgerStore(one).acquire(patient(`w${index}`, { name: "y" }), forever());
       await port.advance(0);
     }
     const touches = (): number[] => arbiters.map((one) => one.sentOf("touch").length);
@@ -168,7 +168,7 @@ describe("a store that lost its data", () => {
     for (const owner of owners) void store.acquire(patient(owner), forever());
     await port.advance(0);
     server.ledger.forget();
-    const thief = new ArbiterStore(server.connect());
+    const thief = new LedgerStore(server.connect());
     await thief.acquire(claimOf("t"), null);
     await port.advance(PERIOD_MS);
     expect(server.view(KEY).waiters).toHaveLength(3);

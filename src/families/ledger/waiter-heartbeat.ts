@@ -3,7 +3,7 @@ import type { Touch, Touched } from "../../rules/ledger-command.js";
 import type { Limited } from "../../time/limits.js";
 import type { Acquisition } from "./acquisition.js";
 import type { ArbiterClient } from "./arbiter-client.js";
-import type { Answer } from "./channel.js";
+import type { Answer } from "./command-batcher.js";
 import { grantsInMs, holderView } from "./views.js";
 
 /** Waiters further back touch a little later, so that the first usually finds the lock free. */
@@ -69,9 +69,9 @@ export class WaiterHeartbeat implements Limited {
     // touch does not wait for that.
     // rule: unanswered-touch-is-repeated
     this.#wakeIn(this.#periodMs);
-    const { id, channel } = this.#client;
+    const { id, batcher } = this.#client;
     try {
-      this.#onAnswer(await channel.send({ type: "touch", key: this.#key, client: id }), changes);
+      this.#onAnswer(await batcher.send({ type: "touch", key: this.#key, client: id }), changes);
     } catch (error) {
       // Each acquisition has its own limit for the silence of the store.
       if (isFinal(error)) {

@@ -3,7 +3,7 @@ import type { Inspect, Release } from "../../rules/ledger-command.js";
 import type { Limited, Limits } from "../../time/limits.js";
 import { TimeLimitError } from "../../time/timers.js";
 import type { ArbiterClient } from "./arbiter-client.js";
-import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./channel.js";
+import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./command-batcher.js";
 
 const RETRY_MS = 50;
 const NOT_STARTED = (): void => {};
@@ -101,7 +101,7 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
   }
 
   #send(): void {
-    this.#client.channel.post(this, this);
+    this.#client.batcher.post(this, this);
   }
 
   /**
@@ -120,7 +120,7 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
         this.#end(mark !== null && BigInt(mark.token) === this.#token),
       onFailure: (error) => this.onFailure(error),
     };
-    this.#client.channel.post({ type: "inspect", key: this.key }, recipient);
+    this.#client.batcher.post({ type: "inspect", key: this.key }, recipient);
   }
 
   #end(wasHeld: boolean): void {

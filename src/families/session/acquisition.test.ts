@@ -8,7 +8,7 @@ import { NO_LIMIT } from "../../rules/fits.js";
 import { within } from "../../time/timers.js";
 import { MAX_BACKSTOP_MS } from "./queue.js";
 import type { Entering, Entry, ListedMark, Listing, Sequencer, SessionLink } from "./sequencer.js";
-import { SequencerStore } from "./sequencer-store.js";
+import { SessionStore } from "./session-store.js";
 
 const TTL_MS = 60_000;
 const PATIENT: Wait = {
@@ -53,7 +53,7 @@ function queue(): Listing {
   return { moment: new CountedMoment(3), entries: [...ahead, own], mark };
 }
 
-function openStore(): SequencerStore {
+function openStore(): SessionStore {
   const link = {
     takesEntries: true,
     makeEntry: (claim: Claim) => ({
@@ -75,7 +75,7 @@ function openStore(): SequencerStore {
       ask(() => ({ type: "proven", ttlMs: TTL_MS, missing: new Set() }), limitMs),
     end: async () => {},
   } as unknown as SessionLink;
-  return new SequencerStore({
+  return new SessionStore({
     name: "etcd",
     traits: {} as Traits,
     port,

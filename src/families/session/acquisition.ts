@@ -31,8 +31,8 @@ import type {
   OwnEntry,
   Sequencer,
 } from "./sequencer.js";
-import { SequencerGrant } from "./sequencer-grant.js";
 import type { EntryOwner, Session } from "./session.js";
+import { SessionGrant } from "./session-grant.js";
 import type { Sessions } from "./sessions.js";
 import { hasLimits, holderCount, mustTell } from "./standing.js";
 import { holderView, markView } from "./views.js";
@@ -73,7 +73,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   /** The tokens of entries that were revoked meanwhile: a listing may be from before that. */
   #refused: Set<bigint> | null = null;
   #isSettled = false;
-  #resolve: (result: AttemptResult<SequencerGrant>) => void = () => {};
+  #resolve: (result: AttemptResult<SessionGrant>) => void = () => {};
   #reject: (error: unknown) => void = () => {};
 
   constructor(claim: Claim, wait: Wait | null, collaborators: Collaborators) {
@@ -91,7 +91,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     return this.#own.entry;
   }
 
-  run(): Promise<AttemptResult<SequencerGrant>> {
+  run(): Promise<AttemptResult<SessionGrant>> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -280,7 +280,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     this.#isSettled = true;
     this.onAnswered();
     session.hand();
-    const grant = new SequencerGrant(entry, session, listing.moment);
+    const grant = new SessionGrant(entry, session, listing.moment);
     grants.take(grant);
     this.#resolve(grant);
     if (hasWaited && mustTell(listing.entries, index, this.#hadLimits)) {
@@ -310,7 +310,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   }
 
   async #withdraw(
-    resultOf: () => AttemptResult<SequencerGrant> | null | Promise<Busy>,
+    resultOf: () => AttemptResult<SessionGrant> | null | Promise<Busy>,
   ): Promise<void> {
     if (this.#isSettled) return;
     this.#settle();

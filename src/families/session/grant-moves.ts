@@ -7,8 +7,8 @@
  */
 import { assert } from "../../errors/assert.js";
 import { StoreError } from "../../errors/index.js";
-import type { SequencerGrant } from "./sequencer-grant.js";
 import type { EntryOwner, Session } from "./session.js";
+import type { SessionGrant } from "./session-grant.js";
 import type { Sessions } from "./sessions.js";
 
 const CALL_MS = 1_500;
@@ -24,19 +24,19 @@ export class GrantMoves {
   }
 
   /** Whether a renewal for `ttlMs` has to move the grant, and can. */
-  mustMove({ home, move }: SequencerGrant, ttlMs: number): boolean {
+  mustMove({ home, move }: SessionGrant, ttlMs: number): boolean {
     if (move) return true;
     return ttlMs > home.ttlMs && home.link.adopt !== undefined;
   }
 
   /** Begins a move, or goes on with one. False when the entry is gone. */
-  async move(grant: SequencerGrant, ttlMs: number): Promise<boolean> {
+  async move(grant: SessionGrant, ttlMs: number): Promise<boolean> {
     if (!grant.move) await this.#begin(grant, ttlMs);
     const { move } = grant;
-    if (!move) return !grant.isGivenBack;
+    if (!move) return !grant.isReleasing;
     const { to } = move;
     if (to.deadlineMs < grant.deadlineMs) await to.renew(true);
-    if (grant.isGivenBack) return false;
+    if (grant.isReleasing) return false;
     if (to.isOver && move.isSent) return false;
     if (to.isOver || to.deadlineMs < grant.deadlineMs) {
       if (to.isOver) grant.move = null;
@@ -51,11 +51,11 @@ export class GrantMoves {
     return isThere;
   }
 
-  async #begin(grant: SequencerGrant, ttlMs: number): Promise<void> {
+  async #begin(grant: SessionGrant, ttlMs: number): Promise<void> {
     const { entry, home } = grant;
     const to = await this.#sessions.for({ ttlMs, alone: home.isAlone }, CALL_MS);
     // Meanwhile the grant was given back, or another renewal began to move it.
-    if (grant.isGivenBack || grant.move || grant.home !== home) {
+    if (grant.isReleasing || grant.move || grant.home !== home) {
       if (to.isAlone) void to.close();
       return;
     }
@@ -64,7 +64,7 @@ export class GrantMoves {
     grant.move = { to, isSent: false };
   }
 
-  #end(grant: SequencerGrant, to: Session): void {
+  #end(grant: SessionGrant, to: Session): void {
     const { home, entry } = grant;
     grant.home = to;
     grant.move = null;

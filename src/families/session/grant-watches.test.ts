@@ -7,8 +7,8 @@ import { GrantWatches } from "./grant-watches.js";
 import { HeldEntries } from "./held-entries.js";
 import { Queues } from "./queues.js";
 import type { OwnEntry, Sequencer } from "./sequencer.js";
-import { SequencerGrant } from "./sequencer-grant.js";
 import type { Session } from "./session.js";
+import { SessionGrant } from "./session-grant.js";
 
 const entry: OwnEntry = {
   lock: { space: "lock", name: "a" },
@@ -21,7 +21,7 @@ const entry: OwnEntry = {
 
 let watches: GrantWatches;
 let gone: GoneEvent[];
-let grant: SequencerGrant;
+let grant: SessionGrant;
 const [home, to] = [1, 2].map(() => ({ deadlineMs: 30_000, add: () => {} }) as unknown as Session);
 
 beforeEach(() => {
@@ -30,7 +30,7 @@ beforeEach(() => {
   watches = new GrantWatches(sequencer, new Queues(sequencer, held), held);
   gone = [];
   watches.onGone = (event) => gone.push(event);
-  grant = new SequencerGrant(entry, home as Session, new CountedMoment(1));
+  grant = new SessionGrant(entry, home as Session, new CountedMoment(1));
   watches.take(grant);
 });
 

@@ -12,8 +12,8 @@ import type { Timer } from "../../time/timers.js";
 import type { HeldEntries } from "./held-entries.js";
 import type { Queues } from "./queues.js";
 import type { LockId, OwnChange, OwnEntry, Sequencer } from "./sequencer.js";
-import type { SequencerGrant } from "./sequencer-grant.js";
 import type { EntryOwner, Session } from "./session.js";
+import type { SessionGrant } from "./session-grant.js";
 import { isIn, isSame } from "./standing.js";
 
 /** A watch begins after this time, and before twice this time. */
@@ -25,10 +25,10 @@ export class GrantWatches implements EntryOwner {
   readonly #sequencer: Sequencer;
   readonly #queues: Queues;
   readonly #held: HeldEntries;
-  readonly #grants = new Map<OwnEntry, SequencerGrant>();
+  readonly #grants = new Map<OwnEntry, SessionGrant>();
   /** The grants whose watch begins when the timer fires, and those whose watch begins after it. */
-  #due: Set<SequencerGrant> = new Set();
-  #next: Set<SequencerGrant> = new Set();
+  #due: Set<SessionGrant> = new Set();
+  #next: Set<SessionGrant> = new Set();
   #settling: Timer | undefined;
   onGone: (event: GoneEvent) => void = () => {};
 
@@ -38,7 +38,7 @@ export class GrantWatches implements EntryOwner {
     this.#held = held;
   }
 
-  take(grant: SequencerGrant): void {
+  take(grant: SessionGrant): void {
     const { entry, home } = grant;
     home.add(entry, this);
     this.#grants.set(entry, grant);
@@ -47,14 +47,14 @@ export class GrantWatches implements EntryOwner {
   }
 
   /** The lease is over, but its entry may stay a while: waiters have to watch it themselves. */
-  giveUp(grant: SequencerGrant): void {
+  giveUp(grant: SessionGrant): void {
     this.drop(grant);
     // rule: end-of-a-lease-is-told-here
     this.#queues.at(grant.entry.lock)?.look();
   }
 
   /** The owner of the grant ends it, or passes it on. */
-  drop(grant: SequencerGrant): void {
+  drop(grant: SessionGrant): void {
     const { entry } = grant;
     this.#grants.delete(entry);
     this.#held.delete(entry.lock, entry.id);
@@ -86,7 +86,7 @@ export class GrantWatches implements EntryOwner {
   }
 
   /** The store ended the grant: it ends here, for its watch, its renewals and its holder. */
-  lose(grant: SequencerGrant, reason: LossReason, detail: string): void {
+  lose(grant: SessionGrant, reason: LossReason, detail: string): void {
     if (!this.#isLive(grant)) return;
     this.giveUp(grant);
     this.onGone({ type: "gone", grant, reason, detail });
@@ -99,7 +99,7 @@ export class GrantWatches implements EntryOwner {
     for (const grant of this.#grants.values()) grant.watch?.close();
   }
 
-  #settleLater(grant: SequencerGrant): void {
+  #settleLater(grant: SessionGrant): void {
     this.#next.add(grant);
     this.#settling ??= this.#sequencer.port.timers.after(SETTLE_MS, () => this.#settle());
   }
@@ -113,13 +113,13 @@ export class GrantWatches implements EntryOwner {
     this.#settling = this.#sequencer.port.timers.after(SETTLE_MS, () => this.#settle());
   }
 
-  #watch(grant: SequencerGrant): void {
+  #watch(grant: SessionGrant): void {
     grant.watch = this.#sequencer.watchOwn(grant.entry, grant.seenAt, (change) => {
       if (this.#isLive(grant)) this.#onChange(grant, change);
     });
   }
 
-  #onChange(grant: SequencerGrant, change: OwnChange): void {
+  #onChange(grant: SessionGrant, change: OwnChange): void {
     if (change.type === "broken") void this.#watchAgain(grant);
     else if (change.revoked !== null) this.lose(grant, "revoked", change.revoked);
     else {
@@ -129,7 +129,7 @@ export class GrantWatches implements EntryOwner {
     }
   }
 
-  async #watchAgain(grant: SequencerGrant): Promise<void> {
+  async #watchAgain(grant: SessionGrant): Promise<void> {
     grant.watch = null;
     const { entry } = grant;
     try {
@@ -150,7 +150,7 @@ export class GrantWatches implements EntryOwner {
     }
   }
 
-  #isLive(grant: SequencerGrant): boolean {
+  #isLive(grant: SessionGrant): boolean {
     return this.#grants.get(grant.entry) === grant;
   }
 }

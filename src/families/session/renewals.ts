@@ -2,7 +2,7 @@ import type { Renewal } from "../../contract/store.js";
 import type { Port } from "../../time/port.js";
 import type { GrantMoves } from "./grant-moves.js";
 import type { GrantWatches } from "./grant-watches.js";
-import type { SequencerGrant } from "./sequencer-grant.js";
+import type { SessionGrant } from "./session-grant.js";
 
 /** Renews grants by a proof of the sessions that their entries are in. */
 export class Renewals {
@@ -16,7 +16,7 @@ export class Renewals {
     this.#moves = moves;
   }
 
-  async renew(grant: SequencerGrant, ttlMs: number): Promise<Renewal> {
+  async renew(grant: SessionGrant, ttlMs: number): Promise<Renewal> {
     const renewal = await this.#renew(grant, ttlMs);
     // Nothing may rely on the grant from here on, not even until its batch is answered.
     // rule: proof-without-the-entry-ends-the-grant
@@ -24,7 +24,7 @@ export class Renewals {
     return renewal;
   }
 
-  async #renew(grant: SequencerGrant, ttlMs: number): Promise<Renewal> {
+  async #renew(grant: SessionGrant, ttlMs: number): Promise<Renewal> {
     // After the deadline the next entry may hold: a renewal would revive a lease that is over.
     if (this.#port.clock.exactMs() >= grant.deadlineMs) {
       return { type: "gone", reason: "expired", detail: "" };
@@ -43,7 +43,7 @@ export class Renewals {
   }
 
   /** While the entry may be in either of two sessions, both must last. */
-  async #prove(grant: SequencerGrant): Promise<Renewal> {
+  async #prove(grant: SessionGrant): Promise<Renewal> {
     const { home, move } = grant;
     const proof = await home.renew();
     if (proof.type === "gone") return { type: "gone", reason: "session_ended", detail: "" };

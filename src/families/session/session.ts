@@ -249,7 +249,7 @@ export class Session {
     this.abandon();
     for (const [entry, owner] of [...this.#owners]) owner.onSessionLost(entry, this, reason);
     // The lease of a handed session may have been detached, and live on in another process. Only
-    // `SequencerStore.release` knows, and ends such a session.
+    // `SessionStore.release` knows, and ends such a session.
     if (this.#renewsItself) void this.endInStore();
   }
 }

@@ -3,10 +3,10 @@ import { claimOf } from "../../../test/fixtures/ledger-server.js";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Busy, Claim } from "../../contract/store.js";
-import type { SequencerGrant } from "./sequencer-grant.js";
+import type { SessionGrant } from "./session-grant.js";
 import { Tries } from "./tries.js";
 
-type Result = SequencerGrant | Busy;
+type Result = SessionGrant | Busy;
 
 interface Asked {
   readonly claim: Claim;
@@ -31,9 +31,9 @@ beforeEach(() => {
 const ask = (owner: string, given: Partial<Claim> = {}) =>
   watch(tries.acquire(claimOf(owner, { name: "m", storeTimeoutMs: 1_000, ...given })));
 
-function grantOf({ claim }: Asked): SequencerGrant {
+function grantOf({ claim }: Asked): SessionGrant {
   const entry = { lock: claim, claim, id: "e7", text: "", token: 7n, isWithdrawn: false };
-  return { type: "granted", entry, token: 7n } as unknown as SequencerGrant;
+  return { type: "granted", entry, token: 7n } as unknown as SessionGrant;
 }
 
 it("are sent one at a time, and those that came meanwhile share the next request", async () => {

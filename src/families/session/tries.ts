@@ -12,10 +12,10 @@ import type { Busy, Claim } from "../../contract/store.js";
 import { keyOf } from "../../rules/name.js";
 import type { Clock } from "../../time/clock.js";
 import { silenceError } from "../attempts.js";
-import type { SequencerGrant } from "./sequencer-grant.js";
+import type { SessionGrant } from "./session-grant.js";
 import { holderView } from "./views.js";
 
-type Result = SequencerGrant | Busy;
+type Result = SessionGrant | Busy;
 
 interface Batch {
   isSent: boolean;

@@ -14,8 +14,8 @@
 
 import type { Grant, Store } from "../../contract/store.js";
 import { InvalidOptionError, UnsupportedError } from "../../errors/index.js";
-import { SequencerGrant } from "../../families/session/sequencer-grant.js";
-import { SequencerStore } from "../../families/session/sequencer-store.js";
+import { SessionGrant } from "../../families/session/session-grant.js";
+import { SessionStore } from "../../families/session/session-store.js";
 import { knownOptions } from "../../options/known-options.js";
 import { networkPort } from "../../time/port.js";
 import { checkNamespace } from "../namespace.js";
@@ -66,7 +66,7 @@ export function etcdStore(options: EtcdStoreOptions): Store {
   const port = networkPort();
   const client = new Http2Client({ members, tls, user: user ?? null }, port);
   const names = { namespace: checkNamespace(namespace), hosts: members.join(", ") };
-  return new SequencerStore(new EtcdSequencer(client, names, port));
+  return new SessionStore(new EtcdSequencer(client, names, port));
 }
 
 function checkUser(user: EtcdStoreOptions["user"]): void {
@@ -103,7 +103,7 @@ export interface EtcdGuard {
 export function guard(lease: object): EtcdGuard {
   const { hold } = lease as { readonly hold?: { readonly grant: Grant } };
   const grant = hold?.grant;
-  if (grant instanceof SequencerGrant && grant.entry instanceof EtcdEntry) {
+  if (grant instanceof SessionGrant && grant.entry instanceof EtcdEntry) {
     return { key: grant.entry.key, createRevision: grant.token };
   }
   throw new UnsupportedError(

@@ -1,6 +1,6 @@
 import type { Store } from "../../contract/store.js";
 import { InvalidOptionError } from "../../errors/index.js";
-import { SequencerStore } from "../../families/session/sequencer-store.js";
+import { SessionStore } from "../../families/session/session-store.js";
 import { networkPort } from "../../time/port.js";
 import { checkNamespace } from "../namespace.js";
 import { type Address, StoreUrl } from "../store-url.js";
@@ -28,7 +28,7 @@ export async function openEtcdStore(url: URL): Promise<Store> {
   const namespace = checkNamespace(parsed.text("namespace"));
   const sequencer = new EtcdSequencer(client, { namespace, hosts: members.join(", ") }, port);
   void sequencer.checkVersion();
-  return new SequencerStore(sequencer);
+  return new SessionStore(sequencer);
 }
 
 /** Host and port of an endpoint, as connections name them. */

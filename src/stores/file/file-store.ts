@@ -1,6 +1,6 @@
 import type { Store } from "../../contract/store.js";
 import { InvalidOptionError } from "../../errors/index.js";
-import { ArbiterStore } from "../../families/ledger/arbiter-store.js";
+import { LedgerStore } from "../../families/ledger/ledger-store.js";
 import { knownOptions } from "../../options/known-options.js";
 import { checkNamespace } from "../namespace.js";
 import { FileArbiter } from "./file-arbiter.js";
@@ -47,5 +47,5 @@ export function fileStore(options?: FileStoreOptions): Store {
   }
   assertMachineClock();
   const arbiter = new FileArbiter(path ?? defaultPath(), checkNamespace(namespace));
-  return new ArbiterStore(arbiter, offerMs === undefined ? {} : { offerMs });
+  return new LedgerStore(arbiter, offerMs === undefined ? {} : { offerMs });
 }

@@ -1,6 +1,6 @@
 import type { Store } from "../../contract/store.js";
 import { InvalidOptionError } from "../../errors/index.js";
-import { ArbiterStore } from "../../families/ledger/arbiter-store.js";
+import { LedgerStore } from "../../families/ledger/ledger-store.js";
 import { knownOptions } from "../../options/known-options.js";
 import { MemoryArbiter } from "./memory-arbiter.js";
 import { MemorySpace } from "./memory-space.js";
@@ -45,7 +45,7 @@ export function memoryStore(options?: MemoryStoreOptions): Store {
   }
   if (warnInProduction) warnOfProduction();
   const arbiter = new MemoryArbiter(space);
-  return new ArbiterStore(arbiter, offerMs === undefined ? {} : { offerMs });
+  return new LedgerStore(arbiter, offerMs === undefined ? {} : { offerMs });
 }
 
 let hasWarned = false;

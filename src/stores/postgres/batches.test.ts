@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
 import { isForeign } from "../../events/foreign-data.js";
-import { CALL_TIMEOUT_MS } from "../../families/ledger/channel.js";
+import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
 import type { Command } from "../../rules/ledger-command.js";
 import { Batches } from "./batches.js";
 import type { Driver, OwnConnection, Statement } from "./driver.js";

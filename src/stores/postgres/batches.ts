@@ -1,5 +1,5 @@
 import type { Execution } from "../../families/ledger/arbiter.js";
-import { CALL_TIMEOUT_MS } from "../../families/ledger/channel.js";
+import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
 import type { Command } from "../../rules/ledger-command.js";
 import type { Port } from "../../time/port.js";
 import { damagedRow } from "./codec.js";

@@ -15,7 +15,7 @@
 
 import type { Store } from "../../contract/store.js";
 import { InvalidOptionError, invalidValue } from "../../errors/index.js";
-import { ArbiterStore } from "../../families/ledger/arbiter-store.js";
+import { LedgerStore } from "../../families/ledger/ledger-store.js";
 import { knownOptions } from "../../options/known-options.js";
 import { networkPort } from "../../time/port.js";
 import { checkNamespace } from "../namespace.js";
@@ -114,5 +114,5 @@ function makeArbiter(driver: Driver, settings: Settings): PostgresArbiter {
 }
 
 function makeStore(arbiter: PostgresArbiter, { offerMs }: Settings): Store {
-  return new ArbiterStore(arbiter, offerMs === undefined ? {} : { offerMs });
+  return new LedgerStore(arbiter, offerMs === undefined ? {} : { offerMs });
 }

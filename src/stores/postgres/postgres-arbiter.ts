@@ -3,7 +3,7 @@ import type { Traits } from "../../contract/store.js";
 import { isFinal, StoreError } from "../../errors/index.js";
 import { foreignData, guarded, reportForeign } from "../../events/foreign-data.js";
 import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
-import { CALL_TIMEOUT_MS } from "../../families/ledger/channel.js";
+import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
 import type { Command, Push, View } from "../../rules/ledger-command.js";
 import { networkPort, type Port } from "../../time/port.js";
 import { TimeLimitError, within } from "../../time/timers.js";

@@ -1,5 +1,5 @@
 import { StoreError } from "../../errors/index.js";
-import { CALL_TIMEOUT_MS } from "../../families/ledger/channel.js";
+import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
 import type { Port } from "../../time/port.js";
 import { TimeLimitError, type Timer, within } from "../../time/timers.js";
 import type { Driver, OpeningConnection, OwnConnection, Statement } from "./driver.js";

@@ -14,7 +14,7 @@
 
 import type { Store } from "../../contract/store.js";
 import { InvalidOptionError, invalidValue } from "../../errors/index.js";
-import { ArbiterStore } from "../../families/ledger/arbiter-store.js";
+import { LedgerStore } from "../../families/ledger/ledger-store.js";
 import { knownOptions } from "../../options/known-options.js";
 import { checkNamespace } from "../namespace.js";
 import { driverOf, isClient } from "../redis-client/driver.js";
@@ -80,7 +80,7 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
     replicaTimeoutMs: Math.round(replicaTimeoutMs),
   };
   const arbiter = new RedisArbiter(driverOf(client), onClose ? { ...settings, onClose } : settings);
-  return new ArbiterStore(arbiter, offerMs === undefined ? {} : { offerMs });
+  return new LedgerStore(arbiter, offerMs === undefined ? {} : { offerMs });
 }
 
 /**

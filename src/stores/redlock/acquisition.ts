@@ -31,7 +31,7 @@ import {
 import { ballotClock, nextBallot, type SeenBallots } from "./ballot.js";
 import { decodeVote, type Vote, voteArgs } from "./codec.js";
 import { quorumError } from "./failure.js";
-import { type Grants, RedlockGrant } from "./grants.js";
+import { type Grants, QuorumGrant } from "./grants.js";
 import type { Membership } from "./membership.js";
 import { BY_COMMANDS } from "./name-record.js";
 import type { Poll, Quorum } from "./quorum.js";
@@ -90,7 +90,7 @@ export class Acquisition {
     this.#waiter = wait ? new Waiter(keys, quorum, wakeUps, rules) : null;
   }
 
-  async run(): Promise<RedlockGrant | Busy> {
+  async run(): Promise<QuorumGrant | Busy> {
     this.#onHeard();
     this.#wait?.onEnd(() => this.giveUp());
     const { grants, quorum } = this.#parts;
@@ -130,7 +130,7 @@ export class Acquisition {
   }
 
   /** Null when another attempt is worth it; by then the event to wait for has come. */
-  async #attempt(claim: Claim): Promise<RedlockGrant | Busy | null> {
+  async #attempt(claim: Claim): Promise<QuorumGrant | Busy | null> {
     const { seen, quorum, membership } = this.#parts;
     const { port } = quorum;
     for (let raises = 0; ; raises += 1) {
@@ -202,7 +202,7 @@ export class Acquisition {
     return Math.min(quorum.limitMs(ttlMs, this.#failures), Math.max(leastMs, restMs));
   }
 
-  #accept(claim: Claim, ballot: number, { answers, sentMs }: Round): RedlockGrant | null {
+  #accept(claim: Claim, ballot: number, { answers, sentMs }: Round): QuorumGrant | null {
     const { port, driftFactor } = this.#parts.quorum;
     const { grants, membership } = this.#parts;
     membership.onMajority();
@@ -211,7 +211,7 @@ export class Acquisition {
     const isLate = port.clock.exactMs() + (claim.leastMs ?? 0) >= deadlineMs;
     // rule: quorum-late-grant-is-given-back
     if (!isLate && !this.#isEnded) {
-      const grant = new RedlockGrant(claim, this.#keys, ballot, deadlineMs);
+      const grant = new QuorumGrant(claim, this.#keys, ballot, deadlineMs);
       grants.add(grant);
       if (!grant.hasEnded) return grant;
       this.#withdraw(claim.owner, ballot, true);

@@ -7,7 +7,7 @@ import type { RedlockNode } from "./redlock-node.js";
 import { preventsMajority } from "./tally.js";
 
 /** The votes of a majority for one owner at one ballot, which is the first token of the grant. */
-export class RedlockGrant extends StoreGrant {
+export class QuorumGrant extends StoreGrant {
   readonly span: number;
   readonly locator = null;
   readonly token: bigint;
@@ -40,7 +40,7 @@ interface Expected {
 /** The grants of this client. Watches what the nodes report about them without being asked. */
 export class Grants {
   readonly #nodes: readonly RedlockNode[];
-  readonly #grants = new Map<string, RedlockGrant>();
+  readonly #grants = new Map<string, QuorumGrant>();
   readonly #expected = new Map<string, Expected>();
   onGone: (event: GoneEvent) => void = () => {};
 
@@ -59,7 +59,7 @@ export class Grants {
   }
 
   /** The grant may have ended already, by revocations that came first. */
-  add(grant: RedlockGrant): void {
+  add(grant: QuorumGrant): void {
     const { owner } = grant.claim;
     this.#grants.set(owner, grant);
     const { revocations = [] } = this.#expected.get(owner) ?? {};
@@ -67,7 +67,7 @@ export class Grants {
     for (const { at, token, reason } of revocations) this.onRevoked(at, owner, token, reason);
   }
 
-  remove(grant: RedlockGrant): void {
+  remove(grant: QuorumGrant): void {
     const { owner } = grant.claim;
     // This client may have resumed the grant: then its owner has another one.
     if (this.#grants.get(owner) === grant) this.#grants.delete(owner);
@@ -79,7 +79,7 @@ export class Grants {
   }
 
   /** Looks at one grant at all nodes. */
-  lookAfter(grant: RedlockGrant): void {
+  lookAfter(grant: QuorumGrant): void {
     for (const at of this.#nodes.keys()) void this.#lookAfter(grant, at);
   }
 
@@ -103,7 +103,7 @@ export class Grants {
   }
 
   /** The grant has no majority any more: it ends here, for its renewals and its holder. */
-  lose(grant: RedlockGrant, reason: GoneEvent["reason"], detail: string): void {
+  lose(grant: QuorumGrant, reason: GoneEvent["reason"], detail: string): void {
     if (this.#grants.get(grant.claim.owner) !== grant) return;
     this.#grants.delete(grant.claim.owner);
     this.onGone({ type: "gone", grant, reason, detail });
@@ -111,7 +111,7 @@ export class Grants {
     grant.end();
   }
 
-  async #lookAfter(grant: RedlockGrant, at: number): Promise<void> {
+  async #lookAfter(grant: QuorumGrant, at: number): Promise<void> {
     try {
       const raw = await this.#nodes[at]?.ask(grant.keys, ["look"]);
       const [, value, text] = list(raw).map(String);
@@ -129,7 +129,7 @@ export class Grants {
   }
 
   /** Ends the grant when too many nodes have lost it for a majority. */
-  #onLost(grant: RedlockGrant, at: number, reason: string | null): void {
+  #onLost(grant: QuorumGrant, at: number, reason: string | null): void {
     const { lostAt } = grant;
     lostAt.set(at, reason ?? lostAt.get(at) ?? null);
     if (!preventsMajority(lostAt.size, this.#nodes.length)) return;

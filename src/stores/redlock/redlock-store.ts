@@ -21,7 +21,7 @@ import { networkPort, type Port } from "../../time/port.js";
 import { Acquisition, type AcquisitionParts } from "./acquisition.js";
 import { SeenBallots } from "./ballot.js";
 import { explainVotes } from "./failure.js";
-import { Grants, RedlockGrant } from "./grants.js";
+import { Grants, QuorumGrant } from "./grants.js";
 import { Inspection } from "./inspection.js";
 import { type KeyLayout, Layout, LoneLayout } from "./layout.js";
 import { Membership } from "./membership.js";
@@ -229,7 +229,7 @@ function tooLong(ttlMs: number, { maxTtlMs }: Membership): InvalidOptionError {
   return new InvalidOptionError("ttlMs", ttlMs, rule);
 }
 
-function grantOfThisStore(grant: Grant): RedlockGrant {
-  assert(grant instanceof RedlockGrant, "A store gets only grants that it made.");
+function grantOfThisStore(grant: Grant): QuorumGrant {
+  assert(grant instanceof QuorumGrant, "A store gets only grants that it made.");
   return grant;
 }

@@ -4,7 +4,7 @@ import { CommandServer } from "../../../test/fixtures/command-server.js";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
 import type { Claim, Grant } from "../../contract/store.js";
 import type { Driver } from "../redis-client/driver.js";
-import { RedlockGrant } from "./grants.js";
+import { QuorumGrant } from "./grants.js";
 import { Layout } from "./layout.js";
 import { Quorum } from "./quorum.js";
 import { NODE_SCRIPTS, RedlockNode } from "./redlock-node.js";
@@ -162,7 +162,7 @@ describe("a release without a majority in its first try", () => {
     const quorum = new Quorum(nodes, { nodeTimeoutMs: 50, driftFactor: 0 }, port);
     const claim = { space: "lock", name: "n", owner: "o", span: 1, ttlMs: TTL_MS } as Claim;
     const keys = new Layout("").keysOf("lock", "n");
-    const grant = new RedlockGrant(claim, keys, 64, port.nowMs + TTL_MS);
+    const grant = new QuorumGrant(claim, keys, 64, port.nowMs + TTL_MS);
     return done(new Releases(quorum).release(grant, port.nowMs + TTL_MS));
   }
 

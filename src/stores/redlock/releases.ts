@@ -10,7 +10,7 @@ import { WorkUnderWay } from "../../time/work-under-way.js";
 import { isHopeless, judgeRelease } from "./answers.js";
 import { decodeRelease, type NodeRelease, releaseArgs } from "./codec.js";
 import { quorumError } from "./failure.js";
-import type { RedlockGrant } from "./grants.js";
+import type { QuorumGrant } from "./grants.js";
 import type { Poll, Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
 
@@ -47,7 +47,7 @@ export class Releases {
    * that is not known by `untilMs`. `keep` leaves a mark.
    */
   async release(
-    grant: RedlockGrant,
+    grant: QuorumGrant,
     untilMs: number,
     keep?: { readonly ttlMs: number; readonly meta: Meta },
   ): Promise<boolean> {
@@ -102,7 +102,7 @@ export class Releases {
   }
 
   #poll(
-    { claim, keys }: RedlockGrant,
+    { claim, keys }: QuorumGrant,
     args: readonly string[],
     limitMs: number,
     /** Whether an absent lease counts as released by this client. */

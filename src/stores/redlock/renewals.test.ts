@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
 import type { Claim, GoneEvent } from "../../contract/store.js";
 import type { Driver } from "../redis-client/driver.js";
-import { Grants, RedlockGrant } from "./grants.js";
+import { Grants, QuorumGrant } from "./grants.js";
 import { Layout } from "./layout.js";
 import { Membership } from "./membership.js";
 import { Quorum } from "./quorum.js";
@@ -68,7 +68,7 @@ function leasesOf(count: number): Lease[] {
   return Array.from({ length: count }, (_, at) => {
     const claim = { space: "lock", name: `n${at}`, owner: `o${at}`, span: 1, ttlMs: TTL_MS };
     const keys = layout.keysOf("lock", claim.name);
-    const grant = new RedlockGrant(claim as Claim, keys, 64 * (at + 1), port.nowMs + 10_000);
+    const grant = new QuorumGrant(claim as Claim, keys, 64 * (at + 1), port.nowMs + 10_000);
     return { grant, ttlMs: TTL_MS };
   });
 }

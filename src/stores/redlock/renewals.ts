@@ -20,7 +20,7 @@ import {
   resumeArgs,
 } from "./codec.js";
 import { nodeError, quorumError } from "./failure.js";
-import { type Grants, RedlockGrant } from "./grants.js";
+import { type Grants, QuorumGrant } from "./grants.js";
 import type { Membership } from "./membership.js";
 import type { Poll, Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
@@ -34,7 +34,7 @@ export const MAX_LEASES = 200;
 
 /** A lease to be renewed. */
 export interface Lease {
-  readonly grant: RedlockGrant;
+  readonly grant: QuorumGrant;
   readonly ttlMs: number;
 }
 
@@ -83,11 +83,11 @@ export class Renewals {
    * another owner may have held the lock since. So no node is taken again, and only nodes that have
    * kept the lease all the time count.
    */
-  async resume(claim: Claim, keys: readonly string[], token: bigint): Promise<RedlockGrant | null> {
+  async resume(claim: Claim, keys: readonly string[], token: bigint): Promise<QuorumGrant | null> {
     const { port, nodes } = this.#quorum;
     const { ttlMs } = claim;
     const untilMs = port.clock.nowMs() + claim.storeTimeoutMs;
-    const grant = new RedlockGrant(claim, keys, Number(token), Number.NEGATIVE_INFINITY);
+    const grant = new QuorumGrant(claim, keys, Number(token), Number.NEGATIVE_INFINITY);
     const lease = { grant, ttlMs };
     for (let isForgotten = false; ; ) {
       const isKnown: boolean =

@@ -1,6 +1,6 @@
 import type { Store } from "../../contract/store.js";
 import { InvalidOptionError } from "../../errors/index.js";
-import { SequencerStore } from "../../families/session/sequencer-store.js";
+import { SessionStore } from "../../families/session/session-store.js";
 import { knownOptions } from "../../options/known-options.js";
 import { networkPort } from "../../time/port.js";
 import { checkNamespace } from "../namespace.js";
@@ -96,7 +96,7 @@ export function makeZookeeperStore({ addresses, chroot, ...given }: GivenParts):
     acl: permissions,
     servers: addresses.map(addressText).join(", "),
   });
-  return new SequencerStore(sequencer);
+  return new SessionStore(sequencer);
 }
 
 /** The name ends at the first colon of a credential, so it must not have one itself. */

@@ -4,7 +4,7 @@ import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
 import { StoreError } from "../../errors/index.js";
 import type { Inspect, Renew, Touch } from "../../rules/ledger-command.js";
 import { Limits } from "../../time/limits.js";
-import { Channel } from "./channel.js";
+import { CommandBatcher } from "./command-batcher.js";
 
 const inspect = (key: string): Inspect => ({ type: "inspect", key });
 const renew = (key: string): Renew => ({
@@ -20,24 +20,24 @@ const touch = (key: string): Touch => ({ type: "touch", key, client: "c" });
 let port: ManualPort;
 let server: LedgerServer;
 let arbiter: LedgerArbiter;
-let channel: Channel;
+let batcher: CommandBatcher;
 
 beforeEach(() => {
   port = new ManualPort();
   server = new LedgerServer(port);
   arbiter = server.connect();
-  channel = new Channel(arbiter, new Limits(port));
+  batcher = new CommandBatcher(arbiter, new Limits(port));
 });
 
 describe("commands of one turn", () => {
   it("travel as one call, in order, and each gets its own answer", async () => {
     const answers = Promise.all([
-      channel.send(inspect("l:a")),
-      channel.send(touch("l:b")),
-      channel.send(inspect("l:c")),
+      batcher.send(inspect("l:a")),
+      batcher.send(touch("l:b")),
+      batcher.send(inspect("l:c")),
     ]);
     await Promise.resolve();
-    const late = channel.send(inspect("l:d"));
+    const late = batcher.send(inspect("l:d"));
     const types = (await answers).map(({ reply }) => reply.type);
     await late;
     expect(types).toEqual(["view", "touched", "view"]);
@@ -48,9 +48,9 @@ describe("commands of one turn", () => {
 
   it("are not held up by an earlier call that has no answer yet", async () => {
     arbiter.latencyMs = 50;
-    const first = channel.send(inspect("l:a"));
+    const first = batcher.send(inspect("l:a"));
     await settled();
-    const second = channel.send(inspect("l:b"));
+    const second = batcher.send(inspect("l:b"));
     await settled();
     expect(arbiter.calls).toHaveLength(2);
     await port.advance(100);
@@ -60,7 +60,7 @@ describe("commands of one turn", () => {
   it("travel shard by shard", async () => {
     arbiter.shards = (key) => key.slice(0, 3);
     const keys = ["l:a1", "l:b1", "l:a2", "l:b2"];
-    await Promise.all(keys.map((key) => channel.send(inspect(key))));
+    await Promise.all(keys.map((key) => batcher.send(inspect(key))));
     expect(arbiter.calls.map((call) => call.map(({ key }) => key))).toEqual([
       ["l:a1", "l:a2"],
       ["l:b1", "l:b2"],
@@ -69,7 +69,7 @@ describe("commands of one turn", () => {
 
   it("are sent once each where renewals follow others", async () => {
     const keys = Array.from({ length: 300 }, (_, index) => `l:${index}`);
-    await Promise.all(keys.map((key, at) => channel.send(at < 128 ? inspect(key) : renew(key))));
+    await Promise.all(keys.map((key, at) => batcher.send(at < 128 ? inspect(key) : renew(key))));
     expect(arbiter.calls.map((call) => call.length)).toEqual([128, 172]);
     expect(arbiter.sent.map(({ key }) => key)).toEqual(keys);
   });
@@ -79,7 +79,7 @@ describe("commands of one turn", () => {
     { what: "as few calls as can be, where they are renewals", make: renew, most: 1_000 },
   ])("travel in $what", async ({ make, most }) => {
     const keys = Array.from({ length: 2_500 }, (_, index) => `l:${index}`);
-    const answers = await Promise.all(keys.map((key) => channel.send(make(key))));
+    const answers = await Promise.all(keys.map((key) => batcher.send(make(key))));
     expect(answers).toHaveLength(2_500);
     const sizes = arbiter.calls.map((call) => call.length);
     expect(sizes).toEqual(keys.flatMap((_, at) => (at % most ? [] : [Math.min(most, 2_500 - at)])));
@@ -89,7 +89,7 @@ describe("commands of one turn", () => {
 
 describe("a single command", () => {
   it("leaves in the turn in which it was issued, without a timer", async () => {
-    void channel.send(inspect("l:a"));
+    void batcher.send(inspect("l:a"));
     expect(port.alarms).toBe(0);
     let hasLeft = false;
     await new Promise<void>((resume) => {
@@ -102,9 +102,9 @@ describe("a single command", () => {
   });
 
   it("by postNow has left when the call returns, before all that wait", async () => {
-    const waiting = channel.send(inspect("l:a"));
+    const waiting = batcher.send(inspect("l:a"));
     const now = new Promise((onAnswer, onFailure) => {
-      channel.postNow(inspect("l:b"), { onAnswer, onFailure });
+      batcher.postNow(inspect("l:b"), { onAnswer, onFailure });
     });
     expect(arbiter.sent.map(({ key }) => key)).toEqual(["l:b"]);
     await Promise.all([waiting, now]);
@@ -115,7 +115,7 @@ describe("a single command", () => {
 describe("an answer", () => {
   it("tells when its request was sent, by our clock, and the store's time", async () => {
     arbiter.latencyMs = 30;
-    const sent = channel.send(inspect("l:a"));
+    const sent = batcher.send(inspect("l:a"));
     await port.advance(60);
     const { sentMs, nowUs, resent } = await sent;
     expect(sentMs).toBe(1_000);
@@ -125,7 +125,7 @@ describe("an answer", () => {
 
   it("tells that the command may arrive once more", async () => {
     arbiter.next("inspect", "answered twice");
-    expect(await channel.send(inspect("l:a"))).toMatchObject({ resent: true });
+    expect(await batcher.send(inspect("l:a"))).toMatchObject({ resent: true });
   });
 });
 
@@ -133,8 +133,8 @@ describe("a failure", () => {
   it("of the call is unknown for all its commands, whatever was thrown", async () => {
     arbiter.next("inspect", "reply broken");
     const outcomes = await Promise.allSettled([
-      channel.send(inspect("l:a")),
-      channel.send(touch("l:b")),
+      batcher.send(inspect("l:a")),
+      batcher.send(touch("l:b")),
     ]);
     for (const outcome of outcomes) {
       const error = outcome.status === "rejected" ? outcome.reason : null;
@@ -148,7 +148,7 @@ describe("a failure", () => {
   it("that the store explains itself is passed on as it is", async () => {
     const error = new StoreError("No script", { outcome: "not_applied", retryable: false });
     arbiter.next("inspect", error);
-    await expect(channel.send(inspect("l:a"))).rejects.toBe(error);
+    await expect(batcher.send(inspect("l:a"))).rejects.toBe(error);
   });
 
   it("of one command leaves the other commands of its call alone", async () => {
@@ -156,7 +156,7 @@ describe("a failure", () => {
     arbiter.impostor = (commands) =>
       commands.map((one) => (one.key === "l:b" ? error : server.do(one)));
     const [a, b, c] = await Promise.allSettled(
-      ["l:a", "l:b", "l:c"].map((key) => channel.send(inspect(key))),
+      ["l:a", "l:b", "l:c"].map((key) => batcher.send(inspect(key))),
     );
     expect([a?.status, b?.status, c?.status]).toEqual(["fulfilled", "rejected", "fulfilled"]);
     expect(b).toMatchObject({ reason: error });
@@ -164,12 +164,12 @@ describe("a failure", () => {
 
   it("to answer a command at all is an error, too", async () => {
     arbiter.impostor = () => [];
-    await expect(channel.send(inspect("l:a"))).rejects.toBeInstanceOf(StoreError);
+    await expect(batcher.send(inspect("l:a"))).rejects.toBeInstanceOf(StoreError);
   });
 
   it("to answer the call ends after 5 s, as unknown", async () => {
     arbiter.next("inspect", "reply lost");
-    const sent = Promise.allSettled([channel.send(inspect("l:a")), channel.send(inspect("l:b"))]);
+    const sent = Promise.allSettled([batcher.send(inspect("l:a")), batcher.send(inspect("l:b"))]);
     await port.advance(4_999);
     expect(port.alarms).toBe(1);
     await port.advance(1);
@@ -180,22 +180,22 @@ describe("a failure", () => {
   });
 });
 
-describe("greet", () => {
+describe("syncClock", () => {
   it("asks for the store's time once, for all who wait, and never again", async () => {
     arbiter.latencyMs = 10;
-    const greetings = [channel.greet("l:a"), channel.greet("l:b")];
+    const syncs = [batcher.syncClock("l:a"), batcher.syncClock("l:b")];
     await port.advance(20);
-    await Promise.all(greetings);
+    await Promise.all(syncs);
     expect(arbiter.calls).toEqual([[]]);
-    expect(channel.greet("l:a")).toBeUndefined();
-    expect(channel.time("l:a").isKnown).toBe(true);
+    expect(batcher.syncClock("l:a")).toBeUndefined();
+    expect(batcher.time("l:a").isKnown).toBe(true);
   });
 
   it("fails when the store does, and may be tried again", async () => {
     arbiter.fate = "request broken";
-    await expect(channel.greet("l:a")).rejects.toBeInstanceOf(StoreError);
+    await expect(batcher.syncClock("l:a")).rejects.toBeInstanceOf(StoreError);
     arbiter.fate = "answered";
-    await channel.greet("l:a");
-    expect(channel.time("l:a").isKnown).toBe(true);
+    await batcher.syncClock("l:a");
+    expect(batcher.time("l:a").isKnown).toBe(true);
   });
 });

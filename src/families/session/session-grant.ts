@@ -3,7 +3,7 @@ import type { Moment, OwnEntry, Watch } from "./sequencer.js";
 import type { Session } from "./session.js";
 
 /** A grant stands for an entry that holds; it lives as long as the session of the entry. */
-export class SequencerGrant extends StoreGrant {
+export class SessionGrant extends StoreGrant {
   readonly entry: OwnEntry;
   readonly token: bigint;
   readonly span = 1;
@@ -11,7 +11,7 @@ export class SequencerGrant extends StoreGrant {
   home: Session;
   move: GrantMove | null = null;
   /** The grant was released or detached: the entry must not move any more. */
-  isGivenBack = false;
+  isReleasing = false;
   /** The last known moment at which the entry was there. */
   seenAt: Moment;
   /** The watch on the entry, once the grant has been held for a moment. */

@@ -11,7 +11,7 @@ import { marginMs } from "../../rules/margin.js";
 
 const DRIFT = 0.001;
 
-export class StoreTime {
+export class ClockBounds {
   #node: string | null = null;
   /** The two best samples: the offset each bounds, and when it was taken. */
   #lowMs = Number.NEGATIVE_INFINITY;

@@ -6,7 +6,7 @@ import { watch } from "../../../test/fixtures/outcome.js";
 import type { Claim, Traits, Wait } from "../../contract/store.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { Entering, Entry, Listing, Obstacle, OwnEntry, Sequencer } from "./sequencer.js";
-import { SequencerStore } from "./sequencer-store.js";
+import { SessionStore } from "./session-store.js";
 
 const PATIENT: Wait = {
   untilMs: Number.POSITIVE_INFINITY,
@@ -16,7 +16,7 @@ const PATIENT: Wait = {
 };
 
 let port: ManualPort;
-let store: SequencerStore;
+let store: SessionStore;
 let entries: Entry[];
 /** The owners of the entries that were asked for. */
 let asked: string[];
@@ -53,14 +53,14 @@ async function enter(own: OwnEntry & { id: string; token: bigint }): Promise<Ent
 }
 
 /** One session, and one queue. */
-function openStore(): SequencerStore {
+function openStore(): SessionStore {
   const link = {
     takesEntries: true,
     makeEntry: (claim: Claim, text: string) => ({ lock: claim, claim, text, token: 0n }),
     enter,
     end: async () => {},
   };
-  return new SequencerStore({
+  return new SessionStore({
     name: "etcd",
     traits: {} as Traits,
     port,

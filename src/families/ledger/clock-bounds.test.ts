@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { check } from "../../../test/fixtures/property.js";
 import type { PushedGrant } from "../../rules/ledger-command.js";
 import { marginMs } from "../../rules/margin.js";
-import { StoreTime } from "./store-time.js";
+import { ClockBounds } from "./clock-bounds.js";
 
 const AHEAD_MS = 9_000_000;
 const NODE = "run-1";
@@ -15,13 +15,19 @@ function grantAt(grantedMs: number, lengthMs: number, aheadMs = AHEAD_MS): Pushe
 }
 
 /** Learns from a call of which the store saw the middle. */
-function learn(time: StoreTime, sentMs: number, tripMs = 2, aheadMs = AHEAD_MS, node = NODE): void {
+function learn(
+  time: ClockBounds,
+  sentMs: number,
+  tripMs = 2,
+  aheadMs = AHEAD_MS,
+  node = NODE,
+): void {
   time.learn(node, sentMs, (sentMs + tripMs / 2 + aheadMs) * 1000, sentMs + tripMs);
 }
 
 describe("a pushed grant", () => {
   it("is believed when it is fresh: until lo + e − 2m", () => {
-    const time = new StoreTime();
+    const time = new ClockBounds();
     learn(time, 1_000, 2);
     const lo = -AHEAD_MS - 1 - 0.001 * (1_011 - 1_000);
     const expiryMs = 1_010 + AHEAD_MS + 5_000;
@@ -30,11 +36,11 @@ describe("a pushed grant", () => {
   });
 
   it("is not believed while nothing is known of the store's clock", () => {
-    expect(new StoreTime().believe(grantAt(1_000, 5_000), 1_001)).toBeNull();
+    expect(new ClockBounds().believe(grantAt(1_000, 5_000), 1_001)).toBeNull();
   });
 
   it("is not believed when it was under way for longer than the margin", () => {
-    const time = new StoreTime();
+    const time = new ClockBounds();
     learn(time, 1_000, 0);
     const grant = grantAt(1_000, 5_000);
     expect(time.believe(grant, 1_000 + marginMs(5_000) - 1)).not.toBeNull();
@@ -43,13 +49,13 @@ describe("a pushed grant", () => {
   });
 
   it("is not believed when it seems to come from the future", () => {
-    const time = new StoreTime();
+    const time = new ClockBounds();
     learn(time, 1_000, 0);
     expect(time.believe(grantAt(1_020, 5_000), 1_010)).toBeNull();
   });
 
   it("is believed ever less as the last sample ages: clocks drift", () => {
-    const time = new StoreTime();
+    const time = new ClockBounds();
     learn(time, 0, 0);
     const hourMs = 3_600_000;
     expect(time.believe(grantAt(hourMs, 5_000), hourMs)).toBeNull();
@@ -59,7 +65,7 @@ describe("a pushed grant", () => {
 
 describe("the latest time of a command", () => {
   it("is a whole millisecond, never after the time that was meant", () => {
-    const time = new StoreTime();
+    const time = new ClockBounds();
     learn(time, 1_000, 0);
     for (const localMs of [1_000, 1_000.4, 1_007.25, 5_000.999]) {
       const notAfterUs = time.notAfterUs(localMs);
@@ -73,7 +79,7 @@ describe("the latest time of a command", () => {
 
 describe("a clock that steps", () => {
   it("forward: all that was known is forgotten with the first answer", () => {
-    const time = new StoreTime();
+    const time = new ClockBounds();
     learn(time, 1_000);
     learn(time, 2_000, 2, AHEAD_MS + 60_000);
     const deadlineMs = time.believe(grantAt(2_010, 5_000, AHEAD_MS + 60_000), 2_011);
@@ -82,7 +88,7 @@ describe("a clock that steps", () => {
   });
 
   it("back: likewise", () => {
-    const time = new StoreTime();
+    const time = new ClockBounds();
     learn(time, 1_000);
     learn(time, 2_000, 2, AHEAD_MS - 60_000);
     const deadlineMs = time.believe(grantAt(2_010, 5_000, AHEAD_MS - 60_000), 2_011);
@@ -91,14 +97,14 @@ describe("a clock that steps", () => {
   });
 
   it("before any answer tells of it: nothing pushed is believed", () => {
-    const time = new StoreTime();
+    const time = new ClockBounds();
     learn(time, 1_000);
     expect(time.believe(grantAt(2_010, 5_000, AHEAD_MS + 60_000), 2_011)).toBeNull();
     expect(time.believe(grantAt(2_010, 5_000, AHEAD_MS - 60_000), 2_011)).toBeNull();
   });
 
   it("is another clock where another node answers, however close", () => {
-    const time = new StoreTime();
+    const time = new ClockBounds();
     learn(time, 1_000, 2);
     learn(time, 2_000, 40, AHEAD_MS - 15, "run-2");
     // By the old samples this push would seem 15 ms late; by the new ones, up to 40.
@@ -125,7 +131,7 @@ describe("whatever was sampled", () => {
         (samples, driftPpm, delayMs) => {
           const rate = 1 + driftPpm / 1_000_000;
           const storeMs = (localMs: number): number => AHEAD_MS + localMs * rate;
-          const time = new StoreTime();
+          const time = new ClockBounds();
           let nowMs = 1_000;
           for (const { pauseMs, outMs, backMs } of samples) {
             nowMs += pauseMs;

@@ -5,9 +5,9 @@ import type { Command, Refused, ReplyTo } from "../../rules/ledger-command.js";
 import type { Limited, Limits } from "../../time/limits.js";
 import { TimeLimitError, within } from "../../time/timers.js";
 import type { Arbiter, Execution } from "./arbiter.js";
+import type { ClockBounds } from "./clock-bounds.js";
 import { refusalError } from "./refusal.js";
 import { Shard } from "./shard.js";
-import type { StoreTime } from "./store-time.js";
 
 /** A reply with what it takes to judge it. */
 export interface Answer<C extends Command> {
@@ -40,11 +40,11 @@ const BRISK_BATCH = 128;
 export const CALL_TIMEOUT_MS = 5_000;
 
 /** Commands on their way. */
-class Call implements Limited {
+class SentBatch implements Limited {
   readonly shard: Shard;
   readonly recipients: readonly Recipient<Command>[];
   readonly sentMs: number;
-  readonly #onFailure: (call: Call, error: unknown) => void;
+  readonly #onFailure: (call: SentBatch, error: unknown) => void;
   isOver = false;
   heapIndex = -1;
 
@@ -52,7 +52,7 @@ class Call implements Limited {
     shard: Shard,
     recipients: readonly Recipient<Command>[],
     sentMs: number,
-    onFailure: (call: Call, error: unknown) => void,
+    onFailure: (call: SentBatch, error: unknown) => void,
   ) {
     this.shard = shard;
     this.recipients = recipients;
@@ -78,14 +78,14 @@ class Call implements Limited {
  * The way to an arbiter. Commands issued in one turn of the event loop travel as one call; a single
  * one is not delayed. Every call settles within its time-out, whatever the client below does.
  */
-export class Channel {
+export class CommandBatcher {
   readonly #arbiter: Arbiter;
   readonly #limits: Limits;
   readonly #shards = new Map<string, Shard>();
   /** The shard of the latest command: most stores have one. */
   #shard: Shard | undefined;
   readonly #flush = (): void => this.#sendPending();
-  readonly #onFailure = (call: Call, error: unknown): void => this.#fail(call, error);
+  readonly #onFailure = (call: SentBatch, error: unknown): void => this.#fail(call, error);
   /** The shards with commands that wait for the end of this turn. */
   #pending: Shard[] = [];
   /** When the first call was sent after which the store answered nothing. */
@@ -102,7 +102,7 @@ export class Channel {
     return this.#silentSinceMs === null ? 0 : clock.nowMs() - this.#silentSinceMs;
   }
 
-  time(key: string): StoreTime {
+  time(key: string): ClockBounds {
     return this.#shardOf(key).time;
   }
 
@@ -110,13 +110,13 @@ export class Channel {
    * Asks for the store's time where none is known, because commands say until when they are valid.
    * Returns nothing where there is nothing to wait for.
    */
-  greet(key: string): Promise<void> | undefined {
+  syncClock(key: string): Promise<void> | undefined {
     const shard = this.#shardOf(key);
     if (shard.time.isKnown) return undefined;
-    shard.greeting ??= this.#greet(shard).finally(() => {
-      shard.greeting = undefined;
+    shard.clockSync ??= this.#syncClock(shard).finally(() => {
+      shard.clockSync = undefined;
     });
-    return shard.greeting;
+    return shard.clockSync;
   }
 
   /** Sends with whatever else is issued in this turn; a local arbiter answers at once. */
@@ -164,12 +164,12 @@ export class Channel {
     return { reply: reply as Answer<C>["reply"], sentMs, nowUs, resent: false };
   }
 
-  async #greet(shard: Shard): Promise<void> {
+  async #syncClock(shard: Shard): Promise<void> {
     const { clock } = this.#arbiter.port;
     const sentMs = clock.nowMs();
     try {
-      const greeting = Promise.resolve(this.#arbiter.execute(shard.name, []));
-      const { nowUs, node } = await within(this.#arbiter.port.timers, CALL_TIMEOUT_MS, greeting);
+      const clockSync = Promise.resolve(this.#arbiter.execute(shard.name, []));
+      const { nowUs, node } = await within(this.#arbiter.port.timers, CALL_TIMEOUT_MS, clockSync);
       shard.time.learn(node, sentMs, nowUs, clock.nowMs());
     } catch (error) {
       throw unknown(error);
@@ -197,7 +197,12 @@ export class Channel {
     commands: readonly Command[],
     recipients: readonly Recipient<Command>[],
   ): void {
-    const call = new Call(shard, recipients, this.#arbiter.port.clock.nowMs(), this.#onFailure);
+    const call = new SentBatch(
+      shard,
+      recipients,
+      this.#arbiter.port.clock.nowMs(),
+      this.#onFailure,
+    );
     this.#silentSinceMs ??= call.sentMs;
     try {
       const execution = this.#arbiter.execute(shard.name, commands);
@@ -212,7 +217,7 @@ export class Channel {
     }
   }
 
-  #deliver(call: Call, execution: Execution): void {
+  #deliver(call: SentBatch, execution: Execution): void {
     this.#silentSinceMs = null;
     if (!this.#end(call)) return;
     const { shard, recipients } = call;
@@ -228,7 +233,7 @@ export class Channel {
   }
 
   /** The client below threw, or said nothing in time: the outcome is unknown. */
-  #fail(call: Call, cause: unknown): void {
+  #fail(call: SentBatch, cause: unknown): void {
     if (!this.#end(call)) return;
     const error = unknown(cause);
     // A server that refuses is there.
@@ -236,7 +241,7 @@ export class Channel {
     for (const recipient of call.recipients) recipient.onFailure(error);
   }
 
-  #end(call: Call): boolean {
+  #end(call: SentBatch): boolean {
     if (call.isOver) return false;
     call.isOver = true;
     this.#limits.remove(call);

@@ -1,7 +1,7 @@
 /**
  * The family's shared part: turns an arbiter (atomic commands, pushes) into a store.
  *
- * Why it is safe: an `ArbiterGrant` stands for a holder in the ledger. Its deadline counts from a
+ * Why it is safe: an `LedgerGrant` stands for a holder in the ledger. Its deadline counts from a
  * request of this client that the store answered, or from a push proven fresh, and lies before the
  * ledger's expiry. So this client stops believing in its grant before the ledger may grant to
  * another client. Only a release by this client, a revoke or the expiry end a holder, and a renewal
@@ -34,7 +34,7 @@ import { within } from "../../time/timers.js";
 import { Acquisition } from "./acquisition.js";
 import type { Arbiter } from "./arbiter.js";
 import { ArbiterClient, type ArbiterOptions } from "./arbiter-client.js";
-import { ownGrant } from "./arbiter-grant.js";
+import { ownGrant } from "./ledger-grant.js";
 import { Renewals } from "./renewals.js";
 import { lockView, markView } from "./views.js";
 import { Withdrawal } from "./withdrawal.js";
@@ -48,7 +48,7 @@ interface Keep {
   readonly meta: Meta;
 }
 
-export class ArbiterStore implements Store {
+export class LedgerStore implements Store {
   readonly name: string;
   readonly namespace: string;
   readonly traits: Traits;
@@ -95,7 +95,7 @@ export class ArbiterStore implements Store {
   release(grant: Grant, withinMs: number, keep?: Keep): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const released = ownGrant(grant);
-      released.isGivenBack = true;
+      released.isReleasing = true;
       const token = keep ? released.token : null;
       const withdrawal = new Withdrawal(released, markOf(keep), withinMs, this.#client, token);
       this.#client.releases.set(released.key, withdrawal);
@@ -109,7 +109,7 @@ export class ArbiterStore implements Store {
 
   async inspect(space: Space, name: string): Promise<LockView> {
     const key = keyOf(space, name);
-    const { reply } = await this.#client.channel.send({ type: "inspect", key });
+    const { reply } = await this.#client.batcher.send({ type: "inspect", key });
     return lockView(key, reply);
   }
 
@@ -128,7 +128,7 @@ export class ArbiterStore implements Store {
       token: Number(token),
       reason,
     } as const;
-    const { reply } = await this.#client.channel.send(command);
+    const { reply } = await this.#client.batcher.send(command);
     if (reply.done) this.#onRevoked(command.key, token, reason);
     return reply.done;
   }
@@ -145,10 +145,10 @@ export class ArbiterStore implements Store {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { acquisitions, handoffChecks, channel, cleanups, limits } = this.#client;
+    const { acquisitions, handoffChecks, batcher, cleanups, limits } = this.#client;
     handoffChecks.end();
     acquisitions.giveUpAll();
-    const patienceMs = Math.max(0, MAX_SILENCE_MS - channel.silentMs);
+    const patienceMs = Math.max(0, MAX_SILENCE_MS - batcher.silentMs);
     await within(this.port.timers, patienceMs, cleanups.settled()).catch(() => {});
     limits.stop();
     await this.#arbiter.close();

@@ -6,13 +6,13 @@ import type { Claim, GoneEvent, Grant, Store } from "../../contract/store.js";
 import { ClosedError, StoreError } from "../../errors/index.js";
 import { WaitTime } from "../../lease/wait-time.js";
 import { marginMs } from "../../rules/margin.js";
-import { ArbiterStore } from "./arbiter-store.js";
+import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
 let port: ManualPort;
 let server: LedgerServer;
 let arbiter: LedgerArbiter;
-let store: ArbiterStore;
+let store: LedgerStore;
 let gone: GoneEvent[];
 
 const forever = (): WaitTime => new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
@@ -27,7 +27,7 @@ beforeEach(() => {
   port = new ManualPort();
   server = new LedgerServer(port);
   arbiter = server.connect();
-  store = new ArbiterStore(arbiter);
+  store = new LedgerStore(arbiter);
   gone = [];
   store.onEvent((event) => gone.push(event));
 });
@@ -141,7 +141,7 @@ describe("release", () => {
   });
 
   it("is not overtaken by an answer to a late echo of its grant", async () => {
-    const other = new ArbiterStore(server.connect());
+    const other = new LedgerStore(server.connect());
     const held = await take({ space: "once", owner: "h" }, other);
     const asked = watch(store.acquire(claimOf("a", { space: "once" }), forever()));
     await port.advance(0);
@@ -201,7 +201,7 @@ describe("release", () => {
       arbiter.next("release", "request broken");
       const released = watch(store.release(grant, 1_000, keep));
       revoke(grant);
-      const other = new ArbiterStore(server.connect());
+      const other = new LedgerStore(server.connect());
       const next = watch(take({ space: "once", owner: "b" }, other));
       await port.advance(0);
       await other.release(next.value as Grant, 1_000, { ...keep, meta: { by: "b" } });
@@ -233,7 +233,7 @@ describe("release", () => {
 describe("resume", () => {
   it("goes on with the same grant, from another client", async () => {
     const grant = await take({ transferable: true });
-    const other = new ArbiterStore(server.connect());
+    const other = new LedgerStore(server.connect());
     const resumed = await other.resume(grant.claim, grant.token);
     expect(resumed).toMatchObject({ token: grant.token, span: 1 });
     expect(resumed?.deadlineMs).toBe(port.nowMs + 30_000 - marginMs(30_000));
@@ -261,7 +261,7 @@ it("a token that no ledger can give belongs to no lease, and is not asked for", 
 describe("a revoked grant", () => {
   it("is told to its holder at once", async () => {
     const grant = await take();
-    const other = new ArbiterStore(server.connect());
+    const other = new LedgerStore(server.connect());
     expect(await other.revoke("lock", "x", grant.token, "stuck deploy")).toBe(true);
     await port.advance(0);
     expect(gone).toEqual([{ type: "gone", grant, reason: "revoked", detail: "stuck deploy" }]);
@@ -282,7 +282,7 @@ describe("a grant that its own client revoked", () => {
   });
 
   it("is not taken where its offer arrives after that", async () => {
-    const other = new ArbiterStore(server.connect());
+    const other = new LedgerStore(server.connect());
     const held = await take({}, other);
     arbiter.pushes = "kept";
     const asked = watch(store.acquire(claimOf("b"), forever()));
@@ -337,7 +337,7 @@ describe("the highest token seen", () => {
 
 describe("close", () => {
   it("ends all waits, withdraws them, and refuses what comes later", async () => {
-    await take({}, new ArbiterStore(server.connect()));
+    await take({}, new LedgerStore(server.connect()));
     const asked = watch(store.acquire(claimOf("b"), forever()));
     await port.advance(0);
     const closed = watch(store.close());
@@ -383,6 +383,6 @@ describe("close", () => {
 });
 
 it.each([Number.NaN, -1, 0, 9, "abc"])("a offer window of %s is refused", (offerMs) => {
-  const open = (): Store => new ArbiterStore(server.connect(), { offerMs: offerMs as number });
+  const open = (): Store => new LedgerStore(server.connect(), { offerMs: offerMs as number });
   expect(open).toThrow("Invalid offerMs");
 });

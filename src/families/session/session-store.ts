@@ -40,8 +40,8 @@ import { LastFailure } from "./last-failure.js";
 import { Queues } from "./queues.js";
 import { Renewals } from "./renewals.js";
 import type { LockId, OwnEntry, Sequencer } from "./sequencer.js";
-import { type GrantMove, SequencerGrant } from "./sequencer-grant.js";
 import type { Session } from "./session.js";
+import { type GrantMove, SessionGrant } from "./session-grant.js";
 import { Sessions } from "./sessions.js";
 import { Tries } from "./tries.js";
 import { lockView } from "./views.js";
@@ -50,7 +50,7 @@ import { Withdrawals } from "./withdrawals.js";
 const LOOK_MS = 5_000;
 const CLOSE_MS = 1_000;
 
-export class SequencerStore implements Store {
+export class SessionStore implements Store {
   readonly name: string;
   readonly namespace: string;
   readonly traits: Traits;
@@ -88,7 +88,7 @@ export class SequencerStore implements Store {
     return isExclusiveTry ? this.#tries.acquire(claim) : this.#acquire(claim, wait);
   }
 
-  async #acquire(claim: Claim, wait: Wait | null): Promise<SequencerGrant | Busy> {
+  async #acquire(claim: Claim, wait: Wait | null): Promise<SessionGrant | Busy> {
     if (this.#isClosed) throw new ClosedError({ store: this.name });
     let late = 0;
     for (let attempt = claim; ; attempt = { ...claim, owner: this.port.random.id() }) {
@@ -100,7 +100,7 @@ export class SequencerStore implements Store {
     }
   }
 
-  async #attempt(claim: Claim, wait: Wait | null): Promise<AttemptResult<SequencerGrant>> {
+  async #attempt(claim: Claim, wait: Wait | null): Promise<AttemptResult<SessionGrant>> {
     const acquisition = new Acquisition(claim, wait, this.#parts);
     this.#acquisitions.add(acquisition);
     try {
@@ -126,7 +126,7 @@ export class SequencerStore implements Store {
     const { grants, withdrawals } = this.#parts;
     const grant = ownGrant(given);
     const { entry, home, move } = grant;
-    grant.isGivenBack = true;
+    grant.isReleasing = true;
     if (home.isOver) {
       grants.giveUp(grant);
       this.#endMove(entry, move);
@@ -155,7 +155,7 @@ export class SequencerStore implements Store {
     if (proof.type === "gone" || proof.missing.has(entry)) return null;
     // A handle may have come by any way: its ttl counts as far as the store has proven it.
     const home = sessions.adopt(link, Math.min(claim.ttlMs, proof.ttlMs), sentMs);
-    const grant = new SequencerGrant(entry, home, moment);
+    const grant = new SessionGrant(entry, home, moment);
     grants.take(grant);
     return grant;
   }
@@ -164,7 +164,7 @@ export class SequencerStore implements Store {
     const grant = ownGrant(given);
     this.#parts.grants.giveUp(grant);
     // The entry may be in either session of a move that is under way. No other move begins.
-    grant.isGivenBack = true;
+    grant.isReleasing = true;
     this.#detached.add(grant.home);
     if (grant.move) this.#detached.add(grant.move.to);
   }
@@ -230,7 +230,7 @@ export class SequencerStore implements Store {
   }
 }
 
-function ownGrant(grant: Grant): SequencerGrant {
-  assert(grant instanceof SequencerGrant, "a grant comes back to the store that gave it");
+function ownGrant(grant: Grant): SessionGrant {
+  assert(grant instanceof SessionGrant, "a grant comes back to the store that gave it");
   return grant;
 }

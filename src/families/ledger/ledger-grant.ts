@@ -4,7 +4,7 @@ import { assert } from "../../errors/assert.js";
 import { whole } from "../../events/foreign-data.js";
 
 /** A grant of an arbiter, with what its release has to say. */
-export class ArbiterGrant extends StoreGrant {
+export class LedgerGrant extends StoreGrant {
   readonly locator = null;
   readonly key: string;
   readonly span: number;
@@ -17,7 +17,7 @@ export class ArbiterGrant extends StoreGrant {
   tombstoneUs = 0;
   isHandoff = false;
   /** Its release is under way: no caller relies on it, and no other release may overtake. */
-  isGivenBack = false;
+  isReleasing = false;
 
   /** Throws if the token cannot be one. */
   constructor(
@@ -47,7 +47,7 @@ export class ArbiterGrant extends StoreGrant {
 }
 
 /** The grant as this family made it: a store is given its own grants only. */
-export function ownGrant(grant: Grant): ArbiterGrant {
-  assert(grant instanceof ArbiterGrant, "a store is given its own grants only");
+export function ownGrant(grant: Grant): LedgerGrant {
+  assert(grant instanceof LedgerGrant, "a store is given its own grants only");
   return grant;
 }
