@@ -50,6 +50,24 @@ describe.each(libraries)("%s", (library) => {
     await trial.end(locks, 1_000);
   });
 
+  test("a release that need not be answered is sent when the call returns", async () => {
+    const [locks, plain] = [await open(), trial.ioredis(replication.master.port)];
+    const lease = await locks.mutex("sent").acquire({ release: "sent" });
+    await withoutReplica(async () => {
+      // Its WAIT keeps the connection busy.
+      const refused = locks
+        .mutex("other")
+        .acquire()
+        .catch((error: unknown) => error);
+      await waitUntil(async () => (await plain.inspect("other")).holders.length > 0, {
+        what: "the other lock is taken",
+      });
+      await lease.release();
+      expect((await plain.inspect("sent")).holders).toEqual([]);
+      expect(await refused).toBeInstanceOf(ReplicationError);
+    });
+  });
+
   test("a grant without replicas is released at once and blocks no client", async () => {
     const [locks, plain] = [await open(), trial.ioredis(replication.master.port)];
     await trial.turn(locks);

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Holdfast } from "../../src/api/holdfast.js";
 import { InvalidOptionError, ReplicationError, StoreError } from "../../src/errors/index.js";
 import { type RedisStoreOptions, redisStore } from "../../src/stores/redis/index.js";
+import { SCRIPTS } from "../../src/stores/redis/script.generated.js";
 import { Stopwatch } from "../fixtures/stopwatch.js";
 import {
   type RedisServer,
@@ -55,6 +56,20 @@ describe("one server", () => {
     const lease = await locks.mutex("flushed").acquire();
     await server.ask("SCRIPT", "FLUSH");
     expect(await lease.release()).toBe(true);
+  });
+
+  test("a release that is sent again is not in the way of a try behind it", async () => {
+    const locks = locksBy(connect(server.port));
+    const m = locks.mutex("resent", { release: "sent" });
+    for (let round = 0; round < 20; round += 1) {
+      const lease = await m.acquire();
+      // The server knows only the script of the try.
+      await server.ask("SCRIPT", "FLUSH");
+      await server.ask("SCRIPT", "LOAD", SCRIPTS.acquire);
+      const [, next] = await Promise.all([lease.release(), m.tryAcquire()]);
+      expect(next).not.toBeNull();
+      await next?.release();
+    }
   });
 
   test("a client locks in its own database, with its own prefix", async () => {

@@ -56,6 +56,8 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   #refused: bigint[] | null = null;
   /** The confirm that is under way. */
   #confirmation: Confirmation | null = null;
+  /** A release of this name was unanswered when the latest request was sent. */
+  #followsRelease = false;
 
   constructor(claim: Claim, wait: Wait | null, client: ArbiterClient, lateGrants = 0) {
     this.key = keyOf(claim.space, claim.name);
@@ -182,6 +184,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
 
   #send(): void {
     if (this.#isSettled) return;
+    this.#followsRelease = this.#client.releases.has(this.key);
     this.#client.batcher.post(this.#requests.next(this.#wait !== null), this);
   }
 
@@ -205,11 +208,12 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
       case "busy": {
         // A holder that has expired is in the way only until the store has dropped it.
         const hasExpired = reply.holder !== null && reply.dueUs <= 0;
-        // So is a holder that this client has released, until the store has the release.
-        const isReleasing =
-          reply.holder !== null && this.#client.releases.get(this.key) !== undefined;
+        // So is a holder that this client has released, until the store has the release. The store
+        // may have run this request first: a release that was refused or lost is sent again.
+        const isReleasing = this.#client.releases.has(this.key);
+        const mayBeOurs = reply.holder !== null && (isReleasing || this.#followsRelease);
         const elapsedMs = this.#client.port.clock.nowMs() - this.#startMs;
-        if ((hasExpired || isReleasing) && elapsedMs < this.#claim.storeTimeoutMs) {
+        if ((hasExpired || mayBeOurs) && elapsedMs < this.#claim.storeTimeoutMs) {
           return this.#askIn(isReleasing ? jittered(FIRST_RETRY_MS, this.#client.port.random) : 0);
         }
         const holder = reply.holder && holderView(reply.holder);

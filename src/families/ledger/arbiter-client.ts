@@ -11,7 +11,7 @@ import { CommandBatcher } from "./command-batcher.js";
 import { Grants, type Owners } from "./grants.js";
 import { HandoffChecks } from "./handoff-checks.js";
 import { Heartbeats } from "./heartbeats.js";
-import type { Withdrawal } from "./withdrawal.js";
+import { UnansweredReleases } from "./withdrawal.js";
 
 /** How the family treats this arbiter. */
 export interface ArbiterOptions {
@@ -36,8 +36,7 @@ export class ArbiterClient {
   readonly heartbeats: Heartbeats;
   readonly cleanups: Cleanups;
   readonly handoffChecks: HandoffChecks;
-  /** The latest release of each name, until it is answered. */
-  readonly releases: LoneMap<string, Withdrawal> = new LoneMap();
+  readonly releases: UnansweredReleases = new UnansweredReleases();
   readonly metaText: MetaText = new MetaText();
   readonly #offerMs: number | undefined;
 

@@ -160,6 +160,37 @@ describe("release", () => {
     expect(arbiter.sentOf("release").every(({ keep }) => keep !== null)).toBe(true);
   });
 
+  it("that the store runs behind a later try is not in the way of that try", async () => {
+    const grant = await take();
+    // The release was refused and sent again, behind the try.
+    arbiter.impostor = (commands) => {
+      arbiter.impostor = null;
+      const replies = [...commands].reverse().map((one) => server.do(one));
+      return replies.reverse();
+    };
+    const released = store.release(grant, 1_000);
+    const asked = watch(store.acquire(claimOf("b"), null));
+    await port.advance(0);
+    expect(await released).toBe(true);
+    expect(asked.value).toMatchObject({ type: "granted" });
+    expect(arbiter.sentOf("acquire")).toHaveLength(3);
+  });
+
+  it("of one permit is waited for though that of another was answered since", async () => {
+    const permit = { mode: "shared", limit: 2 } as const;
+    const grants = [await take(permit), await take({ ...permit, owner: "b" })];
+    arbiter.next("release", "request broken");
+    const released = [];
+    for (const grant of grants) {
+      released.push(watch(store.release(grant, 1_000)));
+      await port.advance(0);
+    }
+    expect(released.map(({ state }) => state)).toEqual(["pending", "resolved"]);
+    const asked = watch(store.acquire(claimOf("c", { ...permit, weight: 2 }), null));
+    await port.advance(200);
+    expect(asked.value).toMatchObject({ type: "granted" });
+  });
+
   it("leaves a mark in its place when asked to", async () => {
     const grant = await take({ space: "once" });
     const waiter = watch(store.acquire(claimOf("w", { space: "once" }), forever()));

@@ -8,8 +8,8 @@
  * never makes one.
  *
  * Why releases keep their order: the commands of one name travel on one connection, in the order in
- * which they are issued. A command that fails, or that the arbiter repeats, may be overtaken: until
- * a release is answered, an acquire of this client that finds the lock held asks again.
+ * which they are issued. A command that fails, or that the arbiter repeats, may be overtaken: an
+ * acquire that was sent behind an unanswered release, and finds the lock held, asks again.
  */
 
 import type { Examination, ExamineRequest } from "../../contract/examination.js";
@@ -62,7 +62,7 @@ export class LedgerStore implements Store {
   constructor(arbiter: Arbiter, options: ArbiterOptions = {}) {
     this.name = arbiter.name;
     this.namespace = arbiter.namespace ?? "";
-    this.traits = { ...arbiter.traits, ordersReleases: true };
+    this.traits = { ordersReleases: true, ...arbiter.traits };
     this.port = arbiter.port;
     this.#arbiter = arbiter;
     this.#client = new ArbiterClient(arbiter, options);
@@ -98,7 +98,6 @@ export class LedgerStore implements Store {
       released.isReleasing = true;
       const token = keep ? released.token : null;
       const withdrawal = new Withdrawal(released, markOf(keep), withinMs, this.#client, token);
-      this.#client.releases.set(released.key, withdrawal);
       withdrawal.start(resolve, reject, this.#client.limits);
     });
   }

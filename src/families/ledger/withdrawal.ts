@@ -62,6 +62,7 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#limits = limits;
+    this.#client.releases.add(this.key);
     this.#send();
     // The first call ends by its own time-out.
     if (this.#limitMs < CALL_TIMEOUT_MS && !this.#isOver) limits?.add(this);
@@ -133,6 +134,25 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
     this.#limits?.remove(this);
     const { grants, releases } = this.#client;
     grants.onLeft(this.owner);
-    if (releases.get(this.key) === this) releases.delete(this.key);
+    releases.remove(this.key);
+  }
+}
+
+/** How many releases of each name are unanswered: shared locks may have several at a time. */
+export class UnansweredReleases {
+  readonly #counts = new Map<string, number>();
+
+  has(key: string): boolean {
+    return this.#counts.has(key);
+  }
+
+  add(key: string): void {
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  remove(key: string): void {
+    const count = this.#counts.get(key) ?? 0;
+    if (count > 1) this.#counts.set(key, count - 1);
+    else this.#counts.delete(key);
   }
 }

@@ -42,7 +42,7 @@ export interface RedisArbiterOptions {
 export class RedisArbiter implements Arbiter {
   readonly name = "redis";
   readonly namespace: string;
-  readonly traits: Traits = TRAITS;
+  readonly traits: Traits;
   readonly isLocal = false;
   readonly port: Port = networkPort();
   readonly believesPushes: boolean;
@@ -65,6 +65,8 @@ export class RedisArbiter implements Arbiter {
     this.#script = new RedisScript(driver, this.#layout);
     this.#listing = new Listing(this, driver, this.#layout, this.#script);
     this.believesPushes = options.replicas === 0;
+    // With replicas a release may have to stay here until the WAIT before it is answered.
+    this.traits = { ...TRAITS, ordersReleases: options.replicas === 0 };
     const tellsRun = !hasOneConnection && options.replicas === 0;
     this.#flags = (isCluster ? CLUSTER : 0) + (tellsRun ? TELL_RUN : 0);
   }
