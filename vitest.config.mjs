@@ -1,5 +1,6 @@
 import { delimiter } from "node:path";
 import { defineConfig } from "vitest/config";
+import { embed } from "./scripts/embed.mjs";
 import { selectedPrograms } from "./scripts/newer-servers.mjs";
 import { projects } from "./scripts/parts.mjs";
 import { VitestEvents } from "./scripts/vitest-events.mjs";
@@ -31,7 +32,20 @@ const settings = {
 // Tests start the first redis-server and etcd on the PATH.
 const env = { PATH: [...selectedPrograms(), process.env.PATH].join(delimiter) };
 
+await embed();
+
 export default defineConfig({
+  plugins: [
+    {
+      name: "generated modules",
+      // With --watch, an edit of their sources changes them, which runs the tests again.
+      configureServer: ({ watcher }) => {
+        watcher.on("change", (file) => {
+          if (/\.(lua|sql)$|[/\\]dashboard[/\\]page[/\\]/.test(file)) void embed();
+        });
+      },
+    },
+  ],
   test: {
     // The test run hears what happens; a person reads the usual report.
     reporters: process.send ? [new VitestEvents()] : ["default"],

@@ -1,9 +1,20 @@
-// Writes the Lua of the stores into modules, because nothing is read from disk at run time.
-// `npm run lua` after a change of a `.lua` file; `--check` only compares.
-import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+// The Lua of the stores as modules: see embed.mjs.
+import { readFileSync } from "node:fs";
 import { root } from "./run.mjs";
 
 const REDIS_VERBS = ["acquire", "release", "renew", "heartbeat", "inspect", "revoke"];
+
+/**
+ * The path and the text of each module.
+ *
+ * @returns {[file: string, text: string][]}
+ */
+export function luaModules() {
+  return Object.entries(modules).map(([store, lines]) => {
+    const header = "// Made from lua/*.lua by scripts/embed.mjs: edit those.";
+    return [`src/stores/${store}/script.generated.ts`, [header, ...lines(), ""].join("\n")];
+  });
+}
 
 /** @type {Record<string, () => string[]>} */
 const modules = {
@@ -54,16 +65,4 @@ function compact(body) {
     .map((line) => line.trimStart())
     .filter((line) => !/^(--(?!- @include).*)?$/.test(line))
     .join("\n");
-}
-
-if (realpathSync(process.argv[1] ?? "") === import.meta.filename) {
-  for (const [store, lines] of Object.entries(modules)) {
-    const target = `${root}src/stores/${store}/script.generated.ts`;
-    const header = "// Written by `npm run lua` from lua/*.lua: change those, and run it.";
-    const text = [header, ...lines(), ""].join("\n");
-    if (!process.argv.includes("--check")) writeFileSync(target, text);
-    if (existsSync(target) && readFileSync(target, "utf8") === text) continue;
-    console.error(`src/stores/${store}/script.generated.ts is stale: npm run lua`);
-    process.exitCode = 1;
-  }
 }

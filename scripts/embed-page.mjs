@@ -1,38 +1,44 @@
-// Writes the page of the dashboard into a module, because nothing is read from disk at run time: a
-// bundler would leave the files behind. `npm run page` after a change of src/dashboard/page;
-// `--check` only compares.
-//
-// The page consists of plain modules, a file for each source, and of one file that brings Preact
-// and htm. A browser loads them as they are.
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+// The page of the dashboard as a module: see embed.mjs. The page consists of plain modules, a file
+// for each source, and of one file that brings Preact and htm. A browser loads them as they are.
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { root, runTool } from "./run.mjs";
 
 const folder = `${root}src/dashboard/page/`;
-const target = `${root}src/dashboard/page.generated.ts`;
+/** What the page is made of and by, besides the sources. */
+const TOOLS = ["package-lock.json", "tsconfig.json", "scripts/embed-page.mjs"];
 
-async function embedded() {
-  const files = new Map([...(await compiled()), ...copied(), ...libraries()]);
-  const texts = [...files].sort().map(([name, text]) => {
-    return `  ["${name}", \`${text.replace(/[`\\]|\$\{/g, "\\$&")}\`],`;
-  });
-  return [
-    "// Written by `npm run page` from page/*: change those, and run it.",
-    "export const FILES: ReadonlyMap<string, string> = new Map([",
-    ...texts,
-    "]);",
+/**
+ * The text of the module; null if the one there is was made from the same files: to compile the
+ * page takes a second.
+ *
+ * @param {string} current
+ */
+export async function pageModule(current) {
+  const sum = createHash("sha256");
+  const sources = readdirSync(folder).map((name) => join(folder, name));
+  for (const file of [...sources.sort(), ...TOOLS.map((name) => join(root, name))]) {
+    sum.update(`${basename(file)}\0`).update(readFileSync(file));
+  }
+  const header = [
+    "// Made from page/* by scripts/embed.mjs: edit those.",
+    `// The sources had the hash ${sum.digest("hex")}.`,
     "",
   ].join("\n");
+  if (current.startsWith(header)) return null;
+  const files = new Map([...(await compiled()), ...copied(), ...libraries()]);
+  const texts = [...files].sort().map(([name, text]) => {
+    return `  ["${name}", \`${text.replace(/[`\\]|\$\{/g, "\\$&")}\`],\n`;
+  });
+  return [
+    header,
+    "export const FILES: ReadonlyMap<string, string> = new Map([\n",
+    ...texts,
+    "]);\n",
+  ].join("");
 }
 
 /** The modules of the page, as browsers take them. */
@@ -78,13 +84,4 @@ function libraries() {
     ["preact.js", head + readFileSync(standalone, "utf8")],
     ["licences.txt", licences.map((file) => readFileSync(file, "utf8")).join("")],
   ];
-}
-
-if (realpathSync(process.argv[1] ?? "") === import.meta.filename) {
-  const text = await embedded();
-  if (!process.argv.includes("--check")) writeFileSync(target, text);
-  if (!existsSync(target) || readFileSync(target, "utf8") !== text) {
-    console.error("src/dashboard/page.generated.ts is stale: npm run page");
-    process.exitCode = 1;
-  }
 }

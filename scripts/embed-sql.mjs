@@ -1,6 +1,5 @@
-// Writes the SQL of the Postgres store into a module, because nothing is read from disk at run
-// time. `npm run sql` after a change of a `.sql` file; `--check` only compares.
-import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+// The SQL of the Postgres store as a module: see embed.mjs.
+import { readFileSync } from "node:fs";
 import { root } from "./run.mjs";
 
 /** In the order in which they are applied: each uses only what was made before it. */
@@ -19,25 +18,22 @@ const parts = [
   "sweep",
   "rights",
 ];
-const folder = `${root}src/stores/postgres/`;
-const target = `${folder}schema.generated.ts`;
+const folder = "src/stores/postgres";
 
-function embedded() {
+/**
+ * The path and the text of the module.
+ *
+ * @returns {[file: string, text: string]}
+ */
+export function sqlModule() {
   const texts = parts.map((part) => {
-    return `-- From ${part}.sql\n${readFileSync(`${folder}sql/${part}.sql`, "utf8")}`;
+    return `-- From ${part}.sql\n${readFileSync(`${root}${folder}/sql/${part}.sql`, "utf8")}`;
   });
-  const sql = texts.join("\n");
-  return [
-    "// Written by `npm run sql` from sql/*.sql: change those, and run it.",
-    `export const SCHEMA: string = \`${sql.replace(/[`\\]|\$\{/g, "\\$&")}\`;`,
+  const sql = texts.join("\n").replace(/[`\\]|\$\{/g, "\\$&");
+  const text = [
+    "// Made from sql/*.sql by scripts/embed.mjs: edit those.",
+    `export const SCHEMA: string = \`${sql}\`;`,
     "",
-  ].join("\n");
-}
-
-if (realpathSync(process.argv[1] ?? "") === import.meta.filename) {
-  if (!process.argv.includes("--check")) writeFileSync(target, embedded());
-  if (!existsSync(target) || readFileSync(target, "utf8") !== embedded()) {
-    console.error("src/stores/postgres/schema.generated.ts is stale: npm run sql");
-    process.exitCode = 1;
-  }
+  ];
+  return [`${folder}/schema.generated.ts`, text.join("\n")];
 }

@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { bundle } from "./bundle.mjs";
+import { embed } from "./embed.mjs";
 import { root, run, runTool, secondsSince } from "./run.mjs";
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -21,12 +22,13 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.exit(1);
 }
 
-/** Installs the dependencies unless they match the lock file. */
+/** Installs the dependencies unless they match the lock file, and writes the generated modules. */
 export async function install() {
   const fresh = hash(["package-lock.json"]) + process.platform + process.arch;
   await unlessStamped("node_modules/.holdfast-stamp", fresh, "node_modules", "dependencies", () => {
     return run("npm", ["ci", "--include=dev", "--no-audit", "--no-fund"], { quiet: true });
   });
+  await embed();
 }
 
 /** Installs the peers that the benchmarks compare with, apart from everything else. */

@@ -12,13 +12,13 @@ const OUTSIDE = new Set([".git", "node_modules", "dist", "build", "coverage"]);
 function filesBelow(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
-    if (OUTSIDE.has(entry.name) || /^\.(dist|build)-/.test(entry.name)) return [];
+    if (OUTSIDE.has(entry.name) || /^\.(dist|build)-|\.generated\.ts/.test(entry.name)) return [];
     return entry.isDirectory() ? filesBelow(path) : [path];
   });
 }
 
 const files = filesBelow("");
-const code = files.filter((file) => /\.(ts|mjs|lua|sql)$/.test(file) && !/generated/.test(file));
+const code = files.filter((file) => /\.(ts|mjs|lua|sql)$/.test(file));
 
 /** Every line of the given files that the pattern matches, as `file:line`. */
 function linesWith(pattern: RegExp, among: readonly string[]): string[] {

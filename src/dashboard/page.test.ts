@@ -1,17 +1,6 @@
-import { spawnSync } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { expect, it } from "vitest";
 import { FILES } from "./page.generated.js";
-
-const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-
-it("is as its sources make it", () => {
-  const check = [pathOf("../../scripts/embed-page.mjs"), "--check"];
-  const { status, stderr } = spawnSync(process.execPath, check, { encoding: "utf8" });
-  expect(stderr).toBe("");
-  expect(status).toBe(0);
-});
 
 it("has at most 60 kB, compressed file by file", () => {
   const bytes = [...FILES.values()].reduce((sum, text) => sum + gzipSync(text).length, 0);

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -7,11 +6,6 @@ const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta
 const read = (file: string): string => readFileSync(pathOf(file), "utf8");
 
 describe("the scripts", () => {
-  it("are what their sources say", () => {
-    const check = [pathOf("../../../scripts/embed-lua.mjs"), "--check"];
-    expect(() => execFileSync(process.execPath, check, { stdio: "pipe" })).not.toThrow();
-  });
-
   it("calls nothing that the documented rights leave out", () => {
     const [line = ""] = /^ACL SETUSER .*$/m.exec(read("../../../docs/stores/redis.md")) ?? [];
     const allowed = line.split(" ").filter((word) => word.startsWith("+"));
