@@ -15,7 +15,7 @@ import { redisChecks, redisServerChecks } from "../src/stores/redis/examination.
 import { serverChecks } from "../src/stores/redis-client/server-checks.js";
 import { redlockChecks } from "../src/stores/redlock/examination.js";
 import { loneChecks } from "../src/stores/redlock/lone-examination.js";
-import { zookeeperChecks } from "../src/stores/zookeeper/examination.js";
+import { zookeeperChecks } from "../src/stores/zookeeper/doctor.js";
 
 const ids = [
   processChecks,

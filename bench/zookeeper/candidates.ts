@@ -1,7 +1,7 @@
 /** The lock and the raw requests of the same client, behind one interface. */
 import { connect } from "holdfast";
+import { Ensemble } from "../../src/stores/zookeeper/client.js";
 import type { Connection } from "../../src/stores/zookeeper/wire/connection.js";
-import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
 import { create2, remove } from "../../src/stores/zookeeper/wire/requests.js";
 import { localPort } from "../../src/time/port.js";
 import type { Locker } from "../turns.js";

@@ -3,7 +3,7 @@
  * order or not at all: a lost packet makes all that follow late, and a connection may fall silent
  * in one direction. After a break, bytes that are under way may still arrive, much later.
  */
-import type { ServerSocket } from "../../src/stores/zookeeper/wire/server-socket.js";
+import type { ServerSocket } from "../../src/stores/zookeeper/wire/connection.js";
 import type { Network } from "../connection.js";
 import type { SimulatedProcess } from "../process.js";
 import { delayOf } from "../weather.js";

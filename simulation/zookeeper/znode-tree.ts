@@ -1,5 +1,5 @@
 /** The znodes of one server of a simulated ZooKeeper, as of the last transaction it has applied. */
-import type { Stat } from "../../src/stores/zookeeper/wire/stat.js";
+import type { Stat } from "../../src/stores/zookeeper/wire/jute.js";
 
 export interface Znode {
   readonly data: Buffer;

@@ -5,9 +5,9 @@
 import type { Store } from "../../src/contract/store.js";
 import { SessionStore } from "../../src/families/session/session-store.js";
 import type { Address } from "../../src/stores/store-url.js";
-import { OPEN_ACL } from "../../src/stores/zookeeper/wire/acl.js";
-import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
-import { ZookeeperSequencer } from "../../src/stores/zookeeper/zookeeper-sequencer.js";
+import { Ensemble } from "../../src/stores/zookeeper/client.js";
+import { OPEN_ACL } from "../../src/stores/zookeeper/wire/requests.js";
+import { ZookeeperSequencer } from "../../src/stores/zookeeper/zookeeper-store.js";
 import type { Network } from "../connection.js";
 import type { Link } from "../link.js";
 import type { SimulatedProcess } from "../process.js";

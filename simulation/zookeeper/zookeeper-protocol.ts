@@ -1,8 +1,11 @@
 /** Reads the requests of clients, and writes the replies of simulated servers. */
-import { FrameSplitter } from "../../src/stores/zookeeper/wire/frame-splitter.js";
-import { JuteReader, JuteWriter } from "../../src/stores/zookeeper/wire/jute.js";
+import {
+  FrameSplitter,
+  JuteReader,
+  JuteWriter,
+  type Stat,
+} from "../../src/stores/zookeeper/wire/jute.js";
 import { Operation } from "../../src/stores/zookeeper/wire/requests.js";
-import type { Stat } from "../../src/stores/zookeeper/wire/stat.js";
 
 export interface SessionRequest {
   readonly lastZxid: bigint;

@@ -1,5 +1,4 @@
 /** Ensembles that are configured wrongly on purpose, and good ones. */
-
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../src/api/connect.js";
 import { Connection } from "../../src/stores/zookeeper/wire/connection.js";

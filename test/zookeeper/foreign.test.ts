@@ -1,10 +1,10 @@
 /** Znodes of other programs beside the entries and the marks of the store, and data of any kind. */
 import assert from "node:assert/strict";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from "vitest";
-import { childrenIn } from "../../src/stores/zookeeper/queue-reader.js";
 import type { Connection } from "../../src/stores/zookeeper/wire/connection.js";
 import {
   type CreateMode,
+  childrenIn,
   create2,
   exists,
   getData,

@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
 import type { Harness } from "../../src/conformance/index.js";
 import type { Store } from "../../src/contract/store.js";
+import { Ensemble } from "../../src/stores/zookeeper/client.js";
+import { nullIfAbsent } from "../../src/stores/zookeeper/errors.js";
 import { openZookeeperStore } from "../../src/stores/zookeeper/index.js";
-import { childrenIn, nullIfAbsent } from "../../src/stores/zookeeper/queue-reader.js";
-import { WatchingSession } from "../../src/stores/zookeeper/watching-session.js";
-import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
-import { multi } from "../../src/stores/zookeeper/wire/multi.js";
-import { create2, getData, remove, setData } from "../../src/stores/zookeeper/wire/requests.js";
+import { WatchingSession } from "../../src/stores/zookeeper/watches.js";
+import {
+  childrenIn,
+  create2,
+  getData,
+  multi,
+  remove,
+  setData,
+} from "../../src/stores/zookeeper/wire/requests.js";
 import { localPort } from "../../src/time/port.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
 import { waitUntil } from "../servers/wait-until.js";

@@ -1,5 +1,4 @@
 /** Locks that are shared with Curator and kazoo. Needs Maven and Python, and runs on demand. */
-
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Holdfast } from "../../src/api/holdfast.js";
 import { type ZookeeperStoreOptions, zookeeperStore } from "../../src/stores/zookeeper/index.js";

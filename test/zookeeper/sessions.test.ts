@@ -1,13 +1,12 @@
 /** Sessions that an operator ends, watches that a reconnect loses, and servers without a quorum. */
-
 import assert from "node:assert/strict";
 import { afterAll, afterEach, beforeAll, describe, it } from "vitest";
 import { Holdfast } from "../../src/api/holdfast.js";
 import type { Store } from "../../src/contract/store.js";
 import { StoreError } from "../../src/errors/index.js";
+import { Ensemble } from "../../src/stores/zookeeper/client.js";
 import { openZookeeperStore } from "../../src/stores/zookeeper/index.js";
-import { readLocator } from "../../src/stores/zookeeper/locator.js";
-import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
+import { readLocator } from "../../src/stores/zookeeper/layout.js";
 import { localPort } from "../../src/time/port.js";
 import { isFull } from "../fixtures/depth.js";
 import { waitUntil } from "../servers/wait-until.js";

@@ -1,8 +1,9 @@
-// A process that has a session and a watch, and then nothing to do.
-import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
+import { Ensemble } from "../../src/stores/zookeeper/client.js";
+import { SessionClient } from "../../src/stores/zookeeper/watches.js";
 import { exists } from "../../src/stores/zookeeper/wire/requests.js";
-import { SessionClient } from "../../src/stores/zookeeper/wire/session-client.js";
 import { networkPort } from "../../src/time/port.js";
+
+// A process that has a session and a watch, and then nothing to do.
 
 // The wait for the message keeps the process alive until then.
 process.once("message", () => process.disconnect());

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Ensemble } from "../../src/stores/zookeeper/wire/ensemble.js";
+import { Ensemble } from "../../src/stores/zookeeper/client.js";
+import { SessionClient } from "../../src/stores/zookeeper/watches.js";
 import {
   create2,
   exists,
@@ -9,7 +10,6 @@ import {
   remove,
   setData,
 } from "../../src/stores/zookeeper/wire/requests.js";
-import { SessionClient } from "../../src/stores/zookeeper/wire/session-client.js";
 import { type WatchEvent, WatchTable } from "../../src/stores/zookeeper/wire/watch-table.js";
 import { loseReply } from "../faults/message-loss.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";

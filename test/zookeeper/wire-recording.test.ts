@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { askStatus } from "../../src/stores/zookeeper/wire/server-status.js";
+import { askStatus } from "../../src/stores/zookeeper/client.js";
 import { localPort } from "../../src/time/port.js";
 import { startProxy } from "../faults/proxy.js";
 import {

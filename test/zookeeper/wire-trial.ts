@@ -1,6 +1,6 @@
 import { Connection, type ConnectionSettings } from "../../src/stores/zookeeper/wire/connection.js";
-import type { SessionRequest } from "../../src/stores/zookeeper/wire/opened-session.js";
 import { exists, getChildren2, remove } from "../../src/stores/zookeeper/wire/requests.js";
+import type { SessionRequest } from "../../src/stores/zookeeper/wire/session.js";
 import { networkPort, type Port } from "../../src/time/port.js";
 
 const OPEN_MS = 10_000;

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { CREATOR_ACL } from "../../src/stores/zookeeper/wire/acl.js";
 import type { Connection } from "../../src/stores/zookeeper/wire/connection.js";
-import { multi } from "../../src/stores/zookeeper/wire/multi.js";
 import {
+  CREATOR_ACL,
   check,
   create2,
   exists,
   getChildren2,
   getData,
+  multi,
   remove,
   setData,
   sync,

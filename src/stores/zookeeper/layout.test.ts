@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { check } from "../../../test/fixtures/property.js";
 import { isWellFormed, SPACES } from "../../rules/name.js";
-import { Layout } from "./layout.js";
+import { Layout, locatorText, readLocator, Zxid } from "./layout.js";
 
 const names = fc.string({ unit: "binary", minLength: 1, maxLength: 20 }).filter(isWellFormed);
 const special = fc.constantFrom(".", "..", "...", "zookeeper", "a/b", "%2F", "holdfast:once", "\0");
@@ -48,4 +48,42 @@ describe("the znodes of a lock", () => {
       expect(layout.nameIn(child), child).toBeNull();
     }
   });
+});
+
+const locator = {
+  key: { id: -5n, password: Buffer.alloc(16, 7) },
+  timeoutMs: 4_000,
+  znode: "_c_x-lock-0000000001",
+};
+
+test("a locator is read as it was written, also for a session id below 0", () => {
+  expect(readLocator(locatorText(locator))).toEqual(locator);
+});
+
+test("a text that is no locator is none", () => {
+  const text = locatorText(locator);
+  for (const broken of [
+    "",
+    "a/b",
+    `${text}/x`,
+    text.replace("lock-", "x"),
+    text.slice(2),
+    `-${text}`,
+    // No request can ask for such a time-out.
+    text.replace("/4000/", `/${2 ** 31}/`),
+  ]) {
+    const read = readLocator(broken);
+    // A shorter session id is another session's.
+    if (broken === text.slice(2)) expect(read?.key.id).not.toBe(locator.key.id);
+    else expect(read, broken).toBeNull();
+  }
+});
+
+test("an event is later than the reply before it, and not later than the next transaction", () => {
+  const reply = new Zxid(5n);
+  const event = reply.later;
+  const next = new Zxid(6n);
+  expect([reply.isBefore(event), event.isBefore(reply)]).toEqual([true, false]);
+  expect([event.isBefore(next), next.isBefore(event)]).toEqual([true, false]);
+  expect([reply.isBefore(reply), event.isBefore(event)]).toEqual([false, false]);
 });

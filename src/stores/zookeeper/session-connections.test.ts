@@ -7,8 +7,7 @@ import {
 } from "../../../test/fixtures/zookeeper-double.js";
 import { SessionConnections, SessionGoneError } from "./session-connections.js";
 import type { Connection } from "./wire/connection.js";
-import { multi } from "./wire/multi.js";
-import { check, exists } from "./wire/requests.js";
+import { check, exists, multi } from "./wire/requests.js";
 
 const TIMEOUT_MS = 4_000;
 const LIMIT_MS = 1_000;

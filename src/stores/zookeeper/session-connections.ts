@@ -13,11 +13,10 @@
  */
 import { TimeLimitError, within } from "../../time/timers.js";
 import type { Address } from "../store-url.js";
+import { askStatus, type Ensemble } from "./client.js";
+import { hasCode, ZookeeperError } from "./errors.js";
 import type { Connection } from "./wire/connection.js";
-import type { Ensemble } from "./wire/ensemble.js";
-import type { SessionKey } from "./wire/opened-session.js";
-import { askStatus } from "./wire/server-status.js";
-import { hasCode, ZookeeperError } from "./wire/zookeeper-error.js";
+import type { SessionKey } from "./wire/session.js";
 
 /** ZooKeeper has ended the session, or keeps it for less time than before. */
 export class SessionGoneError extends Error {

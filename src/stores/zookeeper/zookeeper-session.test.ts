@@ -4,7 +4,7 @@ import { ZookeeperDouble } from "../../../test/fixtures/zookeeper-double.js";
 import type { Claim } from "../../contract/store.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import { zookeeperEntry } from "./zookeeper-entry.js";
-import { ZookeeperSequencer } from "./zookeeper-sequencer.js";
+import { ZookeeperSequencer } from "./zookeeper-store.js";
 
 const LIMIT_MS = 1_000;
 

@@ -6,7 +6,6 @@
  * to one server, that is up to the threads of the server. So a session that gave up a request
  * without having found its znode takes no new entries: a ghost ends with its session at the latest.
  */
-
 import type { Claim } from "../../contract/store.js";
 import { present } from "../../errors/assert.js";
 import { StoreError } from "../../errors/index.js";
@@ -21,29 +20,29 @@ import type {
   SessionLink,
 } from "../../families/session/sequencer.js";
 import { holderCount } from "../../families/session/standing.js";
-import { EntryBatch, type WriteReply } from "./entry-batch.js";
-import { isUnknown, zookeeperError } from "./failure.js";
-import type { KnownQueues } from "./known-queues.js";
-import type { Layout } from "./layout.js";
-import { locatorText } from "./locator.js";
-import { markData } from "./mark.js";
-import type { MarkSweep } from "./mark-sweep.js";
-import { makeParents } from "./parents.js";
-import { childrenIn, nullIfAbsent, onlyEntry, type QueueReader } from "./queue-reader.js";
-import type { ServerClock } from "./server-clock.js";
+import { EntryBatch, type KnownQueues, type WriteReply } from "./entry-batch.js";
+import { hasCode, isUnknown, nullIfAbsent, zookeeperError } from "./errors.js";
+import { type Layout, locatorText, makeParents, Zxid } from "./layout.js";
+import { type MarkSweep, markData, type ServerClock } from "./marks.js";
+import { onlyEntry, type QueueReader } from "./queues.js";
 import {
   type ServerChoice,
   type SessionConnections,
   SessionGoneError,
 } from "./session-connections.js";
-import { proveSession } from "./session-proof.js";
-import type { Acl } from "./wire/acl.js";
 import type { Connection } from "./wire/connection.js";
-import { multi } from "./wire/multi.js";
-import { create2, exists, remove, setData, sync } from "./wire/requests.js";
-import { hasCode } from "./wire/zookeeper-error.js";
+import {
+  type Acl,
+  check,
+  childrenIn,
+  create2,
+  exists,
+  multi,
+  remove,
+  setData,
+  sync,
+} from "./wire/requests.js";
 import { ZookeeperEntry, zookeeperEntry } from "./zookeeper-entry.js";
-import { Zxid } from "./zxid.js";
 
 export interface SessionTools extends ServerChoice {
   readonly layout: Layout;
@@ -294,4 +293,62 @@ export class ZookeeperSession implements SessionLink {
 async function seenAt(connection: Connection, entry: OwnEntry): Promise<Zxid | null> {
   const { stat, zxid } = await connection.send(exists(zookeeperEntry(entry).path));
   return stat?.czxid === entry.token ? new Zxid(zxid) : null;
+}
+
+/**
+ * The proof that ZooKeeper keeps a session: the session is resumed on a new connection, and a
+ * `multi` that checks the session's own znodes is answered on that very connection.
+ *
+ * Neither part is enough. A server that is cut off from its leader answers pings, and a leader that
+ * was deposed resumes sessions. A `multi` through a follower is committed by a quorum, but does not
+ * touch the session at the leader. Together they prove it. The server tells the leader of the
+ * resume before it forwards the `multi`, in one stream, so the leader of that quorum counts the
+ * time-out from a moment after the resume was sent. Every later leader begins all time-outs anew.
+ *
+ * On a connection to the leader itself, the `multi` alone is enough: the leader touches a session
+ * with every request of its own clients.
+ */
+
+/** A request has at most 1 MB, and the path of an entry less than 2 kB. */
+const MAX_CHECKS = 500;
+/** Exists in every ZooKeeper. */
+const ROOT = "/";
+
+export async function proveSession(
+  connections: SessionConnections,
+  entries: readonly OwnEntry[],
+  limitMs: number,
+): Promise<Proof> {
+  try {
+    const missing = await connections.prove((connection) => {
+      // Requests that were under way have been answered by now.
+      const made = entries.map(zookeeperEntry).filter(({ isMade }) => isMade);
+      return findMissing(connection, made);
+    }, limitMs);
+    return { type: "proven", ttlMs: connections.timeoutMs, missing };
+  } catch (error) {
+    if (error instanceof SessionGoneError) return { type: "gone" };
+    throw error;
+  }
+}
+
+async function findMissing(
+  connection: Connection,
+  entries: readonly ZookeeperEntry[],
+): Promise<ReadonlySet<OwnEntry>> {
+  const missing = new Set<OwnEntry>();
+  // A session without entries is kept for those to come.
+  if (entries.length === 0) await connection.send(multi([check(ROOT)]));
+  for (let index = 0; index < entries.length; index += MAX_CHECKS) {
+    let asked = entries.slice(index, index + MAX_CHECKS);
+    while (asked.length > 0) {
+      const reply = await connection.send(multi(asked.map(({ path }) => check(path))));
+      if (reply.type === "done") break;
+      const absent = asked[reply.at];
+      if (!absent || !hasCode(reply.error, "no_node")) throw reply.error;
+      missing.add(absent);
+      asked = asked.filter((entry) => entry !== absent);
+    }
+  }
+  return missing;
 }

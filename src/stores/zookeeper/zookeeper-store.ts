@@ -1,118 +1,247 @@
-import type { Store } from "../../contract/store.js";
-import { InvalidOptionError } from "../../errors/index.js";
-import { SessionStore } from "../../families/session/session-store.js";
-import { knownOptions } from "../../options/known-options.js";
-import { networkPort } from "../../time/port.js";
-import { checkNamespace } from "../namespace.js";
-import type { Address, TlsFiles } from "../store-url.js";
-import { type Acl, CREATOR_ACL, OPEN_ACL } from "./wire/acl.js";
-import { parseConnectString } from "./wire/connect-string.js";
-import { Ensemble } from "./wire/ensemble.js";
-import { SHAPES, type Shape } from "./znode-name.js";
-import { ZookeeperSequencer } from "./zookeeper-sequencer.js";
+import type { Examination, ExamineRequest } from "../../contract/examination.js";
+import type { Claim, Traits } from "../../contract/store.js";
+import { StoreError } from "../../errors/index.js";
+import { readEntryText } from "../../families/session/entry-text.js";
+import type {
+  Entry,
+  ListedMark,
+  Listing,
+  LockId,
+  Moment,
+  Obstacle,
+  OwnChange,
+  OwnEntry,
+  QueueChange,
+  QueueWatch,
+  Resumed,
+  Sequencer,
+  SessionLink,
+  Watch,
+} from "../../families/session/sequencer.js";
+import type { Space } from "../../rules/name.js";
+import type { Port } from "../../time/port.js";
+import type { Ensemble } from "./client.js";
+import { KnownQueues } from "./entry-batch.js";
+import { hasCode, nullIfAbsent, zookeeperError } from "./errors.js";
+import { Layout, readLocator, Zxid, zxidOf } from "./layout.js";
+import { Mark, MarkSweep, ServerClock } from "./marks.js";
+import { QueueReader, QueueWatches, type WatchTools } from "./queues.js";
+import { revoke } from "./revoke.js";
+import { SessionConnections, SessionGoneError } from "./session-connections.js";
+import { WatchingSession, type ZnodeListener, ZnodeWatch } from "./watches.js";
+import type { Connection } from "./wire/connection.js";
+import { type Acl, childrenIn, create2, exists, remove, sync } from "./wire/requests.js";
+import { MAX_TIMEOUT_MS } from "./wire/session.js";
+import { type Shape, ZookeeperEntry, zookeeperEntry } from "./zookeeper-entry.js";
+import { type SessionTools, ZookeeperSession } from "./zookeeper-session.js";
 
-/** The servers, and how locks are kept there. */
-export interface ZookeeperStoreOptions {
-  /** All servers of the ensemble and a path for all locks, as `a:2181,b:2181,c:2181/locks`. */
-  readonly servers: string;
-  /** Locks of different namespaces never meet. Default: none, and then other programs find them. */
-  readonly namespace?: string;
-  /**
-   * The names of the znodes. `mutex`: those of Curator's `InterProcessMutex`. `readWrite`: those of
-   * its `InterProcessReadWriteLock`. `kazoo`: those of kazoo's `Lock`, `ReadLock` and `WriteLock`.
-   * All programs that share a lock must agree. Default: `mutex`.
-   */
-  readonly shape?: Shape;
-  /** Proven to the servers by digest authentication. */
-  readonly user?: { readonly name: string; readonly password: string };
-  /**
-   * `open`: every client may do everything with the znodes. `creator`: only clients of the same
-   * user. Default: `creator` where there is a user, else `open`.
-   */
-  readonly acl?: "open" | "creator";
-  /**
-   * The addresses are those of the servers themselves, and no balancer chooses one. A renewal
-   * through the leader then needs no new connection. Default: false.
-   */
-  readonly direct?: boolean;
-  /** Encrypts all connections. An empty object: the authorities that Node knows count. */
-  readonly tls?: TlsFiles;
-}
+const TRAITS: Traits = {
+  scope: "network",
+  modes: ["exclusive", "shared"],
+  fifo: true,
+  tokenSpan: false,
+  transferable: true,
+  marks: true,
+  minTtlMs: 100,
+};
+const CLOSE_MS = 1_000;
 
-const EXAMPLE = 'must be an object with the servers in it: zookeeperStore({ servers: "a:2181" })';
-const OPTIONS = ["servers", "namespace", "shape", "user", "acl", "direct", "tls"] as const;
-const ACLS: Record<string, readonly Acl[]> = { open: OPEN_ACL, creator: CREATOR_ACL };
-
-/**
- * Locks in ZooKeeper 3.5 or later.
- *
- * @example
- * import { Holdfast } from "holdfast";
- * import { zookeeperStore } from "holdfast/zookeeper";
- *
- * const servers = "10.0.0.1:2181,10.0.0.2:2181,10.0.0.3:2181/locks";
- * const locks = new Holdfast(zookeeperStore({ servers }));
- */
-export function zookeeperStore(options: ZookeeperStoreOptions): Store {
-  const { servers, ...others } = knownOptions(options, OPTIONS, EXAMPLE);
-  if (typeof servers !== "string" || servers === "") {
-    throw new InvalidOptionError("servers", servers, "must be as host:port,host:port/path");
-  }
-  const { servers: addresses, chroot } = parseConnectString(servers);
-  return makeZookeeperStore({ ...others, addresses, chroot });
-}
-
-/** As the caller wrote them. */
-interface GivenParts {
-  readonly addresses: readonly Address[];
+export interface ZookeeperSequencerOptions {
   readonly chroot: string;
-  readonly namespace?: string | undefined;
-  readonly shape?: string | undefined;
-  readonly user?: ZookeeperStoreOptions["user"] | undefined;
-  readonly acl?: string | undefined;
-  readonly direct?: boolean | undefined;
-  readonly tls?: TlsFiles | null | undefined;
+  readonly namespace: string;
+  readonly shape: Shape;
+  readonly isDirect: boolean;
+  readonly acl: readonly Acl[];
+  /** Where ZooKeeper is, for messages. */
+  readonly servers: string;
 }
 
-export function makeZookeeperStore({ addresses, chroot, ...given }: GivenParts): Store {
-  const { user, acl = user ? "creator" : "open", tls = null } = given;
-  const permissions = ACLS[acl];
-  if (!permissions) throw new InvalidOptionError("acl", acl, "must be open or creator");
-  if (acl === "creator" && !user) {
-    throw new InvalidOptionError("acl", acl, "must be open where there is no user");
+export class ZookeeperSequencer implements Sequencer {
+  readonly name = "zookeeper";
+  readonly namespace: string;
+  readonly traits: Traits = TRAITS;
+  readonly port: Port;
+  readonly #clock: ServerClock;
+  readonly #tools: SessionTools;
+  readonly #watching: WatchTools;
+  readonly #queueWatches: QueueWatches;
+  readonly #sessions = new Set<ZookeeperSession>();
+
+  constructor(ensemble: Ensemble, options: ZookeeperSequencerOptions) {
+    const { chroot, namespace, shape, isDirect, acl, servers } = options;
+    const { port } = ensemble;
+    this.namespace = namespace;
+    this.port = port;
+    this.#clock = new ServerClock(port.clock);
+    const layout = new Layout(chroot, namespace, shape);
+    const known = new KnownQueues(port.clock);
+    const reader = new QueueReader(layout, this.#clock, known);
+    const session = new WatchingSession(ensemble, servers);
+    this.#watching = { session, layout, reader, timers: port.timers };
+    const sweep = new MarkSweep(this.#watching, port);
+    const clock = this.#clock;
+    this.#tools = { ensemble, isDirect, layout, reader, known, clock, sweep, acl, servers };
+    this.#queueWatches = new QueueWatches(this.#watching);
   }
-  if (typeof (given.direct ?? false) !== "boolean") {
-    throw new InvalidOptionError("direct", given.direct, "must be true or false");
+
+  async whyUnreachable(): Promise<Error | null> {
+    const { ensemble, servers } = this.#tools;
+    return ensemble.trouble && zookeeperError(ensemble.trouble, servers);
   }
-  checkUser(user);
-  const credentials = user ? [{ scheme: "digest", text: `${user.name}:${user.password}` }] : [];
-  // The chroot itself may have to be made, so paths are whole ones here.
-  const ensemble = new Ensemble(addresses, { tls, chroot: "", credentials }, networkPort());
-  const sequencer = new ZookeeperSequencer(ensemble, {
-    chroot,
-    namespace: checkNamespace(given.namespace),
-    shape: checkShape(given.shape ?? "mutex"),
-    isDirect: given.direct ?? false,
-    acl: permissions,
-    servers: addresses.map(addressText).join(", "),
-  });
-  return new SessionStore(sequencer);
+
+  async openSession(ttlMs: number, limitMs: number): Promise<SessionLink> {
+    const { servers } = this.#tools;
+    const asked = Math.ceil(ttlMs);
+    if (asked > MAX_TIMEOUT_MS) throw outOfBounds(asked, MAX_TIMEOUT_MS, servers);
+    try {
+      const connections = await SessionConnections.open(asked, this.#tools, limitMs);
+      if (connections.timeoutMs !== asked) {
+        connections.end(CLOSE_MS).catch(() => {});
+        throw outOfBounds(asked, connections.timeoutMs, servers);
+      }
+      return this.#link(connections);
+    } catch (error) {
+      throw zookeeperError(error, servers);
+    }
+  }
+
+  async resumeSession(text: string, claim: Claim, limitMs: number): Promise<Resumed | null> {
+    const locator = readLocator(text);
+    if (!locator) return null;
+    const { layout, servers } = this.#tools;
+    const { key, timeoutMs, znode } = locator;
+    const connections = new SessionConnections(key, timeoutMs, this.#tools);
+    const entry = new ZookeeperEntry(claim, layout.queue(claim), znode, "");
+    entry.id = znode;
+    try {
+      const endMs = this.port.clock.nowMs() + limitMs;
+      // A server that is behind its leader may not have the znode yet.
+      const look = (withinMs: number) =>
+        connections.use(
+          (one) => Promise.all([one.send(sync(entry.path)), one.send(exists(entry.path))]),
+          withinMs,
+        );
+      const [, found] = await look(limitMs).catch((error: unknown) => {
+        // The end of a session closes its connections: the next one is told that it is gone.
+        if (!hasCode(error, "connection_lost")) throw error;
+        return look(Math.max(1, endMs - this.port.clock.nowMs()));
+      });
+      // An entry of another session neither lives nor ends with this one.
+      if (found.stat?.ephemeralOwner !== key.id) {
+        connections.close();
+        return null;
+      }
+      entry.token = found.stat.czxid;
+      return { link: this.#link(connections), entry, moment: new Zxid(found.zxid) };
+    } catch (error) {
+      connections.close();
+      if (error instanceof SessionGoneError) return null;
+      throw zookeeperError(error, servers);
+    }
+  }
+
+  list(lock: LockId, look: "plain" | "texts", limitMs: number): Promise<Listing> {
+    const { session, reader } = this.#watching;
+    return session.useLatest((connection) => reader.read(connection, lock, look), limitMs);
+  }
+
+  queues(space: Space, prefix: string, limitMs: number): Promise<Map<string, Listing>> {
+    const { session, layout, reader } = this.#watching;
+    return session.useLatest(async (connection) => {
+      if (space === "once" && !this.#clock.isKnown) await this.#askTime(connection);
+      const { names } = await connection.send(childrenIn(layout.space(space) || "/"));
+      const wanted = names.flatMap((child) => layout.nameIn(child) ?? []);
+      const listings = await Promise.all(
+        wanted
+          .filter((name) => name.startsWith(prefix))
+          .map(
+            async (name) =>
+              [name, await reader.read(connection, { space, name }, "texts")] as const,
+          ),
+      );
+      return new Map(listings.filter(([, { entries, mark }]) => entries.length > 0 || mark));
+    }, limitMs);
+  }
+
+  /** ZooKeeper does not tell: the ttl in the text of an entry is the most that can remain. */
+  async remainingMs(kept: readonly (Entry | ListedMark)[]): Promise<readonly number[]> {
+    const nowMs = this.#clock.nowMs();
+    return kept.map((one) => {
+      return one instanceof Mark ? Math.max(0, one.endsMs - nowMs) : Number.POSITIVE_INFINITY;
+    });
+  }
+
+  revoke(lock: LockId, token: bigint, reason: string, limitMs: number): Promise<boolean> {
+    return revoke(this.#watching, lock, { token, reason }, limitMs);
+  }
+
+  watchQueue(
+    lock: LockId,
+    obstacle: Obstacle,
+    listing: Listing,
+    listener: (change: QueueChange) => void,
+  ): QueueWatch {
+    return obstacle.type === "leaving"
+      ? this.#queueWatches.watchLeaving(lock, listing, listener)
+      : this.#queueWatches.watchEntry(lock, obstacle, listing, listener);
+  }
+
+  /** An entry that left before the watch began is gone when the watch looks first. */
+  watchOwn(entry: OwnEntry, since: Moment, listener: (change: OwnChange) => void): Watch {
+    const { session, timers } = this.#watching;
+    const onChange: ZnodeListener = {
+      onData: ({ data }) => {
+        const { revoked } = readEntryText(data.toString(), 0);
+        if (revoked === undefined) return;
+        watch.close();
+        listener({ type: "gone", revoked });
+      },
+      onGone: () => listener({ type: "gone", revoked: null }),
+      onBroken: () => listener({ type: "broken" }),
+    };
+    const { number } = zxidOf(since);
+    const watch = new ZnodeWatch(zookeeperEntry(entry).path, session, timers, onChange, number);
+    return watch;
+  }
+
+  async examine(request: ExamineRequest): Promise<Examination> {
+    const { ensemble, layout, acl, isDirect, servers } = this.#tools;
+    const { session } = this.#watching;
+    // Only a doctor needs this.
+    const { examineZookeeper } = await import("./doctor.js");
+    return examineZookeeper({ ensemble, layout, acl, isDirect, servers, session }, request);
+  }
+
+  async close(): Promise<void> {
+    for (const session of this.#sessions) session.close();
+    await this.#watching.session.close(CLOSE_MS);
+  }
+
+  /** The time in a znode that is made for it: without it, no mark is certain to be over. */
+  async #askTime(connection: Connection): Promise<void> {
+    const { layout, acl } = this.#tools;
+    const request = create2(layout.timeZnode(this.port.random.id()), { mode: "ephemeral", acl });
+    const made = await connection.send(request).catch(nullIfAbsent);
+    if (!made) return;
+    this.#clock.learn(made.stat.createdMs);
+    await connection.send(remove(made.path));
+  }
+
+  #link(connections: SessionConnections): ZookeeperSession {
+    const link = new ZookeeperSession(connections, this.#tools, () => this.#sessions.delete(link));
+    this.#sessions.add(link);
+    return link;
+  }
 }
 
-/** The name ends at the first colon of a credential, so it must not have one itself. */
-function checkUser(user: ZookeeperStoreOptions["user"]): void {
-  if (user === undefined) return;
-  const { name, password } = user;
-  if (typeof name === "string" && /^[^:]+$/.test(name) && typeof password === "string") return;
-  throw new InvalidOptionError("user", "(hidden)", "must be { name, password }, no colon in name");
-}
-
-function checkShape(given: string): Shape {
-  const shape = SHAPES.find((one) => one === given);
-  if (shape) return shape;
-  throw new InvalidOptionError("shape", given, `must be one of ${SHAPES.join(", ")}`);
-}
-
-function addressText({ host, port }: Address): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+function outOfBounds(askedMs: number, grantedMs: number, servers: string): StoreError {
+  const bound = grantedMs < askedMs ? "at most" : "at least";
+  const setting = grantedMs < askedMs ? "maxSessionTimeout" : "minSessionTimeout";
+  const isFixed = grantedMs === MAX_TIMEOUT_MS;
+  return new StoreError(
+    `ZooKeeper at ${servers} keeps a session for ${bound} ${grantedMs} ms, and ttlMs is ` +
+      `${askedMs}. Choose a ttlMs within its bounds` +
+      (isFixed ? "." : `, or change ${setting} on the servers.`),
+    { outcome: "not_applied", retryable: false },
+  );
 }

@@ -11,29 +11,23 @@
  * the server is silent for two thirds of the time-out of the session, when bytes arrive that are no
  * reply, and when a reply does not belong to the oldest request. It keeps no process alive.
  */
+
+import { connect } from "node:net";
 import type { Port } from "../../../time/port.js";
 import type { Timer } from "../../../time/timers.js";
 import type { Address, TlsFiles } from "../../store-url.js";
-import type { Credential } from "./acl.js";
-import { FrameSplitter } from "./frame-splitter.js";
-import { JuteReader, JuteWriter } from "./jute.js";
+import { type ErrorCode, type RequestOutcome, serverError, ZookeeperError } from "../errors.js";
+import { FrameSplitter, JuteReader, JuteWriter } from "./jute.js";
+import { PendingRequests, readHeader, requestFrame } from "./pending-requests.js";
+import { type Credential, closeSession, Operation, type Request } from "./requests.js";
 import {
   type OpenedSession,
+  PingTimer,
   readSession,
   type SessionRequest,
   sessionFrame,
-} from "./opened-session.js";
-import { PendingRequests, readHeader, requestFrame } from "./pending-requests.js";
-import { PingTimer } from "./ping-timer.js";
-import { closeSession, Operation, type Request } from "./requests.js";
-import { type OpenSocket, openSocket, type ServerSocket } from "./server-socket.js";
+} from "./session.js";
 import { WatchTable } from "./watch-table.js";
-import {
-  type ErrorCode,
-  type RequestOutcome,
-  serverError,
-  ZookeeperError,
-} from "./zookeeper-error.js";
 
 /** The settings that all connections of a client share. */
 export interface ConnectionSettings {
@@ -297,3 +291,30 @@ export class Connection {
 function isAuthReply(frame: Buffer): boolean {
   return frame.length >= 4 && frame.readInt32BE(0) === AUTH_XID;
 }
+
+/** The part of a socket that this client uses. */
+export interface ServerSocket {
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
+  on(event: "data", listener: (chunk: Buffer) => void): unknown;
+  on(event: "error", listener: (error: NodeJS.ErrnoException) => void): unknown;
+  on(event: "close", listener: () => void): unknown;
+  write(bytes: Uint8Array): unknown;
+  destroy(): unknown;
+}
+
+/** Opens a connection that keeps no process alive. `onReady`: bytes can be sent. */
+export type OpenSocket = (
+  address: Address,
+  tls: TlsFiles | null,
+  onReady: () => void,
+) => ServerSocket;
+
+export const openSocket: OpenSocket = (address, tls, onReady) => {
+  const { host, port } = address;
+  // Loaded here: most programs use no TLS.
+  const socket = tls
+    ? process.getBuiltinModule("node:tls").connect({ host, port, ...tls }, onReady)
+    : connect({ host, port }, onReady);
+  return socket.setNoDelay(true).unref();
+};

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { check } from "../../../../test/fixtures/property.js";
 import { Unreadable } from "../../../events/foreign-data.js";
-import { FrameSplitter } from "./frame-splitter.js";
-import { JuteReader, JuteWriter } from "./jute.js";
+import { FrameSplitter, JuteReader, JuteWriter } from "./jute.js";
 
 const bytes = fc.uint8Array({ maxLength: 600 }).map((array) => Buffer.from(array));
 const text = fc.string({ unit: "grapheme", maxLength: 300 });

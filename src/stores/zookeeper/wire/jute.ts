@@ -146,3 +146,83 @@ export class JuteReader {
     return start;
   }
 }
+
+/** Splits a stream into frames: a size of four bytes, then as many bytes. */
+export class FrameSplitter {
+  readonly #mostBytes: number;
+  /** The parts of a frame whose end has not arrived, and their size. */
+  #begun: Buffer[] = [];
+  #begunBytes = 0;
+  /** As many bytes are needed to read on. */
+  #neededBytes = SIZE_BYTES;
+
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes;
+  }
+
+  /** Whether the end of a frame is missing. */
+  get isInside(): boolean {
+    return this.#begunBytes > 0;
+  }
+
+  /** The frames that are whole now. Throws `Unreadable` for a size that no frame can have. */
+  *push(chunk: Buffer): Generator<Buffer, void> {
+    this.#begun.push(chunk);
+    this.#begunBytes += chunk.length;
+    if (this.#begunBytes < this.#neededBytes) return;
+    let rest = this.#begun.length === 1 ? chunk : Buffer.concat(this.#begun);
+    this.#begun = [];
+    this.#begunBytes = 0;
+    this.#neededBytes = SIZE_BYTES;
+    while (rest.length >= SIZE_BYTES) {
+      const size = rest.readInt32BE(0);
+      if (size < 0 || size > this.#mostBytes) throw new Unreadable(`a frame, not size ${size}`);
+      const end = SIZE_BYTES + size;
+      if (rest.length < end) {
+        this.#neededBytes = end;
+        break;
+      }
+      yield rest.subarray(SIZE_BYTES, end);
+      rest = rest.subarray(end);
+    }
+    if (rest.length > 0) this.#begun.push(rest);
+    this.#begunBytes = rest.length;
+  }
+}
+
+/** The state of a znode. A zxid is the number of a transaction, common to all servers. */
+export interface Stat {
+  /** The transaction that made the znode. */
+  readonly czxid: bigint;
+  /** The transaction that last changed its data. */
+  readonly mzxid: bigint;
+  readonly createdMs: number;
+  readonly modifiedMs: number;
+  /** Counts changes of the data. */
+  readonly version: number;
+  /** Counts children that came or left. */
+  readonly childVersion: number;
+  readonly aclVersion: number;
+  /** The session that an ephemeral znode ends with; 0 for other znodes. */
+  readonly ephemeralOwner: bigint;
+  readonly dataBytes: number;
+  readonly childCount: number;
+  /** The transaction in which a child last came or left. */
+  readonly pzxid: bigint;
+}
+
+export function readStat(reader: JuteReader): Stat {
+  return {
+    czxid: reader.long(),
+    mzxid: reader.long(),
+    createdMs: Number(reader.long()),
+    modifiedMs: Number(reader.long()),
+    version: reader.int(),
+    childVersion: reader.int(),
+    aclVersion: reader.int(),
+    ephemeralOwner: reader.long(),
+    dataBytes: reader.int(),
+    childCount: reader.int(),
+    pzxid: reader.long(),
+  };
+}

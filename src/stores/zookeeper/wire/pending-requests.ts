@@ -1,10 +1,10 @@
 /** The requests of one connection that have no reply yet, in the order of sending. */
 import { Unreadable } from "../../../events/foreign-data.js";
 import { Fifo } from "../../../rules/fifo.js";
+import { type RequestOutcome, serverError, ZookeeperError } from "../errors.js";
 import { type JuteReader, JuteWriter } from "./jute.js";
 import type { Request } from "./requests.js";
 import type { WatchTable } from "./watch-table.js";
-import { type RequestOutcome, serverError, ZookeeperError } from "./zookeeper-error.js";
 
 /** By default a server ends the connection of a client that sends a larger request. */
 const MAX_REQUEST_BYTES = 0xf_ff_ff;

@@ -1,23 +1,23 @@
 /** Reads queues from ZooKeeper, on any connection. */
-import type { Entry, Listing, LockId, OwnEntry } from "../../families/session/sequencer.js";
-import type { KnownQueues } from "./known-queues.js";
-import type { Layout } from "./layout.js";
-import { Mark } from "./mark.js";
-import type { ServerClock } from "./server-clock.js";
+import type {
+  Entry,
+  Listing,
+  LockId,
+  Obstacle,
+  OwnEntry,
+  QueueChange,
+  QueueWatch,
+} from "../../families/session/sequencer.js";
+import { holderCount } from "../../families/session/standing.js";
+import type { Timers } from "../../time/timers.js";
+import type { KnownQueues } from "./entry-batch.js";
+import { nullIfAbsent } from "./errors.js";
+import { type Layout, Zxid, zxidOf } from "./layout.js";
+import { Mark, type ServerClock } from "./marks.js";
+import { type WatchingSession, type ZnodeListener, ZnodeWatch } from "./watches.js";
 import type { Connection } from "./wire/connection.js";
-import {
-  type ChildrenReply,
-  type DataReply,
-  exists,
-  getChildren2,
-  getData,
-  type Request,
-  remove,
-} from "./wire/requests.js";
-import type { Stat } from "./wire/stat.js";
-import { hasCode } from "./wire/zookeeper-error.js";
-import { readZnodeName, showsOrder } from "./znode-name.js";
-import { Zxid } from "./zxid.js";
+import { childrenIn, type DataReply, exists, getData, remove } from "./wire/requests.js";
+import { readZnodeName, showsOrder } from "./zookeeper-entry.js";
 
 export class QueueReader {
   readonly #layout: Layout;
@@ -102,17 +102,6 @@ export function onlyEntry({ id, token, claim }: OwnEntry): Listing {
   return { moment: new Zxid(token), entries: [entry], mark: null };
 }
 
-/** The children of a znode; none, and no stat, where it does not exist. */
-export function childrenIn(
-  path: string,
-): Request<Omit<ChildrenReply, "stat"> & { readonly stat: Stat | null }> {
-  return {
-    ...getChildren2(path),
-    readError: (error, zxid) =>
-      hasCode(error, "no_node") ? { names: [], stat: null, zxid } : undefined,
-  };
-}
-
 /**
  * The entries in the order in which they were made. Their names show it, unless the counter of the
  * queue has come to its end. The transactions that made them show it always, but have to be asked
@@ -147,7 +136,81 @@ function detailed(entry: Entry, { data, stat }: DataReply): Entry {
   return { ...entry, token: stat.czxid, session, text: data.length > 0 ? data.toString() : null };
 }
 
-export function nullIfAbsent(error: unknown): null {
-  if (hasCode(error, "no_node")) return null;
-  throw error;
+/** The watches on queues that waiters of this process stand in. */
+
+export interface WatchTools {
+  readonly session: WatchingSession;
+  readonly layout: Layout;
+  readonly reader: QueueReader;
+  readonly timers: Timers;
+}
+
+type Listener = (change: QueueChange) => void;
+
+export class QueueWatches {
+  readonly #tools: WatchTools;
+
+  constructor(tools: WatchTools) {
+    this.#tools = tools;
+  }
+
+  watchEntry(
+    lock: LockId,
+    { id, orWritten }: Extract<Obstacle, { readonly type: "entry" }>,
+    listing: Listing,
+    listener: Listener,
+  ): QueueWatch {
+    const { number } = zxidOf(listing.moment);
+    const changed = (): void => listener({ type: "changed", moment: null });
+    const watch = this.#watch(lock, id, listing, {
+      onData: ({ stat }) => {
+        if (orWritten && stat.mzxid > number) changed();
+      },
+      onGone: changed,
+      onBroken: () => listener({ type: "broken" }),
+    });
+    return { close: () => watch.close(), list: (limitMs) => this.#list(lock, [watch], limitMs) };
+  }
+
+  /**
+   * Watches each holder: only their leaving lets the waiter behind them hold. No event tells when
+   * it happened, but each tells of one znode, so the listing without those that left is true.
+   */
+  watchLeaving(lock: LockId, listing: Listing, listener: Listener): QueueWatch {
+    const gone = new Set<string>();
+    const onGone = (id: string): void => {
+      gone.add(id);
+      const entries = listing.entries.filter((entry) => !gone.has(entry.id));
+      const moment = zxidOf(listing.moment).later;
+      listener({ type: "left", listing: { moment, entries, mark: null }, moment: null });
+    };
+    const holders = listing.entries.slice(0, holderCount(listing.entries));
+    const watches = holders.map(({ id }) =>
+      this.#watch(lock, id, listing, {
+        onData: () => {},
+        onGone: () => onGone(id),
+        onBroken: () => listener({ type: "broken" }),
+      }),
+    );
+    return {
+      close: () => {
+        for (const watch of watches) watch.close();
+      },
+      list: (limitMs) => this.#list(lock, watches, limitMs),
+    };
+  }
+
+  #watch(lock: LockId, id: string, { moment }: Listing, listener: ZnodeListener): ZnodeWatch {
+    const { session, layout, timers } = this.#tools;
+    const path = `${layout.queue(lock)}/${id}`;
+    return new ZnodeWatch(path, session, timers, listener, zxidOf(moment).number);
+  }
+
+  /** The server that told the change has it. Another one is brought up to date first. */
+  async #list(lock: LockId, watches: readonly ZnodeWatch[], limitMs: number): Promise<Listing> {
+    const { session, reader } = this.#tools;
+    const isSame = watches.every(({ connection }) => connection?.isOpen);
+    const read = isSame ? session.use.bind(session) : session.useLatest.bind(session);
+    return read((connection) => reader.read(connection, lock, "plain"), limitMs);
+  }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { NO_LIMIT, type Request } from "../../rules/fits.js";
-import { readZnodeName, SHAPES, showsOrder, znodePrefix } from "./znode-name.js";
+import { readZnodeName, SHAPES, showsOrder, znodePrefix } from "./zookeeper-entry.js";
 
 const ID = "0123456789abcdef0123456789abcdef";
 const UUID = "01234567-89ab-cdef-0123-456789abcdef";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { zookeeperChecks } from "./examination.js";
-import type { ServerMode } from "./wire/server-status.js";
-import type { NamedServer, ZookeeperFacts } from "./zookeeper-facts.js";
+import type { ServerMode } from "./client.js";
+import { type NamedServer, type ZookeeperFacts, zookeeperChecks } from "./doctor.js";
 
 function judge(id: string, facts: Partial<ZookeeperFacts>): string | undefined {
   const known = Object.entries(facts).map(([name, value]) => [name, { value }]);

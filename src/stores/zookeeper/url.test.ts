@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { InvalidOptionError } from "../../../errors/index.js";
-import { parseConnectString } from "./connect-string.js";
+import { InvalidOptionError } from "../../errors/index.js";
+import { parseConnectString } from "./url.js";
 
 describe("a connect string", () => {
   it.each([

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { Holdfast } from "../../api/holdfast.js";
 import { StoreError } from "../../errors/index.js";
-import { zookeeperStore } from "./zookeeper-store.js";
+import { zookeeperStore } from "./index.js";
 
 test.for([{ name: "app" }, { name: "", password: "x" }, { name: "a:b", password: "x" }])(
   "a user that cannot be proven is refused, and not shown: %j",

@@ -2,11 +2,11 @@ import { UnsupportedError } from "../../errors/index.js";
 import { revokedText } from "../../families/session/entry-text.js";
 import type { LockId } from "../../families/session/sequencer.js";
 import type { Timers } from "../../time/timers.js";
-import { Mark } from "./mark.js";
-import { nullIfAbsent } from "./queue-reader.js";
-import type { WatchTools } from "./queue-watches.js";
+import { nullIfAbsent } from "./errors.js";
+import { Mark } from "./marks.js";
+import type { WatchTools } from "./queues.js";
+import { ZnodeWatch } from "./watches.js";
 import { remove, setData } from "./wire/requests.js";
-import { ZnodeWatch } from "./znode-watch.js";
 
 /** The owner of an entry has this long to read the reason, and to leave by itself. */
 const TOLD_MS = 250;
