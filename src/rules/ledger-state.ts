@@ -14,7 +14,10 @@ export interface Holder extends Request {
   readonly meta: string;
   /** The store's time of the grant. */
   readonly grantedUs: number;
-  /** The length of the last renewal. */
+  /**
+   * The ttl of the grant or renewal that set `expiryUs`. The holder never believes in its lease for
+   * longer than this from any moment on.
+   */
   ttlUs: number;
   /** The store's time from which the grant no longer counts. */
   expiryUs: number;

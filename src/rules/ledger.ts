@@ -165,9 +165,11 @@ function renew(state: LedgerState, command: Renew, at: Instant): Reply {
   // rule: renewal-never-revives
   if (!holder) return gone(state, command.owner, at);
   holder.confirmed = true;
-  holder.ttlUs = command.ttlUs;
+  const { expiryUs } = holder;
   // rule: renewal-never-shortens
   holder.expiryUs = Math.max(holder.expiryUs, at.us + command.ttlUs);
+  // A shorter renewal leaves the earlier promise, and with it the ttl of that promise.
+  if (holder.expiryUs > expiryUs) holder.ttlUs = command.ttlUs;
   state.updateHolder(holder);
   // After the update: a holder that was not confirmed stands among those of its old client.
   if (command.heir !== undefined) {

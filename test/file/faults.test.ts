@@ -12,6 +12,8 @@ import { waitUntil } from "../servers/wait-until.js";
 import { untilWaiting } from "../stores/trial.js";
 import { FileTrial, failureOf } from "./trial.js";
 
+const SHARED = Symbol.for("holdfast.sqlite");
+
 let trial: FileTrial;
 beforeEach(() => {
   trial = new FileTrial();
@@ -203,6 +205,57 @@ describe("a file of another boot", () => {
       expect(error.retryable).toBe(false);
     }
   });
+
+  it("with leases does not list its locks, and says until when", async () => {
+    await trial.open().mutex("x").acquire({ ttlMs: 60_000, renew: false });
+    trial.edit(FOREIGN);
+    const error = await failureOf(trial.open().list().next());
+    expect(error.message).toContain("another boot of this machine");
+    expect(error.retryable).toBe(true);
+  });
+
+  it("keeps nobody from writing when its watch cannot be stored", async () => {
+    const fault = failNextCommit();
+    try {
+      const locks = trial.open();
+      await locks.mutex("x").acquire({ ttlMs: 60_000, renew: false });
+      trial.edit(FOREIGN);
+      fault.isDue = true;
+      const error = await failureOf(locks.mutex("y").tryAcquire());
+      expect(error.message).toContain("disk I/O error");
+      expect(fault.isDue).toBe(false);
+      // No transaction is left open.
+      trial.edit("BEGIN IMMEDIATE; COMMIT");
+    } finally {
+      fault.end();
+    }
+  });
+
+  /** Makes one COMMIT of this process fail while `isDue`. */
+  function failNextCommit(): { isDue: boolean; end(): void } {
+    const shared = globalThis as { [SHARED]?: typeof openSqlite };
+    // Loads the library.
+    openSqlite(":memory:").close();
+    const { [SHARED]: open = openSqlite } = shared;
+    const fault = {
+      isDue: false,
+      end: () => {
+        shared[SHARED] = open;
+      },
+    };
+    shared[SHARED] = (path) => {
+      const database = open(path);
+      const exec = (sql: string): void => {
+        if (sql === "COMMIT" && fault.isDue) {
+          fault.isDue = false;
+          throw new Error("disk I/O error");
+        }
+        database.exec(sql);
+      };
+      return { ...database, exec };
+    };
+    return fault;
+  }
 
   function identity(): unknown {
     const database = openSqlite(trial.path);

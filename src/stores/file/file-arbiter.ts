@@ -83,7 +83,9 @@ export class FileArbiter implements Arbiter {
 
   async *list(prefix: string): AsyncIterable<{ key: string; view: View }> {
     for (let first = prefix; ; ) {
-      const { keys, views } = await this.#page(first);
+      const { keys, views } = await this.#page(first).catch((error) => {
+        throw error instanceof Quarantine ? error.toError() : error;
+      });
       for (const { key, view } of views) {
         if (!key.startsWith(prefix)) return;
         yield { key, view };
@@ -221,9 +223,8 @@ export class FileArbiter implements Arbiter {
   #refuse(error: unknown, commands: readonly Command[]): Execution | Promise<Execution> {
     if (isForeign(error) && commands.length > 1) return this.#oneByOne(commands);
     if (!(error instanceof Quarantine)) throw error;
-    const { remainingUs, refusal } = error;
-    if (refusal) throw refusal;
-    const replies = commands.map((command) => quarantineReply(command, remainingUs));
+    if (error.isShared) throw error.toError();
+    const replies = commands.map((command) => quarantineReply(command, error));
     return { nowUs: this.#nowUs(), node: "", replies };
   }
 

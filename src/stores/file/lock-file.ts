@@ -16,7 +16,7 @@ import { prepareFile, realPath } from "./lock-folder.js";
 import { machinePort } from "./machine-port.js";
 import { prepareSchema } from "./schema.js";
 import { commit, inTransaction, openSqlite, rollBack, type Sqlite } from "./sqlite.js";
-import { dropImpossible, Quarantine } from "./takeover.js";
+import { detectRestart, Quarantine } from "./takeover.js";
 import { WakePost } from "./wake-post.js";
 
 /** How long a transaction is tried before it fails and names the process in the way. */
@@ -171,14 +171,12 @@ export class LockFile {
     try {
       // The clock is read inside the transaction, in which no other process acts: times in the file
       // never run backwards.
-      const result = work(database, instant());
+      const result = orQuarantine(() => work(database, instant()));
       commit(database);
+      if (result instanceof Quarantine) throw result;
       return result;
     } catch (error) {
-      if (error instanceof Quarantine) {
-        commit(database);
-        throw error;
-      }
+      if (error instanceof Quarantine) throw error;
       rollBack(database);
       if (!isForeign(error)) this.#close();
       throw storeError(error, this.path);
@@ -216,7 +214,7 @@ export class LockFile {
     try {
       prepareSchema(database, this.path);
       if (process.platform !== "linux" && process.platform !== "darwin") {
-        inTransaction(database, () => dropImpossible(database, instant()));
+        inTransaction(database, () => detectRestart(database, instant()));
       }
       const after = statSync(this.path);
       if (after.ino !== before.ino) throw new Error("it was replaced while it was opened");
@@ -248,6 +246,16 @@ function statIfThere(path: string): Stats | undefined {
   } catch (error) {
     if (systemCode(error) !== "ENOTDIR") throw error;
     return undefined;
+  }
+}
+
+/** Returns a quarantine instead of throwing it: its transaction is committed. */
+function orQuarantine<T>(work: () => T): T | Quarantine {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof Quarantine) return error;
+    throw error;
   }
 }
 

@@ -25,22 +25,32 @@ interface Watch {
 }
 
 /**
- * Thrown out of a transaction that is committed all the same. Either the earlier leases may be
- * alive for `remainingUs`, and until then every name counts as held; or they were seen to be alive,
- * and the file is refused.
+ * Thrown by the work of a transaction that is committed all the same, because it has stored what
+ * the watch has observed. While the leases may be alive, for `remainingUs`, every name counts as
+ * held. Once they were seen to be alive (`isShared`), the file is refused.
  */
 export class Quarantine {
   readonly remainingUs: number;
-  readonly refusal: StoreError | null;
+  readonly isShared: boolean;
 
-  constructor(remainingUs: number, refusal: StoreError | null = null) {
+  constructor(remainingUs: number, isShared = false) {
     this.remainingUs = remainingUs;
-    this.refusal = refusal;
+    this.isShared = isShared;
+  }
+
+  toError(): StoreError {
+    const message = this.isShared
+      ? "Another machine, or a container with a separate clock, uses the same lock file: a file " +
+        "store serves one machine. Give each its own file, or use a store across the network."
+      : "The lock file holds leases of another boot of this machine, or of another machine. " +
+        `They expire within ${Math.ceil(this.remainingUs / 1e6)} s, unless they are renewed.`;
+    const retryable = !this.isShared;
+    return new StoreError(message, { outcome: "not_applied", retryable, store: "file" });
   }
 }
 
 interface Leases {
-  /** Null if there are no leases. */
+  /** For how long a holder may still believe in its lease; null if there are no leases. */
   readonly longestTtlUs: number | null;
   /** Changes with every grant, which moves a token, and every renewal, which moves an expiry. */
   readonly seen: string;
@@ -74,26 +84,27 @@ export function takeOver(database: Sqlite, at: Instant): void {
   }
   const lengthUs = longestTtlUs * CLOCK_SLACK;
   if (!isMine) throw new Quarantine(lengthUs);
-  if (!isSame) throw new Quarantine(lengthUs, sharedFile());
+  if (!isSame) throw new Quarantine(lengthUs, true);
   const remainingUs = watch.sinceUs + lengthUs - at.us;
-  if (remainingUs > 0) throw new Quarantine(remainingUs, watch.isShared ? sharedFile() : null);
+  if (remainingUs > 0) throw new Quarantine(remainingUs, watch.isShared);
   takeFile(database, at);
 }
 
 /**
- * For systems without a boot id: leases that this clock cannot have timed prove that it was
- * restarted.
+ * For systems without a boot id. Leases that this clock cannot have timed were granted before a
+ * restart: from now on the file counts as one of another boot, and `takeOver` watches it.
  */
-export function dropImpossible(database: Sqlite, at: Instant): void {
-  if (!leasesIn(database, at).arePossible) takeFile(database, at);
+export function detectRestart(database: Sqlite, at: Instant): void {
+  if (leasesIn(database, at).arePossible) return;
+  database.run("UPDATE machine SET identity = '' WHERE identity = ?", [machineIdentity()]);
 }
 
 /**
  * The reply to a command during the watch: every name counts as held by an unknown holder, nothing
  * of this boot is held, and asking again helps.
  */
-export function quarantineReply(command: Command, remainingUs: number): Reply | StoreError {
-  const blockage = { holder: null, dueUs: remainingUs };
+export function quarantineReply(command: Command, quarantine: Quarantine): Reply | StoreError {
+  const blockage = { holder: null, dueUs: quarantine.remainingUs };
   switch (command.type) {
     case "acquire":
       return command.enqueue
@@ -108,11 +119,7 @@ export function quarantineReply(command: Command, remainingUs: number): Reply | 
       return { type: "released", held: false, offerUs: 0, more: false };
     case "inspect":
     case "revoke":
-      return new StoreError(
-        "The lock file holds leases of another boot of this machine, or of another machine. " +
-          `They expire within ${Math.ceil(remainingUs / 1e6)} s, unless they are renewed.`,
-        { outcome: "not_applied", store: "file" },
-      );
+      return quarantine.toError();
   }
 }
 
@@ -159,14 +166,6 @@ function readDocument(body: Value | undefined, at: Instant): LedgerDocument | nu
 function saveMachine(database: Sqlite, identity: string, watch: string | null): void {
   database.exec("DELETE FROM machine");
   database.run("INSERT INTO machine VALUES (?, ?)", [identity, watch]);
-}
-
-function sharedFile(): StoreError {
-  return new StoreError(
-    "Another machine, or a container with a separate clock, uses the same lock file: a file " +
-      "store serves one machine. Give each its own file, or use a store across the network.",
-    { outcome: "not_applied", retryable: false, store: "file" },
-  );
 }
 
 /** Null if it cannot be read: then the watch begins again. */
